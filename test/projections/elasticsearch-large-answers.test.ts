@@ -34,6 +34,8 @@ describe('answers of Elasticsearch', () => {
         const at = (after[0] ?? -1) + 1
         const hits = Array.from({ length: Math.min(size, recordsMax - at) }, (_, n) => hitOf(at + n))
         const parts = ['{"hits":{"hits":[', ...hits.map((hit, n) => (n > 0 ? ',' : '') + JSON.stringify(hit)), ']}}']
+        // With the length of the answer before it.
+        if (request.url === '/whole/_search') return void response.end(parts.join(''))
         const before = request.socket.bytesWritten
         response.on('close', () => read.push(request.socket.bytesWritten - before))
         for (const part of parts) {
@@ -51,6 +53,16 @@ describe('answers of Elasticsearch', () => {
   beforeEach(() => {
     asked.length = 0
     read.length = 0
+  })
+
+  it('are not read where the length that they announce is beyond that, and nothing else comes of it', async () => {
+    const elasticsearch = connectElasticsearch(url)
+    const call = { operation: 'search', subject: 'test', method: 'POST', path: '/whole/_search' } as const
+    const ask = (bytesMax: number) =>
+      elasticsearch.send({ ...call, body: { size: 4, search_after: [smallMax] }, bytesMax })
+    expect(await ask(2 * 1024 * 1024).catch((error: unknown) => error)).to.be.instanceOf(LargeAnswerError)
+    expect((await ask(8 * 1024 * 1024)).status).to.equal(200)
+    await elasticsearch.close()
   })
 
   it('are not read beyond what the call lets them have', async () => {

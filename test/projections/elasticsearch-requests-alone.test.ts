@@ -2,9 +2,9 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Json, JsonObject } from '#src/lib/json.ts'
 import { writeAll, type Operation } from '#projections/stores/elasticsearch/bulk.ts'
-import type { Call, Elasticsearch } from '#projections/stores/elasticsearch/client.ts'
+import { LargeAnswerError, type Call, type Elasticsearch } from '#projections/stores/elasticsearch/client.ts'
 import { lookUp } from '#projections/stores/elasticsearch/look-up.ts'
-import { ask as search } from '#projections/stores/elasticsearch/search.ts'
+import { ask as search, find, searchPages } from '#projections/stores/elasticsearch/search.ts'
 import { createFreshness } from '#projections/stores/elasticsearch/refresh.ts'
 import { acme, epoch } from '#test/support/index-fixture.ts'
 import { rejection } from '#test/streams/read-all.ts'
@@ -55,6 +55,20 @@ describe('documents that are looked up in Elasticsearch', () => {
     expect(found.map((document) => document?.version)).to.deep.equal(numbers)
   })
 
+  it('are asked for few at first, fewer where they are too large together, and one alone whatever its size', async () => {
+    const asked: number[] = []
+    const elasticsearch = answering(({ body, bytesMax }) => {
+      const { docs } = body as { docs: readonly { _id: string }[] }
+      asked.push(docs.length)
+      if (bytesMax !== undefined && docs.length * 8 * 1024 * 1024 > bytesMax) throw new LargeAnswerError('documents')
+      return { docs: docs.map(({ _id }) => ({ found: true, _version: Number(_id), _source: {} })) }
+    })
+    const numbers = Array.from({ length: 300 }, (_, number) => number)
+    const found = await lookUp(elasticsearch, numbers.map(String).map(placeOf), [])
+    expect(found.map((document) => document?.version)).to.deep.equal(numbers)
+    expect(asked.slice(0, 5)).to.deep.equal([32, 8, 2, 3, 1])
+  })
+
   it('are not there where the index is not, and are not known where it cannot be asked', async () => {
     const failed = (type: string) => ask(['a'], () => ({ error: { type } }))
     expect(await failed('index_not_found_exception')).to.deep.equal([undefined])
@@ -77,6 +91,29 @@ describe('searches in Elasticsearch', () => {
     )
     return { asked, answer }
   }
+
+  it('ask for fewer hits where a circuit breaker stops them', async () => {
+    const sizes: number[] = []
+    const hit = { _source: { i: 'a', t: 1, p: 1, b: '{}' }, sort: [1, 'a', 1] }
+    const send: Elasticsearch['send'] = async ({ body }) => {
+      const { size } = body as { size: number }
+      sizes.push(size)
+      const error = { type: 'circuit_breaking_exception', reason: 'Data too large' }
+      return size > 10 ? { status: 429, body: { error } } : { status: 200, body: { hits: { hits: [hit] } } }
+    }
+    const target = { elasticsearch: { send, close: async () => undefined }, indices: 'lines-*', workspaceId: acme }
+    const page = { filter: { kind: 'all' }, orderBy: 'timeNs', direction: 'asc', limit: 100 } as const
+    const where = { ...target, days: undefined }
+    const hits = await searchPages(where, {}, { ...page, charactersMax: 1_000 })
+    expect(hits.map(({ id }) => id)).to.deep.equal(['a'])
+    expect(sizes).to.deep.equal([100, 25, 7])
+    sizes.length = 0
+    await find(
+      where,
+      Array.from({ length: 100 }, (_, number) => String(number)),
+    )
+    expect(sizes.slice(0, 3)).to.deep.equal([32, 8, 10])
+  })
 
   it('are asked again while its queue is full, for a while, and then say so', async () => {
     expect(await searched(2)).to.deep.equal({ asked: 3, answer: { took: 1 } })

@@ -1,4 +1,4 @@
-import { Client, errors, Serializer } from '@elastic/elasticsearch'
+import { Client, errors, Serializer, UndiciConnection } from '@elastic/elasticsearch'
 import { isOperatingFailure, PermanentError, TransientError } from '#src/lib/failure.ts'
 import { isJsonObject, parseJson, stringifyJson, type JsonObject } from '#src/lib/json.ts'
 import { objectIn, objectsIn, textIn } from './answer-parts.ts'
@@ -48,6 +48,26 @@ class ExactSerializer extends Serializer {
   }
 }
 
+type Answered = Readonly<{ body: Readonly<{ on(event: 'error', listener: () => void): unknown }> }>
+type Ask = (options: unknown) => Promise<Answered>
+
+/**
+ * Hears the error of a body that the driver destroys because its length, as announced, is too large. Nobody else does, and an error that
+ * nobody hears ends the process.
+ */
+class HeardConnection extends UndiciConnection {
+  constructor(options: ConstructorParameters<typeof UndiciConnection>[0]) {
+    super(options)
+    const ask = this.pool.request.bind(this.pool) as unknown as Ask
+    const heard: Ask = async (request) => {
+      const answered = await ask(request)
+      answered.body.on('error', () => undefined)
+      return answered
+    }
+    this.pool.request = heard as unknown as UndiciConnection['pool']['request']
+  }
+}
+
 /** Around the name of the queue stand Java objects by their addresses, so that no two of these are alike. */
 const rejected = /rejected execution of .*\[name = ([^,\]]+), queue capacity = .*/s
 
@@ -70,6 +90,9 @@ export const isBlocked = (reason: string): boolean => reason.startsWith('cluster
 export const blockedHint =
   'it is blocked: make room on the disks, if they are full, and lift the block (index.blocks.*, cluster.blocks.*)'
 
+/** A circuit breaker: the answer may be what its memory has no room for. */
+export const isTooLarge = (reason: string): boolean => reason.startsWith('circuit_breaking_exception')
+
 /** A queue that is full, or a circuit breaker: more than its memory allows for now. */
 export const busyHint = 'it has no room for more now: look at its load, its memory and its disks'
 
@@ -81,8 +104,7 @@ function responseFailure(error: errors.ResponseError, call: Call): Error {
   const status = error.statusCode ?? 0
   const reason = reasonOf(error.body)
   const cause = new Error(`Elasticsearch answered ${status} ${reason}`.trim())
-  if (call.bytesMax !== undefined && reason.startsWith('circuit_breaking_exception'))
-    return new LargeAnswerError(subject, { cause })
+  if (call.bytesMax !== undefined && isTooLarge(reason)) return new LargeAnswerError(subject, { cause })
   if (isBlocked(reason)) return new TransientError({ operation, subject, hint: blockedHint, cause })
   if (status === 401 || status === 403) {
     const hint =
@@ -131,7 +153,8 @@ async function checkVersions(client: Client, host: string): Promise<void> {
 /** `url`: `http(s)://user:password@host:port`. Nothing is sent before the first call, which also checks the server's version. */
 export function connectElasticsearch(url: string): Elasticsearch {
   const { host } = new URL(url)
-  const client = new Client({ node: url, Serializer: ExactSerializer, maxRetries: 0, requestTimeout: requestTimeoutMs })
+  const own = { Serializer: ExactSerializer, Connection: HeardConnection }
+  const client = new Client({ node: url, ...own, maxRetries: 0, requestTimeout: requestTimeoutMs })
   let checked: Promise<void> | undefined
   const ready = (): Promise<void> => {
     checked ??= checkVersions(client, host).catch((error: unknown) => {

@@ -3,6 +3,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { objectIn, objectsIn, textIn } from './answer-parts.ts'
 import type { Elasticsearch } from './client.ts'
 import { patiently } from './patience.ts'
+import { bytesBound, inSizedParts } from './sized-parts.ts'
 
 /** Where a document is. */
 export type DocumentPlace = Readonly<{ index: string; key: string; workspaceId: WorkspaceId }>
@@ -31,6 +32,7 @@ async function ask(
     subject: `${asked.length} documents`,
     method: 'POST',
     path: '/_mget',
+    ...bytesBound(asked.length),
     query: {
       _source: fields.join(','),
       filter_path: 'docs.found,docs._version,docs._source,docs.error.type',
@@ -40,6 +42,27 @@ async function ask(
   return objectsIn(body['docs'])
 }
 
+/** The documents of some places, as soon as each can answer. */
+async function askAll(
+  elasticsearch: Elasticsearch,
+  asked: readonly DocumentPlace[],
+  fields: readonly string[],
+): Promise<readonly StoredDocument[]> {
+  let subject = ''
+  const answers = await patiently(
+    () => subject,
+    async () => {
+      const given = await ask(elasticsearch, asked, fields)
+      const open = asked.findIndex((_, order) => !isAnswer(given[order]))
+      const place = asked[open]
+      if (place === undefined) return given
+      subject = `${place.key} of ${place.index}: ${errorIn(given[open])}`
+      return undefined
+    },
+  )
+  return asked.map((_, order) => documentIn(answers[order]))
+}
+
 /** Documents by their places, in their order. Realtime: what was written is found, refreshed or not. */
 export async function lookUp(
   elasticsearch: Elasticsearch,
@@ -47,21 +70,7 @@ export async function lookUp(
   fields: readonly string[],
 ): Promise<readonly StoredDocument[]> {
   const found: StoredDocument[] = []
-  for (let start = 0; start < places.length; start += atOnce) {
-    const asked = places.slice(start, start + atOnce)
-    let subject = ''
-    const answers = await patiently(
-      () => subject,
-      async () => {
-        const given = await ask(elasticsearch, asked, fields)
-        const open = asked.findIndex((_, order) => !isAnswer(given[order]))
-        const place = asked[open]
-        if (place === undefined) return given
-        subject = `${place.key} of ${place.index}: ${errorIn(given[open])}`
-        return undefined
-      },
-    )
-    for (const order of asked.keys()) found.push(documentIn(answers[order]))
-  }
+  const ask = (asked: readonly DocumentPlace[]) => askAll(elasticsearch, asked, fields)
+  for await (const some of inSizedParts(places, atOnce, ask)) found.push(...some)
   return found
 }

@@ -7,12 +7,21 @@ import { compareSort } from '../order.ts'
 import { clampInt64 } from '../row.ts'
 import { createSizedHits } from '../within-size.ts'
 import { bigintIn, hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
-import { busyHint, LargeAnswerError, mappingHint, reasonOf, type Call, type Elasticsearch } from './client.ts'
+import {
+  busyHint,
+  isTooLarge,
+  LargeAnswerError,
+  mappingHint,
+  reasonOf,
+  type Call,
+  type Elasticsearch,
+} from './client.ts'
 import { documentOf } from './document.ts'
 import { and, type Query } from './filter.ts'
 import { bodyField, idField, numberField, positionField, timeField } from './mapping.ts'
 import { documentKey } from './names.ts'
 import { patiently } from './patience.ts'
+import { bytesBound, inSizedParts } from './sized-parts.ts'
 
 /** Where to search: a workspace in the days of one collection of the live build. */
 export type Target = Readonly<{
@@ -66,13 +75,17 @@ export function ask(
     // 404: one of the indices was dropped just now.
     const answer = await elasticsearch.send({ ...call, accept: [400, 404, 429, 503] })
     if (answer.status === 400) throw refusalOf(indices, reasonOf(answer.body))
-    if (answer.status === 429) return busy(indices, reasonOf(answer.body))
+    if (answer.status === 429) return tooMuch(indices, reasonOf(answer.body), size)
     return answer.status === 200 ? answer.body : undefined
   })
 }
 
-const busy = (indices: string, reason: string): TransientError =>
-  new TransientError({ operation: 'search', subject: indices, hint: busyHint, cause: new Error(reason) })
+/** What a circuit breaker stopped is not asked again as it was, if fewer hits would do. */
+function tooMuch(indices: string, reason: string, { bytesMax }: Pick<Call, 'bytesMax'>): TransientError {
+  const cause = new Error(reason)
+  if (bytesMax !== undefined && isTooLarge(reason)) throw new LargeAnswerError(indices, { cause })
+  return new TransientError({ operation: 'search', subject: indices, hint: busyHint, cause })
+}
 
 function refusalOf(indices: string, reason: string): Error {
   if (tooManyTerms.test(reason)) return new TooBroadError('the beginning of a phrase meets too many words')
@@ -227,9 +240,10 @@ function idsBody({ workspaceId, days }: Pick<Target, 'workspaceId' | 'days'>, id
 export async function find<D extends object>(target: Target, asked: readonly DocumentId[]): Promise<readonly Hit<D>[]> {
   const ids = [...new Set(asked)]
   const hits = new Map<DocumentId, Hit<D>>()
-  for (let start = 0; start < ids.length; start += idsAtOnce) {
-    const some = ids.slice(start, start + idsAtOnce)
-    for (const { source: from } of foundIn(await ask(target, idsBody(target, some)))) {
+  const part = async (some: readonly DocumentId[]) =>
+    foundIn(await ask(target, idsBody(target, some), bytesBound(some.length)))
+  for await (const found of inSizedParts(ids, idsAtOnce, part)) {
+    for (const { source: from } of found) {
       const hit = hitOf<D>({ source: from, sort: [from[timeField] ?? 0] })
       hits.set(hit.id, hit)
     }
