@@ -6,10 +6,11 @@ import { hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
 import type { Shapes } from '../row.ts'
 import type { Place } from './build-record.ts'
 import { identitiesOf, readBuild, readShapes } from './builds.ts'
-import { LargeAnswerError, reasonOf } from './client.ts'
+import { reasonOf } from './client.ts'
 import { and, type Query } from './filter.ts'
 import { idField } from './mapping.ts'
 import { patiently } from './patience.ts'
+import { askFitting, growthAfterLarge, type Bound } from './sized-parts.ts'
 import type { StoredText } from './stored-text.ts'
 
 type Visitor = (text: StoredText) => Promise<void> | void
@@ -35,13 +36,8 @@ export type FrozenBuild = Readonly<{
 
 /** How long a point in time is kept between two searches. */
 const keptFor = '10m'
-/**
- * A page is smaller where it would have too many bytes, which is known only when they come, or when Elasticsearch cannot gather them: records of
- * a megabyte would come to more than both sides have memory for. It then grows again, page by page.
- */
+/** A page is smaller where it would be too large (sized-parts.ts), and then they grow again. */
 const pageMax = 500
-const pageBytesMax = 16 * 1024 * 1024
-const growth = 1.25
 
 const documentIn = (hit: JsonObject): StoredText => ({
   key: textIn(hit['_id']),
@@ -64,29 +60,19 @@ async function openMoment({ elasticsearch, names }: Place, index: IndexName): Pr
   return textIn(opened['id'])
 }
 
-type Search = (body: object, bytesMax?: number) => Promise<JsonObject>
+type Search = (body: object, bound?: Bound) => Promise<JsonObject>
 
 /** The documents of a moment, page by page. */
 async function* pages(search: Search, query: Query, sort: readonly Json[]): AsyncGenerator<readonly StoredText[]> {
   let after: readonly Json[] | undefined
-  let size = pageMax
-  /** Fewer than asked for, if they would be too large together. */
-  const next = async (): Promise<readonly JsonObject[]> => {
-    const rest = after === undefined ? {} : { search_after: after }
-    const body = { size, version: true, query, sort, ...rest }
-    try {
-      return hitsIn(await search(body, size === 1 ? undefined : pageBytesMax))
-    } catch (error) {
-      if (!(error instanceof LargeAnswerError)) throw error
-      size = Math.ceil(size / 4)
-      return next()
-    }
-  }
+  let wanted = pageMax
   do {
-    const hits = await next()
+    const body = { version: true, query, sort, ...(after === undefined ? {} : { search_after: after }) }
+    const { answer, size } = await askFitting(wanted, (some, bound) => search({ size: some, ...body }, bound))
+    const hits = hitsIn(answer)
     yield hits.map(documentIn)
     after = hits.length < size ? undefined : valuesIn(hits.at(-1)?.['sort'])
-    size = Math.min(pageMax, Math.ceil(size * growth))
+    wanted = Math.min(pageMax, Math.ceil(size * growthAfterLarge))
   } while (after !== undefined)
 }
 
@@ -111,9 +97,8 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
     const call = { operation: 'release', subject: index, method: 'DELETE', path: '/_pit' } as const
     await elasticsearch.send({ ...call, body: { id }, accept: [404] })
   }
-  const search: Search = async (body, bytesMax) => {
-    const size = bytesMax === undefined ? {} : { bytesMax }
-    const call = { operation: 'read', subject: index, method: 'POST', path: '/_search', ...size } as const
+  const search: Search = async (body, bound) => {
+    const call = { operation: 'read', subject: index, method: 'POST', path: '/_search', ...bound } as const
     const query = { allow_partial_search_results: false }
     for (let moments = 1; moment !== undefined; moments++) {
       const pit = { id: moment, keep_alive: keptFor }

@@ -3,7 +3,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { objectIn, objectsIn, textIn } from './answer-parts.ts'
 import type { Elasticsearch } from './client.ts'
 import { patiently } from './patience.ts'
-import { bytesBound, inSizedParts } from './sized-parts.ts'
+import { inSizedParts, type Bound } from './sized-parts.ts'
 
 /** Where a document is. */
 export type DocumentPlace = Readonly<{ index: string; key: string; workspaceId: WorkspaceId }>
@@ -26,13 +26,14 @@ async function ask(
   elasticsearch: Elasticsearch,
   asked: readonly DocumentPlace[],
   fields: readonly string[],
+  bound: Bound,
 ): Promise<readonly JsonObject[]> {
   const { body } = await elasticsearch.send({
     operation: 'look up',
     subject: `${asked.length} documents`,
     method: 'POST',
     path: '/_mget',
-    ...bytesBound(asked.length),
+    ...bound,
     query: {
       _source: fields.join(','),
       filter_path: 'docs.found,docs._version,docs._source,docs.error.type',
@@ -47,12 +48,13 @@ async function askAll(
   elasticsearch: Elasticsearch,
   asked: readonly DocumentPlace[],
   fields: readonly string[],
+  bound: Bound,
 ): Promise<readonly StoredDocument[]> {
   let subject = ''
   const answers = await patiently(
     () => subject,
     async () => {
-      const given = await ask(elasticsearch, asked, fields)
+      const given = await ask(elasticsearch, asked, fields, bound)
       const open = asked.findIndex((_, order) => !isAnswer(given[order]))
       const place = asked[open]
       if (place === undefined) return given
@@ -70,7 +72,7 @@ export async function lookUp(
   fields: readonly string[],
 ): Promise<readonly StoredDocument[]> {
   const found: StoredDocument[] = []
-  const ask = (asked: readonly DocumentPlace[]) => askAll(elasticsearch, asked, fields)
-  for await (const some of inSizedParts(places, atOnce, ask)) found.push(...some)
+  const part = (some: readonly DocumentPlace[], bound: Bound) => askAll(elasticsearch, some, fields, bound)
+  for await (const documents of inSizedParts(places, atOnce, part)) found.push(...documents)
   return found
 }

@@ -21,7 +21,7 @@ import { and, type Query } from './filter.ts'
 import { bodyField, idField, numberField, positionField, timeField } from './mapping.ts'
 import { documentKey } from './names.ts'
 import { patiently } from './patience.ts'
-import { bytesBound, inSizedParts } from './sized-parts.ts'
+import { askFitting, inSizedParts, type Bound } from './sized-parts.ts'
 
 /** Where to search: a workspace in the days of one collection of the live build. */
 export type Target = Readonly<{
@@ -35,11 +35,9 @@ export type Target = Readonly<{
 /** Elasticsearch returns at most 10,000 hits at once; pages with bodies are smaller. */
 const pageMax = 2_000
 /**
- * If a search may end for its size, the first page is small, and each next one twice as large. The size of documents is known only when they arrive: a too
- * large answer is aborted, and a quarter of the hits is asked for.
+ * If a search may end for its size, the first page is small, and each next one twice as large, within what one answer may have (sized-parts.ts).
  */
 const firstSizedPage = 128
-const sizedBytesMax = 16 * 1024 * 1024
 
 /** A phrase that ends in a prefix expands to all such words, up to the server's maximum of clauses. */
 const tooManyTerms = /maxClauseCount|too_many/
@@ -148,15 +146,12 @@ async function nextHits(
   target: Target,
   query: Query,
   asked: IndexQuery,
-  { after, size }: PageAt,
+  at: PageAt,
 ): Promise<Readonly<{ found: readonly Found[]; size: number }>> {
-  const bytes = asked.charactersMax === undefined || size === 1 ? {} : { bytesMax: sizedBytesMax }
-  try {
-    return { found: foundIn(await ask(target, pageBody(query, asked, after, size), bytes)), size }
-  } catch (error) {
-    if (!(error instanceof LargeAnswerError)) throw error
-    return nextHits(target, query, asked, { after, size: Math.ceil(size / 4) })
-  }
+  const { answer, size } = await askFitting(at.size, (some, bound) =>
+    ask(target, pageBody(query, asked, at.after, some), asked.charactersMax === undefined ? {} : bound),
+  )
+  return { found: foundIn(answer), size }
 }
 
 type Pages = Readonly<{
@@ -240,8 +235,8 @@ function idsBody({ workspaceId, days }: Pick<Target, 'workspaceId' | 'days'>, id
 export async function find<D extends object>(target: Target, asked: readonly DocumentId[]): Promise<readonly Hit<D>[]> {
   const ids = [...new Set(asked)]
   const hits = new Map<DocumentId, Hit<D>>()
-  const part = async (some: readonly DocumentId[]) =>
-    foundIn(await ask(target, idsBody(target, some), bytesBound(some.length)))
+  const part = async (some: readonly DocumentId[], bound: Bound) =>
+    foundIn(await ask(target, idsBody(target, some), bound))
   for await (const found of inSizedParts(ids, idsAtOnce, part)) {
     for (const { source: from } of found) {
       const hit = hitOf<D>({ source: from, sort: [from[timeField] ?? 0] })

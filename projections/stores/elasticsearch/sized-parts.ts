@@ -1,5 +1,7 @@
 import { LargeAnswerError, type Call } from './client.ts'
 
+export type Bound = Pick<Call, 'bytesMax'>
+
 const bytesMax = 16 * 1024 * 1024
 /**
  * The first part is small, and each next one four times as large: Elasticsearch counts no bytes of a look-up, and ends for want of memory where its documents
@@ -7,32 +9,39 @@ const bytesMax = 16 * 1024 * 1024
  */
 const first = 32
 const growth = 4
-const growthAfterLarge = 1.25
-
-/** The bound of an answer of so many documents; one alone is taken as large as it is. */
-export const bytesBound = (count: number): Pick<Call, 'bytesMax'> => (count === 1 ? {} : { bytesMax })
+/** What was too large together once may be so again. */
+export const growthAfterLarge = 1.25
 
 /**
- * Asks for items part by part, in their order. A part is smaller where the answer would have too many bytes, which is known only when they come, or when
- * Elasticsearch cannot gather them. The parts then grow again.
+ * Asks for so many documents, or for a quarter of them, and of these, where they are too large together: that is known only when they come, or when
+ * Elasticsearch cannot gather them. One alone is taken as large as it is. `size`: how many were asked for in the end.
  */
+export async function askFitting<R>(
+  size: number,
+  ask: (size: number, bound: Bound) => Promise<R>,
+): Promise<Readonly<{ answer: R; size: number }>> {
+  try {
+    return { answer: await ask(size, size === 1 ? {} : { bytesMax }), size }
+  } catch (error) {
+    if (!(error instanceof LargeAnswerError)) throw error
+    return askFitting(Math.ceil(size / 4), ask)
+  }
+}
+
+/** Asks for items part by part, in their order. The parts grow again after a smaller one. */
 export async function* inSizedParts<T, R>(
   items: readonly T[],
   most: number,
-  ask: (some: readonly T[]) => Promise<R>,
+  ask: (some: readonly T[], bound: Bound) => Promise<R>,
 ): AsyncGenerator<R> {
-  let size = Math.min(first, most)
+  let wanted = Math.min(first, most)
   let growing = growth
   for (let start = 0; start < items.length;) {
-    const some = items.slice(start, start + size)
-    try {
-      yield await ask(some)
-      start += some.length
-      size = Math.min(most, Math.ceil(size * growing))
-    } catch (error) {
-      if (!(error instanceof LargeAnswerError)) throw error
-      size = Math.ceil(some.length / 4)
-      growing = growthAfterLarge
-    }
+    const rest = items.slice(start, start + wanted)
+    const { answer, size } = await askFitting(rest.length, (count, bound) => ask(rest.slice(0, count), bound))
+    yield answer
+    start += size
+    if (size < rest.length) growing = growthAfterLarge
+    wanted = Math.min(most, Math.ceil(size * growing))
   }
 }
