@@ -1,12 +1,13 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { writeDurably } from '#src/lib/durable-files.ts'
+import { shellQuote } from '#src/lib/shell-quote.ts'
 import type { Secrets } from './secrets.ts'
 
 const fileName = 'cluster.env'
 
 /** A value written so that shells, systemd and Docker read it alike; quoted for a shell if that is impossible. */
-const valueOf = (text: string): string => (/^[\w.,:+/=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
+const valueOf = (text: string): string => (/^[\w.,:+/=-]+$/.test(text) ? text : shellQuote(text))
 
 /**
  * Writes `cluster.env` into the folder (mode 0600), one variable per line: the secrets that every process of a cluster needs so that the
