@@ -79,22 +79,28 @@ function secondsOf(task: string): number {
   return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / ticksPerSecond
 }
 
+/** The threads of a process, each with its folder in /proc. */
+const threadsOf = (pid: number): readonly Readonly<{ task: string; name: string }>[] =>
+  list(`/proc/${pid}/task`).flatMap((thread) => {
+    const task = `/proc/${pid}/task/${thread}`
+    const name = read(`${task}/comm`)?.trim()
+    return name === undefined ? [] : [{ task, name }]
+  })
+
 /** CPU seconds of the threads of such names that a process and all that it has started have now. Linux only. */
 export function threadSeconds(root: number, name: RegExp): number {
-  const tasks = processTree(root).flatMap((pid) => list(`/proc/${pid}/task`).map((task) => `/proc/${pid}/task/${task}`))
-  const named = tasks.filter((task) => name.test(read(`${task}/comm`) ?? ''))
-  return named.reduce((sum, task) => sum + secondsOf(task), 0)
+  const named = processTree(root)
+    .flatMap(threadsOf)
+    .filter((thread) => name.test(thread.name))
+  return named.reduce((sum, { task }) => sum + secondsOf(task), 0)
 }
 
 /** CPU time of every thread of a process and of all that it has started. Linux only. */
 export function readUsage(pid: number): Usage {
   const usage = new Map<string, Thread>()
   for (const process of processTree(pid)) {
-    for (const thread of list(`/proc/${process}/task`)) {
-      const task = `/proc/${process}/task/${thread}`
-      const name = read(`${task}/comm`)?.trim()
-      if (name === undefined) continue
-      usage.set(`${process}/${thread}`, { purpose: purposeOf(name), seconds: secondsOf(task) })
+    for (const { task, name } of threadsOf(process)) {
+      usage.set(task, { purpose: purposeOf(name), seconds: secondsOf(task) })
     }
   }
   if (usage.size === 0) throw new Error('the benchmarks read /proc of a running process: they need Linux')
@@ -131,7 +137,5 @@ export function forgetPeak(pid: number): void {
 
 /** The process of the tree that has a thread of this name. */
 export function processWithThread(pid: number, name: string): number | undefined {
-  return processTree(pid).find((process) =>
-    list(`/proc/${process}/task`).some((thread) => read(`/proc/${process}/task/${thread}/comm`)?.trim() === name),
-  )
+  return processTree(pid).find((process) => threadsOf(process).some((thread) => thread.name === name))
 }
