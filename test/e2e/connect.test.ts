@@ -65,6 +65,8 @@ describe('the connect flow', () => {
     const tab = await openTab(browser, { baseURL: server.baseUrl })
     const complaints = complaintsOf(tab)
     await choose(tab, what, guide)
+    // Below the steps, so that they are whole once it is there: a page begins before all of it has come.
+    expect(await tab.locator('[data-arrival]').getAttribute('data-state')).to.equal('waiting')
     const list = tab.locator('ol.steps').first()
     const steps = await list.locator('pre').evaluateAll((blocks) =>
       blocks.map((block) => ({
@@ -73,7 +75,7 @@ describe('the connect flow', () => {
         code: block.textContent,
       })),
     )
-    expect(await tab.locator('[data-arrival]').getAttribute('data-state')).to.equal('waiting')
+    expect(steps).to.have.length.above(0)
     await act(steps)
     await tab.locator('[data-arrival][data-state=arrived]').waitFor()
     const text = await tab.locator('[data-text]').innerText()

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
-import { launchChromium, openSignedIn } from '../support/browser.ts'
+import { launchChromium, openSignedIn, searchOn } from '../support/browser.ts'
 import { cli } from '../support/cli.ts'
 import { post } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
@@ -47,10 +47,7 @@ describe('two tabs of somebody who has two workspaces', () => {
     const first = label?.replace('Workspace ', '') ?? ''
     await go(second)
     await go(first)
-    const search = async (): Promise<void> => {
-      await tab.getByRole('searchbox').fill('first')
-      await tab.getByRole('button', { name: 'Search', exact: true }).click()
-    }
+    const search = (): Promise<void> => searchOn(tab, 'first')
     const find = async (): Promise<void> => {
       await tab.goto('/app/logs')
       do await search()
@@ -76,6 +73,7 @@ describe('two tabs of somebody who has two workspaces', () => {
       await go(second)
       await deed()
       await told(tab).waitFor()
+      await tab.waitForLoadState()
       expect(await tab.getByText('Nothing was searched or exported.').count()).to.equal(1)
       await go(first)
     }

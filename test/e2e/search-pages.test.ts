@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
-import { complaintsOf, launchChromium, openTab, signInOn } from '../support/browser.ts'
+import { complaintsOf, launchChromium, openTab, searchOn, signInOn } from '../support/browser.ts'
 import { post } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 
@@ -42,12 +42,8 @@ describe('search pages in a browser', () => {
    * without it shows, as it does the query.
    */
   async function searchUntil(query: string, text: string): Promise<void> {
-    do {
-      await tab.getByRole('searchbox').fill(query)
-      await tab.getByRole('button', { name: 'Search', exact: true }).click()
-    } while ((await tab.getByText(text).count()) === 0)
-    // Its style too, by which it is measured: a click is done when the page that it leads to has begun to come.
-    await tab.waitForLoadState()
+    do await searchOn(tab, query)
+    while ((await tab.getByText(text).count()) === 0)
   }
 
   it('find a log by its words, mark them, and open its fields', async () => {
@@ -72,6 +68,7 @@ describe('search pages in a browser', () => {
     await tab.locator('tr.warn summary', { hasText: 'parcel late' }).click()
     await tab.getByRole('link', { name: 'only logs with order: 8', exact: true }).click()
     await tab.getByText('Searched: parcel AND order=8').waitFor()
+    await tab.waitForLoadState()
     expect(await tab.getByRole('searchbox').inputValue()).to.equal('parcel AND order=8')
     expect(await tab.locator('.logs details').count()).to.equal(1)
     await searchUntil('parcel', 'parcel late')
@@ -79,6 +76,7 @@ describe('search pages in a browser', () => {
     await narrow.getByRole('link', { name: 'error 1' }).click()
     await narrow.getByRole('link', { name: 'error 1 ✕' }).click()
     await narrow.getByRole('link', { name: 'warn 1' }).waitFor()
+    await tab.waitForLoadState()
     expect(await tab.locator('.logs details').count()).to.equal(2)
   })
 
@@ -177,6 +175,7 @@ describe('search pages in a browser', () => {
     await searchUntil('', attack)
     await tab.locator(`a[href="/app/trace/${traceId}"]`).click()
     await tab.getByRole('heading', { name: 'Trace', exact: true, level: 1 }).waitFor()
+    await tab.waitForLoadState()
     while ((await tab.locator('.logs summary', { hasText: attack }).count()) === 0) await tab.reload()
     for (const summary of await tab.locator('summary').all()) await summary.click()
     expect(await tab.locator('.waterfall').innerText()).to.include(attack)
@@ -267,6 +266,7 @@ describe('search pages in a browser', () => {
     await tab.getByRole('link', { name: 'In context' }).click()
     const places = tab.locator('.logs > tbody > tr', { hasText: /step 4[4-6]/ })
     await places.nth(2).waitFor()
+    await tab.waitForLoadState()
     const inView = await places.evaluateAll((rows) =>
       rows.map((row) => {
         const { top, bottom } = row.getBoundingClientRect()
@@ -343,6 +343,7 @@ describe('search pages in a browser', () => {
     do await tab.goto(`/app/find?id=${asked}`)
     while ((await link.count()) === 0)
     await link.click()
+    await tab.waitForLoadState()
     const row = tab.locator(`#span-${asked}`)
     expect(Math.abs(await row.evaluate((element) => element.getBoundingClientRect().top))).to.be.below(5)
     expect(await tab.locator('.waterfall .line[open] > summary').allInnerTexts()).to.have.length(1)
@@ -422,11 +423,8 @@ describe('search pages in a browser', () => {
     const storageState = await tab.context().storageState()
     const page = await openTab(browser, { baseURL: server.baseUrl, javaScriptEnabled: false, storageState })
     await page.goto('/app/logs')
-    await page.getByRole('searchbox').fill('gadget')
-    await page.getByRole('button', { name: 'Search', exact: true }).click()
-    // A click is done when the page that it leads to has begun to come.
+    await searchOn(page, 'gadget')
     await page.locator('mark', { hasText: 'gadget' }).waitFor()
-    await page.waitForLoadState()
     expect(await page.locator('summary', { hasText: 'a gadget breaks' }).count()).to.equal(1)
     expect(await page.getByRole('button', { name: 'Follow' }).count()).to.equal(0)
     await page.context().close()

@@ -33,6 +33,13 @@ export async function signInOn(tab: Page, { email, password }: FirstRun['sign_in
   await tab.getByRole('button', { name: 'Sign in' }).click()
 }
 
+/** Searches by the form on the page that is there, until what was found is there too: a click is done when its page begins to come. */
+export async function searchOn(tab: Page, query: string): Promise<void> {
+  await tab.getByRole('searchbox').fill(query)
+  await tab.getByRole('button', { name: 'Search', exact: true }).click()
+  await tab.waitForLoadState()
+}
+
 export type Site = Readonly<{
   /** The address of the page that runs a script, which reads `settings` from its own address. */
   page(script: string, settings?: Readonly<Record<string, string>>): string
