@@ -251,6 +251,10 @@ describe('query/language', () => {
       ['size_kb:>2kb', /2000 \(bytes\)/],
       ['f:[5 TO 1]', /matches nothing/],
       ['f:(3 OR -7)', /leaves out 7/],
+      ['level:error,warn', /the comma in level:error,warn is no OR; write level:\(error OR warn\) for either/],
+      ['NOT level=error,warn', /write level=\(error OR warn\)/],
+      ['level:error, warn', /write level:\(error OR …\)/],
+      ['f:-7,or,api*,', /write f:\("-7" OR "or" OR api\* OR …\)/],
       ['f:(-5.5 OR 3)', /leaves out 5.5; write "-5.5" for the number/],
     ]
     for (const [query, warning] of cases) {
@@ -258,6 +262,7 @@ describe('query/language', () => {
       expect(parsed(query).warnings[0], query).to.match(warning)
     }
     expect(parsed('a b f:x *支付* duration:>2s f:-5 -5 f:("-5" OR -b) f:(500 -502)').warnings).to.deep.equal([])
+    expect(parsed('a,b a, f:"a,b" f:, f:,a f="a,b" /a,b/').warnings).to.deep.equal([])
     expect(parsed('" " f:[9 TO 10] duration_ms:>5 (-5 OR a)').warnings).to.deep.equal([])
     expect(parsed('-- OR a').tree).to.deep.equal(text('a'))
     expect(parsed('NOT --').tree).to.deep.equal(all)
