@@ -148,6 +148,26 @@ describe('search pages in a browser', () => {
     await tab.getByRole('button', { name: 'Stop following' }).click()
   })
 
+  it('say while they follow that the server does not answer, until it does', async () => {
+    const storageState = await tab.context().storageState()
+    const page = await openTab(browser, { baseURL: server.baseUrl, storageState })
+    await page.goto('/app/logs?service=away')
+    const words = page.locator('[data-tail-words]')
+    for (const kind of ['no answer', 'overload'] as const) {
+      await page.route('**/app/logs/rows?*', (route) =>
+        kind === 'overload' ? route.fulfill({ status: 503, json: {} }) : route.abort('connectionrefused'),
+      )
+      await page.getByRole('button', { name: 'Follow', exact: true }).click()
+      await words.filter({ hasText: 'The server does not answer at the moment.' }).waitFor()
+      await sendLogs({ message: `after ${kind}`, service: 'away' })
+      await page.unroute('**/app/logs/rows?*')
+      await page.locator('summary', { hasText: `after ${kind}` }).waitFor()
+      await words.filter({ hasText: /^$/ }).waitFor({ state: 'attached' })
+      await page.getByRole('button', { name: 'Stop following' }).click()
+    }
+    await page.context().close()
+  })
+
   it('say why they follow no longer', async () => {
     const storageState = await tab.context().storageState()
     const page = await openTab(browser, { baseURL: server.baseUrl, storageState })
