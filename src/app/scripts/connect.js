@@ -17,10 +17,9 @@ const end = (why) => void (place.querySelector('[data-text]').textContent = `Thi
 async function poll() {
   try {
     const response = await fetch(place.dataset.arrival, { headers: { accept: 'application/json' } })
-    if (response.status === 401) {
-      end('you are signed out')
-      return
-    }
+    if (response.status === 401) return end('you are signed out')
+    if (response.status === 404) return end('its key is not of the workspace that you are in now')
+    if (response.status >= 400 && response.status < 429) return end('its question is no longer answered')
     if (response.ok) {
       const arrival = await response.json()
       show(arrival)
