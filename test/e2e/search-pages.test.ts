@@ -148,44 +148,6 @@ describe('search pages in a browser', () => {
     await tab.getByRole('button', { name: 'Stop following' }).click()
   })
 
-  it('say while they follow that the server does not answer, until it does', async () => {
-    const storageState = await tab.context().storageState()
-    const page = await openTab(browser, { baseURL: server.baseUrl, storageState })
-    await page.goto('/app/logs?service=away')
-    const words = page.locator('[data-tail-words]')
-    for (const kind of ['no answer', 'overload'] as const) {
-      await page.route('**/app/logs/rows?*', (route) =>
-        kind === 'overload' ? route.fulfill({ status: 503, json: {} }) : route.abort('connectionrefused'),
-      )
-      await page.getByRole('button', { name: 'Follow', exact: true }).click()
-      await words.filter({ hasText: 'The server does not answer at the moment.' }).waitFor()
-      await sendLogs({ message: `after ${kind}`, service: 'away' })
-      await page.unroute('**/app/logs/rows?*')
-      await page.locator('summary', { hasText: `after ${kind}` }).waitFor()
-      await words.filter({ hasText: /^$/ }).waitFor({ state: 'attached' })
-      await page.getByRole('button', { name: 'Stop following' }).click()
-    }
-    await page.context().close()
-  })
-
-  it('say why they follow no longer', async () => {
-    const storageState = await tab.context().storageState()
-    const page = await openTab(browser, { baseURL: server.baseUrl, storageState })
-    await page.goto('/app/logs')
-    const ends = [
-      [401, 'Following has ended: you are signed out. Load the page again.'],
-      [400, 'Following has ended: the search is no longer answered. Load the page again.'],
-    ] as const
-    for (const [status, words] of ends) {
-      await page.route('**/app/logs/rows?*', (route) => route.fulfill({ status, json: {} }))
-      await page.getByRole('button', { name: 'Follow', exact: true }).click()
-      await page.getByText(words).waitFor()
-      await page.getByRole('button', { name: 'Follow', exact: true }).waitFor()
-      await page.unroute('**/app/logs/rows?*')
-    }
-    await page.context().close()
-  })
-
   it('show hostile messages and names as the text they are', async () => {
     const now = `${Date.now()}000000`
     const resource = { attributes: [{ key: 'service.name', value: { stringValue: attack } }] }

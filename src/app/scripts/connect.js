@@ -14,12 +14,20 @@ function show({ state, text, link }) {
 /** The link beside it looks again, and leads to sign-in where that is needed. */
 const end = (why) => void (place.querySelector('[data-text]').textContent = `This page no longer looks: ${why}.`)
 
+const endings = new Map([
+  [401, 'you are signed out'],
+  [404, 'its key is not of the workspace that you are in now'],
+])
+
 async function poll() {
   try {
     const response = await fetch(place.dataset.arrival, { headers: { accept: 'application/json' } })
-    if (response.status === 401) return end('you are signed out')
-    if (response.status === 404) return end('its key is not of the workspace that you are in now')
-    if (response.status >= 400 && response.status < 429) return end('its question is no longer answered')
+    const why =
+      endings.get(response.status) ?? (response.status < 429 ? 'its question is no longer answered' : undefined)
+    if (!response.ok && why !== undefined) {
+      end(why)
+      return
+    }
     if (response.ok) {
       const arrival = await response.json()
       show(arrival)
