@@ -139,6 +139,10 @@ function equalsPart(parse: Parse, field: string, value: string, start: number): 
 
 function valueWord(parse: Parse, field: string, word: Word): Part {
   warnOfList(parse, `${field}:`, word)
+  if (/^-\p{L}/u.test(word.text)) {
+    const without = word.text.slice(1)
+    parse.warn(`${field}:${word.text} looks for ${without}; write -${field}:${without} to leave it out`)
+  }
   if (!word.wild) return matchPart(parse, field, word.text, word.start)
   parse.countTerm(word.start)
   if (/^\*+$/.test(word.pattern)) return { kind: 'exists', field }

@@ -256,6 +256,7 @@ describe('query/language', () => {
       ['level:error,warn', /the comma in level:error,warn is no OR; write level:\(error OR warn\) for either/],
       ['NOT level=error,warn', /write level=\(error OR warn\)/],
       ['level:error, warn', /write level:\(error OR …\)/],
+      ['level:-error', /level:-error looks for error; write -level:error to leave it out/],
       ['f:-7,or,api*,', /write f:\("-7" OR "or" OR api\* OR …\)/],
       ['f:(-5.5 OR 3)', /leaves out 5.5; write "-5.5" for the number/],
     ]
@@ -265,6 +266,7 @@ describe('query/language', () => {
     }
     expect(parsed('a b f:x *支付* duration:>2s f:-5 -5 f:("-5" OR -b) f:(500 -502)').warnings).to.deep.equal([])
     expect(parsed('took>21.5ms n>3 sales n>3 or n<2 n>2 AND ms size>3 "kb"').warnings).to.deep.equal([])
+    expect(parsed('-a:b a:(b -c) a:"-b" a=-b a:--b a:-1').warnings).to.deep.equal([])
     expect(parsed('a,b a, f:"a,b" f:, f:,a f="a,b" /a,b/').warnings).to.deep.equal([])
     expect(parsed('" " f:[9 TO 10] duration_ms:>5 (-5 OR a)').warnings).to.deep.equal([])
     expect(parsed('-- OR a').tree).to.deep.equal(text('a'))
