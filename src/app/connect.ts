@@ -10,12 +10,22 @@ import { TransientError } from '#src/lib/failure.ts'
 import { readKeyUse } from '#projections/allowance/query.ts'
 import { arrivalOf, type Arrival } from './arrival.ts'
 import { connectScript, copyScript } from './assets.ts'
-import { atFault, baseUrlOf, notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import {
+  atFault,
+  baseUrlOf,
+  isOfSeveral,
+  notice,
+  problem,
+  sendSessionPage,
+  sessionHere,
+  type AppContext,
+} from './context.ts'
 import { backWithTyped, notSentYet, onceField, onceOf, placeField, readForm, shownElsewhere } from './form.ts'
 import { connections } from './guides/connections.ts'
 import type { Connection, Filled, Guide, Step } from './guides/guide.ts'
 import { html, type Html } from './html.ts'
 import { seeOther } from './page.ts'
+import { inWorkspace } from './workspace-links.ts'
 
 const path = '/app/connect'
 const first = present(connections[0], 'there is something to connect')
@@ -228,7 +238,11 @@ async function sendArrival(ctx: Context, app: AppContext): Promise<Refusal | voi
   const found = await keyHere(ctx, app)
   if (found === undefined) return noKey
   ctx.set('Cache-Control', 'no-store')
-  ctx.body = await readArrival(app, found.connection, found.key)
+  const arrival = await readArrival(app, found.connection, found.key)
+  const { text, path: address } = arrival.link
+  // The script puts it in a page whose own links say it already.
+  const marked = isOfSeveral(app, sessionHere(ctx)) ? inWorkspace(address, found.key.workspaceId) : address
+  ctx.body = { ...arrival, link: { text, path: marked } }
 }
 
 const typedFields = ['what', 'guide', 'name', 'origins'] as const

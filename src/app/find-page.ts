@@ -8,7 +8,7 @@ import { counted, inWords, sendSessionPage, sessionHere, type AppContext, type S
 import { findInTrace, findInTracePart, firstFound, type FoundInTrace } from './find-in-trace.ts'
 import { errorsHere, findErrorsBeside, type ErrorsBeside } from './errors-beside.ts'
 import { fieldTable } from './field-table.ts'
-import { formatDuration, timeAndZone, timeOf, zone } from './format.ts'
+import { formatDuration, named, timeAndZone, timeOf, zone } from './format.ts'
 import { html, type Html } from './html.ts'
 import { idsWithin } from './ids-within.ts'
 import { createLogLinksAround } from './log-links.ts'
@@ -20,7 +20,7 @@ import { spanFigures } from './span-figures.ts'
 import { createLinkRoom } from './span-links.ts'
 import { originsOf, originsPart } from './span-origins.ts'
 import { isMissingCut, spanIdOf, spanTree, type TreeRow } from './span-tree.ts'
-import { browserEventPlace, logPlace, timelineLinks, timelinePart } from './timeline.ts'
+import { browserEventPlace, browserWords, logPlace, timelineLinks, timelinePart } from './timeline.ts'
 import { spanPlace, traceAddress, type KeptOfTrace } from './trace-address.ts'
 import { coloursOf, nameOf, servicesOf, servicesOfPageMax, traceTable } from './trace-rows.ts'
 import { waterfall, type Looks } from './waterfall.ts'
@@ -115,21 +115,25 @@ function logsPart({ logs }: CorrelationAnswer, { address, nowMs }: Shown): Html 
     ${more(address, logs.next_cursor, 'More logs')}`
 }
 
+/** Of what a browser event says in its row; its fields have the whole. */
+const eventCharactersMax = 400
+
 function browserPart({ rum_events: events }: CorrelationAnswer, { address }: Shown): Html {
   if (events.items.length === 0) return html``
-  const rows = events.items.map(
-    ({ timestamp, type, name, url, fields }, number) =>
-      html`<tr id="${browserEventPlace(number)}">
-        <td class="time">${timeOf(timestamp)}</td>
-        <td>${type}</td>
-        <td>
-          <details>
-            <summary>${name === '' ? type : name} ${url ?? ''}</summary>
-            ${fieldTable('Fields', fields)}
-          </details>
-        </td>
-      </tr>`,
-  )
+  const rows = events.items.map((event, number) => {
+    const { timestamp, type, fields } = event
+    const words = browserWords(event).join(' ')
+    return html`<tr id="${browserEventPlace(number)}">
+      <td class="time">${timeOf(timestamp)}</td>
+      <td>${type}</td>
+      <td>
+        <details>
+          <summary>${named(words === '' ? type : words, eventCharactersMax)}</summary>
+          ${fieldTable('Fields', fields)}
+        </details>
+      </td>
+    </tr>`
+  })
   return html`<h2 id="browser-events">Browser events</h2>
     <table>
       <thead>

@@ -124,7 +124,7 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
       ${tail === undefined ? html`` : followButton} ${exportLinks(asked)}
     </p>
     ${shownFieldsRow(path, conditions)}
-    ${logs.length === 0 ? html`<div id="nothing">${otherNames(path, conditions, answer.query.normalized)}${nothingFits(path, asked, 'log record')}</div>` : html``}
+    ${logs.length === 0 ? html`<div id="nothing">${otherNames(path, conditions, answer.query.normalized)}${nothingFits(path, asked, { noun: 'log record', from: range.from, nowMs })}</div>` : html``}
     ${logTable(logs, linksOf(asked, answer, nowMs), { tail, here: conditions.get('around') ?? undefined, shown: shownNames(conditions) })}
     ${pager(path, asked, answer.next_cursor)}`
 }

@@ -229,14 +229,18 @@ export function rangeLinks(path: string, conditions: URLSearchParams, moves: Htm
   </nav>`
 }
 
-/** Where nothing was found: what to do next. `noun`: what was looked for. */
-export function nothingFits(path: string, { conditions, cursors }: Asked, noun: string): Html {
+/** Where nothing was found from there on: what to do next. `noun`: what was looked for. */
+export function nothingFits(
+  path: string,
+  { conditions, cursors }: Asked,
+  { noun, from, nowMs }: Readonly<{ noun: string; from: string | null; nowMs: number }>,
+): Html {
   if (cursors.length > 0) return html`<p>No more ${noun}s match.</p>`
   const wider = new URLSearchParams(conditions)
   wider.set('from', '-30d')
   wider.delete('to')
   const isOfTime = !ofAllTimes.some((name) => conditions.has(name))
-  const isWide = conditions.get('from') === '-30d' && !conditions.has('to')
+  const isWide = from === null || Date.parse(from) <= nowMs - 30 * 86_400_000
   const look =
     isOfTime && !isWide ? html` <a href="${path}?${wider.toString()}">Search the last 30 days</a>, or see` : html` See`
   return html`<p>No ${noun}s match.${look} how to <a href="/app/connect">connect</a> a sender.</p>`

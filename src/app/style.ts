@@ -177,7 +177,9 @@ ${serviceFills}
   :is(.logs, .traces) > * > tr { display: grid; border-bottom: 1px solid var(--line) }
   :is(.logs, .traces) thead th { font-size: .85rem }
   .logs thead th:last-child, .traces thead th:nth-child(2) { position: absolute; left: -100rem }
-  .logs > * > tr { grid-template-columns: auto auto minmax(0, 1fr) }
+  .logs > * > tr { display: flex; flex-wrap: wrap }
+  .logs > * > tr > :nth-child(3) { flex: 1 1 auto }
+  .logs > * > tr > :last-child { flex: 1 1 100% }
   .waterfall { --step: .2rem }
   .line > summary, div.line { grid-template-columns: minmax(0, 1fr) 6rem }
   .line .name { grid-column: 1 / -1 }
@@ -196,7 +198,7 @@ ${serviceFills}
   :is(.logs, .traces) > * > tr > * { border-bottom: 0; min-width: 0 }
   .logs td:last-child { width: auto }
   .traces td:nth-child(2) { min-width: 0 }
-  .logs > * > tr > :last-child, .traces > * > tr > * { grid-column: 1 / -1 }
+  .traces > * > tr > * { grid-column: 1 / -1 }
   .traces > * > tr > :nth-child(2) { order: -1 }
   .traces > * > tr > :nth-child(1) { grid-column: 1 }
   .traces > * > tr > :nth-child(4) { grid-area: 2 / 2 }
@@ -216,5 +218,9 @@ ${serviceFills}
   .figures.cards .number { text-align: left }
   .timeline .bar, .traces .bar { min-width: 3rem }
   .ticks { display: none }
+}
+/* Ticks of a day with its hour have no room for all four. */
+@media (max-width: 32rem) {
+  .clock [data-part='5 16']:nth-child(even), .local .clock [data-part='5 10']:nth-child(even) { display: none }
 }
 `

@@ -75,11 +75,19 @@ function logsSaid({ logs }: CorrelationAnswer): readonly (readonly [string, Said
   })
 }
 
+type BrowserEvent = CorrelationAnswer['rum_events']['items'][number]
+
+/** What a browser event says beside its type: its name, its message, which is all that tells one error from another, and its page. */
+export function browserWords({ type, name, url, fields }: BrowserEvent): readonly string[] {
+  const { message } = fields
+  const said = typeof message === 'string' ? message.trim() : ''
+  return [name === type ? '' : name, said === name ? '' : said, url ?? ''].filter((words) => words !== '')
+}
+
 function browserSaid({ rum_events: events }: CorrelationAnswer): readonly (readonly [string, Said])[] {
-  return events.items.map(({ id, type, name, url, service }, at) => {
-    const words = short(
-      [type, ...(name === '' || name === type ? [] : [name]), ...(url === null ? [] : [url])].join(' '),
-    )
+  return events.items.map((event, at) => {
+    const { id, type, service } = event
+    const words = short([type, ...browserWords(event)].join(' '))
     const marks = type === 'error' || type === 'exception' ? bad('error') : html``
     return [id, { kind: 'browser', service, words, marks, place: `#${browserEventPlace(at)}` }]
   })

@@ -106,7 +106,7 @@ function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html
     ${found === undefined ? html`` : histogram({ ...drawn, bars: found.buckets })}
     ${facetRow({ path, conditions, groups: facetGroups, facets, noun: found?.of ?? 'traces' })}
     <div id="results">
-      ${traces.length === 0 ? html`${otherNames(path, conditions, answer.query.normalized)}${nothingFits(path, asked, 'trace')}` : traceTable(traces, coloursOf(traces))}
+      ${traces.length === 0 ? html`${otherNames(path, conditions, answer.query.normalized)}${nothingFits(path, asked, { noun: 'trace', from: range.from, nowMs })}` : traceTable(traces, coloursOf(traces))}
     </div>
     ${pager(path, asked, answer.next_cursor)}`
 }

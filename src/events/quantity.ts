@@ -24,7 +24,7 @@ const sizes: Readonly<Record<string, bigint>> = {
   tib: 1n << 40n,
 }
 
-type Quantity = Readonly<{
+export type Quantity = Readonly<{
   /** A decimal number in text: nanoseconds of a duration, bytes of a size. Equal numbers have equal text. */
   value: string
   unit: 'none' | 'duration' | 'size'

@@ -61,7 +61,11 @@ export const shared = {
   }),
 }
 
-export const duration = parsedText(parseDurationNs, 'a duration such as 200ms, 1.5s, 10us')
+/** Also as pages show it, with a blank before the unit: `21.5 ms`. */
+const parseShownDurationNs = (typed: string): bigint | undefined =>
+  parseDurationNs(typed.trim().replace(/(?<=\d)\s+(?=[a-zµμ]+$)/i, ''))
+
+export const duration = parsedText(parseShownDurationNs, 'a duration such as 200ms, 1.5s, 10us')
 
 /** What a parameter is, below `optional` and `default`. */
 function kindOf(schema: unknown): unknown {

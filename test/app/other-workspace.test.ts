@@ -54,6 +54,19 @@ describe('pages of somebody who has several workspaces', () => {
     }
   })
 
+  it('say it where a script asks whether the first record has arrived', async () => {
+    const { text } = await browser.post('/app/connect', { what: 'logs', guide: 'curl' })
+    const [, arrival = ''] = /data-arrival="([^"]+)"/.exec(text) ?? []
+    const linked = async (): Promise<string> => {
+      const answer = await browser.get(arrival, { accept: 'application/json' })
+      return (JSON.parse(answer.text) as { link: { path: string } }).link.path
+    }
+    const page = arrival.replace(/\/arrival$/, '')
+    expect(await linked()).to.equal(page)
+    await join()
+    expect(await linked()).to.equal(`${page}?shown_in=${first}`)
+  })
+
   it('are answered in another one with the ways on, and in their own as if nothing were said', async () => {
     await join()
     await site.index(givenEvent('logs.received', 1, { logs: [givenLog({ message: 'of acme' })] }, { workspace: first }))

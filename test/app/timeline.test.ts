@@ -66,6 +66,31 @@ describe('the timeline of what shares an id', () => {
     return (await browser.get('/app/find?id=visit')).text
   }
 
+  it('tells what a browser event says, where its name is nothing but its type', async () => {
+    const fields = { type: 'error', message: 'TypeError: x is undefined' }
+    const long = 'x'.repeat(1_000)
+    await site.index(
+      spans(1, { id: 'a' }),
+      browserEvents(
+        2,
+        { trace: 't', type: 'error', name: 'error', fields, url: 'https://shop.example/' },
+        { trace: 't', type: 'click', name: 'buy', fields: { message: '<b>Buy</b>' } },
+        { trace: 't', type: 'log', name: 'log', fields: { message: long } },
+        { trace: 't', type: 'view', name: 'view', fields: { message: 7n } },
+      ),
+    )
+    const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
+    const events = linesOf(text)
+    const shown = [...text.matchAll(/id="browser-event-\d+"[^]*?<summary>([^]*?)<\/summary>/g)].map(
+      ([, words]) => words,
+    )
+    expect(shown[0]).to.equal('TypeError: x is undefined https://shop.example/')
+    expect(shown[1]).to.equal('buy &lt;b&gt;Buy&lt;/b&gt;')
+    expect(shown[2]).to.match(/^x{400} … \(600 more characters\)$/)
+    expect(shown[3]).to.equal('view')
+    expect(events.join()).to.include('error TypeError: x is undefined https://shop.example/').and.include('click buy')
+  })
+
   it('tells in which order browser events, traces, spans and logs were, and how long after each other', async () => {
     const text = await visit()
     expect(linesOf(text)).to.deep.equal([

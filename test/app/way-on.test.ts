@@ -71,6 +71,20 @@ describe('the way on', () => {
     }
   })
 
+  it('from a search that finds nothing leads further back, unless it has been there', async () => {
+    const offered = async (page: string, from: string): Promise<boolean> => {
+      const { text } = await browser.get(`/app/${page}?q=never&from=${from}`)
+      expect(text).to.include('href="/app/connect"')
+      return linksOfPage(text).some(({ name }) => name === 'Search the last 30 days')
+    }
+    for (const page of ['logs', 'traces']) {
+      for (const from of ['', '-29d']) expect(await offered(page, from), `${page} ${from}`).to.equal(true)
+      for (const from of ['-30d', '-90d', 'now-31d', '2020-01-01T00:00Z']) {
+        expect(await offered(page, from), `${page} ${from}`).to.equal(false)
+      }
+    }
+  })
+
   it('from a search that finds nothing by a name of other tools leads to the name that finds it', async () => {
     await site.index(
       logs(1, { message: 'declined', level: 'error', service: 'web' }),

@@ -116,12 +116,19 @@ describe('the connect flow', () => {
   })
 
   it('says why it looks no longer', async () => {
-    const tab = await openTab(browser, { baseURL: server.baseUrl })
-    await tab.route('**/app/connect/*/arrival', (route) => route.fulfill({ status: 401, json: {} }))
-    await choose(tab, 'Logs', 'Vector')
-    await tab.getByText('This page no longer looks: you are signed out.').waitFor()
-    await tab.getByRole('link', { name: 'Look again' }).waitFor()
-    await tab.context().close()
+    const ends = [
+      [401, 'This page no longer looks: you are signed out.'],
+      [404, 'This page no longer looks: its key is not of the workspace that you are in now.'],
+      [400, 'This page no longer looks: its question is no longer answered.'],
+    ] as const
+    for (const [status, words] of ends) {
+      const tab = await openTab(browser, { baseURL: server.baseUrl })
+      await tab.route('**/app/connect/*/arrival', (route) => route.fulfill({ status, json: {} }))
+      await choose(tab, 'Logs', 'Vector')
+      await tab.getByText(words).waitFor()
+      await tab.getByRole('link', { name: 'Look again' }).waitFor()
+      await tab.context().close()
+    }
   })
 
   it('says so without a script too', async () => {

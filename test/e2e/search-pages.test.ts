@@ -146,24 +146,6 @@ describe('search pages in a browser', () => {
     await tab.getByRole('button', { name: 'Stop following' }).click()
   })
 
-  it('say why they follow no longer', async () => {
-    const storageState = await tab.context().storageState()
-    const page = await openTab(browser, { baseURL: server.baseUrl, storageState })
-    await page.goto('/app/logs')
-    const ends = [
-      [401, 'Following has ended: you are signed out. Load the page again.'],
-      [400, 'Following has ended: the search is no longer answered. Load the page again.'],
-    ] as const
-    for (const [status, words] of ends) {
-      await page.route('**/app/logs/rows?*', (route) => route.fulfill({ status, json: {} }))
-      await page.getByRole('button', { name: 'Follow', exact: true }).click()
-      await page.getByText(words).waitFor()
-      await page.getByRole('button', { name: 'Follow', exact: true }).waitFor()
-      await page.unroute('**/app/logs/rows?*')
-    }
-    await page.context().close()
-  })
-
   it('show hostile messages and names as the text they are', async () => {
     const now = `${Date.now()}000000`
     const resource = { attributes: [{ key: 'service.name', value: { stringValue: attack } }] }

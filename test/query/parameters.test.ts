@@ -1,7 +1,9 @@
 import { expect } from 'chai'
 import { z } from 'zod'
 import { limits } from '#src/config.ts'
+import { formatDuration } from '#src/app/format.ts'
 import {
+  duration,
   limitOf,
   listOf,
   queryFingerprint,
@@ -25,6 +27,17 @@ describe('query parameters', () => {
 
   it('take a session id as long as one may be stored', () => {
     expect(sessionIdCharactersMax).to.equal(limits.sessionIdCharactersMax)
+  })
+
+  it('takes a duration as pages show it', () => {
+    const ofDuration = z.object({ min_duration: duration })
+    for (const ns of [17n, 950_000n, 21_500_000n, 1_250_000_000n, 90_000_000_000n, 266_112_000_000_000n]) {
+      const search = new URLSearchParams({ min_duration: formatDuration(ns) }).toString()
+      expect(readParameters(search, ofDuration), search).to.deep.equal({ ok: true, value: { min_duration: ns } })
+    }
+    for (const wrong of ['5', '5 ', '1 s 2 ms', 's', '- 1 s', '1 parsec']) {
+      expect(readParameters(`min_duration=${wrong}`, ofDuration).ok, wrong).to.equal(false)
+    }
   })
 
   it('reads what is given, with defaults; an empty text is not given', () => {

@@ -14,11 +14,18 @@ function show({ state, text, link }) {
 /** The link beside it looks again, and leads to sign-in where that is needed. */
 const end = (why) => void (place.querySelector('[data-text]').textContent = `This page no longer looks: ${why}.`)
 
+const endings = new Map([
+  [401, 'you are signed out'],
+  [404, 'its key is not of the workspace that you are in now'],
+])
+
 async function poll() {
   try {
     const response = await fetch(place.dataset.arrival, { headers: { accept: 'application/json' } })
-    if (response.status === 401) {
-      end('you are signed out')
+    const why =
+      endings.get(response.status) ?? (response.status < 429 ? 'its question is no longer answered' : undefined)
+    if (!response.ok && why !== undefined) {
+      end(why)
       return
     }
     if (response.ok) {

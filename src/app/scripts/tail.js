@@ -33,6 +33,8 @@ function say(text) {
   if (words.textContent !== text) words.textContent = text
 }
 
+const away = 'The server does not answer at the moment. What arrives meanwhile is shown when it does.'
+
 async function poll(signal) {
   let waitMs = pollMs
   try {
@@ -46,9 +48,10 @@ async function poll(signal) {
     } else if (response.status < 429) {
       const why = response.status === 401 ? 'you are signed out' : 'the search is no longer answered'
       return stop(`Following has ended: ${why}. Load the page again.`)
-    }
+    } else say(away)
   } catch {
     // The server or the network is away for a moment: the next turn asks for all that has come since.
+    if (!signal.aborted) say(away)
   }
   if (!signal.aborted) timer = setTimeout(() => void poll(signal), waitMs)
 }

@@ -1,5 +1,5 @@
 import { levelOfWord } from '#src/events/level-word.ts'
-import { parseQuantity } from '#src/events/quantity.ts'
+import { parseQuantity, type Quantity } from '#src/events/quantity.ts'
 import type { Bound } from '#src/events/query-tree.ts'
 import type { Level } from '#src/events/telemetry.ts'
 import { levels } from '#src/events/telemetry.ts'
@@ -100,11 +100,20 @@ function takeEdge(parse: Parse, field: string, inclusive: boolean): Edge {
     const expected = ofLevels ? [...levels, ...numbersExpected] : numbersExpected
     return reader.stop(`${field} is compared with ${comparedWith(text, ofLevels)}`, expected, start)
   }
-  if (quantity.unit !== 'none' && ownUnit.test(field)) {
-    const unit = quantity.unit === 'duration' ? 'ns' : 'bytes'
-    parse.warn(`${field} holds plain numbers: ${text} is compared as ${quantity.value} (${unit})`)
-  }
+  warnOfUnit(parse, field, text, quantity)
   return { bound: { value: quantity.value, inclusive }, start }
+}
+
+function warnOfUnit({ reader, warn }: Parse, field: string, text: string, { unit, value }: Quantity): void {
+  if (unit !== 'none') {
+    const base = unit === 'duration' ? 'ns' : 'bytes'
+    if (ownUnit.test(field)) warn(`${field} holds plain numbers: ${text} is compared as ${value} (${base})`)
+    return
+  }
+  // `took>21.5 ms`, as durations are shown: there the unit is a word of its own.
+  const word = reader.peek(/\s+([a-zA-Zµμ]{1,3})(?=[\s)]|$)/)?.[1] ?? ''
+  if ((parseQuantity(text + word)?.unit ?? 'none') === 'none') return
+  warn(`${field} is compared with ${text}, and ${word} is looked for as a word; write ${text}${word} for both together`)
 }
 
 /** What to write instead of this bound: whoever types a time there wants the range that a search has beside it. */

@@ -138,6 +138,11 @@ function equalsPart(parse: Parse, field: string, value: string, start: number): 
 }
 
 function valueWord(parse: Parse, field: string, word: Word): Part {
+  warnOfList(parse, `${field}:`, word)
+  if (/^-\p{L}/u.test(word.text)) {
+    const without = word.text.slice(1)
+    parse.warn(`${field}:${word.text} looks for ${without}; write -${field}:${without} to leave it out`)
+  }
   if (!word.wild) return matchPart(parse, field, word.text, word.start)
   parse.countTerm(word.start)
   if (/^\*+$/.test(word.pattern)) return { kind: 'exists', field }
@@ -149,9 +154,24 @@ function exactWord(parse: Parse, field: string, word: Word): Part {
     parse.countTerm(word.start)
     return { kind: 'exists', field }
   }
+  warnOfList(parse, `${field}=`, word)
   if (word.wild) parse.warn(`${field}=${word.text} takes * and ? literally; write ${field}:${word.text} for a pattern`)
   return equalsPart(parse, field, word.text, word.start)
 }
+
+/** `level:error,warn` and `level:(error, warn)`: a comma is of the value, and mostly no value holds it. */
+function warnOfList({ warn }: Parse, named: string, { text }: Word): void {
+  const values = text.split(',').filter((each) => each !== '')
+  if (values.length === 0 || !text.includes(',', 1)) return
+  const either = [...values.map(asGroupItem), ...(text.endsWith(',') ? ['…'] : [])]
+  if (either.length > 1)
+    warn(`the comma in ${named}${text} is no OR; write ${named}(${either.join(' OR ')}) for either`)
+}
+
+const asGroupItem = (value: string): string =>
+  /^[\p{L}\p{N}_*][\p{L}\p{N}\p{M}_.*-]*$/u.test(value) && !/^(?:and|or|not)$/i.test(value)
+    ? value
+    : JSON.stringify(value)
 
 /** A value within `field:( … )`. */
 function parseGroupItem(parse: Parse, field: FieldContext): Part {

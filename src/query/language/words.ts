@@ -53,7 +53,8 @@ export function takeWord(reader: Reader, stopAtOperator: boolean): Word | undefi
   let wild = false
   for (;;) {
     if (stopAtOperator && endsName(reader, text)) break
-    const found = reader.take(/\\([^])|(?!&&)[^\s()"|]/)
+    // A letter needs no escape: a sign before it is one of a path, as in `C:\logs\app`.
+    const found = reader.take(/\\([^\p{L}\p{N}])|(?!&&)[^\s()"|]/u)
     if (found === undefined) break
     const [taken, escaped = taken] = found
     const isWild = taken === '*' || (taken === '?' && reader.peek(queryString) === undefined)
@@ -73,10 +74,10 @@ const literalPattern = (character: string): string => (/[*?\\]/.test(character) 
 const endsName = (reader: Reader, name: string): boolean =>
   /[:!=<>]/.test(reader.next()) && plainField.test(name) && startsOperator(reader)
 
-/** An operator, unless the colon belongs to a URL (`http://`) or is one of two (`std::io`). */
+/** An operator, unless the colon belongs to a URL (`http://`) or to a drive (`C:\logs`), or is one of two (`std::io`). */
 function startsOperator(reader: Reader): boolean {
   if (reader.peek(/[=!]~/) !== undefined) {
     reader.stop('=~ and !~ are not operators here: write field:/regex/ or -field:/regex/', [':', '=', '!='])
   }
-  return reader.peek(operatorHere) !== undefined && reader.peek(/:\/\/|::/) === undefined
+  return reader.peek(operatorHere) !== undefined && reader.peek(/:\/\/|::|:\\[\p{L}\p{N}]/u) === undefined
 }

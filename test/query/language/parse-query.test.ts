@@ -79,6 +79,11 @@ const table: readonly (readonly [query: string, tree: QueryTree, normalized?: st
   ['android order nothing', and(text('android'), text('order'), text('nothing'))],
   ['TO', text('TO')],
   ['"a phrase"', text('a phrase'), '"a phrase"'],
+  ['C:\\inetpub\\app', text('C:\\inetpub\\app'), '"C:\\\\inetpub\\\\app"'],
+  ['path:C:\\Temp', match('path', 'C:\\Temp')],
+  ['user=CORP\\ann', equals('user', 'CORP\\ann')],
+  ['CORP\\ann*', wildcard('CORP\\\\ann*')],
+  ['f:\\*x\\:\\\\y', match('f', '*x:\\y')],
   ['"say \\"hi\\" \\\\ there"', text('say "hi" \\ there')],
   ['"and"', text('and'), '"and"'],
   ['"a*"', text('a*'), '"a*"'],
@@ -251,6 +256,13 @@ describe('query/language', () => {
       ['size_kb:>2kb', /2000 \(bytes\)/],
       ['f:[5 TO 1]', /matches nothing/],
       ['f:(3 OR -7)', /leaves out 7/],
+      ['took>21.5 ms', /compared with 21.5, and ms is looked for as a word; write 21.5ms/],
+      ['(took:>=3 MiB) a', /write 3MiB/],
+      ['level:error,warn', /the comma in level:error,warn is no OR; write level:\(error OR warn\) for either/],
+      ['NOT level=error,warn', /write level=\(error OR warn\)/],
+      ['level:error, warn', /write level:\(error OR …\)/],
+      ['level:-error', /level:-error looks for error; write -level:error to leave it out/],
+      ['f:-7,or,api*,', /write f:\("-7" OR "or" OR api\* OR …\)/],
       ['f:(-5.5 OR 3)', /leaves out 5.5; write "-5.5" for the number/],
     ]
     for (const [query, warning] of cases) {
@@ -258,6 +270,9 @@ describe('query/language', () => {
       expect(parsed(query).warnings[0], query).to.match(warning)
     }
     expect(parsed('a b f:x *支付* duration:>2s f:-5 -5 f:("-5" OR -b) f:(500 -502)').warnings).to.deep.equal([])
+    expect(parsed('took>21.5ms n>3 sales n>3 or n<2 n>2 AND ms size>3 "kb"').warnings).to.deep.equal([])
+    expect(parsed('-a:b a:(b -c) a:"-b" a=-b a:--b a:-1').warnings).to.deep.equal([])
+    expect(parsed('a,b a, f:"a,b" f:, f:,a f="a,b" /a,b/').warnings).to.deep.equal([])
     expect(parsed('" " f:[9 TO 10] duration_ms:>5 (-5 OR a)').warnings).to.deep.equal([])
     expect(parsed('-- OR a').tree).to.deep.equal(text('a'))
     expect(parsed('NOT --').tree).to.deep.equal(all)
