@@ -240,7 +240,7 @@ export function nothingFits(
   wider.set('from', '-30d')
   wider.delete('to')
   const isOfTime = !ofAllTimes.some((name) => conditions.has(name))
-  const isWide = from === null || Date.parse(from) <= nowMs - 30 * 86_400_000
+  const isWide = from === null || (Date.parse(from) <= nowMs - 30 * 86_400_000 && !conditions.has('to'))
   const look =
     isOfTime && !isWide ? html` <a href="${path}?${wider.toString()}">Search the last 30 days</a>, or see` : html` See`
   return html`<p>No ${noun}s match.${look} how to <a href="/app/connect">connect</a> a sender.</p>`
