@@ -10,7 +10,7 @@ const bytesMax = 16 * 1024 * 1024
 const first = 32
 const growth = 4
 /** What was too large together once may be so again. */
-export const growthAfterLarge = 1.25
+const growthAfterLarge = 1.25
 
 /** How many characters the documents of a place have on average: of those found there lately, rather too many than too few. */
 export type SeenSizes = Readonly<{ meanOf(place: string): number | undefined; saw(place: string, mean: number): void }>
@@ -48,20 +48,32 @@ export async function askFitting<R>(
   }
 }
 
-/** Asks for items part by part, in their order. The parts grow again after a smaller one. */
+/** How many to ask for, part by part, at most `most`: they grow, and grow again after a smaller one. */
+export function createPartSizes(most: number) {
+  let wanted = Math.min(first, most)
+  let growing = growth
+  return {
+    wanted: (): number => wanted,
+    /** So many were asked for, and `size` in the end. */
+    asked(count: number, size: number): void {
+      if (size < count) growing = growthAfterLarge
+      wanted = Math.min(most, Math.ceil(size * growing))
+    },
+  }
+}
+
+/** Asks for items part by part, in their order. */
 export async function* inSizedParts<T, R>(
   items: readonly T[],
   most: number,
   ask: (some: readonly T[], bound: Bound) => Promise<R>,
 ): AsyncGenerator<R> {
-  let wanted = Math.min(first, most)
-  let growing = growth
+  const sizes = createPartSizes(most)
   for (let start = 0; start < items.length;) {
-    const rest = items.slice(start, start + wanted)
+    const rest = items.slice(start, start + sizes.wanted())
     const { answer, size } = await askFitting(rest.length, (count, bound) => ask(rest.slice(0, count), bound))
     yield answer
     start += size
-    if (size < rest.length) growing = growthAfterLarge
-    wanted = Math.min(most, Math.ceil(size * growing))
+    sizes.asked(rest.length, size)
   }
 }
