@@ -10,7 +10,7 @@ import type { LogName, Subjects } from './subjects.ts'
 
 /** Reads the messages of a log from the server. */
 export type MessageSource = Readonly<{
-  /** At most `max` messages from a sequence on, from any replica; with at least one whole event, if possible. */
+  /** At most `max` messages from a sequence on, from any replica; with at least one whole event, if possible, which may begin before it. */
   run(first: number, max: number): Promise<Run>
   /** Whether the leader has a message there, or one was erased. */
   has(sequence: number): Promise<boolean>
@@ -21,6 +21,13 @@ export type MessageSource = Readonly<{
   /** The events of the newest message of a subject (as escaped for the server). Asks the leader. */
   lastOf(subject: string): Promise<readonly RecordedEvent[]>
 }>
+
+/**
+ * How many messages before this one hold parts of its event. An event has the position of its last part, so who asks for what comes right before it
+ * meets one of its other parts, or the last.
+ */
+const partsBefore = (message: Stored | undefined, sequence: number): number =>
+  message?.sequence === sequence ? message.part.index - 1 : 0
 
 export function createMessageSource(nats: Nats, log: LogName, subjects: Subjects): MessageSource {
   const name = `stream ${log.stream}`
@@ -71,15 +78,19 @@ export function createMessageSource(nats: Nats, log: LogName, subjects: Subjects
   }
 
   return {
-    run: async (first, max) => {
+    run: async (given, max) => {
+      let first = given
+      let more = await fetch(first, max)
+      const before = partsBefore(more[0], first)
+      if (before > 0) more = await fetch((first -= before), max)
       const messages: Stored[] = []
       for (;;) {
-        const last = messages.at(-1)?.sequence
-        const more = await fetch(last === undefined ? first : last + 1, max)
         messages.push(...more)
         const run = await assembled(messages, first)
+        const last = messages.at(-1)?.sequence
         // An event may be larger than what one answer holds.
-        if (more.length === 0 || !run.incomplete || run.events.length > 0) return run
+        if (last === undefined || more.length === 0 || !run.incomplete || run.events.length > 0) return run
+        more = await fetch(last + 1, max)
       }
     },
     has: async (sequence) => (await ofLeader({ seq: sequence })) !== undefined || (await isErased(sequence)),

@@ -4,6 +4,7 @@ import { json } from 'node:stream/consumers'
 import { expect } from 'chai'
 import { connectElasticsearch, LargeAnswerError } from '#projections/stores/elasticsearch/client.ts'
 import { searchPages } from '#projections/stores/elasticsearch/search.ts'
+import { createSeenSizes } from '#projections/stores/elasticsearch/sized-parts.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 
 const recordsMax = 180
@@ -78,7 +79,13 @@ describe('answers of Elasticsearch', () => {
 
   it('come to some megabytes where a search is bounded, however many hits it may have', async () => {
     const elasticsearch = connectElasticsearch(url)
-    const target = { elasticsearch, indices: 'test', workspaceId: workspaceIdOf('acme'), days: undefined }
+    const target = {
+      elasticsearch,
+      indices: 'test',
+      workspaceId: workspaceIdOf('acme'),
+      days: undefined,
+      seen: createSeenSizes(),
+    }
     const query = {
       filter: { kind: 'all' },
       orderBy: 'timeNs',

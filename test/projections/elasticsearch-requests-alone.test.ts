@@ -4,7 +4,8 @@ import type { Json, JsonObject } from '#src/lib/json.ts'
 import { writeAll, type Operation } from '#projections/stores/elasticsearch/bulk.ts'
 import { LargeAnswerError, type Call, type Elasticsearch } from '#projections/stores/elasticsearch/client.ts'
 import { lookUp } from '#projections/stores/elasticsearch/look-up.ts'
-import { ask as search, find, searchPages } from '#projections/stores/elasticsearch/search.ts'
+import { ask as search, find, searchPages, type Target } from '#projections/stores/elasticsearch/search.ts'
+import { createSeenSizes } from '#projections/stores/elasticsearch/sized-parts.ts'
 import { createFreshness } from '#projections/stores/elasticsearch/refresh.ts'
 import { acme, epoch } from '#test/support/index-fixture.ts'
 import { rejection } from '#test/streams/read-all.ts'
@@ -92,6 +93,58 @@ describe('searches in Elasticsearch', () => {
     return { asked, answer }
   }
 
+  /** Small documents were found there before. */
+  const seenSmall = (indices: string): Target['seen'] => {
+    const seen = createSeenSizes()
+    seen.saw(`${indices} ${acme}`, 10)
+    return seen
+  }
+
+  /** The sizes of the pages of searches one after the other, each for documents of so many characters, and what they find. */
+  async function pageSizes(searches: readonly Readonly<{ characters: number; limit: number }>[]) {
+    const pages: (readonly number[])[] = []
+    const found: number[] = []
+    const target = { indices: 'lines-*', workspaceId: acme, days: undefined, seen: createSeenSizes() }
+    for (const { characters, limit } of searches) {
+      const sizes: number[] = []
+      const b = JSON.stringify({ m: 'x'.repeat(characters - 8) })
+      const elasticsearch = answering(({ body }) => {
+        const { size, search_after: after } = body as { size: number; search_after?: readonly [number] }
+        const first = after === undefined ? 0 : after[0] + 1
+        sizes.push(size)
+        const hits = Array.from({ length: size }, (_, at) => first + at).map((t): Json => {
+          const i = String(t).padStart(6, '0')
+          return { _source: { i, t, p: 1, b }, sort: [t, i, 1] }
+        })
+        return { hits: { hits } }
+      })
+      const page = { filter: { kind: 'all' }, orderBy: 'timeNs', direction: 'asc', limit } as const
+      const hits = await searchPages({ ...target, elasticsearch }, {}, { ...page, charactersMax: 4_000_000 })
+      pages.push(sizes)
+      found.push(hits.length)
+    }
+    return { pages, found }
+  }
+
+  it('ask for no more than fits, if documents are as large as those found there before', async () => {
+    const large = { characters: 900_000, limit: 101 }
+    expect(await pageSizes([large, large])).to.deep.equal({ pages: [[16], [6]], found: [4, 4] })
+  })
+
+  it('for small documents are one request each, but for the first one there', async () => {
+    const small = { characters: 500, limit: 101 }
+    expect(await pageSizes([small, small])).to.deep.equal({ pages: [[16, 85], [101]], found: [101, 101] })
+  })
+
+  it('do not take documents for small again because one search has found small ones', async () => {
+    const [large, small] = [
+      { characters: 900_000, limit: 101 },
+      { characters: 500, limit: 101 },
+    ]
+    const { pages } = await pageSizes([large, small, large])
+    expect(pages).to.deep.equal([[16], [6, 95], [6]])
+  })
+
   it('ask for fewer hits where a circuit breaker stops them', async () => {
     const sizes: number[] = []
     const hit = { _source: { i: 'a', t: 1, p: 1, b: '{}' }, sort: [1, 'a', 1] }
@@ -103,7 +156,7 @@ describe('searches in Elasticsearch', () => {
     }
     const target = { elasticsearch: { send, close: async () => undefined }, indices: 'lines-*', workspaceId: acme }
     const page = { filter: { kind: 'all' }, orderBy: 'timeNs', direction: 'asc', limit: 100 } as const
-    const where = { ...target, days: undefined }
+    const where = { ...target, days: undefined, seen: seenSmall('lines-*') }
     const hits = await searchPages(where, {}, { ...page, charactersMax: 1_000 })
     expect(hits.map(({ id }) => id)).to.deep.equal(['a'])
     expect(sizes).to.deep.equal([100, 25, 7])

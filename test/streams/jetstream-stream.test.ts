@@ -3,6 +3,7 @@ import { limits } from '#src/config.ts'
 import { sealErasure } from '#src/events/erasure.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { lastFoldedAt } from '#projections/log-tail.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
 import { provisionLogs } from '#streams/jetstream/provision.ts'
 import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
@@ -197,6 +198,16 @@ describe('the JetStream log', function () {
       await stream.cut(last)
       expect(idsOf(await readAll(other))).to.deep.equal(['acme.traces.after'])
       expect(await messages()).to.equal(1)
+    })
+
+    it('is read by who asks for what comes right before it, as a projector that starts does', async () => {
+      await stream.append([makeEvent('before')])
+      const { last } = await stream.append([makeLarge('large', bytes)])
+      expect(idsOf(await other.read(last - 1, 10))).to.deep.equal(['acme.traces.large'])
+      expect(await lastFoldedAt(other, last)).to.deep.include({ position: last })
+      await stream.append([makeEvent('after')])
+      expect(idsOf(await other.read(last - 4096, 10)), 'from its middle').to.deep.equal(['acme.traces.large'])
+      expect(idsOf(await other.read(last, 10))).to.deep.equal(['acme.traces.after'])
     })
 
     it('is read where another workspace was erased before it', async () => {

@@ -38,7 +38,7 @@ async function eraseDocuments(
         operations = []
       }
       // Deleting a document twice does no harm.
-      await frozen.visit(index, ofWorkspace(workspaceId), () => erase)
+      await frozen.visit(index, ofWorkspace(workspaceId), () => erase, 'places')
       await write(operations)
     }
   } finally {

@@ -10,10 +10,13 @@ import { reasonOf } from './client.ts'
 import { and, type Query } from './filter.ts'
 import { idField } from './mapping.ts'
 import { patiently } from './patience.ts'
-import { askFitting, growthAfterLarge, type Bound } from './sized-parts.ts'
+import { askFitting, createPartSizes, type Bound } from './sized-parts.ts'
 import type { StoredText } from './stored-text.ts'
 
 type Visitor = (text: StoredText) => Promise<void> | void
+
+/** What is read of documents. `places`: their keys and versions; nothing of what they hold has to be gathered for that. */
+type What = 'all' | 'places'
 
 /** A build as of one moment, which includes all that its record said before. */
 export type FrozenBuild = Readonly<{
@@ -28,7 +31,7 @@ export type FrozenBuild = Readonly<{
    * Visits the documents of an index, in no order. `begin` returns the visitor. If the moment is lost on the way, `begin` is called again, and the new
    * visitor gets all documents, including those already visited.
    */
-  visit(index: string, query: Query, begin: () => Visitor): Promise<void>
+  visit(index: string, query: Query, begin: () => Visitor, what?: What): Promise<void>
   /** The answer of a search for aggregations only; empty if there is no index. */
   count(body: object): Promise<JsonObject>
   release(): Promise<void>
@@ -36,7 +39,7 @@ export type FrozenBuild = Readonly<{
 
 /** How long a point in time is kept between two searches. */
 const keptFor = '10m'
-/** A page is smaller where it would be too large (sized-parts.ts), and then they grow again. */
+/** A page is smaller where it would be too large (sized-parts.ts). */
 const pageMax = 500
 
 const documentIn = (hit: JsonObject): StoredText => ({
@@ -63,16 +66,23 @@ async function openMoment({ elasticsearch, names }: Place, index: IndexName): Pr
 type Search = (body: object, bound?: Bound) => Promise<JsonObject>
 
 /** The documents of a moment, page by page. */
-async function* pages(search: Search, query: Query, sort: readonly Json[]): AsyncGenerator<readonly StoredText[]> {
+async function* pages(
+  search: Search,
+  query: Query,
+  sort: readonly Json[],
+  what: What = 'all',
+): AsyncGenerator<readonly StoredText[]> {
+  const some = what === 'all' ? {} : { _source: false }
   let after: readonly Json[] | undefined
-  let wanted = pageMax
+  const sizes = createPartSizes(pageMax)
   do {
-    const body = { version: true, query, sort, ...(after === undefined ? {} : { search_after: after }) }
-    const { answer, size } = await askFitting(wanted, (some, bound) => search({ size: some, ...body }, bound))
+    const body = { version: true, query, sort, ...some, ...(after === undefined ? {} : { search_after: after }) }
+    const wanted = sizes.wanted()
+    const { answer, size } = await askFitting(wanted, (count, bound) => search({ size: count, ...body }, bound))
     const hits = hitsIn(answer)
     yield hits.map(documentIn)
     after = hits.length < size ? undefined : valuesIn(hits.at(-1)?.['sort'])
-    wanted = Math.min(pageMax, Math.ceil(size * growthAfterLarge))
+    sizes.asked(wanted, size)
   } while (after !== undefined)
 }
 
@@ -117,9 +127,9 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
     return {}
   }
   /** False if the moment was lost on the way: the places of one moment mean nothing in another. */
-  const visitMoment = async (name: string, query: Query, take: Visitor): Promise<boolean> => {
+  const visitMoment = async (name: string, query: Query, take: Visitor, what?: What): Promise<boolean> => {
     const lostBefore = momentsLost
-    for await (const texts of pages(search, and([{ term: { _index: name } }, query]), ['_shard_doc'])) {
+    for await (const texts of pages(search, and([{ term: { _index: name } }, query]), ['_shard_doc'], what)) {
       if (momentsLost > lostBefore) return false
       for (const text of texts) await take(text)
     }
@@ -135,8 +145,8 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
       const sort = [{ [idField]: { order: 'asc', missing: '_first' } }, { _shard_doc: 'asc' }]
       for await (const texts of pages(search, and([{ term: { _index: name } }, query]), sort)) yield* texts
     },
-    async visit(name, query, begin) {
-      while (!(await visitMoment(name, query, begin())));
+    async visit(name, query, begin, what) {
+      while (!(await visitMoment(name, query, begin(), what)));
     },
     count: (body) => search({ ...body, size: 0 }),
     release,

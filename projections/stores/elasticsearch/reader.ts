@@ -8,6 +8,7 @@ import { expandPatterns } from './expand.ts'
 import { and, daysQuery, selectionQuery, type Query } from './filter.ts'
 import { createRecords } from './records.ts'
 import { ask, find, placesIn, searchPages, type Target } from './search.ts'
+import { createSeenSizes, type SeenSizes } from './sized-parts.ts'
 
 type Limits = Readonly<{ patternExpansionsMax: number }>
 
@@ -29,15 +30,19 @@ export function createElasticsearchIndexReader(
 ): ElasticsearchIndexReader {
   const place = connectPlace(options)
   const { elasticsearch } = place
-  const all = readerOn(place, options.limits)
+  const seen = createSeenSizes()
+  const all = readerOn(place, options.limits, seen)
   const abortable = (signal: AbortSignal): Place => {
     const aborted: Elasticsearch = { ...elasticsearch, send: (call) => elasticsearch.send({ ...call, signal }) }
     return { ...place, elasticsearch: aborted, records: createRecords(aborted, place.names) }
   }
-  return { ...all, readerFor: (signal) => (signal === undefined ? all : readerOn(abortable(signal), options.limits)) }
+  return {
+    ...all,
+    readerFor: (signal) => (signal === undefined ? all : readerOn(abortable(signal), options.limits, seen)),
+  }
 }
 
-function readerOn(place: Place, limits: Limits): IndexReader {
+function readerOn(place: Place, limits: Limits, seen: SeenSizes): IndexReader {
   const { elasticsearch, names } = place
   /** Where a scope is stored now; undefined before the first promotion. Looked up each time, because readers may move at any moment. */
   const targetOf = async ({ workspaceId, projection, collection, fromDay }: Scope): Promise<Target | undefined> => {
@@ -45,7 +50,7 @@ function readerOn(place: Place, limits: Limits): IndexReader {
     if (live === undefined) return undefined
     const indices = names.days(live, collection)
     const days = fromDay === undefined ? undefined : daysQuery(indices.slice(0, -1), fromDay)
-    return { elasticsearch, indices, workspaceId, days }
+    return { elasticsearch, indices, workspaceId, days, seen }
   }
   const selected = async <T>(
     scope: Scope,

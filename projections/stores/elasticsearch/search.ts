@@ -21,7 +21,7 @@ import { and, type Query } from './filter.ts'
 import { bodyField, idField, numberField, positionField, timeField } from './mapping.ts'
 import { documentKey } from './names.ts'
 import { patiently } from './patience.ts'
-import { askFitting, inSizedParts, type Bound } from './sized-parts.ts'
+import { askFitting, inSizedParts, type Bound, type SeenSizes } from './sized-parts.ts'
 
 /** Where to search: a workspace in the days of one collection of the live build. */
 export type Target = Readonly<{
@@ -30,13 +30,17 @@ export type Target = Readonly<{
   workspaceId: WorkspaceId
   /** Which of the indices, by their days; undefined: all. */
   days: Query | undefined
+  /** Of the documents of workspaces in collections. */
+  seen: SeenSizes
 }>
 
 /** Elasticsearch returns at most 10,000 hits at once; pages with bodies are smaller. */
 const pageMax = 2_000
 /**
- * If a search may end for its size, the first page is small, and each next one twice as large, within what one answer may have (sized-parts.ts).
+ * If a search may end for its size, its pages are so small that all hits of one are likely to fit: Elasticsearch holds all of a page in its heap,
+ * and four of 128 hits of a megabyte are more than a small one has. A place where nobody has searched yet may hold such ones.
  */
+const firstUnseenPage = 16
 const firstSizedPage = 128
 
 /** A phrase that ends in a prefix expands to all such words, up to the server's maximum of clauses. */
@@ -50,7 +54,7 @@ const madeByOthers = /Fielddata is disabled|No mapping found/
 
 /** Runs one search. If a shard cannot answer, all of it fails. */
 export function ask(
-  { elasticsearch, indices, workspaceId }: Omit<Target, 'days'>,
+  { elasticsearch, indices, workspaceId }: Pick<Target, 'elasticsearch' | 'indices' | 'workspaceId'>,
   body: object,
   size: Pick<Call, 'bytesMax'> = {},
 ): Promise<JsonObject> {
@@ -155,9 +159,8 @@ async function nextHits(
 }
 
 type Pages = Readonly<{
-  /** The sizes of the first and the largest page: each page is twice as large as the one before. */
-  first: number
-  most: number
+  /** How many hits the next page may have at most, after one of so many, or none. */
+  most(before: number | undefined): number
   /** The next hits, and how many were asked for in the end. */
   next(at: PageAt): Promise<Readonly<{ found: readonly Found[]; size: number }>>
 }>
@@ -165,15 +168,14 @@ type Pages = Readonly<{
 /** Walks the hits in order, each place once, page by page, until there are enough or `take` returns false. */
 async function eachPlace(
   { after: begin, limit }: PlacesQuery,
-  { first, most, next }: Pages,
+  { most, next }: Pages,
   take: (found: Found, place: SortKey) => boolean,
 ): Promise<void> {
   let after = begin === undefined ? undefined : placeAfter(begin)
   let last: SortKey | undefined
-  let hitsMax = first
+  let before: number | undefined
   for (let taken = 0; taken < limit;) {
-    const wanted = Math.min(limit - taken, hitsMax)
-    const { found, size } = await next({ after, size: wanted })
+    const { found, size } = await next({ after, size: Math.min(limit - taken, most(before)) })
     for (const each of found) {
       const place = { value: bigintIn(each.sort[0]), id: textIn(each.sort[1]) }
       if (last !== undefined && compareSort(last, place) === 0) continue
@@ -183,7 +185,28 @@ async function eachPlace(
     }
     if (found.length < size) return
     after = found.at(-1)?.sort
-    hitsMax = Math.min((size < wanted ? size : hitsMax) * 2, most)
+    before = size
+  }
+}
+
+/** How large the pages of a search may be that may end for its size: as many hits as there is room for, if they are like those seen. */
+function sizedPages({ indices, workspaceId, seen }: Target, charactersMax: number) {
+  const place = `${indices} ${workspaceId}`
+  let [hits, characters] = [0, 0]
+  return {
+    most(before: number | undefined): number {
+      const mean = hits === 0 ? seen.meanOf(place) : characters / hits
+      if (mean === undefined) return firstUnseenPage
+      const fitting = Math.ceil((charactersMax - characters) / Math.max(mean, 1)) + 1
+      return Math.max(1, Math.min(fitting, Math.max(firstSizedPage, (before ?? 0) * 2), pageMax))
+    },
+    found(page: readonly Found[]): void {
+      if (page.length === 0) return
+      const sum = page.reduce((length, { source: from }) => length + textIn(from[bodyField]).length, 0)
+      hits += page.length
+      characters += sum
+      seen.saw(place, sum / page.length)
+    },
   }
 }
 
@@ -193,10 +216,15 @@ export async function searchPages<D extends object>(
   query: Query,
   asked: IndexQuery,
 ): Promise<readonly Hit<D>[]> {
-  const { hits, take } = createSizedHits<Hit<D>>(asked.charactersMax)
-  const first = asked.charactersMax === undefined ? pageMax : firstSizedPage
-  const next = (at: PageAt) => nextHits(target, query, asked, at)
-  await eachPlace(asked, { first, most: pageMax, next }, (found) =>
+  const { charactersMax } = asked
+  const { hits, take } = createSizedHits<Hit<D>>(charactersMax)
+  const sized = charactersMax === undefined ? undefined : sizedPages(target, charactersMax)
+  const next = async (at: PageAt) => {
+    const page = await nextHits(target, query, asked, at)
+    sized?.found(page.found)
+    return page
+  }
+  await eachPlace(asked, { most: (before) => sized?.most(before) ?? pageMax, next }, (found) =>
     take(hitOf<D>(found), textIn(found.source[bodyField]).length),
   )
   return hits
@@ -212,7 +240,7 @@ export async function placesIn(target: Target, query: Query, asked: PlacesQuery)
     const body = { ...pageBody(query, asked, after, size), _source: false }
     return { found: foundIn(await ask(target, body)), size }
   }
-  await eachPlace(asked, { first: placesPageMax, most: placesPageMax, next }, (_, place) => places.push(place) > 0)
+  await eachPlace(asked, { most: () => placesPageMax, next }, (_, place) => places.push(place) > 0)
   return places
 }
 

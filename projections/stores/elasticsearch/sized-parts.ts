@@ -10,7 +10,27 @@ const bytesMax = 16 * 1024 * 1024
 const first = 32
 const growth = 4
 /** What was too large together once may be so again. */
-export const growthAfterLarge = 1.25
+const growthAfterLarge = 1.25
+
+/** How many characters the documents of a place have on average: of those found there lately, rather too many than too few. */
+export type SeenSizes = Readonly<{ meanOf(place: string): number | undefined; saw(place: string, mean: number): void }>
+
+const placesMax = 10_000
+
+/** Remembers the largest mean of each place, and forgets it slowly: a search for small ones says little about the next, for large ones. */
+export function createSeenSizes(): SeenSizes {
+  const means = new Map<string, number>()
+  return {
+    meanOf: (place) => means.get(place),
+    saw(place, mean) {
+      const before = means.get(place) ?? 0
+      means.delete(place)
+      means.set(place, Math.max(mean, before * 0.95))
+      const [oldest] = means.keys()
+      if (means.size > placesMax && oldest !== undefined) means.delete(oldest)
+    },
+  }
+}
 
 /**
  * Asks for so many documents, or for a quarter of them, and of these, where they are too large together: that is known only when they come, or when
@@ -28,20 +48,32 @@ export async function askFitting<R>(
   }
 }
 
-/** Asks for items part by part, in their order. The parts grow again after a smaller one. */
+/** How many to ask for, part by part, at most `most`: they grow, and grow again after a smaller one. */
+export function createPartSizes(most: number) {
+  let wanted = Math.min(first, most)
+  let growing = growth
+  return {
+    wanted: (): number => wanted,
+    /** So many were asked for, and `size` in the end. */
+    asked(count: number, size: number): void {
+      if (size < count) growing = growthAfterLarge
+      wanted = Math.min(most, Math.ceil(size * growing))
+    },
+  }
+}
+
+/** Asks for items part by part, in their order. */
 export async function* inSizedParts<T, R>(
   items: readonly T[],
   most: number,
   ask: (some: readonly T[], bound: Bound) => Promise<R>,
 ): AsyncGenerator<R> {
-  let wanted = Math.min(first, most)
-  let growing = growth
+  const sizes = createPartSizes(most)
   for (let start = 0; start < items.length;) {
-    const rest = items.slice(start, start + wanted)
+    const rest = items.slice(start, start + sizes.wanted())
     const { answer, size } = await askFitting(rest.length, (count, bound) => ask(rest.slice(0, count), bound))
     yield answer
     start += size
-    if (size < rest.length) growing = growthAfterLarge
-    wanted = Math.min(most, Math.ceil(size * growing))
+    sizes.asked(rest.length, size)
   }
 }
