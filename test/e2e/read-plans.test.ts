@@ -104,10 +104,12 @@ describe('what a plan includes', () => {
     const plan = (name: string): Promise<JsonObject> => cli(server, 'workspace', 'plan', tenant.workspace, name)
     // By the time that the verb has ended, whose process is another. Each process of a cluster hears of it by itself, a moment later.
     const answerWith = async (status: number): Promise<JsonObject> => {
-      let answer = await session.get('/api/app/logs/search?q=entitled')
-      while (isCluster && answer.status !== status) answer = await session.get('/api/app/logs/search?q=entitled')
-      expect(answer.status).to.equal(status)
-      return answer.body
+      for (;;) {
+        const answer = await session.get('/api/app/logs/search?q=entitled')
+        if (isCluster && answer.status !== status) continue
+        expect(answer.status).to.equal(status)
+        return answer.body
+      }
     }
     for (let turn = 0; turn < 4; turn++) {
       await plan('tracing-only')
