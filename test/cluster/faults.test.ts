@@ -68,8 +68,7 @@ describe('a cluster whose processes are lost', function () {
   })
 })
 
-describe('a cluster whose directory is removed from NATS while it runs', function () {
-  this.timeout(60_000)
+describe('a cluster whose directory is removed from NATS while it runs', () => {
   let test: TestCluster
   let running: readonly RoleProcess[]
   let firstRun: FirstRun

@@ -43,8 +43,7 @@ describe('a workspace beside one that has sent very much', () => {
     await server.giveBack()
   })
 
-  it('finds what it sends before all of that is folded, and is told that nothing of its own is missing', async function () {
-    this.timeout(120_000)
+  it('finds what it sends before all of that is folded, and is told that nothing of its own is missing', async () => {
     const burstEnd = await sendBurst(server, noisy.keys.logs)
     const sent = await post(server, path, quiet.keys.logs, JSON.stringify({ message: 'a quiet line' }), json)
     const position = positionOf(sent)

@@ -1,7 +1,17 @@
 import { expect } from 'chai'
 import { parseJson, type JsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
-import { answerOf, at, listOf, positionOf, signIn, untilIndexed, withKey, type Reader } from '../support/client.ts'
+import {
+  answerOf,
+  at,
+  listOf,
+  positionOf,
+  post,
+  signIn,
+  untilIndexed,
+  withKey,
+  type Reader,
+} from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { hex } from '../support/telemetry.ts'
 import { sendingTo, type Sending } from '../support/workspace.ts'
@@ -237,8 +247,8 @@ describe('rules of all read endpoints', () => {
     })
     const before = Date.now()
     const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] })
-    const headers = { Authorization: `Bearer ${server.firstRun.keys.tracing}`, 'Content-Type': 'application/json' }
-    const sent = await fetch(`${server.baseUrl}/api/traces/v1/otlp`, { method: 'POST', headers, body })
+    const json = { 'content-type': 'application/json' }
+    const sent = await post(server, '/api/traces/v1/otlp', server.firstRun.keys.tracing, body, json)
     expect(sent.status, await sent.text()).to.equal(200)
     await untilIndexed(server)
     const read = async (name: string): Promise<JsonObject | undefined> => {

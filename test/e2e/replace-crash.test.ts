@@ -13,16 +13,13 @@ import {
   type Told,
 } from '../support/audit.ts'
 import { createTenant } from '../support/tenant.ts'
-import { sendOnce, type Post } from '../support/sender.ts'
+import { cutOff, sendOnce, type Post } from '../support/sender.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 
 const crashes = process.env['SOAK'] === '1' ? 20 : 5
 const spansPerRequest = 7
 /** Crashes fall this many acknowledgements after the last one was survived, spread unevenly. */
 const acksBetween = (crash: number): number => 30 + ((crash * 37) % 61)
-
-/** What a connection says when the process at its other end is killed. That nobody listens is not among it. */
-const cutOff = /ECONNRESET|EPIPE|socket hang up/
 
 describe(`${crashes} crashes of the worker under looping clients`, () => {
   let server: Server

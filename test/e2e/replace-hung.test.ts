@@ -11,13 +11,11 @@ import {
   otlpPath,
   type Told,
 } from '../support/audit.ts'
-import { sendOnce, type Post } from '../support/sender.ts'
+import { cutOff, sendOnce, type Post } from '../support/sender.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 
 const silenceMs = 4_000
 const spansPerRequest = 7
-/** What a connection says when the process at its other end is killed. That nobody listens is not among it. */
-const cutOff = /ECONNRESET|EPIPE|socket hang up/
 
 describe('a worker that gives no answer, under looping clients', () => {
   let server: Server

@@ -54,11 +54,14 @@ describe('leases of partitions, on NATS', () => {
   /** Never aborted: what does not end when it is told to. */
   const forEver = new AbortController().signal
 
-  type Behaviour = Readonly<{ obeys?: boolean; fails?: () => boolean }>
+  type Behaviour = Readonly<{ obeys?: boolean; fails?: () => boolean; ttl?: number }>
 
-  async function startHolder(id: string, { obeys = true, fails = () => false }: Behaviour = {}): Promise<Holder> {
+  async function startHolder(
+    id: string,
+    { obeys = true, fails = () => false, ttl = ttlMs }: Behaviour = {},
+  ): Promise<Holder> {
     const nats = await connectNats({ url })
-    const board = await boardOn(nats)
+    const board = await boardOn(nats, ttl)
     const works = new Set<number>()
     const stopped = new AbortController()
     const run = async (partition: number, signal: AbortSignal): Promise<void> => {
@@ -72,7 +75,7 @@ describe('leases of partitions, on NATS', () => {
       works.delete(partition)
       here.delete(id)
     }
-    const held = holdPartitions({ board, id, partitions, ttlMs, run, onFailure: () => undefined }, stopped.signal)
+    const held = holdPartitions({ board, id, partitions, ttlMs: ttl, run, onFailure: () => undefined }, stopped.signal)
     const stop = async (): Promise<void> => {
       stopped.abort()
       await held
@@ -145,7 +148,7 @@ describe('leases of partitions, on NATS', () => {
 
   it('makes them anew where their stream is gone, as after a restart, and works on without a pause', async () => {
     let runs = 0
-    const first = await startHolder('a', { fails: () => ++runs < 0 })
+    const first = await startHolder('a', { fails: () => ++runs < 0, ttl: longTtlMs })
     await untilShared([first, 4])
     const nats = await connectNats({ url })
     await askApi(nats, `STREAM.DELETE.${prefix}-LEASES`)

@@ -85,9 +85,12 @@ function spanSender({ baseUrl, keys }: Target, told: Told): Sender {
       return {
         attempt: () =>
           new Promise((resolve) =>
-            exporter.export([...spans], ({ error }) =>
-              resolve(error === undefined ? 200 : (error as { code?: number }).code),
-            ),
+            exporter.export([...spans], ({ error }) => {
+              if (error === undefined) return resolve(200)
+              // A status, or the name of what the system has said of the connection.
+              const { code } = error as { code?: unknown }
+              resolve(typeof code === 'number' ? code : undefined)
+            }),
           ),
         acknowledged: () => void told.spans.set(traceId, spans.length),
       }

@@ -12,6 +12,12 @@ export type Post = Readonly<{
   until?: () => Promise<unknown>
 }>
 
+/**
+ * What a connection says when the process at its other end is killed; `aborted` where the head of an answer had come and the rest had not.
+ * That nobody listens is not among it.
+ */
+export const cutOff = /ECONNRESET|EPIPE|socket hang up|aborted/
+
 export type Posted = Readonly<{ status: number; body: string; connection: string | undefined }>
 
 /** Sends a request once, as senders do that never try again: rejects with whatever the connection says. */

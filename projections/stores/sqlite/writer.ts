@@ -61,6 +61,19 @@ function prepareDay(database: Database, { index, epoch, shapes }: Build): boolea
 
 type Files = OpenFiles & Readonly<{ open(build: Build, workspaceId: WorkspaceId, day: string): Database }>
 
+/**
+ * A workspace's folder, in that of its build. Where that is gone, somebody has moved it or is removing it: in its place nothing is made, which
+ * would be lost when it is put back. Opening a file there says so, and is tried again.
+ */
+function makeWorkspaceFolder(folder: string): void {
+  try {
+    mkdirSync(folder)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'EEXIST' && code !== 'ENOENT') throw error
+  }
+}
+
 function createFiles(openMax: number, builds: ReadonlyMap<IndexName, Build>): Files {
   const sync = ({ path }: Database): void => {
     // Its commits are synced before a connection is closed, because closing the last one removes the WAL.
@@ -75,7 +88,7 @@ function createFiles(openMax: number, builds: ReadonlyMap<IndexName, Build>): Fi
       const own = workspaceFolder(build.folder, build.index, workspaceId)
       const path = join(own, fileOfDay(day))
       return files.use(path, () => {
-        mkdirSync(own, { recursive: true })
+        makeWorkspaceFolder(own)
         const database = openDatabase(path)
         if (prepareDay(database, build)) {
           build.created.set(path, { workspaceId, day })

@@ -1,0 +1,33 @@
+import { expect } from 'chai'
+import { existsSync, renameSync } from 'node:fs'
+import { createSqliteTextReader } from '#projections/stores/sqlite/reader.ts'
+import { TransientError } from '#src/lib/failure.ts'
+import { acme, everything, lineEntry, other, scopeOf, write } from '#test/support/index-fixture.ts'
+import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
+
+describe('a folder of SQLite files that is moved while it is written', () => {
+  let given: SqliteFixture
+  beforeEach(async () => {
+    given = await openSqliteFixture()
+  })
+  afterEach(() => given.remove())
+
+  it('is not made anew where it was, and is written to again when it is put back', async () => {
+    const { folder, writer } = given
+    const away = `${folder}.away`
+    await write(writer, [lineEntry({}, 1)], 1)
+    renameSync(folder, away)
+    const failure = await write(writer, [lineEntry({}, 2)], 2, other).catch((error: unknown) => error)
+    expect(failure).to.be.instanceOf(TransientError)
+    expect(String(failure)).to.include('its folder must be there')
+    expect(existsSync(folder)).to.equal(false)
+    renameSync(away, folder)
+    await write(writer, [lineEntry({}, 2)], 2, other)
+    await writer.close()
+    const reader = createSqliteTextReader({ folder, limits })
+    for (const workspaceId of [acme, other]) {
+      expect(await reader.count(scopeOf('lines', workspaceId), { filter: everything })).to.equal(1)
+    }
+    await reader.close()
+  })
+})
