@@ -40,6 +40,13 @@ async function isFoldedByOther(context: BuildContext, writer: IndexWriter, { nam
   }
 }
 
+/** Whether a program of another version has to be replaced by one of this version, which then moves readers. */
+async function mustWait(context: BuildContext, writer: IndexWriter, projection: Projection, live?: IndexName) {
+  const liveVersion = buildVersion(projection.name, live ?? '')
+  const { version } = projection
+  return liveVersion < version || (liveVersion > version && (await isFoldedByOther(context, writer, projection)))
+}
+
 type Move = Readonly<{ projection: string; index: IndexName; live: IndexName | undefined }>
 
 /**
@@ -70,7 +77,7 @@ export async function moveReaders(
   projection: Projection,
   index: IndexName,
 ): Promise<Moved> {
-  const { name, version } = projection
+  const { name } = projection
   await changeRoster(writer, name, nominate(index))
   for (;;) {
     const roster = await writer.roster(name)
@@ -91,10 +98,7 @@ export async function moveReaders(
       if (changed) return 'moved'
       continue
     }
-    const liveVersion = buildVersion(name, live ?? '')
-    // The program that folds it will be replaced by one of this version, which moves readers.
-    if (liveVersion < version) return 'waits'
-    if (liveVersion > version && (await isFoldedByOther(context, writer, projection))) return 'waits'
+    if (await mustWait(context, writer, projection, live)) return 'waits'
     await context.timers.pause(pollMs, new AbortController().signal)
   }
 }
