@@ -14,6 +14,7 @@ import { retainedReaders } from '#src/compose/threads/retention.ts'
 import { createSampler, type Sampler } from '#src/compose/threads/sampler.ts'
 import { limits, type ClusterConfig, type Config, type LogConfig } from '#src/config.ts'
 import { givenSecrets } from '#src/directory/secrets.ts'
+import { positionStep } from '#src/events/envelope.ts'
 import { partitionNumber, partitionOf, type PartitionOf } from '#src/events/partition.ts'
 import { abortScope } from '#src/lib/abort-scope.ts'
 import { present } from '#src/lib/assert.ts'
@@ -29,8 +30,10 @@ import { openDirectory, type Engines } from './engines.ts'
 export const partitionNames = ({ partitions }: LogConfig): readonly string[] =>
   Array.from({ length: partitions }, (_, partition) => String(partition))
 
-/** Connects, and creates missing logs. Throws with one line that says what to do. */
-export async function connectLogs(config: LogConfig, name: string): Promise<Nats> {
+/**
+ * Connects, and creates missing logs, unless `isKnown`: the installation had them. Throws with one line that says what to do.
+ */
+export async function connectLogs(config: LogConfig, name: string, isKnown?: () => Promise<boolean>): Promise<Nats> {
   const { natsUrl, partitions, natsReplicas, durability, allowLazyLog, allowLostLog, indexPrefix } = config
   const nats = await connectNats({ url: natsUrl, name: `throughline ${name}` })
   try {
@@ -40,6 +43,7 @@ export async function connectLogs(config: LogConfig, name: string): Promise<Nats
       allowLazyLog,
       allowLostLog,
       warn: (line) => console.error(line),
+      ...(isKnown === undefined ? {} : { isKnown }),
       ...(natsReplicas === undefined ? {} : { replicas: natsReplicas }),
       ...(durability === undefined ? {} : { proof: durability }),
     })
@@ -119,12 +123,26 @@ function createProjector(
   }
 }
 
+/** Whether indexes of the installation hold events: a NATS without any of its logs, as with another disk, is not a new installation then. */
+export async function hasIndexes(cluster: ClusterConfig): Promise<boolean> {
+  const readers = createReaders(cluster)
+  try {
+    const progress = await Promise.all(readers.map((reader) => reader.progress('logs')))
+    // The first event of a log is none of a sender's.
+    return progress.some((one) => one !== undefined && one.position > positionStep)
+  } finally {
+    await Promise.all(readers.map((reader) => reader.close()))
+  }
+}
+
 /** The logs of all partitions, the directory and the indexes of a cluster, as far as this role needs them. */
 export async function openClusterEngines(config: Config, cluster: ClusterConfig): Promise<Engines> {
   const { role } = config
   const clock = createClock()
   const secrets = givenSecrets(cluster)
-  const nats = await connectLogs(cluster, role)
+  const isKnown = (): Promise<boolean> => hasIndexes(cluster)
+  // Ingest starts without Elasticsearch.
+  const nats = await connectLogs(cluster, role, role === 'ingest' ? () => isKnown().catch(() => false) : isKnown)
   const directoryStream = await openLog(nats, cluster, directoryPartition)
   const directory = await openDirectory(directoryStream, clock, cluster.pepper)
   const takesIn = role === 'ingest' || role === 'all'
