@@ -19,6 +19,7 @@ import { partitionNumber, partitionOf, type PartitionOf } from '#src/events/part
 import { abortScope } from '#src/lib/abort-scope.ts'
 import { present } from '#src/lib/assert.ts'
 import { createClock } from '#src/lib/clock.ts'
+import { PermanentError } from '#src/lib/failure.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
 import { provisionLogs } from '#streams/jetstream/provision.ts'
 import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
@@ -36,6 +37,16 @@ export const partitionNames = ({ partitions }: LogConfig): readonly string[] =>
 export async function connectLogs(config: LogConfig, name: string, isKnown?: () => Promise<boolean>): Promise<Nats> {
   const { natsUrl, partitions, natsReplicas, durability, allowLazyLog, allowLostLog, indexPrefix } = config
   const nats = await connectNats({ url: natsUrl, name: `throughline ${name}` })
+  let failure: unknown
+  /** Its failure is none of NATS, which would be asked again for a minute. */
+  const isKnownOnce = async (): Promise<boolean> => {
+    try {
+      return (await isKnown?.()) ?? false
+    } catch (error) {
+      failure = error
+      throw new PermanentError({ operation: 'ask', subject: 'Elasticsearch', cause: error })
+    }
+  }
   try {
     await provisionLogs(nats, {
       partitions,
@@ -43,13 +54,13 @@ export async function connectLogs(config: LogConfig, name: string, isKnown?: () 
       allowLazyLog,
       allowLostLog,
       warn: (line) => console.error(line),
-      ...(isKnown === undefined ? {} : { isKnown }),
+      isKnown: isKnownOnce,
       ...(natsReplicas === undefined ? {} : { replicas: natsReplicas }),
       ...(durability === undefined ? {} : { proof: durability }),
     })
   } catch (error) {
     await nats.close()
-    throw error
+    throw failure ?? error
   }
   return nats
 }
