@@ -56,7 +56,7 @@ export type MissedDay = Readonly<{ workspaceId?: WorkspaceId; day: string }>
 type ReadProgress = Heartbeat & Readonly<{ isOfAnotherVersion?: boolean; lostDays?: readonly MissedDay[] }>
 
 /** Projectors write a heartbeat each second, even when idle: when the last is older than this (ms), no projector folds the build. */
-const heartbeatMaxMs = 5_000
+export const heartbeatMaxMs = 5_000
 
 export const isFolded = ({ at }: Pick<Heartbeat, 'at'>, nowMs: number): boolean => nowMs - at <= heartbeatMaxMs
 

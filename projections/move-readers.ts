@@ -2,7 +2,7 @@ import { PermanentError } from '#src/lib/failure.ts'
 import { withWriter, type BuildContext } from './build-place.ts'
 import { buildVersion } from './build-name.ts'
 import { foldShares } from './fold-shares.ts'
-import { isFolded, storedBuild, type IndexName, type IndexWriter } from './index-store.ts'
+import { heartbeatMaxMs, isFolded, storedBuild, type IndexName, type IndexWriter } from './index-store.ts'
 import { keptMs } from './lanes.ts'
 import { checkTail } from './log-tail.ts'
 import { changeRoster, followedAs, forget, giveUp, isGone, nominate, promoteTo } from './roster.ts'
@@ -20,6 +20,31 @@ async function isLiveFolded({ clock }: BuildContext, writer: IndexWriter, projec
   const { live } = await writer.roster(projection)
   const found = await storedBuild(writer, projection, live)
   return found !== undefined && isFolded(found.heartbeat, clock())
+}
+
+/**
+ * Whether a program of another version folds the live build. One that has stopped just now seems to: it is waited until another heartbeat
+ * comes, or none has come for too long.
+ */
+async function isFoldedByOther(context: BuildContext, writer: IndexWriter, { name, version }: Projection) {
+  const since = context.clock()
+  for (let first: number | undefined; ;) {
+    const { live } = await writer.roster(name)
+    const found = await storedBuild(writer, name, live)
+    if (found === undefined || buildVersion(name, found.index) === version) return false
+    const { at } = found.heartbeat
+    if (!isFolded({ at }, context.clock()) || context.clock() - since > heartbeatMaxMs) return false
+    first ??= at
+    if (at !== first) return true
+    await context.timers.pause(pollMs, new AbortController().signal)
+  }
+}
+
+/** Whether a program of another version has to be replaced by one of this version, which then moves readers. */
+async function mustWait(context: BuildContext, writer: IndexWriter, projection: Projection, live?: IndexName) {
+  const liveVersion = buildVersion(projection.name, live ?? '')
+  const { version } = projection
+  return liveVersion < version || (liveVersion > version && (await isFoldedByOther(context, writer, projection)))
 }
 
 type Move = Readonly<{ projection: string; index: IndexName; live: IndexName | undefined }>
@@ -52,7 +77,7 @@ export async function moveReaders(
   projection: Projection,
   index: IndexName,
 ): Promise<Moved> {
-  const { name, version } = projection
+  const { name } = projection
   await changeRoster(writer, name, nominate(index))
   for (;;) {
     const roster = await writer.roster(name)
@@ -73,7 +98,7 @@ export async function moveReaders(
       if (changed) return 'moved'
       continue
     }
-    if (buildVersion(name, live ?? '') !== version) return 'waits'
+    if (await mustWait(context, writer, projection, live)) return 'waits'
     await context.timers.pause(pollMs, new AbortController().signal)
   }
 }
@@ -81,7 +106,8 @@ export async function moveReaders(
 type WayBack = Readonly<{ index: IndexName; former: IndexName }>
 
 /** The build that readers used before, and the one that they use now; undefined if none is kept. Throws if it cannot be folded further. */
-export async function wayBack(context: BuildContext, { name, version }: Projection): Promise<WayBack | undefined> {
+export async function wayBack(context: BuildContext, projection: Projection): Promise<WayBack | undefined> {
+  const { name, version } = projection
   const refuse = (hint: string): PermanentError => refuseRollBack(name, hint)
   return withWriter(context.index, async (writer) => {
     const { live, followed } = await writer.roster(name)
@@ -97,6 +123,8 @@ export async function wayBack(context: BuildContext, { name, version }: Projecti
       throw refuse(`${kept} is of another log, as before a backup was restored: nothing can be folded into it`)
     if (lost) throw refuse(`${kept} has seen what the log has lost: nothing can be folded into it`)
     await checkTail(context.stream, stored)
+    if (await isFoldedByOther(context, writer, projection))
+      throw refuse(`a program of another version folds ${live}: stop it first`)
     return { index: kept, former: live }
   })
 }

@@ -87,11 +87,11 @@ const embeddedServices: CliServices = {
 
 /** The engines of a cluster. Its drivers are loaded only here. */
 async function clusterServices(cluster: ClusterConfig): Promise<CliServices> {
-  const { connectLogs, createReaders, openLog, partitionNames } = await import('./cluster.ts')
+  const { connectLogs, createReaders, hasIndexes, openLog, partitionNames } = await import('./cluster.ts')
   const { openClusterBuilds } = await import('./cluster-builds.ts')
   const { directoryPartition } = await import('#streams/jetstream/subjects.ts')
   let connected: ReturnType<typeof connectLogs> | undefined
-  const nats = () => (connected ??= connectLogs(cluster, 'cli'))
+  const nats = () => (connected ??= connectLogs(cluster, 'cli', () => hasIndexes(cluster)))
   const open = async (partition: string) => openLog(await nats(), cluster, partition)
   return {
     ...common,

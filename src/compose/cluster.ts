@@ -14,10 +14,12 @@ import { retainedReaders } from '#src/compose/threads/retention.ts'
 import { createSampler, type Sampler } from '#src/compose/threads/sampler.ts'
 import { limits, type ClusterConfig, type Config, type LogConfig } from '#src/config.ts'
 import { givenSecrets } from '#src/directory/secrets.ts'
+import { positionStep } from '#src/events/envelope.ts'
 import { partitionNumber, partitionOf, type PartitionOf } from '#src/events/partition.ts'
 import { abortScope } from '#src/lib/abort-scope.ts'
 import { present } from '#src/lib/assert.ts'
 import { createClock } from '#src/lib/clock.ts'
+import { PermanentError } from '#src/lib/failure.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
 import { provisionLogs } from '#streams/jetstream/provision.ts'
 import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
@@ -29,10 +31,22 @@ import { openDirectory, type Engines } from './engines.ts'
 export const partitionNames = ({ partitions }: LogConfig): readonly string[] =>
   Array.from({ length: partitions }, (_, partition) => String(partition))
 
-/** Connects, and creates missing logs. Throws with one line that says what to do. */
-export async function connectLogs(config: LogConfig, name: string): Promise<Nats> {
+/**
+ * Connects, and creates missing logs, unless `isKnown`: the installation had them. Throws with one line that says what to do.
+ */
+export async function connectLogs(config: LogConfig, name: string, isKnown?: () => Promise<boolean>): Promise<Nats> {
   const { natsUrl, partitions, natsReplicas, durability, allowLazyLog, allowLostLog, indexPrefix } = config
   const nats = await connectNats({ url: natsUrl, name: `throughline ${name}` })
+  let failure: unknown
+  /** Its failure is none of NATS, which would be asked again for a minute. */
+  const isKnownOnce = async (): Promise<boolean> => {
+    try {
+      return (await isKnown?.()) ?? false
+    } catch (error) {
+      failure = error
+      throw new PermanentError({ operation: 'ask', subject: 'Elasticsearch', cause: error })
+    }
+  }
   try {
     await provisionLogs(nats, {
       partitions,
@@ -40,12 +54,13 @@ export async function connectLogs(config: LogConfig, name: string): Promise<Nats
       allowLazyLog,
       allowLostLog,
       warn: (line) => console.error(line),
+      isKnown: isKnownOnce,
       ...(natsReplicas === undefined ? {} : { replicas: natsReplicas }),
       ...(durability === undefined ? {} : { proof: durability }),
     })
   } catch (error) {
     await nats.close()
-    throw error
+    throw failure ?? error
   }
   return nats
 }
@@ -119,12 +134,26 @@ function createProjector(
   }
 }
 
+/** Whether indexes of the installation hold events: a NATS without any of its logs, as with another disk, is not a new installation then. */
+export async function hasIndexes(cluster: ClusterConfig): Promise<boolean> {
+  const readers = createReaders(cluster)
+  try {
+    const progress = await Promise.all(readers.map((reader) => reader.progress('logs')))
+    // The first event of a log is none of a sender's.
+    return progress.some((one) => one !== undefined && one.position > positionStep)
+  } finally {
+    await Promise.all(readers.map((reader) => reader.close()))
+  }
+}
+
 /** The logs of all partitions, the directory and the indexes of a cluster, as far as this role needs them. */
 export async function openClusterEngines(config: Config, cluster: ClusterConfig): Promise<Engines> {
   const { role } = config
   const clock = createClock()
   const secrets = givenSecrets(cluster)
-  const nats = await connectLogs(cluster, role)
+  const isKnown = (): Promise<boolean> => hasIndexes(cluster)
+  // Ingest starts without Elasticsearch.
+  const nats = await connectLogs(cluster, role, role === 'ingest' ? () => isKnown().catch(() => false) : isKnown)
   const directoryStream = await openLog(nats, cluster, directoryPartition)
   const directory = await openDirectory(directoryStream, clock, cluster.pepper)
   const takesIn = role === 'ingest' || role === 'all'

@@ -22,6 +22,8 @@ export type ProvisionOptions = Readonly<{
   allowLazyLog: boolean
   /** Make a log anew, empty, that is gone from an installation; else that is refused. */
   allowLostLog?: boolean
+  /** Whether something else says that the installation had logs; asked only where the directory's is not there. */
+  isKnown?: () => Promise<boolean>
   warn?: (line: string) => void
 }>
 
@@ -148,7 +150,7 @@ export const provisionLogs = (nats: Nats, options: ProvisionOptions): Promise<vo
   untilLed(() => provision(nats, options))
 
 async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
-  const { partitions, prefix, allowLazyLog, warn } = options
+  const { partitions, prefix, allowLazyLog, isKnown = async () => false, warn } = options
   const accountStorage = await accountBytes(nats)
   const { doubts, storageBytes } = await examineDurability(nats, options.proof)
   const problems = [...doubts]
@@ -170,7 +172,8 @@ async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
   for (const partition of names) {
     const isGone = async (): Promise<boolean> => {
       if (partition === directoryPartition) return isUsed
-      return (await streamInfo(nats, logName(directoryPartition, prefix).stream)) !== undefined
+      const directory = await streamInfo(nats, logName(directoryPartition, prefix).stream)
+      return directory !== undefined || (await isKnown())
     }
     const log = logName(partition, prefix)
     const wanted = (): Wanted => ({

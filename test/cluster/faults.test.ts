@@ -100,6 +100,44 @@ describe('a cluster whose directory is removed from NATS while it runs', () => {
   })
 })
 
+describe('a cluster whose NATS comes back without any of its streams, as on another disk', function () {
+  this.timeout(180_000)
+  let test: TestCluster
+  before(async function () {
+    this.timeout(enginesTimeoutMs)
+    test = await createTestCluster()
+  })
+  after(() => test.remove())
+
+  it('is not taken for a new installation, by no role and by no verb, and senders are to come back', async () => {
+    const [ingest, projector] = await Promise.all([test.start('ingest'), test.start('project')])
+    await cli(test, 'first-run', '--base-url', 'http://x')
+    const { keys } = JSON.parse(await readFile(join(test.dataFolder, 'first-run.json'), 'utf8')) as FirstRun
+    await sendingTo(ingest, keys).logs([{ message: 'before' }])
+    await untilIndexed({ dataFolder: test.dataFolder, output: projector.lines })
+    const { INDEX_PREFIX = '', NATS_URL = '' } = test.cluster.environment
+    const nats = await connectNats({ url: NATS_URL })
+    const streams = [...Array.from({ length: 4 }, (_, partition) => `TELEMETRY_${partition}`), 'DIRECTORY']
+    for (const stream of streams) await askServer(nats, `STREAM.DELETE.${INDEX_PREFIX}-${stream}`)
+    const gone = /TELEMETRY_0 \(it is gone.*ALLOW_LOST_LOG=1/
+    const environment = { ...process.env, ...test.cluster.environment }
+    const { code, err } = await runVerb(['src/main.ts', 'status'], environment)
+    expect([code, err]).to.satisfy(() => code === 1 && gone.test(err), err)
+    for (const role of ['ingest', 'query', 'project']) {
+      expect(await test.start(role).then(() => 'started', String), role).to.match(gone)
+    }
+    for (const stream of streams) {
+      expect(await askServer(nats, `STREAM.INFO.${INDEX_PREFIX}-${stream}`), stream).to.have.property('error')
+    }
+    await nats.close()
+    const headers = { authorization: `Bearer ${keys.logs}`, 'content-type': 'application/json' }
+    const init = { method: 'POST', headers, body: '{"message":"meanwhile"}' }
+    expect((await fetch(`${ingest.baseUrl}/api/logs/v1/ingest`, init)).status).to.equal(503)
+    const anew = await test.start('ingest', { ALLOW_LOST_LOG: '1' })
+    expect(anew.lines.join('\n')).to.match(/TELEMETRY_0 was gone and is made anew, empty: what it held is lost/)
+  })
+})
+
 describe('a process of a cluster that cannot start', function () {
   this.timeout(600_000)
   let test: TestCluster

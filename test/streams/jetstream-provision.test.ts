@@ -156,6 +156,16 @@ describe('provisioning the logs', function () {
     })
   }
 
+  it('makes none where none is there, though the installation is known to have had them, unless it may', async () => {
+    const isKnown = async (): Promise<boolean> => true
+    const failure = await rejection(provision({ partitions: 2, isKnown }))
+    expect(failure).to.be.instanceOf(PermanentError)
+    expect(failure.message).to.match(/it is gone.*ALLOW_LOST_LOG=1/)
+    expect(await configuration('0')).to.equal(undefined)
+    await provision({ partitions: 2, isKnown, allowLostLog: true })
+    await provision({ partitions: 2, isKnown: () => expect.fail('asked, though they are there') })
+  })
+
   it('goes on where a first start was broken off, before anything was written', async () => {
     await provision({ partitions: 2 })
     await askServer(nats, `STREAM.DELETE.${logName('directory', prefix).stream}`)

@@ -1,0 +1,82 @@
+import { expect } from 'chai'
+import type { BuildContext } from '#projections/build-place.ts'
+import { heartbeatMaxMs, type IndexWriter } from '#projections/index-store.ts'
+import { rollBack } from '#projections/move-readers.ts'
+import { rebuild } from '#projections/rebuild.ts'
+import { withSeenEvents } from '#projections/seen-events.ts'
+import type { Stream } from '#streams/stream.ts'
+import { buildPlaces, foldedPlace, withWriterOf, type Place } from '#test/support/build-places.ts'
+import { counting, lineDecoders, mirror } from '#test/support/line-projections.ts'
+
+const newer = { ...counting, version: 2 }
+const newerLive = 'counting-v2-001'
+
+for (const [name, create] of Object.entries(buildPlaces)) {
+  describe(`rollback to an older program, ${name}`, () => {
+    let stream: Stream
+    let place: Place
+    let now: number
+    /** Called for each pause. */
+    let onPause: () => Promise<void>
+
+    const withWriter = <T>(task: (writer: IndexWriter) => Promise<T>): Promise<T> => withWriterOf(place, task)
+    const roster = () => withWriter((writer) => writer.roster('counting'))
+    const timed = (context: BuildContext): BuildContext => ({
+      ...context,
+      clock: () => now,
+      timers: { ...context.timers, pause: () => onPause() },
+    })
+    /** The newer program says that it folds its build. */
+    const beat = () =>
+      withWriter(async (writer) => {
+        await writer.open(newerLive, withSeenEvents(newer), stream.epoch)
+        const head = await stream.head()
+        await writer.heartbeat(newerLive, { position: head, head, at: now, caughtUpAt: now })
+      })
+    let older: BuildContext
+
+    beforeEach(async () => {
+      let context: BuildContext
+      ;({ stream, place, context } = await foldedPlace(create, 30))
+      older = timed(context)
+      now = Date.now() + 2 * heartbeatMaxMs
+      onPause = () => expect.fail('it waits')
+      const [done] = await rebuild(timed(place.context(stream, 2, lineDecoders, [newer, mirror])), [newer])
+      expect(done).to.include({ index: newerLive, outcome: 'moved' })
+      await beat()
+    })
+    afterEach(() => place.remove())
+
+    it('waits until a newer program that has stopped just now is known to have', async () => {
+      onPause = async () => void (now += heartbeatMaxMs / 4)
+      const way = await rollBack(older, counting)
+      expect(way).to.deep.equal({ index: 'counting-v1-001', former: newerLive })
+      const { live, followed } = await roster()
+      expect([live, followed.map(({ index, as }) => [index, as])]).to.deep.equal([
+        'counting-v1-001',
+        [[newerLive, 'kept']],
+      ])
+    })
+
+    it('is refused while the newer program runs, and possible when it has stopped', async () => {
+      onPause = async () => {
+        now += 1_000
+        await beat()
+      }
+      const failure = await rollBack(older, counting).catch((error: unknown) => error)
+      expect(String(failure)).to.match(/a program of another version folds counting-v2-001: stop it first/)
+      const { live, followed } = await roster()
+      expect([live, followed.map(({ as }) => as)]).to.deep.equal([newerLive, ['kept']])
+      now += 2 * heartbeatMaxMs
+      await rollBack(older, counting)
+      expect((await roster()).live).to.equal('counting-v1-001')
+    })
+
+    it('gives way to a rebuild of the older program, which waits as well', async () => {
+      onPause = async () => void (now += heartbeatMaxMs / 4)
+      const [done] = await rebuild(older, [counting])
+      expect(done).to.include({ former: newerLive, outcome: 'moved' })
+      expect((await roster()).live).to.equal(done?.index)
+    })
+  })
+}
