@@ -78,7 +78,8 @@ describe('the way on', () => {
       return linksOfPage(text).some(({ name }) => name === 'Search the last 30 days')
     }
     for (const page of ['logs', 'traces']) {
-      for (const from of ['', '-29d', '-90d&to=-31d']) expect(await offered(page, from), `${page} ${from}`).to.equal(true)
+      for (const from of ['', '-29d', '-90d&to=-31d'])
+        expect(await offered(page, from), `${page} ${from}`).to.equal(true)
       for (const from of ['-30d', '-90d', 'now-31d', '2020-01-01T00:00Z']) {
         expect(await offered(page, from), `${page} ${from}`).to.equal(false)
       }
