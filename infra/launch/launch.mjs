@@ -3,7 +3,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { constants as system, homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -116,7 +116,11 @@ function run(args) {
   }
   const child = spawn(command[0], command.slice(1), { stdio: 'inherit', env })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
-  child.on('exit', (code, signal) => process.exit(signal ? 1 : (code ?? 1)))
+  child.on('exit', (code, signal) => {
+    // What a shell makes of it: codes of verbs have meanings of their own.
+    if (signal === 'SIGKILL') console.error('Killed from outside (SIGKILL), as by a system without enough memory.')
+    process.exit(signal ? 128 + system.signals[signal] : (code ?? 1))
+  })
 }
 
 install()

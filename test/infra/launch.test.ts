@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { expect } from 'chai'
 import { runVerb } from '../support/run-program.ts'
 
@@ -54,6 +54,25 @@ describe('the launcher keeps compiled sources', () => {
     mkdirSync(closed)
     chmodSync(closed, 0o500)
     launch({ XDG_CACHE_HOME: closed })
+  })
+})
+
+describe('the launcher ends', () => {
+  it('with the code of what it runs, or as a shell says which signal ended that', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'throughline-launch-'))
+    const program = join(folder, 'program.mjs')
+    writeFileSync(
+      program,
+      'const [, , end] = process.argv\nif (+end) process.exit(+end)\nprocess.kill(process.pid, end)\n',
+    )
+    const ended = async (end: string) => {
+      const { code, err } = await runVerb(['infra/launch/launch.mjs', relative('.', program), end])
+      return [code, /memory/.test(err)]
+    }
+    expect(await ended('2')).to.deep.equal([2, false])
+    expect(await ended('SIGTERM')).to.deep.equal([143, false])
+    expect(await ended('SIGKILL')).to.deep.equal([137, true])
+    rmSync(folder, { recursive: true })
   })
 })
 
