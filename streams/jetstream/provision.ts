@@ -22,7 +22,7 @@ export type ProvisionOptions = Readonly<{
   allowLazyLog: boolean
   /** Make a log anew, empty, that is gone from an installation; else that is refused. */
   allowLostLog?: boolean
-  /** Whether something else says that the installation had logs; asked only where the directory's is not there. */
+  /** Whether something else says that the installation had logs; asked once, and only where the directory's is not there. */
   isKnown?: () => Promise<boolean>
   warn?: (line: string) => void
 }>
@@ -169,11 +169,12 @@ async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
   const names = [...Array.from({ length: partitions }, (_, index) => String(index)), directoryPartition]
   let isUsed = false
   let copies = replicas
+  let known: Promise<boolean> | undefined
   for (const partition of names) {
     const isGone = async (): Promise<boolean> => {
       if (partition === directoryPartition) return isUsed
       const directory = await streamInfo(nats, logName(directoryPartition, prefix).stream)
-      return directory !== undefined || (await isKnown())
+      return directory !== undefined || (await (known ??= isKnown()))
     }
     const log = logName(partition, prefix)
     const wanted = (): Wanted => ({

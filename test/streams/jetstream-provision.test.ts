@@ -166,6 +166,16 @@ describe('provisioning the logs', function () {
     await provision({ partitions: 2, isKnown: () => expect.fail('asked, though they are there') })
   })
 
+  it('asks once whether the installation is known, however many are missing', async () => {
+    let asked = 0
+    const isKnown = async (): Promise<boolean> => {
+      asked++
+      return false
+    }
+    await provision({ partitions: 4, isKnown })
+    expect(asked).to.equal(1)
+  })
+
   it('goes on where a first start was broken off, before anything was written', async () => {
     await provision({ partitions: 2 })
     await askServer(nats, `STREAM.DELETE.${logName('directory', prefix).stream}`)
