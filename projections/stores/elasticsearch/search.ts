@@ -7,15 +7,7 @@ import { compareSort } from '../order.ts'
 import { clampInt64 } from '../row.ts'
 import { createSizedHits } from '../within-size.ts'
 import { bigintIn, hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
-import {
-  busyHint,
-  isTooLarge,
-  LargeAnswerError,
-  mappingHint,
-  reasonOf,
-  type Call,
-  type Elasticsearch,
-} from './client.ts'
+import { busyHint, isTooLarge, LargeAnswerError, mappingHint, reasonOf, type Elasticsearch } from './client.ts'
 import { documentOf } from './document.ts'
 import { and, type Query } from './filter.ts'
 import { bodyField, idField, numberField, positionField, timeField } from './mapping.ts'
@@ -56,7 +48,7 @@ const madeByOthers = /Fielddata is disabled|No mapping found/
 export function ask(
   { elasticsearch, indices, workspaceId }: Pick<Target, 'elasticsearch' | 'indices' | 'workspaceId'>,
   body: object,
-  size: Pick<Call, 'bytesMax'> = {},
+  bound: Bound = {},
 ): Promise<JsonObject> {
   const query = {
     routing: workspaceId,
@@ -71,19 +63,19 @@ export function ask(
     path: `/${indices}/_search`,
     query,
     body,
-    ...size,
+    ...bound,
   } as const
   return patiently(indices, async () => {
     // 404: one of the indices was dropped just now.
     const answer = await elasticsearch.send({ ...call, accept: [400, 404, 429, 503] })
     if (answer.status === 400) throw refusalOf(indices, reasonOf(answer.body))
-    if (answer.status === 429) return tooMuch(indices, reasonOf(answer.body), size)
+    if (answer.status === 429) return tooMuch(indices, reasonOf(answer.body), bound)
     return answer.status === 200 ? answer.body : undefined
   })
 }
 
 /** What a circuit breaker stopped is not asked again as it was, if fewer hits would do. */
-function tooMuch(indices: string, reason: string, { bytesMax }: Pick<Call, 'bytesMax'>): TransientError {
+function tooMuch(indices: string, reason: string, { bytesMax }: Bound): TransientError {
   const cause = new Error(reason)
   if (bytesMax !== undefined && isTooLarge(reason)) throw new LargeAnswerError(indices, { cause })
   return new TransientError({ operation: 'search', subject: indices, hint: busyHint, cause })

@@ -22,16 +22,13 @@ const endings = new Map([
 async function poll() {
   try {
     const response = await fetch(place.dataset.arrival, { headers: { accept: 'application/json' } })
-    const why =
-      endings.get(response.status) ?? (response.status < 429 ? 'its question is no longer answered' : undefined)
-    if (!response.ok && why !== undefined) {
-      end(why)
-      return
-    }
     if (response.ok) {
       const arrival = await response.json()
       show(arrival)
       if (arrival.state === 'arrived') return
+    } else if (response.status < 429) {
+      end(endings.get(response.status) ?? 'its question is no longer answered')
+      return
     }
   } catch {
     // The server or the network is away for a moment: the next turn asks again.

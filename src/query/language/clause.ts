@@ -2,6 +2,7 @@ import { withoutMark, words } from '#src/events/tokens.ts'
 import { wildcardShapes } from '#src/events/wildcard.ts'
 import { takeComparison, takeRange } from './bounds.ts'
 import type { FieldContext, Parse } from './parse.ts'
+import { inQuotes } from './print-query.ts'
 import { checkRegex } from './check-regex.ts'
 import type { Part } from './tree.ts'
 import { negatePart } from './tree.ts'
@@ -169,9 +170,7 @@ function warnOfList({ warn }: Parse, named: string, { text }: Word): void {
 }
 
 const asGroupItem = (value: string): string =>
-  /^[\p{L}\p{N}_*][\p{L}\p{N}\p{M}_.*-]*$/u.test(value) && !/^(?:and|or|not)$/i.test(value)
-    ? value
-    : JSON.stringify(value)
+  /^[\p{L}\p{N}_*][\p{L}\p{N}\p{M}_.*-]*$/u.test(value) && !/^(?:and|or|not)$/i.test(value) ? value : inQuotes(value)
 
 /** A value within `field:( … )`. */
 function parseGroupItem(parse: Parse, field: FieldContext): Part {

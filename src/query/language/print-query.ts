@@ -7,13 +7,13 @@ import { plainField } from './words.ts'
 const operatorWords = new Set(['and', 'or', 'not', 'AND', 'OR', 'NOT'])
 const plainText = /^[\p{L}\p{N}_][\p{L}\p{N}\p{M}_.-]*$/u
 
-const quoted = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`
-const textOf = (text: string): string => (plainText.test(text) && !operatorWords.has(text) ? text : quoted(text))
-const valueOf = (text: string): string => (plainText.test(text) ? text : quoted(text))
+export const inQuotes = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`
+const textOf = (text: string): string => (plainText.test(text) && !operatorWords.has(text) ? text : inQuotes(text))
+const valueOf = (text: string): string => (plainText.test(text) ? text : inQuotes(text))
 
 function fieldOf(field: string): string {
   const plain = plainField.test(field) && !field.startsWith('@') && !operatorWords.has(field) && field !== '_exists_'
-  return plain ? field : quoted(field)
+  return plain ? field : inQuotes(field)
 }
 
 /** The canonical text of a search: it parses to the same tree. */
