@@ -1,8 +1,7 @@
-import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
-import { launchChromium, openTab, signInOn } from '../support/browser.ts'
-import { post } from '../support/client.ts'
+import { launchChromium, openSignedIn } from '../support/browser.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
+import { sendingTo } from '../support/workspace.ts'
 
 describe('pages that follow logs', () => {
   let server: LentServer
@@ -12,21 +11,12 @@ describe('pages that follow logs', () => {
   before(async () => {
     server = await borrowServer()
     browser = await launchChromium()
-    page = await openTab(browser, { baseURL: server.baseUrl })
-    await page.goto('/app/logs')
-    await signInOn(page, server.firstRun.sign_in)
-    await page.getByRole('button', { name: 'Follow', exact: true }).waitFor()
+    ;({ tab: page } = await openSignedIn(browser, server))
   })
   after(async () => {
     await browser.close()
     await server.giveBack()
   })
-
-  const sendLogs = async (record: object): Promise<void> => {
-    const json = { 'content-type': 'application/json' }
-    const answer = await post(server, '/api/logs/v1/ingest', server.firstRun.keys.logs, JSON.stringify(record), json)
-    expect(answer.status).to.equal(200)
-  }
 
   it('say while they follow that the server does not answer, until it does', async () => {
     await page.goto('/app/logs?service=away')
@@ -37,7 +27,7 @@ describe('pages that follow logs', () => {
       )
       await page.getByRole('button', { name: 'Follow', exact: true }).click()
       await words.filter({ hasText: 'The server does not answer at the moment.' }).waitFor()
-      await sendLogs({ message: `after ${kind}`, service: 'away' })
+      await sendingTo(server, server.firstRun.keys).logs([{ message: `after ${kind}`, service: 'away' }])
       await page.unroute('**/app/logs/rows?*')
       await page.locator('summary', { hasText: `after ${kind}` }).waitFor()
       await words.filter({ hasText: /^$/ }).waitFor({ state: 'attached' })

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import type { Browser, Page } from 'playwright-core'
-import { launchChromium, openTab, signInOn } from '../support/browser.ts'
-import { post } from '../support/client.ts'
+import type { Browser } from 'playwright-core'
+import { launchChromium, openSignedIn } from '../support/browser.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
+import { sendingTo } from '../support/workspace.ts'
 
 describe('a log search on the narrowest screen', () => {
   let server: LentServer
@@ -17,22 +17,14 @@ describe('a log search on the narrowest screen', () => {
   })
 
   /** 1,280 px at 400 % (WCAG 2.2, 1.4.10). */
-  async function openNarrow(timezoneId: string): Promise<Page> {
-    const page = await openTab(browser, { baseURL: server.baseUrl, viewport: { width: 320, height: 844 }, timezoneId })
-    await page.goto('/app/logs')
-    await signInOn(page, server.firstRun.sign_in)
-    await page.getByRole('heading', { name: 'Logs' }).waitFor()
-    return page
-  }
+  const viewport = { width: 320, height: 844 }
 
   /** In UTC, and with an offset behind each time. */
   for (const zone of ['UTC', 'America/New_York']) {
     it(`has names and times that can be read, in ${zone}`, async () => {
-      const { logs } = server.firstRun.keys
-      const record = JSON.stringify({ message: 'narrow', service: 'payments', level: 'error' })
-      const json = { 'content-type': 'application/json' }
-      expect((await post(server, '/api/logs/v1/ingest', logs, record, json)).status).to.equal(200)
-      const page = await openNarrow(zone)
+      const record = { message: 'narrow', service: 'payments', level: 'error' }
+      await sendingTo(server, server.firstRun.keys).logs([record])
+      const { tab: page } = await openSignedIn(browser, server, { viewport, timezoneId: zone })
       for (const range of ['-24h', '-2d', '-7d']) {
         do await page.goto(`/app/logs?q=narrow&from=${range}`)
         while ((await page.locator('.logs .service').count()) === 0)

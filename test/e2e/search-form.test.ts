@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
-import { launchChromium, openTab, signInOn } from '../support/browser.ts'
+import { launchChromium, openSignedIn } from '../support/browser.ts'
 import { post } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 
@@ -15,14 +15,8 @@ describe('the form of a search in a browser without scripts', () => {
   before(async () => {
     server = await borrowServer()
     browser = await launchChromium()
-    page = await openTab(browser, {
-      baseURL: server.baseUrl,
-      javaScriptEnabled: false,
-      viewport: { width, height },
-    })
-    await page.goto('/app/logs')
-    await signInOn(page, server.firstRun.sign_in)
-    await page.getByRole('heading', { name: 'Logs' }).waitFor()
+    const options = { javaScriptEnabled: false, viewport: { width, height } }
+    ;({ tab: page } = await openSignedIn(browser, server, options))
   })
   after(async () => {
     await browser.close()

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
-import { launchChromium, openTab, signInOn } from '../support/browser.ts'
+import { launchChromium, openSignedIn } from '../support/browser.ts'
 import { post } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 
@@ -14,9 +14,7 @@ describe('the page of a trace in a browser', () => {
   before(async () => {
     server = await borrowServer()
     browser = await launchChromium()
-    page = await openTab(browser, { baseURL: server.baseUrl, javaScriptEnabled: false })
-    await page.goto('/app')
-    await signInOn(page, server.firstRun.sign_in)
+    ;({ tab: page } = await openSignedIn(browser, server, { javaScriptEnabled: false }))
   })
   after(async () => {
     await browser.close()
