@@ -191,6 +191,29 @@ describe('query/language refusals', () => {
     expect(parseQuery('/abcdefghi/', small).ok).to.equal(true)
   })
 
+  it('counts conditions of every kind', () => {
+    const kinds = [
+      'a',
+      '"a b"',
+      'a*',
+      '/a/',
+      'f:a',
+      'f:a*',
+      'f:*',
+      'f=a',
+      'f=*',
+      '_exists_:f',
+      'f:/a/',
+      'f>5',
+      'f:>5',
+      'f:[1 TO 2]',
+    ]
+    for (const kind of kinds) {
+      const ok = (query: string): boolean => parseQuery(query, { ...limits, queryTermsMax: 2 }).ok
+      expect([ok(`b ${kind}`), ok(`b c ${kind}`)], kind).to.deep.equal([true, false])
+    }
+  })
+
   it('gives the first warnings only', () => {
     const result = parseQuery('a=x* b=x* c=x*', { ...limits, queryWarningsMax: 2 })
     expect(result.ok && result.value.warnings).to.have.length(2)
