@@ -168,7 +168,7 @@ describe('POST /api/logs/v1/ingest', () => {
 
   it('answers a retry with an Idempotency-Key as the first, and stores it once', async () => {
     const body = '[{"message":"a"},5]'
-    const headers = { ...json, 'idempotency-key': 'batch-1' }
+    const headers = { ...json, 'idempotency-key': 'k'.repeat(256) }
     const first = await post(body, headers)
     const second = await post(gzipSync(body), { ...headers, 'content-encoding': 'gzip' })
     expect(second.text).to.equal(first.text)
