@@ -10,12 +10,11 @@ import { seeOther } from './page.ts'
 
 const path = '/app/password'
 
-type Field = 'current' | 'password' | 'repeated'
 /** `field`: the one that the problem is about. */
-type Shown = Readonly<{ status?: number; problem?: string; field?: Field; notice?: string | undefined }>
+type Shown = Readonly<{ status?: number; problem?: string; field?: string; notice?: string | undefined }>
 
 function sendPassword(ctx: Context, app: AppContext, shown: Shown = {}): Promise<void> {
-  const at = (field: Field): Html => atFault(shown.field === field)
+  const at = (field: string): Html => atFault(shown.field === field)
   const body = html`${problem(shown.problem)}${notice(shown.notice)}
     <form class="stack" method="post" action="${path}">
       <input type="hidden" name="action" value="change" />
@@ -66,10 +65,13 @@ async function handlePassword(ctx: Context, app: AppContext): Promise<Refusal | 
   if (user?.id !== userId)
     return sendPassword(ctx, app, { status: 403, problem: 'The current password is wrong.', field: 'current' })
   app.throttle.succeeded(attempt)
-  const changed = await app.directory.changePassword({ userId, password })
-  if (!changed.ok) return sendPassword(ctx, app, { status: 400, problem: changed.error.detail, field: 'password' })
+  const changed = await app.directory.changePassword({ userId, password, passwordPosition: user.passwordPosition })
+  if (!changed.ok) {
+    const { detail, field } = changed.error
+    return sendPassword(ctx, app, { status: 400, problem: detail, field })
+  }
   // All sessions have ended, this one too: it goes on under a new id.
-  const passwordPosition = app.directory.passwordPosition(userId)
+  const passwordPosition = changed.value
   await signIn(ctx, { userId, email, workspaceId, startedAt: app.clock(), passwordPosition, address: ctx.ip })
   // A reload of an answer in place would send the old password once more.
   seeOther(ctx, `${path}?changed=${passwordPosition}`)

@@ -1,6 +1,7 @@
 import type { Context } from 'koa'
 import { normalEmail } from '#src/directory/directory-view.ts'
 import type { User } from '#src/directory/directory.ts'
+import type { Authenticated } from '#src/directory/user-commands.ts'
 import type { Refusal } from '#src/events/refusal.ts'
 import { refusal } from '#src/events/refusal.ts'
 import { TransientError } from '#src/lib/failure.ts'
@@ -71,7 +72,7 @@ const homeless = 'This account is a member of no workspace. Ask an owner to add 
 async function checkSignIn(
   { directory, throttle }: AppContext,
   wanted: Readonly<{ email: string; password: string; address: string }>,
-): Promise<(User & Readonly<{ passwordPosition: number }>) | Readonly<{ waitS: number }>> {
+): Promise<Authenticated | Readonly<{ waitS: number }>> {
   const user = directory.userByEmail(wanted.email)
   const isKnown = user !== undefined && directory.isKnownAddress(user.id, wanted.address)
   const attempt = { email: wanted.email, address: wanted.address, isKnown }
@@ -80,7 +81,7 @@ async function checkSignIn(
   const signedIn = await directory.authenticate(wanted.email, wanted.password)
   if (signedIn !== undefined) {
     throttle.succeeded(attempt)
-    return { ...signedIn, passwordPosition: directory.passwordPosition(signedIn.id) }
+    return signedIn
   }
   // The audit entry is not waited for: an answer that took longer for some accounts would tell which exist. One that fails is counted
   // into a later one.

@@ -390,6 +390,23 @@ describe('pages', () => {
       }
       expect((await createBrowser(site).post('/app/sign-in', { email, password })).status).to.equal(303)
     })
+
+    it('is not changed by who knows the one before, where another was set meanwhile', async () => {
+      const { authenticate } = site.directory
+      site.directory.authenticate = async (...given) => {
+        const user = await authenticate(...given)
+        await site.directory.changePassword({ userId: user?.id ?? '', password: 'set by the operator' })
+        return user
+      }
+      const answer = await change({})
+      site.directory.authenticate = authenticate
+      expect([answer.status, faultIn(answer.text)]).to.deep.equal([400, 'current'])
+      expect((await browser.get('/who')).status, 'signed out by the operator').to.not.equal(200)
+      const signIn = async (typed: string) =>
+        (await createBrowser(site).post('/app/sign-in', { email, password: typed })).status
+      expect(await signIn('another password')).to.equal(401)
+      expect(await signIn('set by the operator')).to.equal(303)
+    })
   })
 
   it('show hostile text in every field as text', async () => {

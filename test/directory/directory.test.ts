@@ -117,7 +117,9 @@ describe('directory', () => {
 
     it('sign in with their password only', async () => {
       const ann = await user()
-      expect(await directory.authenticate('ANN@acme.example ', password)).to.deep.equal(ann)
+      const passwordPosition = directory.passwordPosition(ann.id)
+      expect(passwordPosition).above(0)
+      expect(await directory.authenticate('ANN@acme.example ', password)).to.deep.equal({ ...ann, passwordPosition })
       expect(await directory.authenticate('ann@acme.example', 'another password')).to.equal(undefined)
       expect(await directory.authenticate('bob@acme.example', password)).to.equal(undefined)
     })
@@ -166,6 +168,25 @@ describe('directory', () => {
       expect(directory.session('b'.repeat(32))).to.not.equal(undefined)
       expect(await directory.authenticate(ann.email, password)).to.equal(undefined)
       expect(await directory.authenticate(ann.email, 'another password')).to.not.equal(undefined)
+    })
+
+    it('who change it twice at once, by the same one before, change it once in all processes', async () => {
+      const ann = await user()
+      const { directory: other } = await openDirectory({ stream: one.stream })
+      const passwordPosition = directory.passwordPosition(ann.id)
+      const outcomes = await Promise.all([
+        directory.changePassword({ userId: ann.id, password: 'the first of two', passwordPosition }),
+        other.changePassword({ userId: ann.id, password: 'the second of two', passwordPosition }),
+      ])
+      expect(outcomes.filter(({ ok }) => ok)).to.have.length(1)
+      const isRight = outcomes.map(({ ok }) => ok)
+      for (const each of [directory, other]) {
+        const known = await Promise.all(
+          ['the first of two', 'the second of two'].map((typed) => each.authenticate(ann.email, typed)),
+        )
+        expect(known.map((person) => person !== undefined)).to.deep.equal(isRight)
+      }
+      await other.close()
     })
 
     it('cannot begin a session with a password that was changed meanwhile', async () => {
