@@ -1,7 +1,7 @@
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import { createSession } from 'koa-session'
-import type { Session, SignedIn } from '#src/directory/directory.ts'
+import type { Session, SessionEnd, SignedIn } from '#src/directory/directory.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { createCookieKeys } from './cookie-keys.ts'
@@ -14,7 +14,7 @@ type SessionStore = Readonly<{
   get(id: string, position: number): Promise<Session | undefined>
   /** Resolves when the session is durable, with its position. */
   start(id: string, session: SignedIn): Promise<number>
-  end(id: string): Promise<void>
+  end(id: string, reason: SessionEnd): Promise<void>
 }>
 
 type SessionState = { session?: Session; position?: number }
@@ -57,7 +57,8 @@ function adapt(store: SessionStore): object {
       stateOf(ctx).position = await store.start(id, { ...session, ...from, passwordPosition })
       stateOf(ctx).session = { id, ...session }
     },
-    destroy: async (id: string) => store.end(id),
+    destroy: async (id: string, { ctx }: { ctx: Context }) =>
+      store.end(id, holderOf(ctx).session === null ? 'signedOut' : 'replaced'),
   }
 }
 

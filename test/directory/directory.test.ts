@@ -338,9 +338,9 @@ describe('directory', () => {
     it('end for good', async () => {
       const ann = await user()
       await started(id, ann.id)
-      await directory.endSession(id)
+      await directory.endSession(id, 'signedOut')
       expect(directory.session(id)).to.equal(undefined)
-      await directory.endSession(id)
+      await directory.endSession(id, 'signedOut')
     })
 
     it('end when they are idle, and go on while they are used, in other processes too', async () => {
