@@ -28,7 +28,7 @@ function isOwnRequest(ctx: Context, baseUrl: string | undefined): boolean {
   return host !== undefined && (host === ctx.host || (baseUrl !== undefined && host === new URL(baseUrl).host))
 }
 
-export type FormOptions = Readonly<{
+type FormOptions = Readonly<{
   limits: Pick<Limits, 'formBytesMax' | 'bodyTimeoutMs'>
   budget: BodyBudget
   baseUrl: string | undefined

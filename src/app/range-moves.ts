@@ -1,7 +1,7 @@
 import { shortTime } from './format.ts'
 import { html, type Html } from './html.ts'
 
-export type Range = Readonly<{ from: string | null; to: string | null }>
+type Range = Readonly<{ from: string | null; to: string | null }>
 
 type Ends = Readonly<{ from: string; to?: string }>
 
