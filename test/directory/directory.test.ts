@@ -170,25 +170,6 @@ describe('directory', () => {
       expect(await directory.authenticate(ann.email, 'another password')).to.not.equal(undefined)
     })
 
-    it('who change it twice at once, by the same one before, change it once in all processes', async () => {
-      const ann = await user()
-      const { directory: other } = await openDirectory({ stream: one.stream })
-      const passwordPosition = directory.passwordPosition(ann.id)
-      const outcomes = await Promise.all([
-        directory.changePassword({ userId: ann.id, password: 'the first of two', passwordPosition }),
-        other.changePassword({ userId: ann.id, password: 'the second of two', passwordPosition }),
-      ])
-      expect(outcomes.filter(({ ok }) => ok)).to.have.length(1)
-      const isRight = outcomes.map(({ ok }) => ok)
-      for (const each of [directory, other]) {
-        const known = await Promise.all(
-          ['the first of two', 'the second of two'].map((typed) => each.authenticate(ann.email, typed)),
-        )
-        expect(known.map((person) => person !== undefined)).to.deep.equal(isRight)
-      }
-      await other.close()
-    })
-
     it('cannot begin a session with a password that was changed meanwhile', async () => {
       const ann = await user()
       const { directory: slow } = await openDirectory({ stream: one.stream })
