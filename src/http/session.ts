@@ -3,6 +3,7 @@ import type { Context, Middleware } from 'koa'
 import { createSession } from 'koa-session'
 import type { Session, SessionEnd, SignedIn } from '#src/directory/directory.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
+import { present } from '#src/lib/assert.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { createCookieKeys } from './cookie-keys.ts'
 
@@ -107,12 +108,18 @@ export function createSessionMiddleware({ keys, secure, store, cookieMaxAgeMs, n
 /** The signed-in session, once the middleware has run. */
 export const sessionOf = (ctx: Context): Session | undefined => stateOf(ctx).session
 
+/** The same, or why there is none. */
 export function requireSession(ctx: Context): Result<Session, Refusal> {
   const session = sessionOf(ctx)
   if (session !== undefined) return ok(session)
   return fail(
     refusal('not_signed_in', 'Sign in at /app/sign-in first; this address answers only to a signed-in browser.'),
   )
+}
+
+/** The session of a `session` route; the router has refused everybody else. */
+export function sessionHere(ctx: Context): Session {
+  return present(sessionOf(ctx), 'a session route has a session')
 }
 
 /** Starts a session as the request is answered: under a new id, made here, always, so that none can be planted beforehand. */

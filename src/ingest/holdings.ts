@@ -1,4 +1,5 @@
 import type { EventId, Position } from '#src/events/envelope.ts'
+import { present } from '#src/lib/assert.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import type { Grant, SpansAsked } from './allowance.ts'
 
@@ -83,7 +84,7 @@ export function createHoldings(clock: Clock, ledger: string): Holdings {
       holdings.set(holding.id, current)
     },
     grant: ({ spans, isSilent = false }) => {
-      const holding = current as Holding
+      const holding = present(current, 'spans are granted from a holding')
       const used = holding.usedBefore + holding.granted
       const usedBefore = Math.min(used, usedAfter)
       usedAfter = isSilent ? usedBefore : used + spans
