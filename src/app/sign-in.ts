@@ -99,9 +99,9 @@ function firstWorkspace({ workspaceIds }: Pick<User, 'workspaceIds'>, next: stri
 async function handleSignIn(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const form = await readForm(ctx, app)
   if (!form.ok) return form.error
-  const email = normalEmail(form.value.get('email') ?? '').slice(0, 254)
+  const email = normalEmail(form.value.get('email') ?? '')
   const next = localPath(form.value.get('next'))
-  const password = (form.value.get('password') ?? '').slice(0, 4_096)
+  const password = form.value.get('password') ?? ''
   // The account may be new, or its password, by another process's hand. For all alike: it must not tell which accounts exist.
   if (!(await app.directory.caughtUp())) {
     throw new TransientError({ operation: 'sign in', subject: 'a person', hint: 'the directory cannot be told' })
