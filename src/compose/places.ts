@@ -23,7 +23,10 @@ export async function overOwnConnection<T extends Readonly<{ close(): Promise<vo
   const nats = await connectNats({ url, name })
   try {
     const opened = await open(nats)
-    const close = (): Promise<void> => opened.close().finally(() => nats.close())
+    const close = async (): Promise<void> => {
+      await opened.close()
+      await nats.close()
+    }
     return { ...opened, close }
   } catch (error) {
     await nats.close()
