@@ -4,7 +4,7 @@ import type { Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import { signIn } from '#src/http/session.ts'
 import { atFault, notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
-import { backWithTyped, readForm } from './form.ts'
+import { backWithTyped, readOwnForm } from './form.ts'
 import { html, type Html } from './html.ts'
 import { seeOther } from './page.ts'
 
@@ -47,7 +47,7 @@ const changedNow = 'Your password is changed. You are signed out everywhere else
 const tooMany = 'Too many wrong passwords. Wait a moment and try again.'
 
 async function handlePassword(ctx: Context, app: AppContext): Promise<Refusal | void> {
-  const form = await readForm(ctx, app)
+  const form = await readOwnForm(ctx, app)
   if (!form.ok) return form.error
   const { userId, email, workspaceId } = sessionHere(ctx)
   const password = form.value.get('password') ?? ''

@@ -9,7 +9,7 @@ import { setRefusal } from '#src/http/errors.ts'
 import type { Route } from '#src/http/route.ts'
 import { sessionOf, signIn, signOut } from '#src/http/session.ts'
 import { atFault, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
-import { readForm } from './form.ts'
+import { readForm, sessionOver } from './form.ts'
 import { html } from './html.ts'
 import { seeOther, sendPage } from './page.ts'
 import { splitWorkspace } from './workspace-links.ts'
@@ -151,7 +151,7 @@ async function handleChoice(ctx: Context, app: AppContext): Promise<Refusal | vo
   if (!form.ok) return form.error
   // Looked up anew: the form may have taken its time.
   const session = app.directory.session(sessionHere(ctx).id)
-  if (session === undefined) return refusal('not_signed_in', 'This session is over: sign in again.')
+  if (session === undefined) return sessionOver
   const passwordPosition = app.directory.passwordPosition(session.userId)
   const choice = form.value.get('choice')
   const workspaceId = app.directory.user(session.userId)?.workspaceIds.find((id) => id === choice)
