@@ -125,7 +125,7 @@ function changePassword(state: State, event: Fact<'directory.user.passwordChange
   if (user === undefined || user.passwordPosition > given) return
   user.passwordHash = event.passwordHash
   user.passwordPosition = position
-  for (const hash of user.sessions) if (hash !== event.keptSession) endSession(state, hash)
+  for (const hash of user.sessions) endSession(state, hash)
 }
 
 function changeMember(

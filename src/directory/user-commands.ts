@@ -4,7 +4,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { MemberRole, User } from './directory.ts'
-import { normalEmail, sessionHashOf } from './directory-view.ts'
+import { normalEmail } from './directory-view.ts'
 import { noSuchWorkspace, refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
 import { passwordProblem, type Passwords } from './passwords.ts'
 
@@ -21,11 +21,11 @@ export interface UserCommands {
   /** Refused for the last member and the last owner. Ends the person's sessions in the workspace. */
   removeMember(wanted: Membership & Readonly<{ userId: string }>): Promise<Result<void, Refused>>
   /**
-   * Ends all sessions of the person except `keptSession` (the id in its cookie). `passwordPosition`: of the password that was given for it
-   * (`authenticate`); refused if that has been changed since, also at the same moment. The position of the new one.
+   * Ends all sessions of the person. `passwordPosition`: of the password that was given for it (`authenticate`); refused if that has been
+   * changed since, also at the same moment. The position of the new one.
    */
   changePassword(
-    wanted: Readonly<{ userId: string; password: string; keptSession?: string; passwordPosition?: Position }>,
+    wanted: Readonly<{ userId: string; password: string; passwordPosition?: Position }>,
   ): Promise<Result<Position, Refused>>
   /** The person, if this is their password, and where it was set. Takes the same work if nobody has the address. */
   authenticate(email: string, password: string): Promise<Authenticated | undefined>
@@ -100,14 +100,13 @@ export function createUserCommands(writer: DirectoryWriter, passwords: Passwords
       const written = await writeFirst([event, membership], uniqueSubject('email', email))
       return written.ok ? ok(present(view.user(event.userId), 'a created user is in the view')) : taken
     },
-    changePassword: async ({ userId, password, keptSession, passwordPosition }) => {
+    changePassword: async ({ userId, password, passwordPosition }) => {
       const weakness = passwordProblem(password)
       if (weakness !== undefined) return refuse('invalid', 'password', weakness)
       if (view.user(userId) === undefined) return refuse('unknown', 'user', 'There is no such user.')
       const passwordHash = await passwords.hash(password)
-      const kept = keptSession === undefined ? null : sessionHashOf(keptSession)
       const given = passwordPosition === undefined ? {} : { passwordPosition }
-      const change = { userId, passwordHash, keptSession: kept, ...given }
+      const change = { userId, passwordHash, keptSession: null, ...given }
       const position = await write([{ type: 'directory.user.passwordChanged', ...change }])
       if (view.passwordPosition(userId) === position) return ok(position)
       return refuse('invalid', 'current', 'The password has been changed elsewhere meanwhile.')

@@ -26,8 +26,8 @@ const payloads = {
   'directory.workspace.erased': z.object({ workspaceId, name: text, by }),
   'directory.user.created': z.object({ userId: id, email: text, passwordHash: hash }),
   /**
-   * Ends every session of the user except `keptSession`. `passwordPosition`: where the password was set that was given for this one; if it
-   * has been changed since, nothing changes. Missing where none was asked for, and in the oldest events.
+   * Ends every session of the user. `passwordPosition`: where the password was set that was given for this one; if it has been changed
+   * since, nothing changes. Missing where none was asked for, and in the oldest events. `keptSession`: null, as in every event ever written.
    */
   'directory.user.passwordChanged': z.object({
     userId: id,
