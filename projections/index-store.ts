@@ -123,6 +123,9 @@ export const reachedBy = (build: StoredBuild, workspaceId: WorkspaceId, nowMs: n
     ? Math.max(build.checkpoint, reachedFor(build.heartbeat, workspaceId))
     : build.checkpoint
 
+/** How far a build has been folded, by what it holds and by what was last said of it. */
+export const foldedBy = ({ checkpoint, heartbeat }: StoredBuild): Position => Math.max(checkpoint, heartbeat.position)
+
 /**
  * The furthest position of the log that a build knows of, folded ahead or only reported as the head. A log that ends before it has lost
  * acknowledged events and would reuse their positions; the build would take the new events for the lost ones.

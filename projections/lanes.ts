@@ -5,6 +5,7 @@ import type { Step } from './ahead.ts'
 import { buildNumber, chooseBuild } from './build-name.ts'
 import type { Folding } from './folding.ts'
 import {
+  foldedBy,
   reachedFor,
   storedBuild,
   type IndexName,
@@ -206,7 +207,7 @@ async function holdsAllOf(
   if (lane === undefined) return false
   const before = await storedBuild(writer, lane.projection, live)
   if (before === undefined || before.epoch !== stream.epoch) return true
-  return lane.position() >= Math.max(before.checkpoint, before.heartbeat.position) && isAsFar(lane, before.heartbeat)
+  return lane.position() >= foldedBy(before) && isAsFar(lane, before.heartbeat)
 }
 
 /** Whether a lane has everything that was reported to be folded ahead. */

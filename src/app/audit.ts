@@ -54,7 +54,7 @@ const deeds: Deeds = {
 }
 
 function deedOf<Type extends DirectoryEvent['type']>(event: Fact<Type>, names: Names): string | Html {
-  const tell = deeds[event.type] as (event: Fact<Type>, names: Names) => string | Html
+  const tell = deeds[event.type]
   return tell(event, names)
 }
 

@@ -20,7 +20,7 @@ import {
   sessionHere,
   type AppContext,
 } from './context.ts'
-import { backWithTyped, notSentYet, onceField, onceOf, placeField, readForm, shownElsewhere } from './form.ts'
+import { backWithTyped, notSentYet, onceField, onceOf, placeField, readOwnForm, shownElsewhere } from './form.ts'
 import { connections } from './guides/connections.ts'
 import type { Connection, Filled, Guide, Step } from './guides/guide.ts'
 import { html, type Html } from './html.ts'
@@ -169,7 +169,7 @@ function readKey(form: URLSearchParams, guide: Guide) {
 }
 
 async function handleConnect(ctx: Context, app: AppContext): Promise<Refusal | void> {
-  const form = await readForm(ctx, app)
+  const form = await readOwnForm(ctx, app)
   if (!form.ok) return form.error
   const session = sessionHere(ctx)
   const { workspaceId, userId } = session

@@ -5,9 +5,8 @@ import type { Session, Workspace } from '#src/directory/directory.ts'
 import type { PartitionOf } from '#src/events/partition.ts'
 import type { BodyBudget } from '#src/http/body.ts'
 import type { Route } from '#src/http/route.ts'
-import { requireSession } from '#src/http/session.ts'
+import { sessionHere } from '#src/http/session.ts'
 import type { Clock } from '#src/lib/clock.ts'
-import { present } from '#src/lib/assert.ts'
 import { inTime } from '#src/lib/in-time.ts'
 import type { Searches } from '#src/query/searches.ts'
 import { readUsageAt, type Usage } from '#projections/allowance/query.ts'
@@ -16,6 +15,8 @@ import { allowanceWarning } from './allowance-warning.ts'
 import { html, type Html } from './html.ts'
 import { sendPage } from './page.ts'
 import type { SignInThrottle } from './sign-in-throttle.ts'
+
+export { sessionHere } from '#src/http/session.ts'
 
 /** What the pages work with. */
 export type AppContext = Readonly<{
@@ -35,12 +36,6 @@ export type AppContext = Readonly<{
   /** How pages refuse. */
   refuse: NonNullable<Route['refuse']>
 }>
-
-/** The session of a `session` route; the router has refused everybody else. */
-export function sessionHere(ctx: Context): Session {
-  const session = requireSession(ctx)
-  return present(session.ok ? session.value : undefined, 'a session route has a session')
-}
 
 /** Where programs reach this service, as far as this request can tell. */
 export function baseUrlOf(ctx: Context, { baseUrl }: Pick<AppContext, 'baseUrl'>): string {

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { Context } from 'koa'
 import type { Limits } from '#src/config.ts'
-import type { Session } from '#src/directory/directory.ts'
+import type { DirectoryView, Session } from '#src/directory/directory.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { readBody, type BodyBudget } from '#src/http/body.ts'
+import { sessionHere } from '#src/http/session.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { html, type Html } from './html.ts'
 import { shownIn } from './workspace-links.ts'
@@ -28,7 +29,7 @@ function isOwnRequest(ctx: Context, baseUrl: string | undefined): boolean {
   return host !== undefined && (host === ctx.host || (baseUrl !== undefined && host === new URL(baseUrl).host))
 }
 
-export type FormOptions = Readonly<{
+type FormOptions = Readonly<{
   limits: Pick<Limits, 'formBytesMax' | 'bodyTimeoutMs'>
   budget: BodyBudget
   baseUrl: string | undefined
@@ -46,6 +47,18 @@ export async function readForm(
   const limits = { bodyBytesMax: formBytesMax, decodedBytesMax: formBytesMax, compressionRatioMax: 1, bodyTimeoutMs }
   const body = await readBody(ctx, { limits, encodings: [], budget })
   return body.ok ? ok(new URLSearchParams(Buffer.from(body.value.bytes).toString('utf8'))) : body
+}
+
+export const sessionOver = refusal('not_signed_in', 'This session is over: sign in again.')
+
+/** The same of a signed-in person, who must still be one when all of it is there: it may take its time to come. */
+export async function readOwnForm(
+  ctx: Context,
+  options: FormOptions & Readonly<{ directory: Pick<DirectoryView, 'session'> }>,
+): Promise<Result<URLSearchParams, Refusal>> {
+  const form = await readForm(ctx, options)
+  if (!form.ok || options.directory.session(sessionHere(ctx).id) !== undefined) return form
+  return fail(sessionOver)
 }
 
 /** What is typed comes back in an address, which is encoded once more in a header, and proxies bound these to 4 KiB. Longer is left out. */

@@ -4,7 +4,7 @@ import { minuteOf, secondOf, shortTime } from './format.ts'
 import { html, type Html } from './html.ts'
 
 /** One bar: how many, and how many of them are errors. `and_later`: it has no end, and is told in words. */
-export type Bar = Readonly<{ time: string; total: number; errors: number; and_later?: true | undefined }>
+type Bar = Readonly<{ time: string; total: number; errors: number; and_later?: true | undefined }>
 
 type Given = Readonly<{
   bars: readonly Bar[]

@@ -9,7 +9,7 @@ import { readKeyUse, type KeyUse } from '#projections/allowance/query.ts'
 import { inTime } from '#src/lib/in-time.ts'
 import { copyScript } from './assets.ts'
 import { atFault, figureTimeoutMs, notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
-import { backWithTyped, notSentYet, onceField, onceOf, placeField, readForm, shownElsewhere } from './form.ts'
+import { backWithTyped, notSentYet, onceField, onceOf, placeField, readOwnForm, shownElsewhere } from './form.ts'
 import { minuteOf } from './format.ts'
 import { html, type Html } from './html.ts'
 import { seeOther } from './page.ts'
@@ -269,7 +269,7 @@ async function revoke(ctx: Context, app: AppContext, which: OneKey): Promise<Ref
 }
 
 async function handleKeys(ctx: Context, app: AppContext): Promise<Refusal | void> {
-  const form = await readForm(ctx, app)
+  const form = await readOwnForm(ctx, app)
   if (!form.ok) return form.error
   const { workspaceId, userId } = sessionHere(ctx)
   const which = { workspaceId, keyId: form.value.get('key') ?? '', by: userId }

@@ -27,7 +27,7 @@ const ofTraces: readonly Habit[] = [
 ]
 
 /** A search that has found nothing, as it was understood, in the words that are used here; undefined where it is in them. */
-export function inOwnNames(path: string, normalized: string): string | undefined {
+function inOwnNames(path: string, normalized: string): string | undefined {
   const habits = path === '/app/logs' ? ofLogs : ofTraces
   const changed = habits.reduce((query, [typed, here]) => query.replace(typed, here), normalized)
   return changed === normalized ? undefined : changed

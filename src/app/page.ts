@@ -11,7 +11,7 @@ const contentPolicy =
 /** For a page with scripts: our own files, which may ask our own addresses. Nothing inline either way. */
 const scriptPolicy = `${contentPolicy}; script-src 'self'; connect-src 'self'`
 
-export type Page = Readonly<{
+type Page = Readonly<{
   title: string
   /** What of it this page shows, by which tabs and history entries are told from each other. */
   about?: string | undefined

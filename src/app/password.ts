@@ -4,18 +4,17 @@ import type { Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import { signIn } from '#src/http/session.ts'
 import { atFault, notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
-import { backWithTyped, readForm } from './form.ts'
+import { backWithTyped, readOwnForm } from './form.ts'
 import { html, type Html } from './html.ts'
 import { seeOther } from './page.ts'
 
 const path = '/app/password'
 
-type Field = 'current' | 'password' | 'repeated'
 /** `field`: the one that the problem is about. */
-type Shown = Readonly<{ status?: number; problem?: string; field?: Field; notice?: string | undefined }>
+type Shown = Readonly<{ status?: number; problem?: string; field?: string; notice?: string | undefined }>
 
 function sendPassword(ctx: Context, app: AppContext, shown: Shown = {}): Promise<void> {
-  const at = (field: Field): Html => atFault(shown.field === field)
+  const at = (field: string): Html => atFault(shown.field === field)
   const body = html`${problem(shown.problem)}${notice(shown.notice)}
     <form class="stack" method="post" action="${path}">
       <input type="hidden" name="action" value="change" />
@@ -48,7 +47,7 @@ const changedNow = 'Your password is changed. You are signed out everywhere else
 const tooMany = 'Too many wrong passwords. Wait a moment and try again.'
 
 async function handlePassword(ctx: Context, app: AppContext): Promise<Refusal | void> {
-  const form = await readForm(ctx, app)
+  const form = await readOwnForm(ctx, app)
   if (!form.ok) return form.error
   const { userId, email, workspaceId } = sessionHere(ctx)
   const password = form.value.get('password') ?? ''
@@ -66,10 +65,13 @@ async function handlePassword(ctx: Context, app: AppContext): Promise<Refusal | 
   if (user?.id !== userId)
     return sendPassword(ctx, app, { status: 403, problem: 'The current password is wrong.', field: 'current' })
   app.throttle.succeeded(attempt)
-  const changed = await app.directory.changePassword({ userId, password })
-  if (!changed.ok) return sendPassword(ctx, app, { status: 400, problem: changed.error.detail, field: 'password' })
+  const changed = await app.directory.changePassword({ userId, password, passwordPosition: user.passwordPosition })
+  if (!changed.ok) {
+    const { detail, field } = changed.error
+    return sendPassword(ctx, app, { status: 400, problem: detail, field })
+  }
   // All sessions have ended, this one too: it goes on under a new id.
-  const passwordPosition = app.directory.passwordPosition(userId)
+  const passwordPosition = changed.value
   await signIn(ctx, { userId, email, workspaceId, startedAt: app.clock(), passwordPosition, address: ctx.ip })
   // A reload of an answer in place would send the old password once more.
   seeOther(ctx, `${path}?changed=${passwordPosition}`)

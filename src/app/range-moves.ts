@@ -1,7 +1,7 @@
 import { shortTime } from './format.ts'
 import { html, type Html } from './html.ts'
 
-export type Range = Readonly<{ from: string | null; to: string | null }>
+type Range = Readonly<{ from: string | null; to: string | null }>
 
 type Ends = Readonly<{ from: string; to?: string }>
 
@@ -22,11 +22,11 @@ function movesOf({ from, to }: Readonly<{ from: string; to: string | null }>, no
 }
 
 /** Whether the address says both ends as points in time, which mean the same tomorrow and to whoever is sent it. */
-const isFixed = (conditions: URLSearchParams, { from, to }: Range): boolean =>
-  [
-    ['from', from],
-    ['to', to],
-  ].every(([name = '', end]) => end != null && Date.parse(conditions.get(name ?? '') ?? '') === Date.parse(end))
+function isFixed(conditions: URLSearchParams, { from, to }: Range): boolean {
+  const says = (name: string, end: string | null): boolean =>
+    end !== null && Date.parse(conditions.get(name) ?? '') === Date.parse(end)
+  return says('from', from) && says('to', to)
+}
 
 /** Links to the same search of a range beside the one that was searched, of a wider one, and of the same as points in time. Nothing where that has no beginning. */
 export function rangeMoves(path: string, conditions: URLSearchParams, { from, to }: Range, nowMs: number): Html {

@@ -49,7 +49,7 @@ export function addressGroup(address: string): string {
   return [...groups, ...zeros, ...after].slice(0, 4).join(':')
 }
 
-export type Attempt = Readonly<{
+type Attempt = Readonly<{
   /** The address that was typed, normalised, whether anybody has it or not. */
   email: string
   address: string

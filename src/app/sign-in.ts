@@ -1,6 +1,7 @@
 import type { Context } from 'koa'
 import { normalEmail } from '#src/directory/directory-view.ts'
 import type { User } from '#src/directory/directory.ts'
+import type { Authenticated } from '#src/directory/user-commands.ts'
 import type { Refusal } from '#src/events/refusal.ts'
 import { refusal } from '#src/events/refusal.ts'
 import { TransientError } from '#src/lib/failure.ts'
@@ -8,7 +9,7 @@ import { setRefusal } from '#src/http/errors.ts'
 import type { Route } from '#src/http/route.ts'
 import { sessionOf, signIn, signOut } from '#src/http/session.ts'
 import { atFault, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
-import { readForm } from './form.ts'
+import { readForm, sessionOver } from './form.ts'
 import { html } from './html.ts'
 import { seeOther, sendPage } from './page.ts'
 import { splitWorkspace } from './workspace-links.ts'
@@ -71,7 +72,7 @@ const homeless = 'This account is a member of no workspace. Ask an owner to add 
 async function checkSignIn(
   { directory, throttle }: AppContext,
   wanted: Readonly<{ email: string; password: string; address: string }>,
-): Promise<(User & Readonly<{ passwordPosition: number }>) | Readonly<{ waitS: number }>> {
+): Promise<Authenticated | Readonly<{ waitS: number }>> {
   const user = directory.userByEmail(wanted.email)
   const isKnown = user !== undefined && directory.isKnownAddress(user.id, wanted.address)
   const attempt = { email: wanted.email, address: wanted.address, isKnown }
@@ -80,7 +81,7 @@ async function checkSignIn(
   const signedIn = await directory.authenticate(wanted.email, wanted.password)
   if (signedIn !== undefined) {
     throttle.succeeded(attempt)
-    return { ...signedIn, passwordPosition: directory.passwordPosition(signedIn.id) }
+    return signedIn
   }
   // The audit entry is not waited for: an answer that took longer for some accounts would tell which exist. One that fails is counted
   // into a later one.
@@ -98,9 +99,9 @@ function firstWorkspace({ workspaceIds }: Pick<User, 'workspaceIds'>, next: stri
 async function handleSignIn(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const form = await readForm(ctx, app)
   if (!form.ok) return form.error
-  const email = normalEmail(form.value.get('email') ?? '').slice(0, 254)
+  const email = normalEmail(form.value.get('email') ?? '')
   const next = localPath(form.value.get('next'))
-  const password = (form.value.get('password') ?? '').slice(0, 4_096)
+  const password = form.value.get('password') ?? ''
   // The account may be new, or its password, by another process's hand. For all alike: it must not tell which accounts exist.
   if (!(await app.directory.caughtUp())) {
     throw new TransientError({ operation: 'sign in', subject: 'a person', hint: 'the directory cannot be told' })
@@ -150,7 +151,7 @@ async function handleChoice(ctx: Context, app: AppContext): Promise<Refusal | vo
   if (!form.ok) return form.error
   // Looked up anew: the form may have taken its time.
   const session = app.directory.session(sessionHere(ctx).id)
-  if (session === undefined) return refusal('not_signed_in', 'This session is over: sign in again.')
+  if (session === undefined) return sessionOver
   const passwordPosition = app.directory.passwordPosition(session.userId)
   const choice = form.value.get('choice')
   const workspaceId = app.directory.user(session.userId)?.workspaceIds.find((id) => id === choice)

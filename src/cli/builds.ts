@@ -1,4 +1,4 @@
-import type { Roster, StoredBuild } from '#projections/index-store.ts'
+import { foldedBy, type Roster, type StoredBuild } from '#projections/index-store.ts'
 import { followedBuild } from '#projections/roster.ts'
 import { ok } from '#src/lib/result.ts'
 import { isoTime, table, type OpenBuilds, type Verb } from './verb.ts'
@@ -11,8 +11,8 @@ function stateOf(roster: Roster, index: string): string {
 }
 
 function buildJson(roster: Roster, build: StoredBuild, partition: string, head: number) {
-  const { index, after, checkpoint, heartbeat } = build
-  const position = Math.max(checkpoint, heartbeat.position)
+  const { index, after } = build
+  const position = foldedBy(build)
   const { untilMs, heldSinceMs } = followedBuild(roster, index) ?? {}
   return {
     build: index,

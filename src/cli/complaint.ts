@@ -1,5 +1,5 @@
 /** Why a verb did nothing, as a program reads it; `code` is `usage`, `failed` or that of a refusal. */
-export type Complaint = Readonly<{ code: string; detail: string }>
+type Complaint = Readonly<{ code: string; detail: string }>
 
 /** Whether the answer is to be JSON; also where the words around it cannot be read, or no verb was reached. */
 export function asksForJson(argv: readonly string[]): boolean {

@@ -70,7 +70,9 @@ export const deadLettersList: Verb = {
     'lists the events that an index could not take and that are missing from it: their position in the log, and the reason',
   run: (given) =>
     withLetters(given, async (found) => {
-      const all = await Promise.all(found.map(letterJson))
+      // In turn: each reads its event, which may be as large as an export.
+      const all: Awaited<ReturnType<typeof letterJson>>[] = []
+      for (const one of found) all.push(await letterJson(one))
       const rows = all.map((one) => [one.position, one.projection, one.state, one.workspace ?? '', one.reason])
       const text = table([['POSITION', 'PROJECTION', 'STATE', 'WORKSPACE', 'REASON'], ...rows])
       return ok({ json: { dead_letters: all }, text: all.length === 0 ? 'There are no dead letters.' : text })

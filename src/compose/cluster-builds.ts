@@ -10,14 +10,14 @@ import { foldInThreads } from '#src/compose/threads/fold-threads.ts'
 import { createFolding } from '#src/compose/threads/folding.ts'
 import { readFirstDays } from '#src/compose/threads/retention.ts'
 import { limits, type ClusterConfig } from '#src/config.ts'
-import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
+import type { Nats } from '#streams/jetstream/connect.ts'
 import { holdLease } from '#streams/jetstream/hold-lease.ts'
 import { createLeaseBoard } from '#streams/jetstream/lease-board.ts'
 import { leaseTtlMs } from '#streams/jetstream/lease.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
 import type { Stream } from '#streams/stream.ts'
 import { openLog, partitionNames } from './cluster.ts'
-import { indexesOf, type ClusterPlace } from './places.ts'
+import { indexesOf, overOwnConnection, type ClusterPlace } from './places.ts'
 import { openScratch, type Scratch } from './scratch.ts'
 
 /** The builds of a partition, as a cluster has them. */
@@ -80,17 +80,11 @@ function contextOf(nats: Nats, stream: Stream, place: ClusterPlace, dataFolder: 
 }
 
 /** The builds of one partition, over their own connection. `dataFolder`: room for temporary files. */
-export async function openPartitionBuilds(place: ClusterPlace, dataFolder: string): Promise<OpenBuilds> {
+export function openPartitionBuilds(place: ClusterPlace, dataFolder: string): Promise<OpenBuilds> {
   const { cluster, partition } = place
-  const nats = await connectNats({ url: cluster.natsUrl, name: 'throughline builds' })
-  const builds = contextOf(nats, await openLog(nats, cluster, partition), place, dataFolder)
-  return {
-    ...builds,
-    close: async () => {
-      await builds.close()
-      await nats.close()
-    },
-  }
+  return overOwnConnection(cluster, 'throughline builds', async (nats) =>
+    contextOf(nats, await openLog(nats, cluster, partition), place, dataFolder),
+  )
 }
 
 /** The builds of a cluster, partition by partition, beside the running processes. `dataFolder`: room for temporary files. */

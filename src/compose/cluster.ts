@@ -86,12 +86,12 @@ function requestReaders(
   readers: readonly ElasticsearchIndexReader[],
   logs: readonly JetStream[],
 ): PartitionOf<IndexReader> {
-  const each = readers.map((reader, partition) => (): IndexReader => {
-    const [own, log] = [reader.readerFor(abortScope.signal()), logs[partition]]
+  const of = partitionOf(readers.map((reader, partition) => ({ reader, log: logs[partition] })))
+  return (workspaceId) => {
+    const { reader, log } = of(workspaceId)
+    const own = reader.readerFor(abortScope.signal())
     return log === undefined ? own : withLogHead(own, log)
-  })
-  const of = partitionOf(each)
-  return (workspaceId) => of(workspaceId)()
+  }
 }
 
 type Projector = Readonly<{ projector: ProjectorThread; sampler: Sampler | undefined; close(): Promise<void> }>

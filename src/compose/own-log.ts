@@ -1,5 +1,5 @@
 import { existsSync, statSync } from 'node:fs'
-import { seenBy, type StoredBuild } from '#projections/index-store.ts'
+import { foldedBy, seenBy, type StoredBuild } from '#projections/index-store.ts'
 import { projections } from '#projections/registry.ts'
 import { storedBuilds } from '#projections/stores/sqlite/build-folders.ts'
 import type { Position } from '#src/events/envelope.ts'
@@ -24,11 +24,8 @@ function buildsIn({ indexFolder }: Folders): readonly StoredBuild[] {
   })
 }
 
-const foldedBy = (builds: readonly StoredBuild[]): Position =>
-  Math.max(0, ...builds.flatMap(({ checkpoint, heartbeat }) => [checkpoint, heartbeat.position]))
-
 /** How far the indexes have read any log. */
-const foldedOf = (folders: Folders): Position => foldedBy(buildsIn(folders))
+const foldedOf = (folders: Folders): Position => Math.max(0, ...buildsIn(folders).map(foldedBy))
 
 /** How far the indexes have read the log of an epoch, or of any if the epoch is unknown. */
 export function seenOf(folders: Folders, epoch: string | undefined): Position {
@@ -69,7 +66,7 @@ export function checkOwnLog(folders: Folders, verdict: Verdict, quarantines: rea
   // Opening it will refuse that.
   if (verdict.kind === 'absent' && existsSync(folders.directoryFile)) return
   const builds = buildsIn(folders)
-  if (foldedBy(builds) === 0) return
+  if (builds.every((build) => foldedBy(build) === 0)) return
   if (verdict.kind !== 'sound') throw refuse(folders, 'nothing is in it')
   const { epoch, formers } = verdict
   const isSuccessor = quarantines.some(({ report }) => report?.epoch === epoch)

@@ -3,6 +3,7 @@ import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { createWriteBehind } from '#projections/write-behind.ts'
 import { openLogBeside } from '#src/compose/threads/log-beside.ts'
 import { limits, type ClusterConfig } from '#src/config.ts'
+import type { Nats } from '#streams/jetstream/connect.ts'
 import type { Stream } from '#streams/stream.ts'
 
 // Locations of logs and indexes as plain data, which can be passed to a thread. A cluster's drivers are loaded only for a cluster.
@@ -12,21 +13,34 @@ export type LogPlace = Readonly<{ file: string; partition: string }> | ClusterPl
 /** `entriesAlone`: for builds that nobody searches. */
 export type IndexPlace = Readonly<{ folder: string; entriesAlone?: boolean }> | ClusterPlace
 
+/** Opens something over a NATS connection of its own, which ends with it, or where it cannot be opened. */
+export async function overOwnConnection<T extends Readonly<{ close(): Promise<void> }>>(
+  { natsUrl: url }: ClusterConfig,
+  name: string,
+  open: (nats: Nats) => Promise<T>,
+): Promise<T> {
+  const { connectNats } = await import('#streams/jetstream/connect.ts')
+  const nats = await connectNats({ url, name })
+  try {
+    const opened = await open(nats)
+    const close = async (): Promise<void> => {
+      await opened.close()
+      await nats.close()
+    }
+    return { ...opened, close }
+  } catch (error) {
+    await nats.close()
+    throw error
+  }
+}
+
 /** A log that others write, over its own connection. */
 export async function openLogIn(place: LogPlace): Promise<Stream> {
   if ('file' in place) return openLogBeside(place)
-  const { connectNats } = await import('#streams/jetstream/connect.ts')
   const { openJetStream } = await import('#streams/jetstream/stream.ts')
   const { cluster, partition } = place
-  const nats = await connectNats({ url: cluster.natsUrl, name: 'throughline fold' })
-  const stream = await openJetStream(nats, { partition, prefix: cluster.indexPrefix, limits })
-  return {
-    ...stream,
-    close: async () => {
-      await stream.close()
-      await nats.close()
-    },
-  }
+  const options = { partition, prefix: cluster.indexPrefix, limits }
+  return overOwnConnection(cluster, 'throughline fold', (nats) => openJetStream(nats, options))
 }
 
 /** Where the indexes of a partition are, and how missing ones are created. */

@@ -75,8 +75,6 @@ type Options = Readonly<{
 type Follower = Readonly<{ atHead: Promise<void>; followed: Directory['followed']; close: () => Promise<void> }>
 type Waiter = Readonly<{ position: Position; settle: (isThere: boolean) => void }>
 
-const isTransient = (error: unknown): boolean => error instanceof Error && error.name === 'TransientError'
-
 /** Callers that wait for the view to reach a position. */
 function createWaiters(view: HeldView, signal: AbortSignal) {
   const waiting = new Set<Waiter>()
@@ -125,7 +123,7 @@ function followInto(view: HeldView, { stream, onStop, onRetry }: FollowOptions):
       try {
         await followOnce()
       } catch (error) {
-        if (!isTransient(error)) throw error
+        if (!(error instanceof TransientError)) throw error
         onRetry?.(error)
         await systemTimers.pause(retryMs, signal)
         retryMs = Math.min(retryMs * 2, retryMaxMs)

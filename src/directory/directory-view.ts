@@ -120,10 +120,12 @@ function startSession(state: State, event: Fact<'directory.session.started'>, { 
 
 function changePassword(state: State, event: Fact<'directory.user.passwordChanged'>, { position }: At): void {
   const user = state.users.get(event.userId)
-  if (user === undefined) return
+  const { passwordPosition: given = position } = event
+  // Decided here, in the order of the log: another may have been set since the one that was given for this was checked.
+  if (user === undefined || user.passwordPosition > given) return
   user.passwordHash = event.passwordHash
   user.passwordPosition = position
-  for (const hash of user.sessions) if (hash !== event.keptSession) endSession(state, hash)
+  for (const hash of user.sessions) endSession(state, hash)
 }
 
 function changeMember(

@@ -3,7 +3,7 @@ import { beforeAll, type Position } from '#src/events/envelope.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
-import type { Expected, Stream } from '#streams/stream.ts'
+import { ConflictError, type Expected, type Stream } from '#streams/stream.ts'
 import type { HeldView } from './directory-view.ts'
 import type { RandomBytes } from './keys.ts'
 
@@ -50,8 +50,6 @@ type Options = Readonly<{
 }>
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
-/** Compares the name: the stream may run in another thread, and an error's class does not cross threads. */
-const isConflict = (error: unknown): boolean => error instanceof Error && error.name === 'ConflictError'
 
 export function createDirectoryWriter(options: Options): DirectoryWriter {
   const { stream, view, clock, random, followed, followTimeoutMs } = options
@@ -75,7 +73,7 @@ export function createDirectoryWriter(options: Options): DirectoryWriter {
       try {
         return ok(await append(events, { subject, position }))
       } catch (error) {
-        if (isConflict(error)) return fail('conflict')
+        if (error instanceof ConflictError) return fail('conflict')
         throw error
       }
     },

@@ -63,6 +63,9 @@ export type Session = Readonly<{
  */
 export type SignedIn = Omit<Session, 'id'> & Readonly<{ address?: string; passwordPosition: Position }>
 
+/** How a person has ended a session: by signing out, or by beginning another in its place, as in another workspace. */
+export type SessionEnd = 'signedOut' | 'replaced'
+
 /** An in-memory view of the directory stream: workspaces, plans, keys, people and sessions. */
 export interface DirectoryView {
   position(): Position

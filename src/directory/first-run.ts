@@ -2,6 +2,7 @@ import { readFileSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { syncFolder, writeDurably } from '#src/lib/durable-files.ts'
+import { PermanentError } from '#src/lib/failure.ts'
 import type { Directory } from './create-directory.ts'
 import { randomBase62, type RandomBytes } from './keys.ts'
 
@@ -20,12 +21,26 @@ const fileName = 'first-run.json'
 const passwordCharacters = 20
 const isPending = (name: string): boolean => /^first-run\.[0-9a-f]+\.pending$/.test(name)
 
-/** What the first run of this data folder created; undefined if there is none, or somebody removed the file. */
+/**
+ * What the first run of this data folder created; undefined if there is none, or somebody removed the file. Throws PermanentError if it
+ * cannot be read.
+ */
 export const readFirstRun = (dataFolder: string): FirstRun | undefined => readFile(join(dataFolder, fileName))
 
-function readFile(file: string): FirstRun | undefined {
+function textOf(file: string): string {
   try {
-    return schema.parse(JSON.parse(readFileSync(file, 'utf8')))
+    return readFileSync(file, 'utf8')
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return ''
+    const hint = 'it must be readable: run this as the user that the server runs as'
+    throw new PermanentError({ operation: 'read', subject: file, hint, cause })
+  }
+}
+
+function readFile(file: string): FirstRun | undefined {
+  const text = textOf(file)
+  try {
+    return schema.parse(JSON.parse(text))
   } catch {
     // Missing, or cut short by a crash. Then its events were not written either, because the file comes first.
     return undefined

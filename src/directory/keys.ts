@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { present } from '#src/lib/assert.ts'
 import type { KeyKind, KeyScope } from './directory.ts'
 
 /** Cryptographic random bytes, passed in so that a simulation can drive them. */
@@ -19,8 +18,8 @@ export const keyPrefixes: Readonly<Record<KeyKind, string>> = {
 }
 export const keyKinds: readonly KeyKind[] = ['publishable', 'logs', 'tracing', 'api']
 
-/** The scopes each kind may have. Every key has the first. */
-export const keyScopes: Readonly<Record<KeyKind, readonly KeyScope[]>> = {
+/** The scopes each kind may have. The first is what a key has by default. */
+export const keyScopes: Readonly<Record<KeyKind, readonly [KeyScope, ...KeyScope[]]>> = {
   publishable: ['rum:write'],
   logs: ['logs:write'],
   tracing: ['traces:write'],
@@ -76,7 +75,7 @@ export function hashKey(pepper: string, secret: string): string {
 
 export const keyLast4 = (secret: string): string => secret.slice(-4)
 
-/** The prefix that belongs to a kind, for messages: "use a tracing source token (tt_…)". */
+/** What a kind is called in messages. */
 export const keyKindNames: Readonly<Record<KeyKind, string>> = {
   publishable: 'publishable key',
   logs: 'logs source token',
@@ -85,6 +84,4 @@ export const keyKindNames: Readonly<Record<KeyKind, string>> = {
 }
 
 export const keyKindNamed = (text: string): KeyKind | undefined => keyKinds.find((kind) => kind === text)
-export const defaultScopes = (kind: KeyKind): readonly KeyScope[] => [
-  present(keyScopes[kind][0], 'each kind has a scope'),
-]
+export const defaultScopes = (kind: KeyKind): readonly KeyScope[] => [keyScopes[kind][0]]

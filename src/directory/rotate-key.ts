@@ -34,7 +34,7 @@ function checkRotation(key: Key, overlapMs: number, overlapMsMax: number): Resul
 
 /**
  * Creates a key like an old one, in one step with the old one's end. The old one keeps working for `overlapMs` (at most `keyOverlapMsMax`),
- * so that programs can switch one after another. Refused for a key that is revoked or already rotated, be it at the same moment.
+ * so that programs can switch one after another. Refused for a key that is revoked, or already rotated, be that at the same moment.
  */
 export async function rotateKey(
   writer: DirectoryWriter,

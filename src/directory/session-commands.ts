@@ -1,5 +1,6 @@
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import type { SessionEnd } from './directory.ts'
 import { sessionHashOf, type SessionLimits } from './directory-view.ts'
 import type { DirectoryWriter } from './directory-writer.ts'
 
@@ -26,7 +27,7 @@ export interface SessionCommands {
    */
   startSession(wanted: WantedSession): Promise<Position>
   /** Ends it in every process. Idempotent. */
-  endSession(id: string, reason?: 'signedOut' | 'replaced'): Promise<void>
+  endSession(id: string, reason: SessionEnd): Promise<void>
   /** Records that a session is in use; writes only now and then. */
   continueSession(id: string): Promise<void>
   /** The audit entry of an export; it is durable when this resolves. */
@@ -86,7 +87,7 @@ export function createSessionCommands(writer: DirectoryWriter, limits: SessionLi
       const started = { workspaceId, session, userId, address: address.slice(0, 64), passwordPosition, ...carried }
       return write([{ type: 'directory.session.started', ...started }])
     },
-    endSession: async (id, reason = 'signedOut') => {
+    endSession: async (id, reason) => {
       const session = view.session(id)
       if (session === undefined) return
       const { userId } = session

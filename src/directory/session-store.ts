@@ -1,7 +1,7 @@
 import type { Position } from '#src/events/envelope.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import type { Directory } from './create-directory.ts'
-import type { Session, SignedIn } from './directory.ts'
+import type { Session, SessionEnd, SignedIn } from './directory.ts'
 
 /** How long a process that is behind the directory position in a cookie waits before it checks why. */
 const behindTimeoutMs = 1_000
@@ -27,6 +27,6 @@ export function createSessionStore(directory: Directory) {
     },
     start: (id: string, { userId, workspaceId, startedAt, passwordPosition, address = '' }: SignedIn) =>
       directory.startSession({ id, userId, workspaceId, address, passwordPosition, since: startedAt }),
-    end: (id: string): Promise<void> => directory.endSession(id),
+    end: (id: string, reason: SessionEnd): Promise<void> => directory.endSession(id, reason),
   }
 }

@@ -1,9 +1,10 @@
 import { uniqueSubject, type DirectoryEvent } from '#src/events/directory.ts'
+import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { MemberRole, User } from './directory.ts'
-import { normalEmail, sessionHashOf } from './directory-view.ts'
+import { normalEmail } from './directory-view.ts'
 import { noSuchWorkspace, refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
 import { passwordProblem, type Passwords } from './passwords.ts'
 
@@ -19,13 +20,19 @@ export interface UserCommands {
   addMember(wanted: Membership & Readonly<{ userId: string }>): Promise<Result<User, Refused>>
   /** Refused for the last member and the last owner. Ends the person's sessions in the workspace. */
   removeMember(wanted: Membership & Readonly<{ userId: string }>): Promise<Result<void, Refused>>
-  /** Ends all sessions of the person except `keptSession` (the id in its cookie). */
+  /**
+   * Ends all sessions of the person. `passwordPosition`: of the password that was given for it (`authenticate`); refused if that has been
+   * changed since, also at the same moment. The position of the new one.
+   */
   changePassword(
-    wanted: Readonly<{ userId: string; password: string; keptSession?: string }>,
-  ): Promise<Result<void, Refused>>
-  /** The person, if this is their password. Takes the same work if nobody has the address. */
-  authenticate(email: string, password: string): Promise<User | undefined>
+    wanted: Readonly<{ userId: string; password: string; passwordPosition?: Position }>,
+  ): Promise<Result<Position, Refused>>
+  /** The person, if this is their password, and where it was set. Takes the same work if nobody has the address. */
+  authenticate(email: string, password: string): Promise<Authenticated | undefined>
 }
+
+/** A person, and the position of the password that was checked. */
+export type Authenticated = User & Readonly<{ passwordPosition: Position }>
 
 function emailProblem(email: string): string | undefined {
   if (email.length > emailCharactersMax) return `An e-mail address has at most ${emailCharactersMax} characters.`
@@ -93,22 +100,26 @@ export function createUserCommands(writer: DirectoryWriter, passwords: Passwords
       const written = await writeFirst([event, membership], uniqueSubject('email', email))
       return written.ok ? ok(present(view.user(event.userId), 'a created user is in the view')) : taken
     },
-    changePassword: async ({ userId, password, keptSession }) => {
+    changePassword: async ({ userId, password, passwordPosition }) => {
       const weakness = passwordProblem(password)
       if (weakness !== undefined) return refuse('invalid', 'password', weakness)
       if (view.user(userId) === undefined) return refuse('unknown', 'user', 'There is no such user.')
       const passwordHash = await passwords.hash(password)
-      const kept = keptSession === undefined ? null : sessionHashOf(keptSession)
-      await write([{ type: 'directory.user.passwordChanged', userId, passwordHash, keptSession: kept }])
-      return ok(undefined)
+      const given = passwordPosition === undefined ? {} : { passwordPosition }
+      const change = { userId, passwordHash, keptSession: null, ...given }
+      const position = await write([{ type: 'directory.user.passwordChanged', ...change }])
+      if (view.passwordPosition(userId) === position) return ok(position)
+      return refuse('invalid', 'current', 'The password has been changed elsewhere meanwhile.')
     },
     authenticate: async (email, password) => {
       const user = view.userByEmail(email)
       const stored = user && view.password(user.id)
       const isRight = await passwords.verify(password, stored?.hash)
+      if (user === undefined || stored === undefined || !isRight) return undefined
       // The password changed during the check: the old one is no longer valid.
-      const isCurrent = user !== undefined && view.password(user.id)?.position === stored?.position
-      return isRight && isCurrent ? view.user(user.id) : undefined
+      const { position } = stored
+      if (view.passwordPosition(user.id) !== position) return undefined
+      return { ...(view.user(user.id) ?? user), passwordPosition: position }
     },
   }
 }

@@ -18,7 +18,7 @@ export interface WorkspaceCommands {
    * Ends the workspace for good, in every process within a second: its keys stop working and nobody sees it. Its data is then erased from
    * log and indexes (projections/erase-workspace.ts). Idempotent.
    */
-  eraseWorkspace(id: WorkspaceId, by?: string | null): Promise<Result<ErasedWorkspace, Refused>>
+  eraseWorkspace(id: WorkspaceId): Promise<Result<ErasedWorkspace, Refused>>
 }
 
 const hasControlCharacters = (text: string): boolean => /\p{Cc}/u.test(text)
@@ -72,10 +72,10 @@ export function createWorkspaceCommands(writer: DirectoryWriter, plans: Plans): 
       }
       return ok(view.workspace(id) ?? workspace)
     },
-    eraseWorkspace: async (id, by = null) => {
+    eraseWorkspace: async (id) => {
       const workspace = view.workspace(id)
       if (workspace !== undefined) {
-        await write([{ type: 'directory.workspace.erased', workspaceId: id, name: workspace.name, by }])
+        await write([{ type: 'directory.workspace.erased', workspaceId: id, name: workspace.name, by: null }])
       }
       const found = erased(id)
       return found === undefined ? noSuchWorkspace : ok(found)

@@ -38,10 +38,11 @@ export function createWorkspacePlans(stream: Pick<Stream, 'read'>, plans: Plans)
   async function catchUp(): Promise<void> {
     for (;;) {
       const events = await readCurrent(stream, position, eventsAtOnce)
-      const last = events.at(-1)
-      if (last === undefined) return
-      events.forEach(apply)
-      position = last.position
+      if (events.length === 0) return
+      for (const event of events) {
+        apply(event)
+        position = event.position
+      }
     }
   }
 

@@ -25,8 +25,16 @@ const payloads = {
   /** The workspace has ended: its access ends, its data is erased, and its name is free again. */
   'directory.workspace.erased': z.object({ workspaceId, name: text, by }),
   'directory.user.created': z.object({ userId: id, email: text, passwordHash: hash }),
-  /** Ends every session of the user except `keptSession`. */
-  'directory.user.passwordChanged': z.object({ userId: id, passwordHash: hash, keptSession: hash.nullable() }),
+  /**
+   * Ends every session of the user. `passwordPosition`: where the password was set that was given for this one; if it has been changed
+   * since, nothing changes. Missing where none was asked for, and in the oldest events. `keptSession`: null, as in every event ever written.
+   */
+  'directory.user.passwordChanged': z.object({
+    userId: id,
+    passwordHash: hash,
+    keptSession: hash.nullable(),
+    passwordPosition: z.number().int().nonnegative().optional(),
+  }),
   'directory.member.added': z.object({ workspaceId, userId: id, role: z.enum(['owner', 'member']), by }),
   'directory.member.removed': z.object({ workspaceId, userId: id, by }),
   'directory.key.created': z.object({

@@ -32,9 +32,8 @@ const answers: Readonly<Record<RefusalCode, readonly [status: number, title: str
   unavailable: [503, 'Unavailable for the moment'],
 }
 
-type CodeList = readonly [RefusalCode, ...RefusalCode[]]
 /** Every code that a refusal can have. */
-export const refusalCodes = Object.keys(answers) as unknown as CodeList
+export const refusalCodes = Object.keys(answers) as readonly RefusalCode[]
 
 export const statusOf = (code: RefusalCode): number => answers[code][0]
 export const titleOf = (code: RefusalCode): string => answers[code][1]

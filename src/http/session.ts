@@ -1,8 +1,9 @@
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import { createSession } from 'koa-session'
-import type { Session, SignedIn } from '#src/directory/directory.ts'
+import type { Session, SessionEnd, SignedIn } from '#src/directory/directory.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
+import { present } from '#src/lib/assert.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { createCookieKeys } from './cookie-keys.ts'
 
@@ -14,7 +15,7 @@ type SessionStore = Readonly<{
   get(id: string, position: number): Promise<Session | undefined>
   /** Resolves when the session is durable, with its position. */
   start(id: string, session: SignedIn): Promise<number>
-  end(id: string): Promise<void>
+  end(id: string, reason: SessionEnd): Promise<void>
 }>
 
 type SessionState = { session?: Session; position?: number }
@@ -57,7 +58,8 @@ function adapt(store: SessionStore): object {
       stateOf(ctx).position = await store.start(id, { ...session, ...from, passwordPosition })
       stateOf(ctx).session = { id, ...session }
     },
-    destroy: async (id: string) => store.end(id),
+    destroy: async (id: string, { ctx }: { ctx: Context }) =>
+      store.end(id, holderOf(ctx).session === null ? 'signedOut' : 'replaced'),
   }
 }
 
@@ -106,12 +108,18 @@ export function createSessionMiddleware({ keys, secure, store, cookieMaxAgeMs, n
 /** The signed-in session, once the middleware has run. */
 export const sessionOf = (ctx: Context): Session | undefined => stateOf(ctx).session
 
+/** The same, or why there is none. */
 export function requireSession(ctx: Context): Result<Session, Refusal> {
   const session = sessionOf(ctx)
   if (session !== undefined) return ok(session)
   return fail(
     refusal('not_signed_in', 'Sign in at /app/sign-in first; this address answers only to a signed-in browser.'),
   )
+}
+
+/** The session of a `session` route; the router has refused everybody else. */
+export function sessionHere(ctx: Context): Session {
+  return present(sessionOf(ctx), 'a session route has a session')
 }
 
 /** Starts a session as the request is answered: under a new id, made here, always, so that none can be planted beforehand. */

@@ -29,14 +29,19 @@ export type IngestContext = Readonly<{
 /** An admitted request, with its body and its identity. */
 export type Received = Readonly<{ credential: Credential; body: Body; receipt: Receipt }>
 
-type Options = Readonly<{ surface: Surface; encodings: readonly Encoding[]; identifiedWithoutKey: boolean }>
+/** An admitted request, before its body is read. `identifiedWithoutKey`: its body tells it from any other. */
+type Admitted = Readonly<{
+  credential: Credential
+  surface: Surface
+  encodings: readonly Encoding[]
+  identifiedWithoutKey: boolean
+}>
 
 /** Reads the body of an admitted request, and gives it its identity. */
 async function receive(
   ctx: Context,
   { limits, budget, clock, newId }: IngestContext,
-  credential: Credential,
-  { surface, encodings, identifiedWithoutKey }: Options,
+  { credential, surface, encodings, identifiedWithoutKey }: Admitted,
 ): Promise<Result<Received, Refusal>> {
   const idempotencyKey = readIdempotencyKey(ctx, limits.idempotencyKeyCharactersMax)
   if (!idempotencyKey.ok) return idempotencyKey
@@ -56,11 +61,10 @@ async function receive(
 export async function withBody(
   ctx: Context,
   context: IngestContext,
-  credential: Credential,
-  options: Options,
+  admitted: Admitted,
   use: (received: Received) => Promise<Refusal | undefined> | Refusal | undefined,
 ): Promise<Refusal | undefined> {
-  const received = await receive(ctx, context, credential, options)
+  const received = await receive(ctx, context, admitted)
   if (!received.ok) return received.error
   const refused = await use(received.value)
   const { bytes, gzip } = received.value.body

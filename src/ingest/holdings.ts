@@ -1,4 +1,5 @@
 import type { EventId, Position } from '#src/events/envelope.ts'
+import { present } from '#src/lib/assert.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import type { Grant, SpansAsked } from './allowance.ts'
 
@@ -35,6 +36,8 @@ export type Holdings = Readonly<{
   find(id: string): Holding | undefined
   add(holding: NewHolding): void
   grant(asked: Pick<SpansAsked, 'spans' | 'isSilent'>): Grant
+  /** The last grant was silent, under a limit: the next one may have a warning to carry for it. */
+  isUntold(): boolean
   /** Nothing more is granted from the current one. */
   retire(): void
   forget(id: string): void
@@ -52,6 +55,7 @@ export function createHoldings(clock: Clock, ledger: string): Holdings {
   const holdings = new Map<string, Holding>()
   let current: Holding | undefined
   let usedAfter = Infinity
+  let isUntold = false
 
   /** The holding of a grant whose request has ended; undefined if others have ended its reservation, and so counted it. */
   const end = ({ reservation }: Grant): Holding | undefined => {
@@ -80,15 +84,17 @@ export function createHoldings(clock: Clock, ledger: string): Holdings {
       holdings.set(holding.id, current)
     },
     grant: ({ spans, isSilent = false }) => {
-      const holding = current as Holding
+      const holding = present(current, 'spans are granted from a holding')
       const used = holding.usedBefore + holding.granted
       const usedBefore = Math.min(used, usedAfter)
       usedAfter = isSilent ? usedBefore : used + spans
+      isUntold = isSilent && holding.limit !== null
       holding.granted += spans
       holding.underWay++
       holding.usedAt = clock()
       return { granted: spans, limit: holding.limit, used, usedBefore, reservation: holding.id, ledger }
     },
+    isUntold: () => isUntold,
     retire,
     forget: (id) => {
       if (current?.id === id) retire()

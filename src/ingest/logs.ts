@@ -53,8 +53,8 @@ async function store(ctx: Context, context: IngestContext, received: Received): 
 async function ingestLogs(ctx: Context, context: IngestContext): Promise<Refusal | undefined> {
   const credential = await context.admit(ctx, 'logs')
   if (!credential.ok) return credential.error
-  const options = { surface: 'logs', encodings, identifiedWithoutKey: false } as const
-  return withBody(ctx, context, credential.value, options, (received) => store(ctx, context, received))
+  const admitted = { credential: credential.value, surface: 'logs', encodings, identifiedWithoutKey: false } as const
+  return withBody(ctx, context, admitted, (received) => store(ctx, context, received))
 }
 
 /** POST /api/logs/v1/ingest. */

@@ -20,7 +20,7 @@ export type MonthOptions = RoundOptions &
     signal: AbortSignal
   }>
 
-export type MonthAllowance = Pick<Holdings, 'settle' | 'release' | 'doubt'> &
+export type MonthAllowance = Pick<Holdings, 'settle' | 'release' | 'doubt' | 'isUntold'> &
   Readonly<{
     take(asked: SpansAsked): Grant | undefined
     reserve(asked: SpansAsked): Promise<Grant | 'pending'>
@@ -224,6 +224,7 @@ export function createMonthAllowance(options: MonthOptions): MonthAllowance {
       if (rounds.hasOver()) isLookDue = true
       if (hasWork()) void run.start()
     },
+    isUntold: holdings.isUntold,
     isIdle: () => waiting.isEmpty() && !run.isRunning() && rounds.isIdle(),
     giveBack: async () => {
       await rounds.retireAll()

@@ -114,8 +114,13 @@ async function ingestSpans(ctx: Context, context: IngestContext): Promise<Refusa
   if (!credential.ok) return credential.error
   const contentType = parseOtlpContentType(ctx.get('Content-Type'))
   if (contentType === undefined) return unsupportedType(ctx.get('Content-Type'))
-  const options = { surface: 'traces', encodings: ['gzip'], identifiedWithoutKey: true } as const
-  return withBody(ctx, context, credential.value, options, (received) => store(ctx, context, contentType, received))
+  const admitted = {
+    credential: credential.value,
+    surface: 'traces',
+    encodings: ['gzip'],
+    identifiedWithoutKey: true,
+  } as const
+  return withBody(ctx, context, admitted, (received) => store(ctx, context, contentType, received))
 }
 
 const route = { method: 'POST', auth: 'key', refuse } as const

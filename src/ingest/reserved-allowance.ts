@@ -46,9 +46,12 @@ export function createReservedAllowance(options: ReservedAllowanceOptions): Rese
     return made
   }
   const stopTicking = timers.every(tickMs, () => {
+    const now = monthOf(clock())
     for (const [subject, month] of months) {
       month.tick()
-      if (month.isIdle()) months.delete(subject)
+      // One with a warning to carry waits for an answer that can, until its month is over.
+      const isWaiting = month.isUntold() && subject.endsWith(now)
+      if (month.isIdle() && !isWaiting) months.delete(subject)
     }
   })
   const of = ({ workspaceId, spans, at }: SpansAsked): MonthAllowance => {

@@ -167,8 +167,13 @@ async function ingestRum(ctx: Context, context: IngestContext): Promise<Refusal 
     if (credential.error.code === 'origin_not_allowed') denyOrigin(ctx)
     return credential.error
   }
-  const options = { surface: 'rum', encodings: ['gzip'], identifiedWithoutKey: false } as const
-  return withBody(ctx, context, credential.value, options, async (received) => {
+  const admitted = {
+    credential: credential.value,
+    surface: 'rum',
+    encodings: ['gzip'],
+    identifiedWithoutKey: false,
+  } as const
+  return withBody(ctx, context, admitted, async (received) => {
     const scan = scanRum(received.body.bytes, ctx.get('Content-Type') || undefined, context.limits)
     if (scan.ok) return storeByPlan(ctx, context, received, scan.value)
     await countRefusedWhole(context, received, scan.error)

@@ -2,8 +2,6 @@ import { z } from 'zod'
 import { refusalCodes } from '#src/http/errors.ts'
 import { indexState } from '#src/query/answer-parts.ts'
 
-const [first, ...others] = refusalCodes
-
 /** The problem document of every refusal outside OTLP (RFC 9457). */
 export const problem = z
   .object({
@@ -11,7 +9,7 @@ export const problem = z
     title: z.string(),
     status: z.number().int().min(400).max(599),
     detail: z.string(),
-    code: z.enum([first, ...others]).meta({ description: 'Stable and machine-readable.' }),
+    code: z.enum(refusalCodes).meta({ description: 'Stable and machine-readable.' }),
     request_id: z.string(),
     errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
     feature: z.string().optional().meta({ description: 'entitlement_required: what the plan lacks.' }),

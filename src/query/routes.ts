@@ -1,18 +1,16 @@
 import type { Context } from 'koa'
-import { TooBroadError } from '#projections/index-store.ts'
 import type { Session } from '#src/directory/directory.ts'
 import { checkEntitlement } from '#src/directory/entitlement.ts'
-import { refusal, type Refusal } from '#src/events/refusal.ts'
+import type { Refusal } from '#src/events/refusal.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Route } from '#src/http/route.ts'
-import { requireSession } from '#src/http/session.ts'
-import { present } from '#src/lib/assert.ts'
+import { sessionHere } from '#src/http/session.ts'
 import { jsonInTurns } from '#src/lib/in-turns.ts'
 import type { Result } from '#src/lib/result.ts'
 import type { Answered, QueryContext } from './context.ts'
 import { answerLogExport } from './export.ts'
 import { createReads, type Reads } from './reads.ts'
-import { createSearches, type Searches } from './searches.ts'
+import { createSearches, tooBroad, type Searches } from './searches.ts'
 
 type QueryOptions = QueryContext &
   Readonly<{
@@ -40,11 +38,6 @@ async function sendAnswer(ctx: Context, asked: Answered): Promise<Refusal | void
 export function createQueryRoutes(options: QueryOptions): readonly Route[] {
   const { directory, admitListing, recordExport, refuseExport } = options
   const { searches = createSearches(options), reads = createReads(options.limits) } = options
-
-  const sessionHere = (ctx: Context): Session => {
-    const session = requireSession(ctx)
-    return present(session.ok ? session.value : undefined, 'a session route has a session')
-  }
 
   const search = (path: string, ask: (workspaceId: WorkspaceId, search: string) => Answered): Route => ({
     method: 'GET',
@@ -79,14 +72,7 @@ export function createQueryRoutes(options: QueryOptions): readonly Route[] {
       const refused = checkEntitlement(directory.workspace(session.workspaceId), ['logs'])
       if (refused !== undefined) return refused
       const audit = (): Promise<void> => recordExport({ session, query: ctx.querystring })
-      return reads.export(ctx, session.workspaceId, async () => {
-        try {
-          return await answerLogExport(options, session, ctx, audit)
-        } catch (error) {
-          if (error instanceof TooBroadError) return refusal('query_too_broad', error.message)
-          throw error
-        }
-      })
+      return reads.export(ctx, session.workspaceId, () => answerLogExport(options, session, ctx, audit).catch(tooBroad))
     },
   }
 

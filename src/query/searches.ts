@@ -50,10 +50,15 @@ export type Searches = Readonly<{
   listing: Search<AnswerOf<typeof traceListingAnswer>>
 }>
 
+/** A query that is too broad is refused, not failed. Throws every other error again. */
+export function tooBroad(error: unknown): Refusal {
+  if (error instanceof TooBroadError) return refusal('query_too_broad', error.message)
+  throw error
+}
+
 export function createSearches(context: QueryContext): Searches {
   const { directory } = context
 
-  /** A query that is too broad is refused, not failed. */
   const search =
     <Body, More extends readonly unknown[]>(
       features: readonly Feature[],
@@ -70,8 +75,7 @@ export function createSearches(context: QueryContext): Searches {
       try {
         return await answer(context, workspaceId, asked, ...more)
       } catch (error) {
-        if (error instanceof TooBroadError) return fail(refusal('query_too_broad', error.message))
-        throw error
+        return fail(tooBroad(error))
       }
     }
 

@@ -72,6 +72,19 @@ describe('audit page', () => {
     ])
   })
 
+  it('tells who has gone to another workspace from who has signed out', async () => {
+    const { workspace: second } = await createPerson(site.directory, 'bob@second.example', 'Second')
+    await site.directory.addMember({ workspaceId: second.id, userId })
+    await browser.post('/app/workspace', { choice: second.id })
+    await browser.post('/app/workspace', { choice: workspace })
+    const { text } = await browser.get(`/app/audit?shown_in=${workspace}`)
+    expect(rowsOf(text).slice(0, 3)).to.deep.equal([
+      `${email}: Signed in from 192.0.2.1.`,
+      `${email}: The session was replaced by another.`,
+      `${email}: Signed in from 192.0.2.1.`,
+    ])
+  })
+
   it('is for owners: members are refused, and see no link to it', async () => {
     await site.directory.createUser({ email: 'bob@acme.example', password, workspaceId: workspace })
     const bob = createBrowser(site)

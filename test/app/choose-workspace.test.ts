@@ -17,6 +17,35 @@ describe('workspaces of one person', () => {
   let userId: string
   eachSignedIn((given) => ({ site, browser, workspace: workspaceId, userId } = given))
 
+  /** A form that is sent half, and to its end when something else has happened. */
+  async function sendSlowly(
+    path: string,
+    fields: Readonly<Record<string, string>>,
+    meanwhile: () => Promise<void>,
+  ): Promise<IncomingMessage> {
+    const body = new URLSearchParams(fields).toString()
+    const answered = Promise.withResolvers<IncomingMessage>()
+    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const headers = {
+      ...{ cookie, 'x-forwarded-for': '192.0.2.1', 'content-length': String(body.length), accept: 'text/html' },
+      ...{ 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' },
+    }
+    const sending = request(site.url + path, { method: 'POST', headers }, answered.resolve)
+    const lookedUp = Promise.withResolvers<void>()
+    const { session } = site.directory
+    site.directory.session = (id) => {
+      lookedUp.resolve()
+      return session(id)
+    }
+    sending.write(body.slice(0, 5))
+    await lookedUp.promise
+    await meanwhile()
+    sending.end(body.slice(5))
+    const answer = await answered.promise
+    answer.resume()
+    return answer
+  }
+
   it('are chosen at sign-in and later, among their own only', async () => {
     const { workspace: second } = await createPerson(site.directory, 'bob@second.example', 'Second')
     const { workspace: foreign } = await createPerson(site.directory, 'eve@other.example', 'Foreign')
@@ -81,26 +110,9 @@ describe('workspaces of one person', () => {
   it('are over when the password has changed, also for who was choosing meanwhile', async () => {
     const { workspace: second } = await createPerson(site.directory, 'bob@second.example', 'Second')
     await site.directory.addMember({ workspaceId: second.id, userId })
-    const body = new URLSearchParams({ choice: second.id }).toString()
-    const answered = Promise.withResolvers<IncomingMessage>()
-    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-    const headers = {
-      ...{ cookie, 'x-forwarded-for': '192.0.2.1', 'content-length': String(body.length), accept: 'text/html' },
-      ...{ 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' },
-    }
-    const choosing = request(`${site.url}/app/workspace`, { method: 'POST', headers }, answered.resolve)
-    const lookedUp = Promise.withResolvers<void>()
-    const { session } = site.directory
-    site.directory.session = (id) => {
-      lookedUp.resolve()
-      return session(id)
-    }
-    choosing.write(body.slice(0, 5))
-    await lookedUp.promise
-    valueOf(await site.directory.changePassword({ userId, password: 'another long password' }))
-    choosing.end(body.slice(5))
-    const answer = await answered.promise
-    answer.resume()
+    const answer = await sendSlowly('/app/workspace', { choice: second.id }, async () => {
+      valueOf(await site.directory.changePassword({ userId, password: 'another long password' }))
+    })
     expect(answer.headers['set-cookie']?.join() ?? '').to.not.match(/throughline=[A-Za-z0-9_-]{20}/)
     expect(answer.statusCode).to.be.oneOf([303, 401])
     expect((await browser.get('/app')).status).to.equal(303)
@@ -129,4 +141,18 @@ describe('workspaces of one person', () => {
     expect(answer.status).to.equal(403)
     expect(answer.text).to.include('a member of no workspace')
   })
+
+  for (const [path, fields] of [
+    ['/app/keys', { action: 'create', kind: 'api' }],
+    ['/app/connect', { what: 'logs', guide: 'curl' }],
+  ] as const) {
+    it(`that they were taken out of are closed also to a form that was under way: ${path}`, async () => {
+      await site.directory.createUser({ email: 'bob@acme.example', password, workspaceId, role: 'owner' })
+      const answer = await sendSlowly(path, fields, async () => {
+        valueOf(await site.directory.removeMember({ workspaceId, userId }))
+      })
+      expect(answer.statusCode).to.equal(401)
+      expect(site.directory.keys(workspaceId)).to.deep.equal([])
+    })
+  }
 })

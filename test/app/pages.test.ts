@@ -5,16 +5,7 @@ import { givenEvent } from '#test/support/fold-harness.ts'
 import { withPlainTimes } from '#test/support/plain-times.ts'
 import { newStream, openDirectory, valueOf } from '../directory/harness.ts'
 import { attacks } from './attacks.ts'
-import {
-  createBrowser,
-  createPerson,
-  faultIn,
-  openSite,
-  password,
-  slowToRead,
-  type Browser,
-  type Site,
-} from './harness.ts'
+import { createBrowser, createPerson, openSite, password, slowToRead, type Browser, type Site } from './harness.ts'
 
 const email = 'ann@acme.example'
 const everyPage = [
@@ -351,45 +342,6 @@ describe('pages', () => {
       expect((await browser.get(`/app/connect/${key}`)).status, key).to.equal(404)
       expect((await browser.get(`/app/connect/${key}/arrival`)).status, key).to.equal(404)
     }
-  })
-
-  describe('password', () => {
-    const change = (fields: Readonly<Record<string, string>>) =>
-      browser.post('/app/password', {
-        current: password,
-        password: 'another password',
-        repeated: 'another password',
-        ...fields,
-      })
-
-    it('is changed, ends all other sessions and goes on in this one under a new id', async () => {
-      const elsewhere = createBrowser(site)
-      await elsewhere.post('/app/sign-in', { email, password })
-      const stolen = createBrowser(site)
-      for (const [name, value] of browser.cookies) stolen.cookies.set(name, value)
-      const answer = await change({})
-      expect(answer.status, 'a reload sends nothing again').to.equal(303)
-      const told = await browser.get(answer.location ?? '')
-      expect(told.text).to.include('Your password is changed')
-      expect((await browser.get('/app/password?changed=1')).text).to.not.include('Your password is changed')
-      expect((await browser.get('/who')).status, 'this browser').to.equal(200)
-      expect((await elsewhere.get('/who')).status, 'another browser').to.not.equal(200)
-      expect((await stolen.get('/who')).status, 'the id before').to.not.equal(200)
-      expect((await elsewhere.post('/app/sign-in', { email, password })).status).to.equal(401)
-      expect((await elsewhere.post('/app/sign-in', { email, password: 'another password' })).status).to.equal(303)
-    })
-
-    it('is not changed without the current one, nor to a short one, nor to two different ones', async () => {
-      for (const [fields, status, wrong] of [
-        [{ current: 'not the password' }, 403, 'current'],
-        [{ password: 'short', repeated: 'short' }, 400, 'password'],
-        [{ repeated: 'something else' }, 400, 'repeated'],
-      ] as const) {
-        const answer = await change(fields)
-        expect([answer.status, faultIn(answer.text)]).to.deep.equal([status, wrong])
-      }
-      expect((await createBrowser(site).post('/app/sign-in', { email, password })).status).to.equal(303)
-    })
   })
 
   it('show hostile text in every field as text', async () => {

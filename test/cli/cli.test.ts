@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { verbs } from '#src/cli/verbs.ts'
@@ -178,6 +178,10 @@ describe('command line', () => {
       expect(printed).to.equal("it's; $(rm)|http://localhost:1")
       writeFileSync(join(dataFolder(), 'first-run.json'), '{')
       expect((await run(['env'])).err).to.include('is damaged: make keys with "throughline key create"')
+      rmSync(join(dataFolder(), 'first-run.json'))
+      // Leads to itself.
+      symlinkSync('first-run.json', join(dataFolder(), 'first-run.json'))
+      expect((await run(['env'])).err).to.include('run this as the user that the server runs as')
     })
   })
 

@@ -142,6 +142,18 @@ describe('the eraser of a process that folds', () => {
     expect([await left(acme), await left(far)]).to.deep.equal([[], []])
   })
 
+  it('goes on where it is started again before it has stopped', async () => {
+    erased.push({ id: acme, name: 'acme', position: 1 })
+    time.tick()
+    const stopped = eraser.stop()
+    eraser.start()
+    await stopped
+    await append(acme, 'late')
+    for (let n = 0; n < 61; n++) time.tick()
+    await eraser.stop()
+    expect(await left(acme)).to.deep.equal([])
+  })
+
   it('says what failed, and tries again in seconds', async () => {
     isAway = true
     erased.push({ id: acme, name: 'acme', position: 1 })

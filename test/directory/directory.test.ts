@@ -117,7 +117,9 @@ describe('directory', () => {
 
     it('sign in with their password only', async () => {
       const ann = await user()
-      expect(await directory.authenticate('ANN@acme.example ', password)).to.deep.equal(ann)
+      const passwordPosition = directory.passwordPosition(ann.id)
+      expect(passwordPosition).above(0)
+      expect(await directory.authenticate('ANN@acme.example ', password)).to.deep.equal({ ...ann, passwordPosition })
       expect(await directory.authenticate('ann@acme.example', 'another password')).to.equal(undefined)
       expect(await directory.authenticate('bob@acme.example', password)).to.equal(undefined)
     })
@@ -160,10 +162,9 @@ describe('directory', () => {
       const ann = await user()
       await started('a'.repeat(32), ann.id)
       await started('b'.repeat(32), ann.id)
-      const changed = { userId: ann.id, password: 'another password', keptSession: 'b'.repeat(32) }
-      valueOf(await directory.changePassword(changed))
+      valueOf(await directory.changePassword({ userId: ann.id, password: 'another password' }))
       expect(directory.session('a'.repeat(32))).to.equal(undefined)
-      expect(directory.session('b'.repeat(32))).to.not.equal(undefined)
+      expect(directory.session('b'.repeat(32))).to.equal(undefined)
       expect(await directory.authenticate(ann.email, password)).to.equal(undefined)
       expect(await directory.authenticate(ann.email, 'another password')).to.not.equal(undefined)
     })
@@ -317,9 +318,9 @@ describe('directory', () => {
     it('end for good', async () => {
       const ann = await user()
       await started(id, ann.id)
-      await directory.endSession(id)
+      await directory.endSession(id, 'signedOut')
       expect(directory.session(id)).to.equal(undefined)
-      await directory.endSession(id)
+      await directory.endSession(id, 'signedOut')
     })
 
     it('end when they are idle, and go on while they are used, in other processes too', async () => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -106,6 +106,32 @@ describe('first run', () => {
     expect(await stream.head(), 'nothing made twice').to.equal(head)
     expect(files()).to.deep.equal(['first-run.json'])
     await expectToWork(readFirstRun(dataFolder), next)
+    await dying.directory.close()
+    await next.directory.close()
+  })
+
+  it('that stopped then is kept, and said to be unreadable, while what it wrote down cannot be read', async () => {
+    const stream = newStream()
+    const dying = await openDirectory({
+      stream: {
+        ...stream,
+        append: async (...args) => {
+          await stream.append(...args)
+          throw new Error('killed')
+        },
+      },
+    })
+    await prepare(dying).catch(() => undefined)
+    const [pending = ''] = files()
+    const file = join(dataFolder, pending)
+    renameSync(file, join(dataFolder, 'elsewhere'))
+    // Leads to itself.
+    symlinkSync(pending, file)
+    const next = await openDirectory({ stream })
+    expect(await prepare(next).catch((error: Error) => error.name)).to.equal('PermanentError')
+    rmSync(file)
+    renameSync(join(dataFolder, 'elsewhere'), file)
+    await expectToWork(await prepare(next), next)
     await dying.directory.close()
     await next.directory.close()
   })

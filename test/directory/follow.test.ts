@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { sealDirectoryEvent } from '#src/events/directory.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
 import type { Workspace } from '#src/directory/directory.ts'
+import { TransientError } from '#src/lib/failure.ts'
 import { createWorkspace, newStream, openDirectory, valueOf, type Opened } from './harness.ts'
 
 describe('following the directory log', () => {
@@ -48,7 +49,7 @@ describe('following the directory log', () => {
       stream: {
         ...stream,
         read: async (after, max) => {
-          if (failures-- > 0) throw Object.assign(new Error('busy'), { name: 'TransientError' })
+          if (failures-- > 0) throw new TransientError({ operation: 'read', subject: 'the log', hint: 'busy' })
           return stream.read(after, max)
         },
       },

@@ -19,7 +19,7 @@ async function fill(stream: Stream): Promise<void> {
   valueOf(await directory.rotateKey({ workspaceId: workspace.id, keyId: key.id, overlapMs: 1_000 }))
   valueOf(await directory.changePlan(workspace.id, 'free'))
   await directory.startSession({ id: session, userId, workspaceId: workspace.id, address: '::1' })
-  valueOf(await directory.changePassword({ userId, password: 'another long password', keptSession: session }))
+  valueOf(await directory.changePassword({ userId, password: 'another long password' }))
   valueOf(await directory.removeMember({ workspaceId: other.id, userId }))
   valueOf(await directory.eraseWorkspace(other.id))
   await directory.close()

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { createPasswords, passwordProblem } from '#src/directory/passwords.ts'
+import { createWorkspace, openDirectory, valueOf } from './harness.ts'
 
 const passwords = createPasswords({ random: randomBytes, cost: 4 })
 
@@ -63,5 +64,29 @@ describe('passwords', () => {
     expect(passwordProblem('🐎'.repeat(9))).to.include('10 characters')
     expect(passwordProblem('🐎'.repeat(10))).to.equal(undefined)
     expect(passwordProblem('x'.repeat(1_025))).to.include('1024')
+  })
+})
+
+describe('the password of a person', () => {
+  it('changed twice at once, by who has given the same one before, is changed once in all processes', async () => {
+    const { directory, stream } = await openDirectory()
+    const { id: workspaceId } = await createWorkspace(directory, 'Acme')
+    const given = { email: 'ann@acme.example', password: 'the one before', workspaceId }
+    const ann = valueOf(await directory.createUser(given))
+    const { directory: other } = await openDirectory({ stream })
+    const passwordPosition = directory.passwordPosition(ann.id)
+    const outcomes = await Promise.all([
+      directory.changePassword({ userId: ann.id, password: 'the first of two', passwordPosition }),
+      other.changePassword({ userId: ann.id, password: 'the second of two', passwordPosition }),
+    ])
+    expect(outcomes.filter(({ ok }) => ok)).to.have.length(1)
+    const isRight = outcomes.map(({ ok }) => ok)
+    for (const each of [directory, other]) {
+      const known = await Promise.all(
+        ['the first of two', 'the second of two'].map((typed) => each.authenticate(ann.email, typed)),
+      )
+      expect(known.map((person) => person !== undefined)).to.deep.equal(isRight)
+    }
+    await Promise.all([directory, other].map((each) => each.close()))
   })
 })

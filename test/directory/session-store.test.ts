@@ -34,7 +34,7 @@ describe('session store', () => {
     expect(position).to.equal(await one.stream.head())
     expect(await store.get(id, position)).to.deep.equal({ id, ...session })
     expect(one.directory.isKnownAddress(session.userId, address)).to.equal(true)
-    await store.end(id)
+    await store.end(id, 'signedOut')
     expect(await store.get(id, position)).to.equal(undefined)
   })
 

@@ -303,6 +303,18 @@ describe('reservations', () => {
     expect(await granted(one, 1, { limit: 100 })).to.include({ used: 85, usedBefore: 70 })
   })
 
+  it('say so to the next whose answer can tell, however much later in the month that comes', async () => {
+    const gate = start()
+    await spend(gate, await granted(gate, 70, { limit: 100 }), 'first')
+    await spend(gate, await granted(gate, 15, { limit: 100, isSilent: true }), 'of a browser')
+    await world.until(world.sleep(60_000))
+    const third = await granted(gate, 1, { limit: 100 })
+    expect(third).to.include({ used: 85, usedBefore: 70 })
+    await spend(gate, third, 'third')
+    await world.until(world.sleep(60_000))
+    expect(await granted(gate, 1, { limit: 100 })).to.include({ used: 86, usedBefore: 86 })
+  })
+
   it('are not made where too many are open', async () => {
     const limits = { ...allLimits, reservationsOpenMax: 1 }
     const [one, other] = [start({ limits }), start({ limits })]

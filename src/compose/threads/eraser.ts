@@ -127,6 +127,8 @@ export function createEraser(options: EraserOptions): Readonly<{ start(): void; 
       stopTicking?.()
       stopTicking = undefined
       if (running !== undefined) await inTime(running, endPatienceMs)
+      // Started again meanwhile, as by a worker whose replacement was given up.
+      if (stopTicking !== undefined) return
       isLeft = true
       await sweep.close()
     },

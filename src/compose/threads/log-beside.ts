@@ -18,15 +18,14 @@ export async function openLogBeside(log: LogFile): Promise<Stream> {
   const reader = await openSqliteStreamReader(log)
   let writer: Promise<SqliteStream> | undefined
   const write = async <T>(task: (stream: SqliteStream) => Promise<T>): Promise<T> => {
-    writer ??= createSqliteStream({ ...log, thread: false, limits: limitsBeside })
+    const own = (writer ??= createSqliteStream({ ...log, thread: false, limits: limitsBeside }))
     try {
-      return await task(await writer)
+      return await task(await own)
     } catch (error) {
       if (error instanceof ConflictError) throw error
-      // What could not be opened is opened anew the next time; so is what an I/O error has broken.
-      const failed = writer
-      writer = undefined
-      await failed?.then((stream) => stream.close()).catch(() => undefined)
+      // What could not be opened is opened anew the next time; so is what an I/O error has broken. Others may have done so by now.
+      if (writer === own) writer = undefined
+      await own.then((stream) => stream.close()).catch(() => undefined)
       throw error
     }
   }

@@ -1,14 +1,11 @@
-import type { IndexWriter, StoredBuild } from '#projections/index-store.ts'
+import { foldedBy, type IndexWriter } from '#projections/index-store.ts'
 import type { Projection } from '#projections/projection.ts'
-import { positionStep, type Position } from '#src/events/envelope.ts'
+import { positionStep } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import type { Stream } from '#streams/stream.ts'
 
 // A projector folds new builds of a log that its builds are not of, and drops those. Where the log before is lost they hold the only copy of
 // what it said: they are not let go of unless somebody says so.
-
-const foldedBy = (builds: readonly StoredBuild[]): Position =>
-  Math.max(0, ...builds.flatMap(({ checkpoint, heartbeat }) => [checkpoint, heartbeat.position]))
 
 type Options = Readonly<{
   stream: Pick<Stream, 'partition' | 'epoch'>
@@ -22,7 +19,7 @@ type Options = Readonly<{
 /** Refuses a log that no build of the partition is of, where they were folded from another. */
 export async function refuseOtherLog({ stream, writer, projections, allowLostLog, tell }: Options): Promise<void> {
   const builds = (await Promise.all(projections.map(({ name }) => writer.builds(name)))).flat()
-  const position = foldedBy(builds)
+  const position = Math.max(0, ...builds.map(foldedBy))
   // The first event of a log is none of a sender's.
   if (position <= positionStep || builds.some(({ epoch }) => epoch === stream.epoch)) return
   const found = `it is another log than its indexes were folded from, which hold what that one said up to position ${position}`

@@ -215,7 +215,10 @@ export function createProjectorThread(program: string, data: object, { letGoMs =
   }
 }
 
-/** What is done beside a projector, where it runs and only while it does. */
+/**
+ * What is done beside a projector, where it runs and only while it does. Both are told to stop at once: one of them that is started again
+ * before the other has stopped goes on.
+ */
 export const withBeside = (
   projector: ProjectorThread,
   beside: Readonly<{ start(): void; stop(): Promise<void> }>,
@@ -225,8 +228,5 @@ export const withBeside = (
     projector.start()
     beside.start()
   },
-  stop: async () => {
-    await beside.stop()
-    await projector.stop()
-  },
+  stop: async () => void (await Promise.all([beside.stop(), projector.stop()])),
 })

@@ -46,31 +46,20 @@ export function takeRange(parse: Parse, field: string): Part {
   const close = reader.take(/[\]}]/)?.[0] ?? reader.stop('the range is not closed', [']', '}'])
   const toInclusive = close === ']'
   parse.countTerm(start)
-  if (from.level === undefined && to.level === undefined)
-    return numberRange(parse, field, from.bound, to.bound, toInclusive)
+  if (from.level === undefined && to.level === undefined) {
+    return numberRange(parse, field, from.bound, to.bound && { ...to.bound, inclusive: toInclusive })
+  }
   for (const edge of [from, to]) {
     if (edge.bound !== undefined) reader.stop('a level is expected', [...levels, '*'], edge.start)
   }
   return { kind: 'levels', levels: levelsBetween(from.level, fromInclusive, to.level, toInclusive) }
 }
 
-function numberRange(
-  parse: Parse,
-  field: string,
-  from: Bound | undefined,
-  to: Bound | undefined,
-  inclusive: boolean,
-): Part {
-  const upper = to === undefined ? undefined : { ...to, inclusive }
-  if (from !== undefined && upper !== undefined && Number(from.value) > Number(upper.value)) {
+function numberRange(parse: Parse, field: string, from: Bound | undefined, to: Bound | undefined): Part {
+  if (from !== undefined && to !== undefined && Number(from.value) > Number(to.value)) {
     parse.warn(`the range of ${field} begins above its end and matches nothing`)
   }
-  return {
-    kind: 'range',
-    field,
-    ...(from === undefined ? {} : { from }),
-    ...(upper === undefined ? {} : { to: upper }),
-  }
+  return { kind: 'range', field, ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
 }
 
 type LevelBound = Level | undefined

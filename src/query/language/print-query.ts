@@ -18,13 +18,13 @@ function fieldOf(field: string): string {
 
 /** The canonical text of a search: it parses to the same tree. */
 export function printQuery(tree: QueryTree): string {
-  if (tree.kind === 'and') return tree.of.map((part) => printPart(part, part.kind === 'or')).join(' AND ')
-  if (tree.kind === 'or') return tree.of.map((part) => printPart(part, part.kind === 'and')).join(' OR ')
-  if (tree.kind === 'not') {
-    if (tree.of.kind === 'equals') return `${fieldOf(tree.of.field)}!=${valueOf(tree.of.value)}`
-    return `NOT ${printPart(tree.of, tree.of.kind === 'and' || tree.of.kind === 'or')}`
+  if (!('of' in tree)) return printLeaf(tree)
+  if (tree.kind !== 'not') {
+    const other = tree.kind === 'and' ? 'or' : 'and'
+    return tree.of.map((part) => printPart(part, part.kind === other)).join(` ${tree.kind.toUpperCase()} `)
   }
-  return printLeaf(tree as Leaf)
+  if (tree.of.kind === 'equals') return `${fieldOf(tree.of.field)}!=${valueOf(tree.of.value)}`
+  return `NOT ${printPart(tree.of, tree.of.kind === 'and' || tree.of.kind === 'or')}`
 }
 
 const printPart = (part: QueryTree, inParentheses: boolean): string =>

@@ -1,0 +1,30 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { limits } from '#src/config.ts'
+import { openLogBeside } from '#src/compose/threads/log-beside.ts'
+import { createSqliteStream } from '#streams/sqlite/stream.ts'
+import { makeEvent, makeEvents } from '../streams/make-event.ts'
+
+describe('a log beside its server', () => {
+  let folder: string
+  beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'throughline-beside-'))))
+  afterEach(() => rmSync(folder, { recursive: true }))
+
+  it('ends nothing that was begun after a failure, because of what was begun before it', async () => {
+    const log = { file: join(folder, '0.db'), partition: '0' }
+    const stream = await createSqliteStream({ ...log, thread: false, limits })
+    const { last } = await stream.append(makeEvents(4_000))
+    await stream.close()
+    const beside = await openLogBeside(log)
+    // Of many steps, between which others have their turn.
+    const before = beside.cut(last)
+    const refused = await beside.append([makeEvent('bad', { schemaVersion: 0 })]).catch((error: unknown) => error)
+    expect(refused).to.have.property('name', 'PermanentError')
+    const after = beside.cut(last)
+    const [, outcome] = await Promise.allSettled([before, after])
+    expect(outcome.status).to.equal('fulfilled')
+    await beside.close()
+  })
+})
