@@ -169,6 +169,20 @@ function warnOfList({ warn }: Parse, named: string, { text }: Word): void {
     warn(`the comma in ${named}${text} is no OR; write ${named}(${either.join(' OR ')}) for either`)
 }
 
+/** `level:(error warn)`: what Lucene takes for either is both here, and few fields hold two values. */
+export function warnOfBoth({ field, warn }: Parse, parts: readonly Part[]): void {
+  if (field === undefined || parts.length < 2) return
+  const values = parts.map((part) => {
+    if (part?.kind === 'match') return part.text
+    return part?.kind === 'equals' ? part.value : undefined
+  })
+  // Of a comma something else is said.
+  if (!values.every((value): value is string => value !== undefined && !value.includes(','))) return
+  const [both, either] = [' ', ' OR '].map((sign) => values.map(asGroupItem).join(sign))
+  const named = `${field.name}${field.exact ? '=' : ':'}`
+  warn(`${named}(${both}) asks for ${values.length === 2 ? 'both' : 'all'}; write ${named}(${either}) for either`)
+}
+
 const asGroupItem = (value: string): string =>
   /^[\p{L}\p{N}_*][\p{L}\p{N}\p{M}_.*-]*$/u.test(value) && !/^(?:and|or|not)$/i.test(value) ? value : inQuotes(value)
 
