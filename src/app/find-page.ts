@@ -284,7 +284,7 @@ async function find(ctx: Context, app: AppContext, { name, value, span }: Wanted
   const id = new URLSearchParams({ [name]: value }).toString()
   const ask: Ask = (cursor) =>
     app.searches.correlation(workspaceId, cursor === undefined ? id : `${id}&cursor=${encodeURIComponent(cursor)}`)
-  const cursor = readAsked(ctx).cursors.at(-1)
+  const cursor = readAsked(ctx, app).cursors.at(-1)
   const first = await ask(cursor)
   if (!first.ok) return first
   const { trace, ids } = first.value
@@ -328,7 +328,7 @@ async function sendAnswer(ctx: Context, app: AppContext, wanted: Wanted, found: 
   const { trace } = answer
   const rows = rowsOf(trace)
   const foundSpans = await findInTrace(app.searches, sessionHere(ctx).workspaceId, { trace, rows, typed })
-  const cursor = readAsked(ctx).cursors.at(-1)
+  const cursor = readAsked(ctx, app).cursors.at(-1)
   const isFolded = new URLSearchParams(ctx.querystring).get('folded') === '1'
   const first = trace == null ? undefined : firstFound(foundSpans, { traceId: trace.summary.trace_id, isFolded })
   // Just typed: who looks for something wants to see it.
@@ -382,7 +382,7 @@ export function createFindPageRoutes(app: AppContext): Route[] {
       method: 'GET',
       auth: 'session',
       signInPage: '/app/sign-in',
-      refuse: createRefuseSearch(app, (ctx, refused) => refusedPage(ctx, app, refused, wantedOf(ctx))),
+      refuse: createRefuseSearch(app, (ctx, _app, refused) => refusedPage(ctx, app, refused, wantedOf(ctx))),
     }) as const
   return [
     { ...page(wantedTrace), path: `${tracePath}:id`, handler: (ctx) => sendFound(ctx, app, wantedTrace(ctx)) },

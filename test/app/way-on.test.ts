@@ -86,6 +86,22 @@ describe('the way on', () => {
     }
   })
 
+  it('leads no further back than the plan keeps anything', async () => {
+    const namesOn = async (path: string): Promise<readonly string[]> =>
+      linksOfPage((await browser.get(path)).text).map(({ name }) => name)
+    for (const path of ['/app/logs', '/app/traces']) {
+      expect(await namesOn(`${path}?q=never`)).to.include.members(['7 days', '30 days', 'Search the last 30 days'])
+    }
+    await site.directory.changePlan(workspace, 'free')
+    for (const path of ['/app/logs', '/app/traces']) {
+      const names = await namesOn(`${path}?q=never`)
+      expect(names).to.include.members(['24 hours', '7 days', 'Search the last 7 days'])
+      expect(names.filter((name) => name.includes('30 days'))).to.deep.equal([])
+      expect((await browser.get(path)).text).to.not.include('value="-30d"')
+      expect(await namesOn(`${path}?q=never&from=-7d`)).to.not.include('Search the last 7 days')
+    }
+  })
+
   it('from a search that finds nothing by a name of other tools leads to the name that finds it', async () => {
     await site.index(
       logs(1, { message: 'declined', level: 'error', service: 'web' }),
