@@ -123,6 +123,9 @@ function parseItem(parse: Parse, { name, exact }: FieldContext): Part {
     const regex = takeRegex(reader)
     if (regex !== undefined) return regexPart(parse, regex, name)
   }
+  const [, single] = reader.peek(/'([^'"]+)'(?=[\s)]|$)/) ?? []
+  if (single !== undefined)
+    parse.warn(`' is no quotation mark here; write ${name}${exact ? '=' : ':'}${inQuotes(single)}`)
   const word = takeWord(reader, false)
   if (word === undefined) return reader.stop(`a value of ${name} is expected`, valuesExpected)
   return exact ? exactWord(parse, name, word) : valueWord(parse, name, word)
