@@ -188,6 +188,10 @@ describe('pages', () => {
       const words = ['any page', 'Rotate', 'Revoke']
       expect(names).to.have.members(told.flatMap((key) => words.map((word) => `${word}: ${key}`)))
       expect(text.match(/<summary\b/g)).to.have.length(names.length)
+      // Whoever says what the button shows means it (WCAG 2.2, 2.5.3).
+      const buttons = [...text.matchAll(/<button[^>]*aria-label="([^"]*)"[^>]*>\s*([^<]*?)\s*</g)]
+      expect(buttons.map(([, name]) => name)).to.have.members(told.map((key) => `Revoke it: ${key}`))
+      for (const [, name, shown = ''] of buttons) expect(name).to.include(shown)
     })
 
     it('take origins and scopes', async () => {
