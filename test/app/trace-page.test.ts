@@ -340,13 +340,6 @@ describe('the page of a trace', () => {
     for (const { address } of linksOfPage(nav).slice(0, -1)) expect(text).to.include(` id="${address.slice(1)}"`)
   })
 
-  it('of an id that is not of a trace leads to all of it as JSON', async () => {
-    await site.index(spans(1, { id: 'a', trace: 't', sessionId: 's 1' }, { id: 'b', trace: 'u', sessionId: 's 1' }))
-    const links = linksOfPage((await browser.get('/app/find?id=s+1')).text)
-    const { address = '' } = links.find(({ name }) => name === 'As JSON') ?? {}
-    expect(address).to.equal('/api/app/correlation?id=s+1')
-  })
-
   it('says of a span and of its events when they were, in which zone, and how long after the beginning', async () => {
     const event = { timeNs: noonNs + 1_250_000n, name: 'exception', attributes: {}, droppedAttributesCount: 0 }
     const text = await pageOf({ id: 'a', forMs: 100, spanEvents: [event] }, { id: 'b', parent: 'a', atMs: 20 })

@@ -123,12 +123,16 @@ function parseItem(parse: Parse, { name, exact }: FieldContext): Part {
     const regex = takeRegex(reader)
     if (regex !== undefined) return regexPart(parse, regex, name)
   }
-  const [, single] = reader.peek(/'([^'"]+)'(?=[\s)]|$)/) ?? []
-  if (single !== undefined)
-    parse.warn(`' is no quotation mark here; write ${name}${exact ? '=' : ':'}${inQuotes(single)}`)
+  warnOfSingle(parse, { name, exact })
   const word = takeWord(reader, false)
   if (word === undefined) return reader.stop(`a value of ${name} is expected`, valuesExpected)
   return exact ? exactWord(parse, name, word) : valueWord(parse, name, word)
+}
+
+/** `level = 'error'`, as in SQL: the marks are of the value. */
+function warnOfSingle({ reader, warn }: Parse, { name, exact }: FieldContext): void {
+  const [, quoted] = reader.peek(/'([^'"]+)'(?=[\s)]|$)/) ?? []
+  if (quoted !== undefined) warn(`' is no quotation mark here; write ${name}${exact ? '=' : ':'}${inQuotes(quoted)}`)
 }
 
 function matchPart(parse: Parse, field: string, text: string, start: number): Part {
