@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { formatBytes } from '#src/app/format.ts'
+import { formatBytes, formatDuration } from '#src/app/format.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
@@ -162,5 +162,21 @@ describe('bytes', () => {
     const words = [0, 1, 999, 1_000, 12_345, 734_296, 5e9, 123_456_789_012, 2.5e12].map(formatBytes)
     expect(words.slice(0, 4)).to.deep.equal(['0 bytes', '1 byte', '999 bytes', '1.00 kB'])
     expect(words.slice(4)).to.deep.equal(['12.3 kB', '734 kB', '5.00 GB', '123 GB', '2.50 TB'])
+  })
+})
+
+describe('durations', () => {
+  it('have three digits and a unit', () => {
+    const seconds = [0.0000009, 1.25, 59.94, 602, 3_599, 3_600, 266_112, -90]
+    expect(seconds.map((each) => formatDuration(BigInt(Math.round(each * 1e9))))).to.deep.equal([
+      '900 ns',
+      '1.25 s',
+      '59.9 s',
+      '10.0 min',
+      '60.0 min',
+      '1.00 h',
+      '3.08 d',
+      '-1.50 min',
+    ])
   })
 })
