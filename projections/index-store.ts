@@ -283,7 +283,10 @@ export type Facet = Readonly<{ field: string; values: readonly Readonly<{ value:
  * to too many terms, with TransientError or PermanentError where the engine fails. Contract: test/contracts/index-store.ts.
  */
 export interface IndexReader {
-  /** True: of questions asked at once, each answer is at least as new as the one before, so callers need not await them one by one. */
+  /**
+   * True: questions asked at once are answered in their order, and all but `progress` as of one moment, so callers need not await them one by
+   * one.
+   */
   readonly answersInOrder?: boolean
   /** Undefined before the first promotion. */
   progress(projection: string): Promise<Progress | undefined>

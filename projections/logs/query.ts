@@ -1,3 +1,4 @@
+import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { mapInTurns } from '#src/lib/in-turns.ts'
 import type { Json } from '#src/lib/json.ts'
@@ -71,10 +72,20 @@ export async function searchLogs(reader: IndexReader, workspaceId: WorkspaceId, 
   let asked: Promise<Progress | undefined> | undefined
   const howFar = (): Promise<Progress | undefined> => (asked ??= reader.progress('logs'))
   const search = { reader, scope, selection, request, howFar }
+  let looked: Promise<Found> | undefined
+  const look = (): Promise<Found> =>
+    (looked ??= place?.kind === 'arrival' ? findArrived(search, place) : findPage(search, place))
+  const counting = { reader, scope, selection, farNs: request.farNs }
+  // Before all else, so that the page and what is counted are asked at once, and are of one moment.
+  const steps = request.include?.includes('histogram') === true ? await stepsOf(reader, counting) : undefined
+  const count = (counted: Selection): Promise<Included> =>
+    included({ ...counting, selection: counted }, steps, request.include)
   const [progress, found, more] = await askInOrder(reader, [
     howFar,
-    () => (place?.kind === 'arrival' ? findArrived(search, place) : findPage(search, place)),
-    () => included(reader, scope, selection, request),
+    look,
+    reader.answersInOrder === true
+      ? () => count(selection)
+      : async () => count({ ...selection, upTo: lastOf(await howFar(), await look()) }),
   ])
   const highlight = createHighlighter(request.query ?? { kind: 'all' })
   const logs = await mapInTurns(found.hits, (hit) => {
@@ -87,6 +98,10 @@ export async function searchLogs(reader: IndexReader, workspaceId: WorkspaceId, 
   const prev = found.prev ?? tailPlace(position, null, ahead)
   return { logs, next: found.next, prev, progress, ...more }
 }
+
+/** Up to where to count for a page that was read before: what has come since is not on it. */
+const lastOf = (progress: Progress | undefined, { hits }: Found): Position =>
+  hits.reduce((last, { position }) => Math.max(last, position), progress?.position ?? 0)
 
 type Search = Readonly<{
   reader: IndexReader
@@ -179,15 +194,14 @@ async function histogramOf(reader: IndexReader, counted: Counted, steps: Steps):
   }
 }
 
+type Included = Pick<LogPage, 'histogram' | 'facets' | 'count'>
+
 async function included(
-  reader: IndexReader,
-  scope: Scope,
-  selection: Selection,
-  { include = [], farNs }: LogRequest,
-): Promise<Pick<LogPage, 'histogram' | 'facets' | 'count'>> {
-  const counted = { scope, selection, farNs }
-  // First, so that all that is counted is asked at once: of one moment, and of the same rows, which then are walked through once.
-  const steps = include.includes('histogram') ? await stepsOf(reader, counted) : undefined
+  { reader, ...counted }: Counted & Readonly<{ reader: IndexReader }>,
+  steps: Steps | undefined,
+  include: LogRequest['include'] = [],
+): Promise<Included> {
+  const { scope, selection } = counted
   const [histogram, facets, count] = await Promise.all([
     steps === undefined ? undefined : histogramOf(reader, counted, steps),
     include.includes('facets') ? reader.facets(scope, selection, facetFields, facetValuesMax) : undefined,

@@ -30,12 +30,14 @@ const tracePath = '/app/trace/'
 type Trace = NonNullable<CorrelationAnswer['trace']>
 
 /**
- * How a page shows its parts: its own address, and without a span that was asked for; whether each list begins on it, whether it is about a session, where subtrees are folded,
- * or not if they are here, errors on pages beside it, and the lines of its waterfall.
+ * How a page shows its parts: the id asked for, as the API takes it; its own address, and without a span that was asked for; whether each
+ * list begins on it, whether it is about a session, where subtrees are folded, or not if they are here, errors on pages beside it, and the
+ * lines of its waterfall.
  */
 type Shown = Looks &
   Readonly<{
     nowMs: number
+    id: string
     address: string
     spanless: string
     isFirst: boolean
@@ -193,7 +195,7 @@ function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
       : [['#browser-events', `Browser events ${counts(events.items, events.next_cursor)}`]]),
     ...(sessions.length === 0 ? [] : [['#sessions', `Sessions ${counts(sessions)}`]]),
     ...(origins.resources.size + origins.scopes.size === 0 ? [] : [['#origins', 'Resources and scopes']]),
-    [`/api/app/correlation?trace_id=${trace.summary.trace_id}`, 'As JSON'] as const,
+    [`/api/app/correlation?${shown.id}`, 'As JSON'] as const,
   ]
   return html`<nav class="tabs" aria-label="On this page">
     ${links.map(([place, words]) => html`<a href="${place}">${words}</a> `)}
@@ -262,6 +264,8 @@ const finder = (value: string): Html =>
     <button type="submit">Find</button>
   </form>`
 
+const idAsked = ({ name, value }: Wanted): string => new URLSearchParams({ [name]: value }).toString()
+
 type Found = Readonly<{ answer: CorrelationAnswer; asked: string | undefined; isFirst: boolean }>
 type Ask = (cursor?: string) => ReturnType<AppContext['searches']['correlation']>
 
@@ -279,16 +283,16 @@ async function pageShowing(
 }
 
 /** What belongs to an id: the page asked for, else the one that shows the span. */
-async function find(ctx: Context, app: AppContext, { name, value, span }: Wanted): Promise<Result<Found, Refusal>> {
+async function find(ctx: Context, app: AppContext, wanted: Wanted): Promise<Result<Found, Refusal>> {
   const { workspaceId } = sessionHere(ctx)
-  const id = new URLSearchParams({ [name]: value }).toString()
+  const id = idAsked(wanted)
   const ask: Ask = (cursor) =>
     app.searches.correlation(workspaceId, cursor === undefined ? id : `${id}&cursor=${encodeURIComponent(cursor)}`)
-  const cursor = readAsked(ctx).cursors.at(-1)
+  const cursor = readAsked(ctx, app).cursors.at(-1)
   const first = await ask(cursor)
   if (!first.ok) return first
   const { trace, ids } = first.value
-  const asked = span ?? ids.span_ids[0]
+  const asked = wanted.span ?? ids.span_ids[0]
   const found = { answer: first.value, asked, isFirst: cursor === undefined }
   const isWhole = trace == null || trace.next_cursor === null
   if (cursor !== undefined || asked === undefined || isWhole || isHere(rowsOf(trace), asked)) return ok(found)
@@ -328,7 +332,7 @@ async function sendAnswer(ctx: Context, app: AppContext, wanted: Wanted, found: 
   const { trace } = answer
   const rows = rowsOf(trace)
   const foundSpans = await findInTrace(app.searches, sessionHere(ctx).workspaceId, { trace, rows, typed })
-  const cursor = readAsked(ctx).cursors.at(-1)
+  const cursor = readAsked(ctx, app).cursors.at(-1)
   const isFolded = new URLSearchParams(ctx.querystring).get('folded') === '1'
   const first = trace == null ? undefined : firstFound(foundSpans, { traceId: trace.summary.trace_id, isFolded })
   // Just typed: who looks for something wants to see it.
@@ -337,7 +341,7 @@ async function sendAnswer(ctx: Context, app: AppContext, wanted: Wanted, found: 
   const given = name === 'id' ? html`<p>By the id <code>${value}</code>.</p>` : html``
   const folded = (whole: boolean, of: string): string => (whole ? withParameter(of, 'folded', '1') : of)
   const other = folded(!isFolded, address)
-  const addresses = { address: folded(isFolded, address), spanless: folded(isFolded, spanless) }
+  const addresses = { address: folded(isFolded, address), spanless: folded(isFolded, spanless), id: idAsked(wanted) }
   const folding = cursor === undefined ? other : withParameter(other, 'cursor', cursor)
   const isSession = answer.ids.session_ids.includes(value) && !answer.ids.trace_ids.includes(value.toLowerCase())
   const errorsBeside = await errorsBesidePage(ctx, app, found, { find: typed, isFolded })
@@ -382,7 +386,7 @@ export function createFindPageRoutes(app: AppContext): Route[] {
       method: 'GET',
       auth: 'session',
       signInPage: '/app/sign-in',
-      refuse: createRefuseSearch(app, (ctx, refused) => refusedPage(ctx, app, refused, wantedOf(ctx))),
+      refuse: createRefuseSearch(app, (ctx, _app, refused) => refusedPage(ctx, app, refused, wantedOf(ctx))),
     }) as const
   return [
     { ...page(wantedTrace), path: `${tracePath}:id`, handler: (ctx) => sendFound(ctx, app, wantedTrace(ctx)) },

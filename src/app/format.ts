@@ -42,12 +42,13 @@ export const shortTime = (ms: number): string =>
 const units = [
   [86_400_000_000_000n, 'd'],
   [3_600_000_000_000n, 'h'],
+  [60_000_000_000n, 'min'],
   [1_000_000_000n, 's'],
   [1_000_000n, 'ms'],
   [1_000n, 'µs'],
 ] as const
 
-/** Nanoseconds with three digits: `3.08 d`, `1.25 s`, `12.3 ms`, `950 µs`, `17 ns`. */
+/** Nanoseconds with three digits: `3.08 d`, `10.5 min`, `1.25 s`, `12.3 ms`, `950 µs`, `17 ns`. */
 export function formatDuration(ns: bigint): string {
   const size = ns < 0n ? -ns : ns
   const [unit, name] = units.find(([each]) => size >= each) ?? [1n, 'ns']

@@ -91,7 +91,7 @@ const revokeForm = (key: Key): Html =>
     ${formOf(
       key,
       'revoke',
-      html`<button class="danger" type="submit" aria-label="Revoke ${key.prefix}…${key.last4} ${key.name}">
+      html`<button class="danger" type="submit" aria-label="Revoke it: ${key.prefix}…${key.last4} ${key.name}">
         Revoke it
       </button>`,
     )}

@@ -45,11 +45,12 @@ const facetGroups = [
   { title: 'Service', name: 'service', charactersMax: 256 },
 ] as const
 
-function fieldsOf(conditions: URLSearchParams, facets: LogSearchAnswer['facets'], wrong: string | undefined): Html {
+function fieldsOf(asked: Asked, facets: LogSearchAnswer['facets'], wrong: string | undefined): Html {
+  const { conditions } = asked
   const given = (name: string): string => conditions.get(name) ?? ''
-  const asked = listed(conditions, 'level')
+  const chosen = listed(conditions, 'level')
   return html`${field({ label: 'Service', name: 'service', value: given('service'), list: 'services', wrong })}${serviceSuggestions(facets)}
-    ${rangeFields(conditions, wrong)}
+    ${rangeFields(asked, wrong)}
     ${choice({
       label: 'Order',
       name: 'order',
@@ -61,18 +62,18 @@ function fieldsOf(conditions: URLSearchParams, facets: LogSearchAnswer['facets']
     })}
     <fieldset class="row">
       <legend>Level</legend>
-      ${levels.map((level) => checkbox('level', level, level, asked.includes(level)))}
+      ${levels.map((level) => checkbox('level', level, level, chosen.includes(level)))}
     </fieldset>`
 }
 
-const formOf = ({ conditions }: Asked, facets: LogSearchAnswer['facets'], wrong?: string, moves?: Html): Html =>
+const formOf = (asked: Asked, facets: LogSearchAnswer['facets'], wrong?: string, moves?: Html): Html =>
   searchForm({
     path,
-    conditions,
+    asked,
     label: 'Search',
     placeholder: 'timeout level>=warn -debug',
     help: logForms,
-    fields: fieldsOf(conditions, facets, wrong),
+    fields: fieldsOf(asked, facets, wrong),
     own: ownFields,
     wrong,
     moves,
@@ -134,7 +135,7 @@ const ofAllFields = (asked: Asked): Asked => ({ ...asked, conditions: withoutNam
 const refusedPage = refusedSearch('Logs', formOf)
 
 async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
-  const asked = readAsked(ctx)
+  const asked = readAsked(ctx, app)
   const isFirst = asked.cursors.length === 0 && !asked.conditions.has('around')
   const include: Readonly<Record<string, string>> = isFirst ? { include: 'histogram,facets,count' } : {}
   const paged: Readonly<Record<string, string>> = asked.conditions.has('around') ? {} : { limit }
@@ -142,7 +143,7 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
     sessionHere(ctx).workspaceId,
     searchOf(ofAllFields(asked), { ...paged, ...include }),
   )
-  if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, result.error))
+  if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, result.error))
   const answer = result.value
   const moves = rangeMoves(path, asked.conditions, answer.range, app.clock())
   const body = html`${formOf(asked, answer.facets, undefined, moves)}${resultsOf(asked, answer, app.clock())}`
@@ -156,7 +157,7 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
 
 /** What has arrived since a cursor, for the script that follows: rows ready to be shown, the next cursor, and whether to go on at once. */
 async function sendRows(ctx: Context, app: AppContext): Promise<Refusal | void> {
-  const asked = readAsked(ctx)
+  const asked = readAsked(ctx, app)
   const session = sessionHere(ctx)
   const { workspaceId } = session
   const result = await app.searches.logs(workspaceId, searchOf(ofAllFields(asked), { limit }))

@@ -39,7 +39,7 @@ export const createRefusePage =
     sendPage(ctx, statusOf(refused.code), { title: titleOf(refused.code), body, ...shownTo(ctx, directory) })
   }
 
-type PageOfRefusal = (ctx: Context, refused: Refusal) => SessionPage
+type PageOfRefusal = (ctx: Context, app: Pick<AppContext, 'directory'>, refused: Refusal) => SessionPage
 
 /**
  * How a search page refuses: what passes by itself is said on the page, where what was typed still stands. The index is asked nothing for
@@ -49,6 +49,6 @@ export const createRefuseSearch =
   ({ directory, refuse }: Pick<AppContext, 'directory' | 'refuse'>, pageOf: PageOfRefusal): Refuse =>
   (ctx: Context, refused: Refusal): void => {
     if (!isPassing(refused.code) || sessionOf(ctx) === undefined || !isForPerson(ctx)) return refuse(ctx, refused)
-    const { status = statusOf(refused.code), ...page } = pageOf(ctx, refused)
+    const { status = statusOf(refused.code), ...page } = pageOf(ctx, { directory }, refused)
     sendPage(ctx, status, { ...page, ...shownTo(ctx, directory) })
   }

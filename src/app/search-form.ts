@@ -2,11 +2,11 @@ import { atFault } from './context.ts'
 import { cut } from './format.ts'
 import { html, type Html } from './html.ts'
 import { searchHelp, type HelpForm } from './search-help.ts'
-import { givenFields, ofPage, rangeLinks } from './search-parts.ts'
+import { givenFields, ofPage, rangeLinks, type Asked } from './search-parts.ts'
 
 type Given = Readonly<{
   path: string
-  conditions: URLSearchParams
+  asked: Asked
   label: string
   placeholder: string
   help: readonly HelpForm[]
@@ -37,7 +37,8 @@ function inUse(conditions: URLSearchParams): string {
  * there (style.ts).
  */
 export function searchForm(given: Given): Html {
-  const { path, conditions, label, placeholder, help, fields, own, wrong, moves = html`` } = given
+  const { path, asked, label, placeholder, help, fields, own, wrong, moves = html`` } = given
+  const { conditions } = asked
   const isWrong = wrong !== undefined && wrong !== 'q'
   return html`<form class="search" method="get" action="${path}" role="search">
       <label
@@ -57,5 +58,5 @@ export function searchForm(given: Given): Html {
         <div class="inputs">${fields}${givenFields(conditions, own, wrong)}</div>
       </details>
     </form>
-    ${rangeLinks(path, conditions, moves)}`
+    ${rangeLinks(path, asked, moves)}`
 }

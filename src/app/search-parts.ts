@@ -2,26 +2,29 @@ import type { Context } from 'koa'
 import type { Refusal } from '#src/events/refusal.ts'
 import { setRefusal, statusOf, withRetry } from '#src/http/errors.ts'
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
-import { atFault, counted, problemId, type SessionPage } from './context.ts'
+import { present } from '#src/lib/assert.ts'
+import { dayMs } from '#src/lib/day.ts'
+import { atFault, counted, problemId, sessionHere, type AppContext, type SessionPage } from './context.ts'
 import { zone } from './format.ts'
 import { html, type Html } from './html.ts'
 
 /** Cursors of earlier pages kept in an address: so far back a walk goes page by page. */
 const cursorsMax = 20
 
-/** A search page's address: the conditions as typed, and the cursors of the pages that led here, the last one's own. */
-export type Asked = Readonly<{ conditions: URLSearchParams; cursors: readonly string[] }>
+/** A search page's address: the conditions as typed, and the cursors of the pages that led here, the last one's own. `keptDays`: of the workspace's plan. */
+export type Asked = Readonly<{ conditions: URLSearchParams; cursors: readonly string[]; keptDays: number }>
 
 /** The search takes their words in capitals too; the page compares them with those that it offers. */
 const ofChoice: readonly string[] = ['level', 'status', 'has', 'kind', 'order']
 
-export function readAsked(ctx: Context): Asked {
+export function readAsked(ctx: Context, { directory }: Pick<AppContext, 'directory'>): Asked {
   const given = [...new URLSearchParams(ctx.querystring)]
     .filter(([, value]) => value !== '')
     .map(([name, value]): [string, string] => [name, ofChoice.includes(name) ? value.toLowerCase() : value])
   const conditions = new URLSearchParams(given.filter(([name]) => name !== 'cursor'))
   const cursors = given.filter(([name]) => name === 'cursor').map(([, cursor]) => cursor)
-  return { conditions, cursors }
+  const { plan } = present(directory.workspace(sessionHere(ctx).workspaceId), 'a session has a workspace')
+  return { conditions, cursors, keptDays: plan.retentionDays }
 }
 
 /** The values of a condition that may be given more than once, or as a list. */
@@ -194,18 +197,23 @@ const ranges = [
   ['-1h', 'hour'],
   ['-6h', '6 hours'],
   ['-24h', '24 hours'],
-  ['-7d', '7 days'],
-  ['-30d', '30 days'],
 ] as const
+const rangesDays = [7, 30]
+
+/** The usual ranges as far as the plan keeps anything, and all that it keeps. */
+function rangesWithin(keptDays: number): readonly (readonly [string, string])[] {
+  const days = [...rangesDays.filter((each) => each < keptDays), ...(keptDays > 1 ? [keptDays] : [])]
+  return [...ranges, ...days.map((each) => [`-${each}d`, counted(each, 'day')] as const)]
+}
 
 /** Both ends of the range, with the usual ones suggested. */
-export const rangeFields = (conditions: URLSearchParams, wrong: string | undefined): Html => {
+export const rangeFields = ({ conditions, keptDays }: Asked, wrong: string | undefined): Html => {
   const of = (name: string): string => conditions.get(name) ?? ''
   return html`${field({ label: html`From (${zone})`, name: 'from', value: of('from'), placeholder: '-24h', list: 'ranges', wrong })}
   ${field({ label: html`To (${zone})`, name: 'to', value: of('to'), placeholder: 'now', wrong })}
   ${suggestions(
     'ranges',
-    ranges.map(([from]) => from),
+    rangesWithin(keptDays).map(([from]) => from),
   )}`
 }
 
@@ -213,13 +221,13 @@ export const rangeFields = (conditions: URLSearchParams, wrong: string | undefin
 const ofAllTimes = ['around', 'trace_id', 'session_id'] as const
 
 /** Links to the same search of the usual ranges: also the way back from a narrow one; and `moves`, of ranges beside its own. */
-export function rangeLinks(path: string, conditions: URLSearchParams, moves: Html): Html {
+export function rangeLinks(path: string, { conditions, keptDays }: Asked, moves: Html): Html {
   if (conditions.has('around')) return html``
   const byId = ofAllTimes.some((name) => conditions.has(name))
   const shown = conditions.has('to') ? undefined : (conditions.get('from') ?? (byId ? undefined : '-24h'))
   return html`<nav class="tabs" aria-label="Time range">
     <span class="note">Last</span>
-    ${ranges.map(([from, words]) => {
+    ${rangesWithin(keptDays).map(([from, words]) => {
       const search = new URLSearchParams(conditions)
       search.set('from', from)
       search.delete('to')
@@ -232,17 +240,19 @@ export function rangeLinks(path: string, conditions: URLSearchParams, moves: Htm
 /** Where nothing was found from there on: what to do next. `noun`: what was looked for. */
 export function nothingFits(
   path: string,
-  { conditions, cursors }: Asked,
+  { conditions, cursors, keptDays }: Asked,
   { noun, from, nowMs }: Readonly<{ noun: string; from: string | null; nowMs: number }>,
 ): Html {
   if (cursors.length > 0) return html`<p>No more ${noun}s match.</p>`
   const wider = new URLSearchParams(conditions)
-  wider.set('from', '-30d')
+  wider.set('from', `-${keptDays}d`)
   wider.delete('to')
   const isOfTime = !ofAllTimes.some((name) => conditions.has(name))
-  const isWide = from === null || (Date.parse(from) <= nowMs - 30 * 86_400_000 && !conditions.has('to'))
+  const isWide = from === null || (Date.parse(from) <= nowMs - keptDays * dayMs && !conditions.has('to'))
   const look =
-    isOfTime && !isWide ? html` <a href="${path}?${wider.toString()}">Search the last 30 days</a>, or see` : html` See`
+    isOfTime && !isWide
+      ? html` <a href="${path}?${wider.toString()}">Search the last ${counted(keptDays, 'day')}</a>, or see`
+      : html` See`
   return html`<p>No ${noun}s match.${look} how to <a href="/app/connect">connect</a> a sender.</p>`
 }
 
@@ -257,8 +267,8 @@ type FormOf = (asked: Asked, facets: undefined, wrong: string | undefined) => Ht
 /** What a search page shows where the search is refused: its form with what was typed, and what became of it. */
 export const refusedSearch =
   (title: string, formOf: FormOf) =>
-  (ctx: Context, refused: Refusal): SessionPage => {
-    const asked = readAsked(ctx)
+  (ctx: Context, app: Pick<AppContext, 'directory'>, refused: Refusal): SessionPage => {
+    const asked = readAsked(ctx, app)
     const query = asked.conditions.get('q') ?? ''
     const { body, status, wrong } = searchRefusal(ctx, refused, query)
     return {

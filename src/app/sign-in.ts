@@ -10,7 +10,7 @@ import type { Route } from '#src/http/route.ts'
 import { sessionOf, signIn, signOut } from '#src/http/session.ts'
 import { atFault, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { readForm, sessionOver } from './form.ts'
-import { html } from './html.ts'
+import { html, type Html } from './html.ts'
 import { seeOther, sendPage } from './page.ts'
 import { splitWorkspace } from './workspace-links.ts'
 
@@ -33,12 +33,23 @@ function localPath(next: string | null): string {
   return isOurs && !pathname.startsWith('/app/sign-') ? pathname + search : home
 }
 
+/** A download leaves the page that led to it as it is, which looks as if nobody had been signed in. */
+function aboutExport(next: string): Html {
+  const { pathname, searchParams } = new URL(next, 'http://throughline.invalid')
+  if (pathname !== '/app/logs/export') return html``
+  searchParams.delete('format')
+  return html`<p class="notice">
+    The export begins when you have signed in, and this page stays. Go on then to
+    <a href="/app/logs?${searchParams.toString()}">the logs that it is of</a>.
+  </p>`
+}
+
 type Shown = Readonly<{ status: number; email?: string; next: string; problem?: string }>
 
 function sendSignIn(ctx: Context, shown: Shown): void {
   // A password is typed anew in any case.
   const isAgain = shown.problem !== undefined
-  const body = html`${problem(shown.problem)}
+  const body = html`${aboutExport(shown.next)}${problem(shown.problem)}
     <form class="stack" method="post">
       <input type="hidden" name="next" value="${shown.next}" />
       <label

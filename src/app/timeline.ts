@@ -1,3 +1,4 @@
+import { isJsonObject } from '#src/lib/json.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { counted, inWords } from './context.ts'
 import { cut, formatDuration, isolated, named, since, timeAndZone, timeOf, zone } from './format.ts'
@@ -77,11 +78,31 @@ function logsSaid({ logs }: CorrelationAnswer): readonly (readonly [string, Said
 
 type BrowserEvent = CorrelationAnswer['rum_events']['items'][number]
 
-/** What a browser event says beside its type: its name, its message, which is all that tells one error from another, and its page. */
-export function browserWords({ type, name, url, fields }: BrowserEvent): readonly string[] {
+/** What Faro's measurements are of, and how much it was: the first of their values. What follows are parts of it. */
+function measured({ values }: BrowserEvent['fields']): string {
+  const [first] = isJsonObject(values) ? Object.entries(values) : []
+  const [what, much] = first ?? []
+  return typeof much === 'number' ? `${what} ${Number(much.toPrecision(4))}` : ''
+}
+
+/** Faro's events of fetched resources and of requests are about an address of their own, and stand in a page. */
+function addressOf({ url, fields: { attributes } }: BrowserEvent): string {
+  const { 'url.full': full, 'http.url': earlier, name } = isJsonObject(attributes) ? attributes : {}
+  return [full, earlier, name].find(isAddress) ?? url ?? ''
+}
+
+const isAddress = (value: unknown): value is string => typeof value === 'string' && /^https?:\/\//.test(value)
+
+/**
+ * What a browser event says beside its type: its name, its message, which is all that tells one error from another, what it measured, and
+ * the address that it is about.
+ */
+export function browserWords(event: BrowserEvent): readonly string[] {
+  const { type, name, fields } = event
   const { message } = fields
   const said = typeof message === 'string' ? message.trim() : ''
-  return [name === type ? '' : name, said === name ? '' : said, url ?? ''].filter((words) => words !== '')
+  const words = [name === type ? '' : name, said === name ? '' : said, measured(fields), addressOf(event)]
+  return words.filter((each) => each !== '')
 }
 
 function browserSaid({ rum_events: events }: CorrelationAnswer): readonly (readonly [string, Said])[] {

@@ -68,7 +68,8 @@ const facetGroups = [
   },
 ] as const
 
-function fieldsOf(conditions: URLSearchParams, facets: TraceSearchAnswer['facets'], wrong: string | undefined): Html {
+function fieldsOf(asked: Asked, facets: TraceSearchAnswer['facets'], wrong: string | undefined): Html {
+  const { conditions } = asked
   const given = (name: string): string => conditions.get(name) ?? ''
   const has = listed(conditions, 'has')
   return html`${field({ label: 'Service', name: 'service', value: given('service'), list: 'services', wrong })}${serviceSuggestions(facets)}
@@ -76,21 +77,21 @@ function fieldsOf(conditions: URLSearchParams, facets: TraceSearchAnswer['facets
     ${choice({ label: 'Status', name: 'status', value: given('status'), options: statuses })}
     ${field({ label: 'At least', name: 'min_duration', value: given('min_duration'), size: 8, placeholder: '200ms', wrong })}
     ${field({ label: 'At most', name: 'max_duration', value: given('max_duration'), size: 8, placeholder: '1.5s', wrong })}
-    ${rangeFields(conditions, wrong)}${choice({ label: 'Order', name: 'order', value: given('order'), options: orders })}
+    ${rangeFields(asked, wrong)}${choice({ label: 'Order', name: 'order', value: given('order'), options: orders })}
     <fieldset class="row">
       <legend>With</legend>
       ${having.map(([value, words]) => checkbox('has', value, words, has.includes(value)))}
     </fieldset>`
 }
 
-const formOf = ({ conditions }: Asked, facets: TraceSearchAnswer['facets'], wrong?: string, moves?: Html): Html =>
+const formOf = (asked: Asked, facets: TraceSearchAnswer['facets'], wrong?: string, moves?: Html): Html =>
   searchForm({
     path,
-    conditions,
+    asked,
     label: 'Search attributes',
     placeholder: 'http.route=/orders http.response.status_code>=500',
     help: traceForms,
-    fields: fieldsOf(conditions, facets, wrong),
+    fields: fieldsOf(asked, facets, wrong),
     own: ownFields,
     wrong,
     moves,
@@ -114,10 +115,10 @@ function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html
 const refusedPage = refusedSearch('Traces', formOf)
 
 async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
-  const asked = readAsked(ctx)
+  const asked = readAsked(ctx, app)
   const include: Readonly<Record<string, string>> = asked.cursors.length === 0 ? { include: 'histogram,facets' } : {}
   const result = await app.searches.traces(sessionHere(ctx).workspaceId, searchOf(asked, { limit, ...include }))
-  if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, result.error))
+  if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, result.error))
   const { facets, range } = result.value
   const moves = rangeMoves(path, asked.conditions, range, app.clock())
   const body = html`${formOf(asked, facets, undefined, moves)}${resultsOf(asked, result.value, app.clock())}`

@@ -158,7 +158,7 @@ describe('pages', () => {
         expect(list).to.include(`${key?.prefix}…${key?.last4}`).and.include(`my ${kind} key`).and.not.include(secret)
         // It cannot be taken back: the button is not on the page until its reader has opened what says so, and names its key.
         expect(list).to.match(/>Revoke<\/summary\s*>\s*<p>At once/)
-        expect(list).to.include(`aria-label="Revoke ${key?.prefix}…${key?.last4} my ${kind} key"`)
+        expect(list).to.include(`aria-label="Revoke it: ${key?.prefix}…${key?.last4} my ${kind} key"`)
         const revoked = await browser.post('/app/keys', { action: 'revoke', key: key?.id ?? '' })
         expect([revoked.status, revoked.location]).to.deep.equal([303, '/app/keys'])
         expect(site.directory.findKey(secret)?.revokedAt).to.not.equal(null)

@@ -168,6 +168,18 @@ describe('sign-in', () => {
     }
   })
 
+  it('says that a download begins beside it, and where to go on then', async () => {
+    const noticeOf = async (next: string): Promise<string> => {
+      const { text } = await browser.get(`/app/sign-in?next=${encodeURIComponent(next)}`)
+      return /<p class="notice">([^]*?)<\/p>/.exec(text)?.[1] ?? ''
+    }
+    const asked = '/app/logs/export?q=level%3Aerror+%22a%22&format=csv&shown_in=w1'
+    expect(await noticeOf(asked)).to.include('href="/app/logs?q=level%3Aerror+%22a%22&amp;shown_in=w1"')
+    expect(await noticeOf('/app/logs?q=export')).to.equal('')
+    const failed = await signIn(browser, { password: 'wrong', next: asked })
+    expect(failed.text).to.include('<p class="notice">').and.include('E-mail or password is wrong.')
+  })
+
   it('leads to a page asked for as far as our own links go', async () => {
     const page = `/app/logs?q=${'timeout+AND+'.repeat(650)}x%2F%22y%22`
     const asked = await browser.get(page)

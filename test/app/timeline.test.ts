@@ -91,6 +91,39 @@ describe('the timeline of what shares an id', () => {
     expect(events.join()).to.include('error TypeError: x is undefined https://shop.example/').and.include('click buy')
   })
 
+  it('tells what a browser event has measured, and which address it is about', async () => {
+    const url = 'https://shop.example/cart'
+    const attributes = (of: Readonly<Record<string, string>>) => ({ attributes: { ...of, duration: '25' } })
+    await site.index(
+      spans(1, { id: 'a' }),
+      browserEvents(
+        2,
+        {
+          trace: 't',
+          type: 'measurement',
+          name: 'web-vitals',
+          url,
+          fields: { values: { lcp: 285.10000000009, delta: 1n } },
+        },
+        { trace: 't', name: 'faro.performance.resource', url, fields: attributes({ name: `${url}/items` }) },
+        { trace: 't', name: 'faro.tracing.fetch', url, fields: attributes({ 'url.full': `${url}/pay`, name: 'pay' }) },
+        { trace: 't', name: 'checkout', url, fields: attributes({ name: 'no address' }) },
+        { trace: 't', type: 'measurement', name: 'odd', fields: { values: { a: 'b' }, attributes: 7n } },
+      ),
+    )
+    const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
+    const shown = [...text.matchAll(/id="browser-event-\d+"[^]*?<summary>([^]*?)<\/summary>/g)].map(
+      ([, words]) => words,
+    )
+    expect(shown).to.deep.equal([
+      `web-vitals lcp 285.1 ${url}`,
+      `faro.performance.resource ${url}/items`,
+      `faro.tracing.fetch ${url}/pay`,
+      `checkout ${url}`,
+      'odd',
+    ])
+  })
+
   it('tells in which order browser events, traces, spans and logs were, and how long after each other', async () => {
     const text = await visit()
     expect(linesOf(text)).to.deep.equal([

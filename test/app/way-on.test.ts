@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { formatBytes } from '#src/app/format.ts'
+import { formatBytes, formatDuration } from '#src/app/format.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
@@ -71,6 +71,13 @@ describe('the way on', () => {
     }
   })
 
+  it('from the page of an id leads to all that belongs to it as JSON', async () => {
+    await site.index(spans(1, { id: 'a', trace: 't', sessionId: 's 1' }, { id: 'b', trace: 'u', sessionId: 's 1' }))
+    const links = linksOfPage((await browser.get('/app/find?id=s+1')).text)
+    const { address = '' } = links.find(({ name }) => name === 'As JSON') ?? {}
+    expect(address).to.equal('/api/app/correlation?id=s+1')
+  })
+
   it('from a search that finds nothing leads further back, unless it has been there', async () => {
     const offered = async (page: string, from: string): Promise<boolean> => {
       const { text } = await browser.get(`/app/${page}?q=never&from=${from}`)
@@ -83,6 +90,22 @@ describe('the way on', () => {
       for (const from of ['-30d', '-90d', 'now-31d', '2020-01-01T00:00Z']) {
         expect(await offered(page, from), `${page} ${from}`).to.equal(false)
       }
+    }
+  })
+
+  it('leads no further back than the plan keeps anything', async () => {
+    const namesOn = async (path: string): Promise<readonly string[]> =>
+      linksOfPage((await browser.get(path)).text).map(({ name }) => name)
+    for (const path of ['/app/logs', '/app/traces']) {
+      expect(await namesOn(`${path}?q=never`)).to.include.members(['7 days', '30 days', 'Search the last 30 days'])
+    }
+    await site.directory.changePlan(workspace, 'free')
+    for (const path of ['/app/logs', '/app/traces']) {
+      const names = await namesOn(`${path}?q=never`)
+      expect(names).to.include.members(['24 hours', '7 days', 'Search the last 7 days'])
+      expect(names.filter((name) => name.includes('30 days'))).to.deep.equal([])
+      expect((await browser.get(path)).text).to.not.include('value="-30d"')
+      expect(await namesOn(`${path}?q=never&from=-7d`)).to.not.include('Search the last 7 days')
     }
   })
 
@@ -139,5 +162,21 @@ describe('bytes', () => {
     const words = [0, 1, 999, 1_000, 12_345, 734_296, 5e9, 123_456_789_012, 2.5e12].map(formatBytes)
     expect(words.slice(0, 4)).to.deep.equal(['0 bytes', '1 byte', '999 bytes', '1.00 kB'])
     expect(words.slice(4)).to.deep.equal(['12.3 kB', '734 kB', '5.00 GB', '123 GB', '2.50 TB'])
+  })
+})
+
+describe('durations', () => {
+  it('have three digits and a unit', () => {
+    const seconds = [0.0000009, 1.25, 59.94, 602, 3_599, 3_600, 266_112, -90]
+    expect(seconds.map((each) => formatDuration(BigInt(Math.round(each * 1e9))))).to.deep.equal([
+      '900 ns',
+      '1.25 s',
+      '59.9 s',
+      '10.0 min',
+      '60.0 min',
+      '1.00 h',
+      '3.08 d',
+      '-1.50 min',
+    ])
   })
 })

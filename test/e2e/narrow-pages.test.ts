@@ -2,9 +2,9 @@ import { expect } from 'chai'
 import type { Browser } from 'playwright-core'
 import { launchChromium, openSignedIn } from '../support/browser.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
-import { sendingTo } from '../support/workspace.ts'
+import { msNs, nowNs, sendingTo } from '../support/workspace.ts'
 
-describe('a log search on the narrowest screen', () => {
+describe('pages on narrow screens', () => {
   let server: LentServer
   let browser: Browser
   before(async () => {
@@ -21,7 +21,7 @@ describe('a log search on the narrowest screen', () => {
 
   /** In UTC, and with an offset behind each time. */
   for (const zone of ['UTC', 'America/New_York']) {
-    it(`has names and times that can be read, in ${zone}`, async () => {
+    it(`have names and times of logs that can be read, in ${zone}`, async () => {
       const record = { message: 'narrow', service: 'payments', level: 'error' }
       await sendingTo(server, server.firstRun.keys).logs([record])
       const { tab: page } = await openSignedIn(browser, server, { viewport, timezoneId: zone })
@@ -48,4 +48,23 @@ describe('a log search on the narrowest screen', () => {
       await page.context().close()
     })
   }
+
+  it('have lists of traces that need not be pushed aside on a tablet', async () => {
+    const start = nowNs()
+    const ids = (n: number) => ({ traceId: 'a'.repeat(32), spanId: `000000000000000${n}` })
+    const times = { startNs: start, durationNs: 321n * msNs }
+    await sendingTo(server, server.firstRun.keys).spans([
+      { ...ids(1), ...times, service: 'web', name: 'POST /api/checkout', status: 'error' },
+      { ...ids(2), ...times, service: 'payments', name: 'POST /charges', parentSpanId: ids(1).spanId, status: 'error' },
+    ])
+    const { tab: page } = await openSignedIn(browser, server, { timezoneId: 'Europe/Berlin' })
+    do await page.goto('/app/traces')
+    while ((await page.locator('.traces > tbody > tr').count()) === 0)
+    for (const width of [721, 768, 800]) {
+      await page.setViewportSize({ width, height: 1_024 })
+      const needed = await page.locator('html').evaluate(({ scrollWidth }) => scrollWidth)
+      expect(needed, `of ${width}`).to.be.at.most(width)
+    }
+    await page.context().close()
+  })
 })

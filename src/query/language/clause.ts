@@ -123,9 +123,16 @@ function parseItem(parse: Parse, { name, exact }: FieldContext): Part {
     const regex = takeRegex(reader)
     if (regex !== undefined) return regexPart(parse, regex, name)
   }
+  warnOfSingle(parse, { name, exact })
   const word = takeWord(reader, false)
   if (word === undefined) return reader.stop(`a value of ${name} is expected`, valuesExpected)
   return exact ? exactWord(parse, name, word) : valueWord(parse, name, word)
+}
+
+/** `level = 'error'`, as in SQL: the marks are of the value. */
+function warnOfSingle({ reader, warn }: Parse, { name, exact }: FieldContext): void {
+  const [, quoted] = reader.peek(/'([^'"]+)'(?=[\s)]|$)/) ?? []
+  if (quoted !== undefined) warn(`' is no quotation mark here; write ${name}${exact ? '=' : ':'}${inQuotes(quoted)}`)
 }
 
 function matchPart(parse: Parse, field: string, text: string, start: number): Part {
@@ -167,6 +174,20 @@ function warnOfList({ warn }: Parse, named: string, { text }: Word): void {
   const either = [...values.map(asGroupItem), ...(text.endsWith(',') ? ['…'] : [])]
   if (either.length > 1)
     warn(`the comma in ${named}${text} is no OR; write ${named}(${either.join(' OR ')}) for either`)
+}
+
+/** `level:(error warn)`: what Lucene takes for either is both here, and few fields hold two values. */
+export function warnOfBoth({ field, warn }: Parse, parts: readonly Part[]): void {
+  if (field === undefined || parts.length < 2) return
+  const values = parts.map((part) => {
+    if (part?.kind === 'match') return part.text
+    return part?.kind === 'equals' ? part.value : undefined
+  })
+  // Of a comma something else is said.
+  if (!values.every((value): value is string => value !== undefined && !value.includes(','))) return
+  const [both, either] = [' ', ' OR '].map((sign) => values.map(asGroupItem).join(sign))
+  const named = `${field.name}${field.exact ? '=' : ':'}`
+  warn(`${named}(${both}) asks for ${values.length === 2 ? 'both' : 'all'}; write ${named}(${either}) for either`)
 }
 
 const asGroupItem = (value: string): string =>

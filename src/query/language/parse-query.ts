@@ -1,7 +1,7 @@
 import type { QueryTree } from '#src/events/query-tree.ts'
 import type { Result } from '#src/lib/result.ts'
 import { fail, ok } from '#src/lib/result.ts'
-import { parseClause } from './clause.ts'
+import { parseClause, warnOfBoth } from './clause.ts'
 import type { Parse, QueryLimits } from './parse.ts'
 import { printQuery } from './print-query.ts'
 import { createReader, type Reader } from './reader.ts'
@@ -105,12 +105,16 @@ function parseAnd(parse: Parse): Part {
   const { reader } = parse
   warnOfNumber(parse)
   const parts = [parseNot(parse)]
+  let isWritten = false
   for (;;) {
     const joined = takeOperatorWord(reader, andHere)
     const ends = reader.ended() || reader.next() === ')' || reader.next() === '|' || reader.peek(orHere) !== undefined
-    if (ends && !joined) return joinParts('and', parts)
+    if (ends && !joined) break
+    isWritten ||= joined
     parts.push(parseNot(parse))
   }
+  if (!isWritten) warnOfBoth(parse, parts)
+  return joinParts('and', parts)
 }
 
 function parseNot(parse: Parse): Part {

@@ -262,7 +262,12 @@ describe('query/language', () => {
       ['(took:>=3 MiB) a', /write 3MiB/],
       ['level:error,warn', /the comma in level:error,warn is no OR; write level:\(error OR warn\) for either/],
       ['NOT level=error,warn', /write level=\(error OR warn\)/],
+      ['level:(error warn)', /^level:\(error warn\) asks for both; write level:\(error OR warn\) for either$/],
+      ['-level=(error "a b" warn)', /asks for all; write level=\(error OR "a b" OR warn\) for either$/],
+      ['level:(error, warn)', /write level:\(error OR …\)/],
       ['level:error, warn', /write level:\(error OR …\)/],
+      ["level = 'error'", /^' is no quotation mark here; write level="error"$/],
+      ["NOT f:'a b'", /write f:"a b"$/],
       ['level:-error', /level:-error looks for error; write -level:error to leave it out/],
       ['f:-7,or,api*,', /write f:\("-7" OR "or" OR api\* OR …\)/],
       ['f:(-5.5 OR 3)', /leaves out 5.5; write "-5.5" for the number/],
@@ -275,6 +280,8 @@ describe('query/language', () => {
     expect(parsed('took>21.5ms n>3 sales n>3 or n<2 n>2 AND ms size>3 "kb"').warnings).to.deep.equal([])
     expect(parsed('-a:b a:(b -c) a:"-b" a=-b a:--b a:-1').warnings).to.deep.equal([])
     expect(parsed('a,b a, f:"a,b" f:, f:,a f="a,b" /a,b/').warnings).to.deep.equal([])
+    expect(parsed('f:(a AND b) f:(a b AND c) f:(a OR b) f:(a -b) f:(a b*) (a b)').warnings).to.deep.equal([])
+    expect(parsed("f:it's f:'a f:\"'a'\" 'a b' f:'a'b f:a'").warnings).to.deep.equal([])
     expect(parsed('" " f:[9 TO 10] duration_ms:>5 (-5 OR a)').warnings).to.deep.equal([])
     expect(parsed('-- OR a').tree).to.deep.equal(text('a'))
     expect(parsed('NOT --').tree).to.deep.equal(all)
