@@ -148,6 +148,17 @@ function openWith(path: string, isThere: boolean, prepareConnection: (database: 
   }
 }
 
+/** A connection that was just opened, once `prepare` is done with it; closed if that fails. */
+export function prepared(database: Database, prepare: (database: Database) => void): Database {
+  try {
+    prepare(database)
+    return database
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
 /**
  * Reads a file; undefined if there is none. If a file is removed meanwhile, SQLite reports it as damaged, or a failing disk: that counts as none
  * too.
