@@ -52,7 +52,7 @@ export function guarded<T>(operation: string, subject: string, run: () => T): T 
 const statementsMax = 100
 
 /** Called with two numbers of a row. */
-export type HearNumbers = (first: number, second: number) => void
+type HearNumbers = (first: number, second: number) => void
 const deaf: HearNumbers = () => undefined
 
 /** A connection with its prepared statements. Integers are bigint in both directions. */
