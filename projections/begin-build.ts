@@ -2,7 +2,7 @@ import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { buildNumber, buildVersion, nextBuild } from './build-name.ts'
-import { withWriter, type BuildContext } from './build-place.ts'
+import { withAudit, withWriter, type BuildContext } from './build-place.ts'
 import type { BuildTask } from './fold-share.ts'
 import { storedBuild, type FollowedBuild, type IndexName, type IndexWriter } from './index-store.ts'
 import { hasLostTail } from './log-tail.ts'
@@ -76,14 +76,8 @@ async function openNew(
 }
 
 /** Whether a build has lost days of any workspace but this one. */
-async function hasLostOthers({ index: place }: BuildContext, index: IndexName, but: WorkspaceId): Promise<boolean> {
-  const audit = place.audit()
-  try {
-    return ((await audit.lost?.(index)) ?? []).some(({ workspaceId }) => workspaceId !== but)
-  } finally {
-    await audit.close()
-  }
-}
+const hasLostOthers = ({ index: place }: BuildContext, index: IndexName, but: WorkspaceId): Promise<boolean> =>
+  withAudit(place, async (audit) => ((await audit.lost?.(index)) ?? []).some(({ workspaceId }) => workspaceId !== but))
 
 /** An index that says it has seen more than there is makes the log look cut short to whoever starts next, and what is yet to come old. */
 async function refuseBeyondHead({ stream }: BuildContext, from: Position): Promise<void> {

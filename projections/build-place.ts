@@ -19,18 +19,26 @@ export type BuildPlace = Readonly<{
   digests?(index: IndexName, part: Part): Promise<readonly Digest[]>
 }>
 
-/** Runs a task with a writer of its own. */
-export async function withWriter<T>(
-  place: Pick<BuildPlace, 'writer'>,
-  task: (writer: IndexWriter) => Promise<T>,
+async function closing<Opened extends Readonly<{ close(): Promise<void> }>, T>(
+  opened: Opened,
+  task: (opened: Opened) => Promise<T>,
 ): Promise<T> {
-  const writer = place.writer()
   try {
-    return await task(writer)
+    return await task(opened)
   } finally {
-    await writer.close()
+    await opened.close()
   }
 }
+
+/** Runs a task with a writer of its own. */
+export const withWriter = <T>(
+  place: Pick<BuildPlace, 'writer'>,
+  task: (writer: IndexWriter) => Promise<T>,
+): Promise<T> => closing(place.writer(), task)
+
+/** The same with an audit. */
+export const withAudit = <T>(place: Pick<BuildPlace, 'audit'>, task: (audit: IndexAudit) => Promise<T>): Promise<T> =>
+  closing(place.audit(), task)
 
 /** What rebuild, verify and their commands need of a partition. Made by the composition only. */
 export type BuildContext = Folding &

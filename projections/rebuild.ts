@@ -3,7 +3,7 @@ import { PermanentError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { beginBuilds, discard, findBuild, formerOf, type BeginOptions, type Begun } from './begin-build.ts'
-import { withWriter, type BuildContext } from './build-place.ts'
+import { withAudit, withWriter, type BuildContext } from './build-place.ts'
 import { foldShares } from './fold-shares.ts'
 import { storedBuild, type IndexName } from './index-store.ts'
 import { moveReaders, type Moved } from './move-readers.ts'
@@ -61,15 +61,12 @@ async function copyOthers(context: BuildContext, build: Begun, but: WorkspaceId)
   const { former, index, projection } = build
   const from = present(former, 'a build to copy from')
   const stored = await withWriter(context.index, (writer) => storedBuild(writer, projection, from))
-  const audit = context.index.audit()
-  try {
+  await withAudit(context.index, async (audit) => {
     const others = new Set((await audit.parts(from)).map(({ workspaceId }) => workspaceId))
     others.delete(but)
     for (const workspaceId of others) await audit.copy(from, index, workspaceId)
-    return present(stored, 'a build that is kept').checkpoint
-  } finally {
-    await audit.close()
-  }
+  })
+  return present(stored, 'a build that is kept').checkpoint
 }
 
 /** Folds all builds to the log's head, in rounds, until little is left. */

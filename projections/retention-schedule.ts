@@ -9,9 +9,10 @@ const tailMin = 64 * positionStep
 
 /** When the last event from a sender was received, ms; undefined: there is none. */
 async function lastReceivedAt({ stream, limits }: RetentionOptions): Promise<number | undefined> {
-  const head = await stream.head()
+  const [head, first] = [await stream.head(), await stream.first()]
   for (let back = tailMin; ; back *= 8) {
-    const after = Math.max(beforeAll, head - back)
+    // What was cut off cannot be read.
+    const after = head - back > (first?.position ?? head) ? head - back : beforeAll
     let last: number | undefined
     for (let position = after; position < head;) {
       const events = await stream.read(position, limits.projectorBatchEventsMax)

@@ -1,4 +1,4 @@
-import type { BuildContext } from './build-place.ts'
+import { withAudit, type BuildContext } from './build-place.ts'
 import { isOwn } from './own-versions.ts'
 import { liveBuilds, verify, type Verdict } from './verify.ts'
 
@@ -18,9 +18,7 @@ export async function verifySample(
   const live = (await liveBuilds(context, names)).filter((build) => isOwn(context.projections, build))
   const target = live[pick(live.length)]
   if (target === undefined) return undefined
-  const audit = context.index.audit()
-  const parts = await audit.parts(target.index)
-  await audit.close()
+  const parts = await withAudit(context.index, (audit) => audit.parts(target.index))
   const workspaces = [...new Set(parts.map(({ workspaceId }) => workspaceId))]
   const workspaceId = workspaces[pick(workspaces.length)]
   if (workspaceId === undefined) return undefined

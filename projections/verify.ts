@@ -19,8 +19,6 @@ import { withSeenEvents } from './seen-events.ts'
 type VerifyOptions = Readonly<{
   /** Only these; undefined: all. */
   workspaces?: readonly WorkspaceId[] | undefined
-  /** How many differences are listed, with both sides. */
-  namedMax?: number
   onProgress?: (position: Position) => void
   eventsPerSecondMax?: number | undefined
   signal?: AbortSignal | undefined
@@ -49,7 +47,8 @@ export type Verdict = Readonly<{
   comparedFrom?: Readonly<Record<string, string>>
 }>
 
-const namedMaxDefault = 20
+/** How many differences are listed, with both sides. */
+const namedMax = 20
 const patienceMs = 30_000
 const pollMs = 100
 
@@ -177,13 +176,13 @@ async function inOrder({ indexed, index }: Target, parts: readonly Part[]): Prom
 }
 
 /** What was found so far, over all parts. */
-function createTally(namedMax: number) {
+function createTally() {
   const workspaces = new Map<WorkspaceId, Omit<WorkspaceVerdict, 'workspaceId'>>()
   const differences: Difference[] = []
   const later: Later[] = []
   return {
     later,
-    namedMax: () => namedMax - differences.length,
+    namedMax: (): number => namedMax - differences.length,
     add({ workspaceId }: Part, found: Comparison, at: Position): void {
       const { entries, different, position } = workspaces.get(workspaceId) ?? { entries: 0, different: 0, position: at }
       workspaces.set(workspaceId, {
@@ -265,10 +264,10 @@ async function compareRest(target: Target, tally: Tally): Promise<void> {
   }
 }
 
-async function compareAll(target: Target, namedMax: number) {
+async function compareAll(target: Target) {
   const { indexed, expectedParts, index, takes } = target
   const seen = new Set<string>()
-  const tally = createTally(namedMax)
+  const tally = createTally()
   const compare = async (parts: readonly Part[]): Promise<void> => {
     const left = parts.filter(
       (part) => takes(part.workspaceId) && target.horizon.isSeen(part) && !seen.has(nameOf(part)),
@@ -324,8 +323,7 @@ async function verifyIn(
   targets: Builds,
   options: VerifyOptions,
 ): Promise<readonly Verdict[]> {
-  const { namedMax = namedMaxDefault, workspaces } = options
-  const wanted = workspaces && new Set(workspaces)
+  const wanted = options.workspaces && new Set(options.workspaces)
   const takes = (workspaceId: WorkspaceId): boolean => wanted?.has(workspaceId) ?? true
   const writer = context.index.writer()
   const [indexed, expectedParts, earlierParts] = [context.index.audit(), scratch.audit(), scratch.audit()]
@@ -350,7 +348,7 @@ async function verifyIn(
       const sides = { scratch, indexed, expectedParts, expected }
       const collections = collectionsOf(withSeenEvents(fold)).map(({ name }) => name)
       const target: Target = { context, projection, collections, index, writer, ...sides, takes, horizon }
-      const found = await compareAll(target, namedMax)
+      const found = await compareAll(target)
       const { comparedFrom } = horizon
       const equal = found.workspaces.every(({ different }) => different === 0)
       const from = comparedFrom === undefined ? {} : { comparedFrom }

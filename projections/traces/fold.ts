@@ -3,18 +3,25 @@ import { present } from '#src/lib/assert.ts'
 import { dayOf } from '#src/lib/day.ts'
 import { memoize } from '../memoize.ts'
 import type { DecodedEvent, Documents, Key, Projection } from '../projection.ts'
-import { timeOfSortable } from './sortable-time.ts'
-import { attributeSets, spanDocument, spanRecordId, spans, type SupersededSpan } from './span-document.ts'
+import { sortableTime, timeOfSortable } from './sortable-time.ts'
+import {
+  attributeSets,
+  spanDocument,
+  spanRecordId,
+  spans,
+  type SpanRecord,
+  type SupersededSpan,
+} from './span-document.ts'
 import { emptyTrace, traces, type TraceDocument } from './trace-document.ts'
 import {
   addRefusedSpans,
   addSpans,
   emptyPart,
-  formerStartsOf,
   parts,
   partSpansMax,
   roomIn,
   rowIndex,
+  startsOf,
   type ArrivedSpan,
   type TracePart,
 } from './trace-part.ts'
@@ -142,23 +149,28 @@ function putSpans(
   holders: readonly TracePart[],
   documents: Documents,
 ): void {
-  const { traceId } = news
-  for (const { span } of news.arrived.values()) {
-    const key = { collection: spans, id: spanRecordId(span.startNs, traceId, span.spanId) }
-    documents.put(key, spanDocument(span), { replaces: known.has(span.spanId) })
-  }
+  const superseded: SupersededSpan = { superseded: true }
+  const keyOf = (startNs: bigint, spanId: string): Key<SpanRecord> => ({
+    collection: spans,
+    id: spanRecordId(startNs, news.traceId, spanId),
+  })
+  const leftOut = new Set<string>()
   for (const part of holders) {
     if (part.formerStarts.length === 0) continue
-    for (const spanId of rowIndex(part).keys()) {
+    for (const [spanId, row] of rowIndex(part)) {
       const arrived = news.arrived.get(spanId)
       if (arrived === undefined) continue
-      for (const start of formerStartsOf(part, spanId)) {
-        const id = spanRecordId(timeOfSortable(start), traceId, spanId)
-        if (id === spanRecordId(arrived.span.startNs, traceId, spanId)) continue
-        const superseded: SupersededSpan = { superseded: true }
-        documents.put({ collection: spans, id }, superseded, { replaces: true })
-      }
+      const start = sortableTime(arrived.span.startNs)
+      const { own, former } = startsOf(part, row)
+      if (start !== own && !former.includes(start)) leftOut.add(spanId)
+      else
+        for (const other of former)
+          if (other !== start) documents.put(keyOf(timeOfSortable(other), spanId), superseded, { replaces: true })
     }
+  }
+  for (const { span } of news.arrived.values()) {
+    if (leftOut.has(span.spanId)) continue
+    documents.put(keyOf(span.startNs, span.spanId), spanDocument(span), { replaces: known.has(span.spanId) })
   }
 }
 
@@ -233,11 +245,11 @@ function fold(event: DecodedEvent, documents: Documents): void {
 
 /**
  * Traces, their spans, and what is known to be missing. A span counts once per id; if it is sent again, that is a repeat, and the version at the
- * highest position wins.
+ * highest position wins, of the first 33 starts that it is sent with (trace-part.ts).
  */
 export const tracesProjection: Projection = {
   name: 'traces',
-  version: 12,
+  version: 13,
   handles: ['spans.received', 'logs.received', 'rum.received', 'spans.refused'],
   collections: { traces, parts, spans, attributeSets },
   needs,

@@ -10,6 +10,8 @@ import { sortableTime } from './sortable-time.ts'
 export const partSpansMax = 1_000
 /** How many refused spans of a trace are kept, in its first part; more are only counted. */
 export const refusedKeptMax = 10_000
+/** How many other starts of a span are kept: each is written again with the span. With more, it is only counted as repeated. */
+export const formerStartsMax = 32
 const nameCharactersMax = 512
 
 /**
@@ -130,18 +132,20 @@ export function* rowsOf(part: TracePart): Generator<PartRow> {
   }
 }
 
-/** The starts that this span has had: their records are superseded, except that of its current start. */
-export function formerStartsOf(part: TracePart, spanId: string): readonly string[] {
-  if (part.formerStarts.length === 0) return []
-  const row = rowIndex(part).get(spanId)
-  return part.formerStarts.find(([of]) => of === row)?.[1] ?? []
-}
+const startOf = (rows: string, row: number): string => rows.slice(row * rowLength + 32, row * rowLength + 48)
+
+/** The starts (sortable) of a row's span: its own, and those that it has had, whose records are superseded. */
+export const startsOf = (part: TracePart, row: number): Readonly<{ own: string; former: readonly string[] }> => ({
+  own: startOf(part.rows, row),
+  former: part.formerStarts.find(([of]) => of === row)?.[1] ?? [],
+})
 
 /** A table of texts that grows: each distinct text has an index. */
 function createTable(texts: readonly string[]) {
   const indexes = new Map(texts.map((text, index) => [text, index]))
   return {
-    indexOf(given: string): string {
+    indexOf(given: string | null): string {
+      if (given === null) return noIndex
       const text = beginningOf(given, nameCharactersMax)
       const index = indexes.get(text) ?? indexes.size
       indexes.set(text, index)
@@ -151,11 +155,26 @@ function createTable(texts: readonly string[]) {
   }
 }
 
+/** The indexes of a table have three digits, and an event brings at most one text for each span of a part. */
+const textsMax = 16 ** 3 - partSpansMax
+
+/** The part without the texts that no row has any more, where there are many: spans that were repeated with others leave theirs behind. */
+function tidied(part: TracePart): TracePart {
+  if (Math.max(part.services.length, part.sessions.length) <= textsMax) return part
+  const [services, sessions] = [createTable([]), createTable([])]
+  let rows = ''
+  for (const { service, sessionId } of rowsOf(part)) {
+    const row = part.rows.slice(rows.length, rows.length + rowLength)
+    rows += row.slice(0, 64) + services.indexOf(service) + sessions.indexOf(sessionId) + row.slice(70)
+  }
+  return { ...part, rows, services: services.texts(), sessions: sessions.texts() }
+}
+
 /** The first start of rows, sortable; if there is no row, a text after all times. */
 function firstStart(rows: string): string {
   let first = 'g'
-  for (let at = 32; at < rows.length; at += rowLength) {
-    const start = rows.slice(at, at + 16)
+  for (let row = 0; row * rowLength < rows.length; row++) {
+    const start = startOf(rows, row)
     if (start < first) first = start
   }
   return first
@@ -164,7 +183,8 @@ function firstStart(rows: string): string {
 const byRow = <T>(of: ReadonlyMap<number, T>): readonly (readonly [number, T])[] => [...of].sort(([a], [b]) => a - b)
 
 /** What changes while spans are folded into a part. */
-function createDraft(part: TracePart, position: Position) {
+function createDraft(given: TracePart, position: Position) {
+  const part = tidied(given)
   const services = createTable(part.services)
   const sessions = createTable(part.sessions)
   const index = rowIndex(part)
@@ -174,27 +194,28 @@ function createDraft(part: TracePart, position: Position) {
   let { rows, replaced } = part
 
   const rowText = (span: Span): string => {
-    const sessionIndex = span.sessionId === null ? noIndex : sessions.indexOf(span.sessionId)
+    const names = services.indexOf(span.service) + sessions.indexOf(span.sessionId)
     const times = sortableTime(span.startNs) + sortableTime(span.endNs)
     const error = span.status.code === 'error' ? '1' : '0'
     // No span can have a parent id that is not a span id: it never matches.
     const parent = (span.parentSpanId ?? noParent).slice(0, 16).padEnd(16, '?')
-    return span.spanId + parent + times + services.indexOf(span.service) + sessionIndex + error
+    return span.spanId + parent + times + names + error
   }
   function nameRoot(row: number, span: Span): void {
     if (span.parentSpanId === null) roots.set(row, beginningOf(span.name, nameCharactersMax))
     else roots.delete(row)
   }
-  function replace(row: number, span: Span): void {
+  /** False where it would be one start too many: then the version before stays. */
+  function replace(row: number, span: Span): boolean {
+    const [was, is, former] = [startOf(rows, row), sortableTime(span.startNs), formerStarts.get(row) ?? []]
+    if (was !== is && !former.includes(is) && former.length >= formerStartsMax) return false
     const [from, to] = [row * rowLength, (row + 1) * rowLength]
     const [before, text] = [rows.slice(from, to), rowText(span)]
-    const [was, is] = [before.slice(32, 48), text.slice(32, 48)]
     const errorCount = before.endsWith('1') && text.endsWith('0') ? 1 : 0
     replaced = joinReplaced(replaced, { position, start: was, lastStart: was, end: before.slice(48, 64), errorCount })
-    if (text === before) return
-    rows = rows.slice(0, from) + text + rows.slice(to)
-    if (was === is) return
-    formerStarts.set(row, [...new Set([...(formerStarts.get(row) ?? []), was])])
+    if (text !== before) rows = rows.slice(0, from) + text + rows.slice(to)
+    if (was !== is) formerStarts.set(row, [...new Set([...former, was])])
+    return true
   }
   return {
     add({ span, copies }: ArrivedSpan): void {
@@ -206,7 +227,7 @@ function createDraft(part: TracePart, position: Position) {
         const text = rowText(span)
         assert(text.length === rowLength && row < partSpansMax, `span ${span.spanId} does not fit its part`)
         rows += text
-      } else replace(known, span)
+      } else if (!replace(known, span)) return
       nameRoot(row, span)
     },
     part: (): TracePart => ({

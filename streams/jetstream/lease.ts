@@ -42,9 +42,10 @@ async function forEach<Item>(items: readonly Item[], task: (item: Item) => Promi
   }
 }
 
-/** A partition that this process works on. */
+/** A partition that this process works on. One that is lost is not taken again before the work on it has ended. */
 type Held = {
   revision: number
+  isLost: boolean
   /** When the renewal was requested: the lease is valid for its time to live from then on, at least. */
   renewedAt: number
   readonly ending: AbortController
@@ -63,26 +64,26 @@ function createHolder(options: LeaseOptions) {
     } catch (error) {
       onFailure(error)
     }
-    if (held.get(partition) !== lease) return
-    // It is no longer renewed, so if this fails it expires.
     held.delete(partition)
-    await board.giveBack(partition, lease.revision).catch(onFailure)
+    // It is no longer renewed, so if this fails it expires.
+    if (!lease.isLost) await board.giveBack(partition, lease.revision).catch(onFailure)
   }
   const begin = (partition: number, revision: number, renewedAt: number): void => {
-    const lease: Held = { revision, renewedAt, ending: new AbortController(), finished: Promise.resolve() }
+    const ending = new AbortController()
+    const lease: Held = { revision, isLost: false, renewedAt, ending, finished: Promise.resolve() }
     held.set(partition, lease)
     lease.finished = work(partition, lease)
   }
-  const lose = (partition: number, lease: Held): void => {
-    if (held.get(partition) === lease) held.delete(partition)
+  const lose = (lease: Held): void => {
+    lease.isLost = true
     lease.ending.abort()
   }
   const renew = async (partition: number, lease: Held): Promise<void> => {
-    // It may have been given back or dropped while others were renewed.
-    if (held.get(partition) !== lease) return
+    // It may have been given back or lost while others were renewed.
+    if (held.get(partition) !== lease || lease.isLost) return
     const askedAt = now()
     const revision = await board.renew(partition, id, lease.revision)
-    if (revision === undefined) return lose(partition, lease)
+    if (revision === undefined) return lose(lease)
     lease.revision = revision
     lease.renewedAt = askedAt
   }
@@ -116,7 +117,7 @@ function createHolder(options: LeaseOptions) {
     /** Stops the work on partitions whose leases are about to expire. */
     dropExpired: (): void => {
       const until = now() - ttlMs * (1 - stopBefore)
-      for (const [partition, lease] of held) if (lease.renewedAt < until) lose(partition, lease)
+      for (const lease of held.values()) if (lease.renewedAt < until) lose(lease)
     },
     end: async (): Promise<void> => {
       const all = [...held.values()]

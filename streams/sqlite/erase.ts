@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { parseHeader } from '#src/events/codec.ts'
 import { positionStep, type EventHeader, type Position } from '#src/events/envelope.ts'
 import { isErasure } from '#src/events/erasure.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { damageOf } from './database.ts'
 import type { IdTable } from './ids.ts'
 import { rowCrc } from './row.ts'
 
@@ -52,7 +52,9 @@ function createMarks(database: DatabaseSync) {
   }
 }
 
-type Row = Readonly<{ seq: number; bytes: number; event: EventHeader }>
+/** What must be known of an event; the rest of its header may be a newer program's. */
+type Known = Pick<EventHeader, 'id' | 'type' | 'workspaceId' | 'receivedAt'>
+type Row = Readonly<{ seq: number; bytes: number; event: Known }>
 
 /** As many rows as one step erases, but at least one. */
 function takeSome(all: Iterable<Row>): Readonly<{ rows: readonly Row[]; isCutShort: boolean }> {
@@ -69,11 +71,11 @@ function takeSome(all: Iterable<Row>): Readonly<{ rows: readonly Row[]; isCutSho
 const sequenceOf = (row: Record<string, unknown> | undefined, none: number): number =>
   typeof row?.['seq'] === 'number' ? row['seq'] : none
 
-export function createErase(database: DatabaseSync, ids: IdTable): Erase {
+export function createErase(database: DatabaseSync, ids: IdTable, file: string): Erase {
   const marks = createMarks(database)
   // A cheap text search first, so that other workspaces' headers are not parsed.
   const select = database.prepare(
-    `SELECT seq, header, length(payload) AS bytes FROM events
+    `SELECT seq, crc, header, length(payload) AS bytes FROM events
      WHERE seq > ? AND seq <= ? AND instr(header, ?) > 0 ORDER BY seq`,
   )
   const tombstone = database.prepare(
@@ -83,10 +85,14 @@ export function createErase(database: DatabaseSync, ids: IdTable): Erase {
   const head = database.prepare('SELECT max(seq) AS seq FROM events')
 
   function* rowsOf(workspaceId: WorkspaceId, after: number, upTo: number): Generator<Row> {
-    for (const { seq, header, bytes } of select.iterate(after, upTo, `"workspaceId":"${workspaceId}"`)) {
-      const event = parseHeader(String(header))
-      if (event.workspaceId === workspaceId && !isErasure(event))
-        yield { seq: Number(seq), bytes: Number(bytes), event }
+    for (const row of select.iterate(after, upTo, `"workspaceId":"${workspaceId}"`)) {
+      const [seq, header] = [Number(row['seq']), String(row['header'])]
+      if (row['crc'] !== rowCrc(seq, header)) {
+        const hint = 'the checksum of its header does not match'
+        throw damageOf(file, { operation: `erase event ${seq} of log`, hint })
+      }
+      const event = JSON.parse(header) as Known
+      if (event.workspaceId === workspaceId && !isErasure(event)) yield { seq, bytes: Number(row['bytes']), event }
     }
   }
   return {

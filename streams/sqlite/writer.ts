@@ -2,10 +2,10 @@ import { crc32 } from 'node:zlib'
 import type { DatabaseSync } from 'node:sqlite'
 import { beforeAll, positionStep, type EventId, type Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { isOperatingFailure, PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { Appended, AppendedEvent, Expected } from '../stream.ts'
 import { createCut, type Cut } from './cut.ts'
-import { damageOf, failureOf, isHarmless, openForWriting, pragma, toldOf, type LogFile } from './database.ts'
+import { damageOf, isHarmless, openForWriting, pragma, toldOf, type LogFile } from './database.ts'
 import { createIdLookup, createIdTable, type Found } from './ids.ts'
 import { inodeOf } from './file-stat.ts'
 import { createErase, type Erase, type ErasureStep } from './erase.ts'
@@ -77,7 +77,7 @@ type Statements = Readonly<{
   erase: Erase
 }>
 
-function prepare(database: DatabaseSync): Statements {
+function prepare(database: DatabaseSync, file: string): Statements {
   const begin = database.prepare('BEGIN IMMEDIATE')
   const commit = database.prepare('COMMIT')
   const head = database.prepare('SELECT max(seq) AS seq FROM events')
@@ -106,7 +106,7 @@ function prepare(database: DatabaseSync): Statements {
     lookup: createIdLookup(database),
     forget: ids.forget,
     cut,
-    erase: createErase(database, ids),
+    erase: createErase(database, ids, file),
   }
 }
 
@@ -246,42 +246,55 @@ function filesRemoved(database: DatabaseSync, file: string): PermanentError {
   return damageOf(file, { operation: 'append to log', hint })
 }
 
-/** The only writer of a log in this process. It blocks while it syncs: run it in its own thread if the process serves others. */
-export function createLogWriter(options: LogWriterOptions, announce: (head: Position) => void): LogWriter {
-  const { file, checkpointBytes } = options
-  const { database } = openForWriting(options, options.busyTimeoutMs)
-  const statements = prepare(database)
+/** Runs what may fail, until there is an I/O error: after a failed sync, a later one may report lost pages as written. */
+function createAttempts({ begin, commit, rollback }: Statements, database: DatabaseSync, file: string) {
   const opened = filesNamed(file)
   let failure: Error | undefined
-  const wal = createTidiness(database, checkpointBytes)
-
-  function fail(error: unknown): Error {
-    if (isHarmless(error)) return failureOf(error, 'append to log', file)
+  const stopped = (): TransientError =>
+    new TransientError({ operation: 'append to log', subject: file, cause: failure, hint: 'stopped: open it anew' })
+  function stop(error: unknown): Error {
     failure = toldOf(error, 'write to log', file)
     return stopped()
   }
-  // After a failed sync, a later one may report lost pages as written. So nothing more is acknowledged.
-  const stopped = (): TransientError =>
-    new TransientError({ operation: 'append to log', subject: file, cause: failure, hint: 'stopped: open it anew' })
+  /** Our own failures, as of damage that a task meets, come before anything is written: the next task may succeed. */
+  const fail = (error: unknown): Error =>
+    isOperatingFailure(error) || isHarmless(error) ? toldOf(error, 'append to log', file) : stop(error)
 
-  function inTransaction<T>(task: () => T): T {
+  function attempt<T>(task: () => T): T {
     if (failure !== undefined) throw stopped()
     try {
-      statements.begin()
-      const done = task()
-      statements.commit()
-      if (filesNamed(file) !== opened) throw filesRemoved(database, file)
-      return done
+      return task()
     } catch (error) {
       const failed = fail(error)
       try {
-        statements.rollback()
+        rollback()
       } catch (second) {
         failure ??= second instanceof Error ? second : new Error(String(second))
       }
       throw failed
     }
   }
+  return {
+    attempt,
+    inTransaction: <T>(task: () => T): T =>
+      attempt(() => {
+        begin()
+        const done = task()
+        commit()
+        if (filesNamed(file) !== opened) throw stop(filesRemoved(database, file))
+        return done
+      }),
+    broken: (): boolean => failure !== undefined,
+  }
+}
+
+/** The only writer of a log in this process. It blocks while it syncs: run it in its own thread if the process serves others. */
+export function createLogWriter(options: LogWriterOptions, announce: (head: Position) => void): LogWriter {
+  const { file, checkpointBytes } = options
+  const { database } = openForWriting(options, options.busyTimeoutMs)
+  const statements = prepare(database, file)
+  const { attempt, inTransaction, broken } = createAttempts(statements, database, file)
+  const wal = createTidiness(database, checkpointBytes)
 
   function commit(group: Group): readonly Outcome[] {
     const { outcomes, head, written } = inTransaction(() => writeGroup(group, statements))
@@ -308,7 +321,7 @@ export function createLogWriter(options: LogWriterOptions, announce: (head: Posi
       const next = inTransaction(() => statements.erase.step(step))
       wal.grown(overheadBytes)
       if (next !== undefined) return next
-      emptyWal(database, file)
+      attempt(() => emptyWal(database, file))
       inTransaction(() => statements.erase.finish(step))
       return undefined
     } finally {
@@ -317,13 +330,12 @@ export function createLogWriter(options: LogWriterOptions, announce: (head: Posi
   }
 
   function tidy(): void {
-    if (failure !== undefined) return
     try {
-      wal.tidy()
-    } catch (error) {
-      if (!isHarmless(error)) fail(error)
+      attempt(wal.tidy)
+    } catch {
+      // It is tried again after the next commit, which fails if nothing can be written any more.
     }
   }
 
-  return { commit, cut, erase, broken: () => failure !== undefined, tidy, close: () => database.close() }
+  return { commit, cut, erase, broken, tidy, close: () => database.close() }
 }

@@ -5,6 +5,7 @@ import { rebuild } from '#projections/rebuild.ts'
 import { projections } from '#projections/registry.ts'
 import type { Retained } from '#projections/retention.ts'
 import { sealBeginning } from '#src/events/allowance.ts'
+import { positionStep } from '#src/events/envelope.ts'
 import { dayOf } from '#src/lib/day.ts'
 import {
   ago,
@@ -112,6 +113,14 @@ for (const [name, openPlace] of [
       for (let n = 0; n < 100; n++) await world.stream.append([{ ...sealBeginning(ahead), id: `began.${n}` }])
       await start()
       expect([turns, waits.length]).to.deep.equal([[], 1])
+    })
+
+    it('waits where little is left of a log that was cut', async () => {
+      for (let days = 1; days <= 10; days++) await world.liveOn(ago(-days))
+      await world.stream.cut((await world.stream.head()) - 5 * positionStep)
+      world.moveTo(new Date(noon + 45 * 24 * hourMs).toISOString())
+      await start()
+      expect(waits.map(([last]) => dayOf(last))).to.deep.equal([ago(-10)])
     })
 
     it('keeps of the indexes what it would keep the next day, where the log goes back as far as it ever does', async () => {

@@ -16,7 +16,7 @@ import { foldAll } from '#test/support/fold-harness.ts'
  * program of its version: one that folds something else makes an index that differs from its log.
  */
 const folded: Readonly<Record<string, string>> = {
-  traces: 'v12 c6e492df2f55a4ba',
+  traces: 'v13 c6e492df2f55a4ba',
   logs: 'v12 00c83743ac45bdb8',
   correlation: 'v9 db28ac3384704794',
   allowance: 'v5 dd757ebd39adf499',

@@ -61,4 +61,39 @@ describe('leases of many partitions', () => {
     expect({ expired, lost }).to.deep.equal({ expired: [], lost: [] })
     expect(mostAtOnce).to.equal(32)
   })
+
+  it('is worked on again after it was lost only when the work on it has ended', async () => {
+    const [started, mayEnd, wanted] = [[] as number[], Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let [attended, isLost] = [0, false]
+    const board: LeaseBoard = {
+      attend: async () => {
+        if (isLost && ++attended === 5) wanted.resolve()
+      },
+      leave: async () => undefined,
+      members: async () => ['a'],
+      take: async () => 1,
+      renew: async () => {
+        isLost = true
+        return undefined
+      },
+      giveBack: async () => undefined,
+    }
+    const [stopped, again] = [new AbortController(), Promise.withResolvers<void>()]
+    let isEnded = false
+    const run = async (partition: number, signal: AbortSignal): Promise<void> => {
+      if (started.push(partition) > 1) again.resolve()
+      await once(signal, 'abort')
+      await mayEnd.promise
+      isEnded = true
+    }
+    const onFailure = (error: unknown): void => wanted.reject(error)
+    const held = holdPartitions({ board, id: 'a', partitions: 1, ttlMs: 20, run, onFailure }, stopped.signal)
+    await wanted.promise
+    expect(started).to.deep.equal([0])
+    mayEnd.resolve()
+    await again.promise
+    stopped.abort()
+    await held
+    expect(isEnded).to.equal(true)
+  })
 })

@@ -1,10 +1,11 @@
-import { readFileSync, readdirSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { sealErasure } from '#src/events/erasure.ts'
 import { noCounts, type NewEvent } from '#src/events/envelope.ts'
-import { crcOf } from '#src/events/codec.ts'
+import { crcOf, formatHeader } from '#src/events/codec.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { rowCrc } from '#streams/sqlite/row.ts'
 import { makeLogFolder, type LogFolder } from './log-folder.ts'
 import { makeEvent, noon } from './make-event.ts'
 import { idsOf, readAll, rejection } from './read-all.ts'
@@ -81,6 +82,29 @@ describe('what is erased from a log in SQLite', () => {
       await again.close()
     })
   }
+
+  it('stays, and the log takes what comes, where damage of it is met, which the next start looks for', async () => {
+    const broken: Error[] = []
+    const stream = await log.open({ onBroken: (error) => broken.push(error) })
+    await stream.append([withBytes('one', 10)])
+    log.sql(`UPDATE events SET header = replace(header, '"type":', '"tope":')`)
+    const upTo = (await stream.append([sealErasure(acme, { at: noon, unique: 'one' })])).last
+    expect((await rejection(stream.erase(acme, upTo))).message).to.include('the checksum of its header does not match')
+    await stream.append([makeEvent('two', { workspaceId: globex })])
+    expect([broken, existsSync(`${log.file}.suspect`)]).to.deep.equal([[], true])
+    await stream.close()
+  })
+
+  it('is gone though a newer program has written some of it', async () => {
+    const stream = await log.open()
+    await stream.append([withBytes('one', 10)])
+    const newer = formatHeader(withBytes('one', 10)).replace('spans.received', 'metrics.received')
+    log.sql(`UPDATE events SET header = '${newer}', crc = ${rowCrc(1, newer)}`)
+    const upTo = (await stream.append([sealErasure(acme, { at: noon, unique: 'one' })])).last
+    await stream.erase(acme, upTo)
+    expect([await stream.isLeft(acme), idsOf(await readAll(stream))]).to.deep.equal([false, ['acme.workspace.one']])
+    await stream.close()
+  })
 
   it('is told to be left by what another process appends', async () => {
     const stream = await log.open()

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { IndexName } from '#projections/index-store.ts'
@@ -21,3 +21,11 @@ export async function openSqliteFixture() {
   }
 }
 export type SqliteFixture = Awaited<ReturnType<typeof openSqliteFixture>>
+
+/** How many descriptors this process has of a file. */
+export const timesOpen = (path: string): number =>
+  readdirSync('/proc/self/fd').filter((name) => {
+    // One of them is of this look, and gone by now.
+    const link = join('/proc/self/fd', name)
+    return existsSync(link) && readlinkSync(link) === path
+  }).length

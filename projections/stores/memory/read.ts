@@ -20,7 +20,10 @@ import { match, tokenTest } from './match.ts'
 /** An entry with what is indexed of it. */
 export type StoredEntry = Readonly<{ entry: Entry; row: Row }>
 
-export function refuseTooBroad(filter: Filter, entries: readonly StoredEntry[], expansionsMax: number): void {
+/** As `patternExpansionsMax` of config.ts. */
+const expansionsMax = 1_000
+
+export function refuseTooBroad(filter: Filter, entries: readonly StoredEntry[]): void {
   for (const pattern of patternsOf(filter)) {
     const test = tokenTest(pattern)
     const met = new Set<string>()

@@ -132,7 +132,7 @@ function createWriter(builds: Map<IndexName, Build>, rosters: Rosters): IndexWri
   }
 }
 
-function createReader(builds: ReadonlyMap<IndexName, Build>, rosters: Rosters, expansionsMax: number): IndexReader {
+function createReader(builds: ReadonlyMap<IndexName, Build>, rosters: Rosters): IndexReader {
   const liveOf = (projection: string): Build | undefined => builds.get(rosters.get(projection)?.live ?? '')
   const entriesOf = ({ workspaceId, projection, collection, fromDay = '' }: Scope): readonly StoredEntry[] => {
     const all = liveOf(projection)?.stored.get(placeOf(workspaceId, collection))?.values() ?? []
@@ -140,7 +140,7 @@ function createReader(builds: ReadonlyMap<IndexName, Build>, rosters: Rosters, e
   }
   const selected = (scope: Scope, selection: Selection): readonly StoredEntry[] => {
     const entries = entriesOf(scope)
-    refuseTooBroad(selection.filter, entries, expansionsMax)
+    refuseTooBroad(selection.filter, entries)
     return entries.filter((entry) => isSelected(selection, entry))
   }
   return {
@@ -167,12 +167,12 @@ function createReader(builds: ReadonlyMap<IndexName, Build>, rosters: Rosters, e
 }
 
 /** An index in memory, for tests: the other stores must answer like it. */
-export function createMemoryIndexStore(options = { patternExpansionsMax: 1_000 }): MemoryIndexStore {
+export function createMemoryIndexStore(): MemoryIndexStore {
   const builds = new Map<IndexName, Build>()
   const rosters: Rosters = new Map()
   return {
     writer: createWriter(builds, rosters),
-    reader: createReader(builds, rosters, options.patternExpansionsMax),
+    reader: createReader(builds, rosters),
     audit: createMemoryAudit(builds),
     dump(index) {
       const all = [...(builds.get(index)?.stored ?? [])].flatMap(([place, entries]) =>

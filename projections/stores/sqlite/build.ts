@@ -6,7 +6,7 @@ import type { IndexName, LostDay } from '../../index-store.ts'
 import { collectionsOf, type Collection, type Projection } from '../../projection.ts'
 import { shapeOf, type Shapes } from '../row.ts'
 import { daysIn } from './build-folders.ts'
-import { transaction, type Database } from './database.ts'
+import { prepared, transaction, type Database } from './database.ts'
 import type { Written } from './day-writer.ts'
 import { looked } from './folder-names.ts'
 import { nameDays, renameDays, storedDays } from './known-days.ts'
@@ -89,18 +89,18 @@ export function openBuild(
     }),
   )
   const shapes = Object.fromEntries([...collections].map(([name, { tables }]) => [name, tables.shape]))
-  const meta = openMeta(folder, index, { epoch, shapes, after })
+  const meta = prepared(openMeta(folder, index, { epoch, shapes, after }), (opened) => {
+    // A killed process may have left commits in WALs that are not synced.
+    const left = filesWithWal(folder, index)
+    syncDatabases(left, left)
+    // Not with several writers: one may be creating what another finds.
+    if (share !== undefined) return
+    const stored = storedDays(folder, index)
+    transaction(opened, () => renameDays(opened, stored))
+  })
   const merged = [...collections.values()].map(({ tables }) => tables)
   const ofAll = readMeta(meta)?.safe ?? 0
   const safe = Math.max(ofAll, share === undefined ? 0 : (readShare(meta, share) ?? 0))
-  // A killed process may have left commits in WALs that are not synced.
-  const left = filesWithWal(folder, index)
-  syncDatabases(left, left)
-  // Not with several writers: one may be creating what another finds.
-  if (share === undefined) {
-    const stored = storedDays(folder, index)
-    transaction(meta, () => renameDays(meta, stored))
-  }
   return {
     folder,
     index,

@@ -13,7 +13,7 @@ export function countRows(day: DayCollection, selection: Selection, expansion: E
 }
 
 /** How many rows of a step have these texts (layout.ts: formatKeywords) in the keyword fields, in the order asked. */
-export type Count = Readonly<{ startNs: bigint; texts: readonly unknown[]; count: number }>
+type Count = Readonly<{ startNs: bigint; texts: readonly unknown[]; count: number }>
 
 /** What to count by: keyword fields together, and steps of time; without a step, all time together. */
 export type By = Readonly<{ stepNs?: bigint | undefined; fields: readonly string[] }>
@@ -136,7 +136,7 @@ export const untoldMinutes = (
     .map(({ slice }) => slice as bigint)
 
 /** Which slices of a grain to sum up, in steps of `step` slices. `textOf`: the text to count an id under; undefined: skip it. */
-export type Summing = Readonly<{
+type Summing = Readonly<{
   grainNs: bigint
   range: SliceRange
   step: bigint

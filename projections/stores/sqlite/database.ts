@@ -52,7 +52,7 @@ export function guarded<T>(operation: string, subject: string, run: () => T): T 
 const statementsMax = 100
 
 /** Called with two numbers of a row. */
-export type HearNumbers = (first: number, second: number) => void
+type HearNumbers = (first: number, second: number) => void
 const deaf: HearNumbers = () => undefined
 
 /** A connection with its prepared statements. Integers are bigint in both directions. */
@@ -145,6 +145,17 @@ function openWith(path: string, isThere: boolean, prepareConnection: (database: 
       }
     },
     close: () => database.close(),
+  }
+}
+
+/** A connection that was just opened, once `prepare` is done with it; closed if that fails. */
+export function prepared(database: Database, prepare: (database: Database) => void): Database {
+  try {
+    prepare(database)
+    return database
+  } catch (error) {
+    database.close()
+    throw error
   }
 }
 

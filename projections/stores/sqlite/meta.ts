@@ -11,6 +11,7 @@ import {
   openDatabase,
   openDatabaseToRead,
   openIfThere,
+  prepared,
   readIfThere,
   transaction,
   type Database,
@@ -143,20 +144,20 @@ export function openMeta(
   const path = metaPath(folder, index)
   mkdirSync(dirname(path), { recursive: true })
   // Not synced with each heartbeat: if a power cut takes one back, only more of the log is read again.
-  const database = openDatabase(path)
-  transaction(database, () => {
-    if (layoutOf(database) === 0n) layOut(database, epoch, shapes, after)
-    database.exec(laterTables)
-    for (const column of ['ahead', 'last']) {
-      if (!hasColumn(database, 'progress', column)) database.exec(`ALTER TABLE progress ADD COLUMN ${column} TEXT`)
-    }
-    const meta = readMeta(database)
-    if (meta?.epoch !== epoch) throw otherLog(index)
-    if (stringifyJson(meta.shapes) !== stringifyJson(shapes)) throw otherCollections(index)
-    const { ahead: _ahead, ...told } = meta.progress
-    writeProgress(database, { ...told, position: Math.min(told.position, meta.safe) })
-  })
-  return database
+  return prepared(openDatabase(path), (database) =>
+    transaction(database, () => {
+      if (layoutOf(database) === 0n) layOut(database, epoch, shapes, after)
+      database.exec(laterTables)
+      for (const column of ['ahead', 'last']) {
+        if (!hasColumn(database, 'progress', column)) database.exec(`ALTER TABLE progress ADD COLUMN ${column} TEXT`)
+      }
+      const meta = readMeta(database)
+      if (meta?.epoch !== epoch) throw otherLog(index)
+      if (stringifyJson(meta.shapes) !== stringifyJson(shapes)) throw otherCollections(index)
+      const { ahead: _ahead, ...told } = meta.progress
+      writeProgress(database, { ...told, position: Math.min(told.position, meta.safe) })
+    }),
+  )
 }
 
 /** The record of a build, open for reading, and its content; undefined if there is none, or it is just being created. */

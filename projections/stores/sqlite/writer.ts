@@ -8,7 +8,7 @@ import { daysLookedAt, daysReplaced, type Entry } from '../../projection.ts'
 import { collectionIn, openedIn, otherLog } from '../builds.ts'
 import { closeBuild, daysOf, openBuild, syncInTime, type Build, type BuildOptions } from './build.ts'
 import { dropBuild, removeDays, removeDropped, storedBuilds } from './build-folders.ts'
-import { hasTable, openDatabase, transaction, type Database } from './database.ts'
+import { hasTable, openDatabase, prepared, transaction, type Database } from './database.ts'
 import { positionOf, readEntry, writeDay, type Batch, type DayChanges, type Replaced } from './day-writer.ts'
 import { dropDays } from './drop-days.ts'
 import { forgetDays, noteGone, noteMade, storedDays } from './known-days.ts'
@@ -89,14 +89,14 @@ function createFiles(openMax: number, builds: ReadonlyMap<IndexName, Build>): Fi
       const path = join(own, fileOfDay(day))
       return files.use(path, () => {
         makeWorkspaceFolder(own)
-        const database = openDatabase(path)
-        if (prepareDay(database, build)) {
-          build.created.set(path, { workspaceId, day })
-          noteMade(build.meta, { workspaceId, day })
-          build.unsynced.add(path)
-        }
-        daysOf(build, workspaceId).add(day)
-        return database
+        return prepared(openDatabase(path), (database) => {
+          if (prepareDay(database, build)) {
+            build.created.set(path, { workspaceId, day })
+            noteMade(build.meta, { workspaceId, day })
+            build.unsynced.add(path)
+          }
+          daysOf(build, workspaceId).add(day)
+        })
       })
     },
   }

@@ -5,12 +5,12 @@ import type { SpanRecord } from '#projections/traces/span-document.ts'
 import { isSuperseded } from '#projections/traces/span-document.ts'
 import type { TraceDocument } from '#projections/traces/trace-document.ts'
 import type { TracePart } from '#projections/traces/trace-part.ts'
-import { refusedKeptMax, spansIn } from '#projections/traces/trace-part.ts'
+import { formerStartsMax, refusedKeptMax, spansIn } from '#projections/traces/trace-part.ts'
 import type { MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { positionStep } from '#src/events/envelope.ts'
 import type { RefusedSpan } from '#src/events/telemetry.ts'
 import { present } from '#src/lib/assert.ts'
-import { createFoldHarness, givenEvent } from '#test/support/fold-harness.ts'
+import { createFoldHarness, foldAll, givenEvent } from '#test/support/fold-harness.ts'
 import { givenLog, givenRumEvent, givenSpan, noonNs, spanIdOf, traceIdOf, type GivenSpan } from './given.ts'
 
 const harness = createFoldHarness(tracesProjection)
@@ -134,7 +134,7 @@ describe('traces: the fold', () => {
   it('keeps a span that comes again on another day once', async () => {
     const nextDay = { receivedAt: noonMs + dayMs }
     const store = await harness.fold([received(1, [{ id: 'a' }]), received(2, [{ id: 'a', name: 'again' }], nextDay)])
-    const spans = store.dump('traces-v12-001').filter(({ entry }) => entry.collection === 'spans')
+    const spans = store.dump('traces-v13-001').filter(({ entry }) => entry.collection === 'spans')
     expect(spans.map(({ entry }) => [entry.day, (entry.document as { name: string }).name])).to.deep.equal([
       ['2026-11-22', 'again'],
     ])
@@ -151,6 +151,35 @@ describe('traces: the fold', () => {
       'back',
       'superseded',
     ])
+  })
+
+  it('holds the services and sessions of spans that come again with ever other ones', async () => {
+    const spans = (n: number): GivenSpan[] =>
+      Array.from({ length: 1_000 }, (_, id) => ({
+        id,
+        service: `service ${n} of ${id}`,
+        sessionId: `visit ${n} of ${id}`,
+      }))
+    const store = await foldAll(
+      tracesProjection,
+      [0, 1, 2, 3, 4, 5].map((n) => received(n + 1, spans(n))),
+    )
+    const { spanCount, services, sessions } = trace(store).summary
+    expect([spanCount, services[0]?.name, services.length]).to.deep.equal([1_000, 'service 5 of 0', 200])
+    expect(sessions).to.deep.equal(Array.from({ length: 100 }, (_, id) => `visit 5 of ${id}`))
+    const [part] = parts(store)
+    for (const texts of [part?.services, part?.sessions]) expect(texts?.length).to.be.at.most(4_096)
+  })
+
+  it('only counts a span that comes again with ever other starts, once it has had enough of them', async () => {
+    const starts = Array.from({ length: 40 }, (_, n) => received(n + 1, [{ id: 1, atMs: n, name: `version ${n}` }]))
+    const store = await harness.fold([...starts, received(41, [{ id: 1, atMs: 3, name: 'version 3 again' }])])
+    expect(storedSpans(store)).to.have.length(1)
+    expect(storedSpans(store)[0]).to.include({ name: 'version 3 again', startNs: (noonNs + 3_000_000n).toString() })
+    expect(harness.documents(store, 'spans').size).to.equal(formerStartsMax + 1)
+    expect(trace(store).summary).to.include({ spanCount: 1, repeatedCount: 40 })
+    const before = storedSpans(await harness.fold(starts))
+    expect(before.map((span) => 'name' in span && span.name)).to.deep.equal([`version ${formerStartsMax}`])
   })
 
   it('tells what the spans that came again were before, and when the start last moved', async () => {
@@ -218,7 +247,7 @@ describe('traces: the fold', () => {
       givenEvent('logs.received', 1, { logs: [givenLog({ trace: 't' })] }),
       givenEvent('logs.received', 2, { logs: [givenLog({ trace: 't' })] }),
     ])
-    const [entry] = store.dump('traces-v12-001').filter(({ entry }) => entry.collection === 'traces')
+    const [entry] = store.dump('traces-v13-001').filter(({ entry }) => entry.collection === 'traces')
     expect(entry?.entry.position).to.equal(4096)
   })
 
@@ -255,7 +284,7 @@ describe('traces: the fold', () => {
       received(5, [{ id: 'c', parent: 'b' }], at(13)),
     ])
     const documents = store
-      .dump('traces-v12-001')
+      .dump('traces-v13-001')
       .filter(({ entry }) => entry.collection === 'traces')
       .map(({ entry }) => entry.document as TraceDocument)
     expect(documents.map(({ generation, summary }) => [generation, summary.spanCount])).to.deep.equal([
