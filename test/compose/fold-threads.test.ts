@@ -64,4 +64,15 @@ describe('the workers of a rebuild', () => {
   it('are its own thread where there are a few events, which are folded before a thread has begun', async () => {
     expect(await rebuilt(4)).to.deep.equal([8, false])
   })
+  it('have folded nothing where they end before they are done: the rebuild fails', async () => {
+    const end = (worker: Worker): void => void worker.terminate()
+    process.on('worker', end)
+    const outcome = await rebuilt(40).catch((error: unknown) => error)
+    process.off('worker', end)
+    expect(outcome)
+      .to.be.an('error')
+      .with.property('message')
+      .that.matches(/^fold \d+ ended with \d+ before it had folded its share$/)
+    expect(await rebuilt(0)).to.deep.equal([80, true])
+  })
 })

@@ -4,6 +4,8 @@ import { createFolding } from './folding.ts'
 
 /** A share of a fold and where its log and its builds are, as plain data. */
 export type PlacedTask = Readonly<{ log: LogPlace; index: IndexPlace; task: FoldTask }>
+/** What a thread that folds says: how far it is, and in the end that its share is folded. */
+export type FoldSaid = number | 'folded'
 
 /** Folds it over connections of its own; says how far it is, position by position. */
 export async function foldPlaced(

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { BuildPlace } from '#projections/build-place.ts'
 import type { IndexPlace, LogPlace } from '#src/compose/places.ts'
-import { foldPlaced, type PlacedTask } from './fold-task.ts'
+import { foldPlaced, type FoldSaid, type PlacedTask } from './fold-task.ts'
 
 /** A thread takes some 0.3 seconds of a processor before it folds anything. No more than these of the largest events: their thread answers nobody. */
 const fewEvents = 4
@@ -19,9 +19,17 @@ async function foldInThread(
   if (signal.aborted) stop()
   try {
     await new Promise<void>((resolve, reject) => {
-      worker.on('message', onProgress)
+      let isFolded = false
+      worker.on('message', (said: FoldSaid) => {
+        if (said === 'folded') isFolded = true
+        else onProgress(said)
+      })
       worker.once('error', reject)
-      worker.once('exit', () => (signal.aborted ? reject(signal.reason as Error) : resolve()))
+      worker.once('exit', (code) => {
+        if (signal.aborted) reject(signal.reason as Error)
+        else if (isFolded) resolve()
+        else reject(new Error(`${name} ended with ${code} before it had folded its share`))
+      })
     })
   } finally {
     signal.removeEventListener('abort', stop)
