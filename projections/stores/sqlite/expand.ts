@@ -15,8 +15,8 @@ export type Expansion = Readonly<{
   work: MatcherWork
 }>
 
-/** Some seconds. Patterns that people write need a thousandth of it; there are some that would need minutes for the terms of a large day. */
-const matcherWorkMax = 20_000_000
+/** A second or two. Patterns that people write need a thousandth of it; there are some that would need minutes for the terms of a large day. */
+const matcherWorkMax = 10_000_000
 
 export type ExpansionLimits = Readonly<{ patternExpansionsMax: number; patternScanTermsMax: number }>
 
