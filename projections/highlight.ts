@@ -2,7 +2,7 @@ import type { QueryTree } from '#src/events/query-tree.ts'
 import type { PlacedWord } from '#src/events/tokens.ts'
 import { bareName, foldCase, placedWords, words } from '#src/events/tokens.ts'
 import { wildcardShapes } from '#src/events/wildcard.ts'
-import { createLinearMatcher } from '#src/lib/regex/linear-matcher.ts'
+import { createLinearMatcher, type MatcherWork } from '#src/lib/regex/linear-matcher.ts'
 import { parseRegex } from '#src/lib/regex/parse-regex.ts'
 import { regexSource } from '#src/lib/regex/regex-node.ts'
 
@@ -12,6 +12,8 @@ export type Span = Readonly<{ start: number; end: number }>
 const spansMax = 1_000
 /** How much of a text is searched. A megabyte has two hundred thousand words, and nothing else runs meanwhile. */
 const textCharactersMax = 64 * 1024
+/** What the patterns of a search may cost over all its texts: some 20 ms. What they would meet beyond that is not marked. */
+const matcherWorkMax = 200_000
 
 /** Finds matches among the words of a text: the first word and how many. */
 type Finder = (text: readonly PlacedWord[]) => readonly Readonly<{ first: number; count: number }>[]
@@ -24,7 +26,7 @@ type NamedFinder = Readonly<{ field: string | null; find: Finder }>
  * under a negation do not count. In order, not overlapping, at most 1,000; of a very long text only those near its beginning.
  */
 export function createHighlighter(tree: QueryTree): (text: string, names: readonly string[]) => readonly Span[] {
-  const finders = findersOf(tree)
+  const finders = findersOf(tree, { left: matcherWorkMax })
   return (text, names) => {
     const looking = finders.filter(({ field }) => field === null || names.includes(field))
     if (looking.length === 0) return []
@@ -48,41 +50,59 @@ function merge(spans: readonly Span[]): Span[] {
   return merged
 }
 
-function findersOf(tree: QueryTree): readonly NamedFinder[] {
-  if (tree.kind === 'and' || tree.kind === 'or') return tree.of.flatMap(findersOf)
+function findersOf(tree: QueryTree, work: MatcherWork): readonly NamedFinder[] {
+  if (tree.kind === 'and' || tree.kind === 'or') return tree.of.flatMap((part) => findersOf(part, work))
   if (tree.kind === 'text') return [{ field: null, find: phraseFinder(words(tree.text), false) }]
   if (tree.kind === 'match') return [{ field: bareName(tree.field), find: phraseFinder(words(tree.text), false) }]
   if (tree.kind !== 'pattern') return []
   const field = tree.field === null ? null : bareName(tree.field)
-  return patternFinders(tree).map((find) => ({ field, find }))
+  return patternFinders(tree, work).map((find) => ({ field, find }))
 }
 
-function patternFinders({ syntax, pattern }: Extract<QueryTree, { kind: 'pattern' }>): readonly Finder[] {
+function patternFinders(
+  { syntax, pattern }: Extract<QueryTree, { kind: 'pattern' }>,
+  work: MatcherWork,
+): readonly Finder[] {
   if (syntax === 'wildcard') {
     return wildcardShapes(pattern).map((shape) =>
-      shape.kind === 'phrase' ? phraseFinder(shape.words, shape.prefix) : wordFinder(shape.regex),
+      shape.kind === 'phrase' ? phraseFinder(shape.words, shape.prefix) : wordFinder(shape.regex, work),
     )
   }
   const parsed = parseRegex(pattern, { fold: foldCase })
-  return parsed.ok ? [wordFinder(regexSource(parsed.value))] : []
+  return parsed.ok ? [wordFinder(regexSource(parsed.value), work)] : []
 }
 
-function wordFinder(regex: string): Finder {
+function wordFinder(regex: string, work: MatcherWork): Finder {
   const matches = createLinearMatcher(regex)
-  return (text) => text.flatMap(({ word }, first) => (matches(word) ? [{ first, count: 1 }] : []))
+  return (text) => text.flatMap(({ word }, first) => (matches(word, work) ? [{ first, count: 1 }] : []))
 }
 
+/** With `prefix` the last token is the beginning of a word. Each word is looked at twice at most, however a phrase repeats itself. */
 function phraseFinder(tokens: readonly string[], prefix: boolean): Finder {
-  const isThere = (word: string | undefined, index: number): boolean => {
-    const token = tokens[index] ?? ''
-    return prefix && index === tokens.length - 1 ? word?.startsWith(token) === true : word === token
-  }
+  const whole = prefix ? tokens.slice(0, -1) : tokens
+  const last = tokens.at(-1) ?? ''
+  const advance = advanceIn(whole)
   return (text) => {
     if (tokens.length === 0) return []
-    return text.flatMap((_word, first) =>
-      tokens.every((_token, index) => isThere(text[first + index]?.word, index))
-        ? [{ first, count: tokens.length }]
-        : [],
-    )
+    let met = 0
+    return text.flatMap(({ word }, at) => {
+      const isMetBefore = met === whole.length
+      met = advance(met, word)
+      const isMet = prefix ? isMetBefore && word.startsWith(last) : met === whole.length
+      return isMet ? [{ first: at + 1 - tokens.length, count: tokens.length }] : []
+    })
   }
+}
+
+/** From how many of the tokens, from the first on, have just been met, to how many are with the next word (Knuth, Morris, Pratt 1977). */
+function advanceIn(tokens: readonly string[]): (met: number, word: string) => number {
+  /** Of as many tokens as the index says: how many of their last ones are the first ones too. */
+  const again = [0, 0]
+  const advance = (met: number, word: string): number => {
+    let place = met
+    while (place > 0 && tokens[place] !== word) place = again[place] ?? 0
+    return tokens[place] === word ? place + 1 : 0
+  }
+  for (const token of tokens.slice(1)) again.push(advance(again.at(-1) ?? 0, token))
+  return advance
 }

@@ -1,4 +1,4 @@
-import { createLinearMatcher } from '#src/lib/regex/linear-matcher.ts'
+import { createLinearMatcher, type MatcherWork } from '#src/lib/regex/linear-matcher.ts'
 import type { Filter } from '../index-store.ts'
 
 export type PatternFilter = Filter & Readonly<{ kind: 'pattern' }>
@@ -10,7 +10,7 @@ export function patternsOf(filter: Filter): readonly PatternFilter[] {
   return filter.kind === 'not' ? patternsOf(filter.of) : []
 }
 
-type TokenPattern = Readonly<{ test(token: string): boolean }>
+type TokenPattern = Readonly<{ test(token: string, work?: MatcherWork): boolean }>
 
 const patterns = new Map<string, TokenPattern>()
 /** Each has an automaton, which may have a few hundred kilobytes. */

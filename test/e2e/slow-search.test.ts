@@ -76,6 +76,12 @@ describe('a slow search', () => {
     expect(await quickBeside(mine, 1)).to.equal(quickMax)
   })
 
+  it('is refused where it would be slower by far', async () => {
+    const many = Array.from({ length: 30 }, (_, n) => slow.replaceAll('q', `q${n}`)).join(' OR ')
+    const { status, body } = await mine.get(`/api/app/logs/search?q=${encodeURIComponent(many)}`)
+    expect([status, body['code']]).to.deep.equal([400, 'query_too_broad'])
+  })
+
   it('lets other workspaces search, however many there are of it', async () => {
     expect(await quickBeside(theirs, 6)).to.equal(quickMax)
   })

@@ -70,6 +70,18 @@ describe('lib/regex', () => {
     expect(matches(text)).to.equal(text.at(-61) === 'a')
   })
 
+  it('matches nothing more once its work is used up, which reading by known states does not cost', () => {
+    const random = createRandom(7)
+    const text = Array.from({ length: 20_000 }, () => 'ab'[random(2)]).join('')
+    const dear = { left: 100_000 }
+    expect(createLinearMatcher('.*a.{60}|.*')(text, dear)).to.equal(false)
+    expect(dear.left).to.be.below(0).and.above(-1_000)
+    const cheap = { left: 100 }
+    const matches = createLinearMatcher('(.*ab)?.*')
+    for (let time = 0; time < 100; time++) expect(matches(text, cheap)).to.equal(true)
+    expect(cheap.left).to.be.above(0)
+  })
+
   it('matches characters beyond the basic plane, classes and properties', () => {
     const cases: readonly (readonly [string, string, boolean])[] = [
       ['.', '😀', true],

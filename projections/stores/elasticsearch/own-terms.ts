@@ -13,6 +13,8 @@ const documentsAtOnce = 200
 
 /** The most states of the automaton of a pattern and the known words: about 1,000 words of 100 letters. */
 const statesMax = 100_000
+/** What the pattern may cost here, where all words of those documents are tried: some tenths of a second. */
+const matcherWorkMax = 2_000_000
 
 /** Documents with a word that matches the pattern and is not known yet. */
 function documentsWithOther(field: string, wider: string, known: ReadonlySet<string>): Query {
@@ -36,6 +38,7 @@ export async function ownTerms(
   const wider = widerPattern(pattern)
   const mayBeMet = createNodeMatcher(widened(parseKnownRegex(pattern.regex)))
   const isMet = wholePattern(pattern.regex)
+  const work = { left: matcherWorkMax }
   const met = new Set<string>()
   const known = new Set<string>()
   for (;;) {
@@ -46,11 +49,11 @@ export async function ownTerms(
     if (hits.length === 0) return met
     const before = known.size
     for (const word of hits.flatMap((hit) => textIn(objectIn(hit['_source'])[field]).split(' '))) {
-      if (!word.startsWith(prefix) || !mayBeMet(word)) continue
+      if (!word.startsWith(prefix) || !mayBeMet(word, work)) continue
       known.add(word)
-      if (isMet.test(word)) met.add(word)
+      if (isMet.test(word, work)) met.add(word)
       if (met.size > max) return met
     }
-    if (known.size === before) throw new TooBroadError('the pattern is too complex')
+    if (known.size === before || work.left < 0) throw new TooBroadError('the pattern is too complex')
   }
 }

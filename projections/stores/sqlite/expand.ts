@@ -1,3 +1,4 @@
+import type { MatcherWork } from '#src/lib/regex/linear-matcher.ts'
 import { TooBroadError, type Filter } from '../../index-store.ts'
 import { compareText, visible } from '../row.ts'
 import { wholePattern } from '../pattern.ts'
@@ -10,13 +11,19 @@ export type Expansion = Readonly<{
   termsMax: number
   /** How many terms may still be scanned for them, in all files; it is counted down. */
   scan: { left: number }
+  /** What the automata of patterns may still cost beside that. */
+  work: MatcherWork
 }>
+
+/** A second or two. Patterns that people write need a thousandth of it; there are some that would need minutes for the terms of a large day. */
+const matcherWorkMax = 10_000_000
 
 export type ExpansionLimits = Readonly<{ patternExpansionsMax: number; patternScanTermsMax: number }>
 
 export const createExpansion = ({ patternExpansionsMax, patternScanTermsMax }: ExpansionLimits): Expansion => ({
   termsMax: patternExpansionsMax,
   scan: { left: patternScanTermsMax },
+  work: { left: matcherWorkMax },
 })
 
 /** A token of the index, or a prefix of tokens. */
@@ -59,7 +66,7 @@ function meet(
   parts: Iterable<Part>,
   isWanted: (term: string) => boolean,
   termsMax: number,
-  { scan }: Expansion,
+  { scan, work }: Expansion,
 ): readonly Term[] | 'too many' | 'too far' {
   const met = new Set<string>()
   for (const { looked, terms } of parts) {
@@ -68,6 +75,7 @@ function meet(
     for (const term of terms) {
       if (isWanted(term)) met.add(term)
       if (met.size > termsMax) return 'too many'
+      if (work.left < 0) return 'too far'
     }
   }
   return [...met].map(exact)
@@ -93,7 +101,7 @@ export function expandPattern(
   const prefix = visible(filter.prefix)
   const pattern = wholePattern(filter.regex)
   const parts = termsBetween(database, tables, filter.fields, prefix, afterPrefix(prefix))
-  const met = meet(parts, (term) => pattern.test(term), termsMax, expansion)
+  const met = meet(parts, (term) => pattern.test(term, expansion.work), termsMax, expansion)
   if (typeof met === 'string') throw tooBroad('pattern', met, termsMax)
   return met
 }

@@ -9,15 +9,23 @@ const statesMax = 1_000
 const edgesMax = 20_000
 
 /**
+ * How many steps of automata may still be looked at to make states; it is counted down. Reading a text by states that are made costs next to
+ * nothing, but an expression may need more of them than are kept, for each character one: a thousand times as much.
+ */
+export type MatcherWork = { left: number }
+
+/** Once `work` is used up (`left` below 0), nothing matches any more: whoever gives it looks at it. */
+type LinearMatcher = (text: string, work?: MatcherWork) => boolean
+
+/**
  * Tells whether a text matches the expression whole, in time linear in the text, whatever the expression: a
  * non-deterministic automaton (Thompson, 1968), made deterministic as far as texts need it, with bounded memory.
  * The source is one that parseRegex accepts.
  */
-export const createLinearMatcher = (source: string): ((text: string) => boolean) =>
-  createNodeMatcher(parseKnownRegex(source))
+export const createLinearMatcher = (source: string): LinearMatcher => createNodeMatcher(parseKnownRegex(source))
 
 /** The same for an expression that is parsed. */
-export function createNodeMatcher(node: RegexNode): (text: string) => boolean {
+export function createNodeMatcher(node: RegexNode): LinearMatcher {
   const steps: Step[] = []
   const first = add(steps, node, addStep(steps, { next: [] }))
   return createAutomaton(steps, first)
@@ -64,11 +72,12 @@ function characterTest(source: string, literal: string | undefined): (character:
   return (character) => one.test(character)
 }
 
-function createAutomaton(steps: readonly Step[], first: number): (text: string) => boolean {
+function createAutomaton(steps: readonly Step[], first: number): LinearMatcher {
   let states = new Map<string, State>()
   let edges = 0
+  let start: State | undefined
 
-  function stateOf(starts: readonly number[]): State {
+  function stateOf(starts: readonly number[], work: MatcherWork): State {
     const reached = new Set<number>()
     const open = [...starts]
     for (let place = open.pop(); place !== undefined; place = open.pop()) {
@@ -77,6 +86,7 @@ function createAutomaton(steps: readonly Step[], first: number): (text: string) 
       const step = steps[place]
       if (step !== undefined && step.test === undefined) open.push(...step.next)
     }
+    work.left -= reached.size
     const eating = [...reached].filter((place) => steps[place]?.test !== undefined).sort((a, b) => a - b)
     const matches = reached.has(0)
     const key = `${matches}:${eating.join(',')}`
@@ -87,27 +97,30 @@ function createAutomaton(steps: readonly Step[], first: number): (text: string) 
     return state
   }
 
-  function after(state: State, character: string): State {
+  function after(state: State, character: string, work: MatcherWork): State {
     const known = state.next.get(character)
     if (known !== undefined) return known
     if (states.size >= statesMax || edges >= edgesMax) {
       states = new Map()
       edges = 0
+      start = undefined
     }
+    work.left -= state.steps.length
     const next = stateOf(
       state.steps.flatMap((place) => (steps[place]?.test?.(character) === true ? (steps[place]?.next ?? []) : [])),
+      work,
     )
     state.next.set(character, next)
     edges++
     return next
   }
 
-  return (text) => {
-    let state = stateOf([first])
+  return (text, work = { left: Infinity }) => {
+    let state = (start ??= stateOf([first], work))
     for (const character of text) {
-      if (state.steps.length === 0) return false
-      state = after(state, character)
+      if (state.steps.length === 0 || work.left < 0) return false
+      state = after(state, character, work)
     }
-    return state.matches
+    return work.left >= 0 && state.matches
   }
 }

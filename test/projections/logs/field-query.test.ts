@@ -9,6 +9,7 @@ import { fieldTokens, namesOfMessage } from '#projections/record-tokens.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { bareName, numberToken, sameAsMessageToken, sentinel } from '#src/events/tokens.ts'
 import { messageNames } from '#src/wire/logs/aliases.ts'
+import { createRandom } from '#test/support/index-fixture.ts'
 import { found, readerOf, treeOf } from './given.ts'
 
 const schema: FieldSchema = { text: ['text'], fields: ['fields'], numbers: { duration: 'durationNs' } }
@@ -182,6 +183,32 @@ describe('projections/highlight', () => {
   it('looks at the beginning of a very long text alone', () => {
     const text = `first ${'word '.repeat(100_000)}last`
     expect(marked(text, 'first OR last')).to.deep.equal(['first'])
+  })
+
+  it('finds phrases that repeat themselves, wherever they overlap', () => {
+    const random = createRandom(3)
+    const some = (count: number): string[] => Array.from({ length: count }, () => random.pick(['a', 'b']))
+    for (let round = 0; round < 300; round++) {
+      const text = some(30)
+      const tokens = some(1 + random.below(6))
+      const met = text.map((_word, at) => tokens.every((token, index) => text[at + index] === token))
+      const isMarked = (at: number): boolean => met.slice(Math.max(0, at - tokens.length + 1), at + 1).includes(true)
+      const expected = text.filter((_word, at) => isMarked(at)).join(' ')
+      for (const query of [tokens.join(' '), `${tokens.slice(0, -1).join('.')}.${tokens.at(-1)}*`]) {
+        const written = query.endsWith('*') ? query : `"${query}"`
+        expect(marked(text.join(' '), written).join(' '), `${written} in ${text.join(' ')}`).to.equal(expected)
+      }
+    }
+  })
+
+  it('spends on expressions only so much, over all its texts, and goes on with words', () => {
+    const random = createRandom(7)
+    const words = Array.from({ length: 1_000 }, () =>
+      Array.from({ length: 40 }, () => random.pick(['a', 'b'])).join(''),
+    )
+    const query = 'word OR /(.*a.{30}x|last)/'
+    expect(marked('word last', query)).to.deep.equal(['word', 'last'])
+    expect(marked(`word ${words.join(' ')} last word`, query)).to.deep.equal(['word', 'word'])
   })
 
   it('is bounded', () => expect(marked('x '.repeat(5_000), 'x')).to.have.length(1_000))
