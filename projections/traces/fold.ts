@@ -237,7 +237,7 @@ function fold(event: DecodedEvent, documents: Documents): void {
  */
 export const tracesProjection: Projection = {
   name: 'traces',
-  version: 12,
+  version: 13,
   handles: ['spans.received', 'logs.received', 'rum.received', 'spans.refused'],
   collections: { traces, parts, spans, attributeSets },
   needs,
