@@ -294,6 +294,14 @@ describe('the decoding of log records', () => {
       expect(decode('{"level":"info","events":[{"a":1},{"b":2}]}')).to.have.lengthOf(1)
     })
 
+    it('gives one record of what was kept as a form, though it would be lines if it came now', () => {
+      const kept = decodeLogs(Buffer.from('a b\nc'), 'application/x-www-form-urlencoded', {
+        receivedAt: 0,
+        limits: defaults,
+      })
+      expect(kept).to.have.lengthOf(1)
+    })
+
     it('gives a record for each line of text, white space in front kept', () => {
       const found = decode('Error: x\n    at main (a.js:1)\r\n\nlast\ufffd\n', 'text/plain')
       expect(found.map(({ message }) => message)).to.deep.equal(['Error: x', '    at main (a.js:1)', 'last\ufffd'])
