@@ -1,7 +1,8 @@
 // The names that senders use for one thing, in order of precedence. A dot also means nesting. The common names come first, then those
 // of single loggers: Serilog's compact format (`@t @l @m @mt @tr @sp`), Python's JSON formatters (`asctime`, loguru's
 // `record.level.name`), Rust's tracing-subscriber (`fields.message`), journald (`MESSAGE`), GELF (`_trace_id`), log4j (`instant`,
-// `contextMap`, `mdc`), PHP's Monolog (`level_name`, `context`, `extra`), syslog-ng (`ISODATE`), Logtail's appender of logback (`meta`).
+// `contextMap`, `mdc`), PHP's Monolog (`level_name`, `context`, `extra`), syslog-ng (`ISODATE`), Logtail's appender of logback (`meta`),
+// .NET (Serilog's `Level` and `RenderedMessage`, the JSON console's `LogLevel` and `Message`), HashiCorp's hclog (`@level @message`).
 
 export const timeNames = [
   'timestamp',
@@ -21,6 +22,7 @@ export const timeNames = [
   'record.time.timestamp',
   'ISODATE',
   '__REALTIME_TIMESTAMP',
+  'Timestamp',
 ] as const
 
 export const levelNames = [
@@ -35,6 +37,9 @@ export const levelNames = [
   '@l',
   'record.level.name',
   'level_name',
+  'Level',
+  'LogLevel',
+  '@level',
 ] as const
 
 /** OpenTelemetry's numbers, whatever else they could mean. */
@@ -56,6 +61,10 @@ export const messageNames = [
   '@mt',
   'fields.message',
   'MESSAGE',
+  'RenderedMessage',
+  'Message',
+  'MessageTemplate',
+  '@message',
 ] as const
 export const traceNames = [
   'trace_id',
