@@ -109,7 +109,7 @@ describe('the decoding of log records', () => {
       expect(one({ service: { name: 'shop', version: '1' } }).service).to.equal('shop')
       expect(one({ app: { name: 'x' }, application: 'y' }).service).to.equal('y')
       expect(one({ service: 'x'.repeat(5_000) }).service).to.equal('x'.repeat(1_024))
-      expect(one({ Message: 'x', LEVEL: 'info', toString: 'x' })).to.include({
+      expect(one({ mESSAGE: 'x', LEVEL: 'info', toString: 'x' })).to.include({
         message: '',
         level: null,
         service: null,
