@@ -2,7 +2,8 @@
 // of single loggers: Serilog's compact format (`@t @l @m @mt @tr @sp`), Python's JSON formatters (`asctime`, loguru's
 // `record.level.name`), Rust's tracing-subscriber (`fields.message`), journald (`MESSAGE`), GELF (`_trace_id`), log4j (`instant`,
 // `contextMap`, `mdc`), PHP's Monolog (`level_name`, `context`, `extra`), syslog-ng (`ISODATE`), Logtail's appender of logback (`meta`),
-// .NET (Serilog's `Level` and `RenderedMessage`, the JSON console's `LogLevel` and `Message`), HashiCorp's hclog (`@level @message`).
+// .NET (Serilog's `Level` and `RenderedMessage`, the JSON console's `LogLevel` and `Message`), HashiCorp's hclog (`@level @message`),
+// PostgreSQL (`error_severity`).
 
 export const timeNames = [
   'timestamp',
@@ -40,6 +41,7 @@ export const levelNames = [
   'Level',
   'LogLevel',
   '@level',
+  'error_severity',
 ] as const
 
 /** OpenTelemetry's numbers, whatever else they could mean. */
@@ -77,6 +79,9 @@ export const traceNames = [
   '_trace_id',
   'contextMap.trace_id',
   'mdc.trace_id',
+  'contextMap.traceId',
+  'mdc.traceId',
+  'fields.trace_id',
   'context.trace_id',
   'extra.trace_id',
   'meta.trace_id',
@@ -93,6 +98,9 @@ export const spanNames = [
   '_span_id',
   'contextMap.span_id',
   'mdc.span_id',
+  'contextMap.spanId',
+  'mdc.spanId',
+  'fields.span_id',
   'context.span_id',
   'extra.span_id',
   'meta.span_id',

@@ -41,31 +41,46 @@ describe('the decoding of log records', () => {
       Record<string, readonly [names: string, value: unknown, read: (record: LogRecord) => unknown, expected: unknown]>
     > = {
       time: [
-        'timestamp @timestamp time ts dt date datetime _time created @t asctime',
+        [
+          'timestamp @timestamp time ts dt date datetime _time created @t asctime instant timeMillis',
+          'record.time.timestamp ISODATE __REALTIME_TIMESTAMP Timestamp',
+        ].join(' '),
         time,
         (record) => record.timeNs,
         timeNs,
       ],
       level: [
-        'level severity severity_text severityText log.level levelname lvl loglevel @l record.level.name',
+        [
+          'level severity severity_text severityText log.level levelname lvl loglevel @l record.level.name',
+          'level_name Level LogLevel @level error_severity',
+        ].join(' '),
         'WARNING',
         (record) => record.level,
         'warn',
       ],
       message: [
-        'message msg body log text short_message event content @m @mt fields.message MESSAGE',
+        [
+          'message msg body log text short_message event content @m @mt fields.message MESSAGE',
+          'RenderedMessage Message MessageTemplate @message',
+        ].join(' '),
         'hello',
         (record) => record.message,
         'hello',
       ],
       trace: [
-        'trace_id traceId TraceId trace.id otelTraceID dd.trace_id @tr _trace_id contextMap.trace_id mdc.trace_id',
+        [
+          'trace_id traceId TraceId trace.id otelTraceID dd.trace_id @tr _trace_id contextMap.trace_id mdc.trace_id',
+          'contextMap.traceId mdc.traceId fields.trace_id context.trace_id extra.trace_id meta.trace_id record.extra.trace_id',
+        ].join(' '),
         traceId,
         (record) => record.traceId,
         traceId,
       ],
       span: [
-        'span_id spanId span.id otelSpanID @sp _span_id contextMap.span_id mdc.span_id',
+        [
+          'span_id spanId span.id otelSpanID @sp _span_id contextMap.span_id mdc.span_id',
+          'contextMap.spanId mdc.spanId fields.span_id context.span_id extra.span_id meta.span_id record.extra.span_id',
+        ].join(' '),
         spanId,
         (record) => record.spanId,
         spanId,
@@ -76,7 +91,12 @@ describe('the decoding of log records', () => {
         (record) => record.sessionId,
         's-1',
       ],
-      service: ['service service.name service_name app application', 'shop', (record) => record.service, 'shop'],
+      service: [
+        'service service.name service_name app application record.extra.service SYSLOG_IDENTIFIER PROGRAM',
+        'shop',
+        (record) => record.service,
+        'shop',
+      ],
     }
     for (const [what, [names, value, read, expected]] of Object.entries(table)) {
       const list = names.split(' ')
