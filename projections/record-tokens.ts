@@ -38,6 +38,10 @@ const messageNames: readonly string[] = [
   '@m',
   '@mt',
   'MESSAGE',
+  'RenderedMessage',
+  'Message',
+  'MessageTemplate',
+  '@message',
 ]
 const bareMessageNames: ReadonlySet<string> = new Set(messageNames.map(bareName))
 

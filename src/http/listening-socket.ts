@@ -14,11 +14,12 @@ type ListeningSocket = Readonly<{
   close(): void
 }>
 
+/** They name the variables, which work however the server is started: npm takes a flag for its own unless `--` stands before it. */
 const hints: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'another program has this port: stop that one, or choose another with --port',
+  EADDRINUSE: 'another program has this port: stop that one, or set PORT (or OPERATIONS_PORT) to another',
   EACCES: 'this user may not take this port: choose one from 1024 up',
-  EADDRNOTAVAIL: 'this machine does not have this address: see --host',
-  ENOTFOUND: 'this name cannot be resolved: see --host',
+  EADDRNOTAVAIL: 'this machine does not have this address: see HOST',
+  ENOTFOUND: 'this name cannot be resolved: see HOST',
 }
 
 const hintOf = (error: unknown): string | undefined =>

@@ -23,7 +23,9 @@ describe('a listening socket', () => {
     const { port } = other.address() as AddressInfo
     const taken = await failureOf(bindSocket({ host: '127.0.0.1', port }))
     expect(taken).to.be.instanceOf(PermanentError)
-    expect(String(taken)).to.include(`127.0.0.1:${port}`).and.to.include('another program has this port')
+    expect(String(taken))
+      .to.include(`127.0.0.1:${port}`)
+      .and.to.include('another program has this port: stop that one, or set PORT')
     other.close()
     const nowhere = await failureOf(bindSocket({ host: '192.0.2.1', port: 0 }))
     expect(nowhere).to.be.instanceOf(PermanentError)

@@ -166,4 +166,9 @@ describe('infra/compose.yaml', () => {
     ])
     expect(read('Caddyfile')).to.include('@ingest path /api/rum/v1/* /api/logs/v1/* /api/traces/v1/*\n')
   })
+
+  it('has a front that tries another process for a request with a body too, which Caddy does since 2.11.2', () => {
+    const [, major, minor] = /^caddy:(\d+)\.(\d+)-alpine$/.exec(compose.services['front']?.image ?? '') ?? []
+    expect([Number(major), Number(minor) >= 11]).to.deep.equal([2, true])
+  })
 })

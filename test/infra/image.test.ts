@@ -1,4 +1,7 @@
-import { existsSync, globSync, readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { elasticsearch } from '../../infra/engines/native-elasticsearch.ts'
 import { elasticsearchImage, natsImage } from '../../infra/engines/images.ts'
@@ -50,6 +53,26 @@ describe('infra/secrets.sh', () => {
     for (const [name, value] of Object.entries(first)) {
       expect(value, name).to.match(name.startsWith('NATS') ? /^p[0-9a-f]{64}$/ : /^[0-9a-f]{64}$/)
       expect(value).not.to.equal(second[name])
+    }
+  })
+
+  it('does not overwrite those of a cluster, by the command that every file gives', () => {
+    const commands = ['README.md', 'compose.yaml', 'kustomization.yaml', 'secrets.sh'].map(
+      (file) => /\(umask .*? > infra\/\.env\)/.exec(read(file))?.[0],
+    )
+    const [command = ''] = commands
+    expect(new Set(commands)).to.deep.equal(new Set([command]))
+    const folder = mkdtempSync(join(tmpdir(), 'throughline-secrets-'))
+    try {
+      cpSync('infra/secrets.sh', join(folder, 'infra', 'secrets.sh'))
+      const runs = [1, 2].map(() => {
+        const { status } = spawnSync('/bin/sh', ['-c', command], { cwd: folder })
+        return { made: status === 0, secrets: readFileSync(join(folder, 'infra', '.env'), 'utf8') }
+      })
+      expect(runs.map(({ made }) => made)).to.deep.equal([true, false])
+      expect(runs[1]?.secrets).to.equal(runs[0]?.secrets)
+    } finally {
+      rmSync(folder, { recursive: true })
     }
   })
 })

@@ -1,6 +1,9 @@
 // The names that senders use for one thing, in order of precedence. A dot also means nesting. The common names come first, then those
 // of single loggers: Serilog's compact format (`@t @l @m @mt @tr @sp`), Python's JSON formatters (`asctime`, loguru's
-// `record.level.name`), Rust's tracing-subscriber (`fields.message`), journald (`MESSAGE`), GELF (`_trace_id`), log4j (`contextMap`, `mdc`).
+// `record.level.name`), Rust's tracing-subscriber (`fields.message`), journald (`MESSAGE`), GELF (`_trace_id`), log4j (`instant`,
+// `contextMap`, `mdc`), PHP's Monolog (`level_name`, `context`, `extra`), syslog-ng (`ISODATE`), Logtail's appender of logback (`meta`),
+// .NET (Serilog's `Level` and `RenderedMessage`, the JSON console's `LogLevel` and `Message`), HashiCorp's hclog (`@level @message`),
+// PostgreSQL (`error_severity`).
 
 export const timeNames = [
   'timestamp',
@@ -15,6 +18,12 @@ export const timeNames = [
   'timeUnixNano',
   '@t',
   'asctime',
+  'instant',
+  'timeMillis',
+  'record.time.timestamp',
+  'ISODATE',
+  '__REALTIME_TIMESTAMP',
+  'Timestamp',
 ] as const
 
 export const levelNames = [
@@ -28,12 +37,17 @@ export const levelNames = [
   'loglevel',
   '@l',
   'record.level.name',
+  'level_name',
+  'Level',
+  'LogLevel',
+  '@level',
+  'error_severity',
 ] as const
 
 /** OpenTelemetry's numbers, whatever else they could mean. */
 export const severityNumberNames = ['severityNumber', 'severity_number'] as const
 
-/** Syslog's numbers, as journald has them. */
+/** Syslog's numbers, as journald has them, or its words, as syslog-ng has. */
 export const syslogNumberNames = ['PRIORITY'] as const
 
 export const messageNames = [
@@ -49,6 +63,10 @@ export const messageNames = [
   '@mt',
   'fields.message',
   'MESSAGE',
+  'RenderedMessage',
+  'Message',
+  'MessageTemplate',
+  '@message',
 ] as const
 export const traceNames = [
   'trace_id',
@@ -61,6 +79,13 @@ export const traceNames = [
   '_trace_id',
   'contextMap.trace_id',
   'mdc.trace_id',
+  'contextMap.traceId',
+  'mdc.traceId',
+  'fields.trace_id',
+  'context.trace_id',
+  'extra.trace_id',
+  'meta.trace_id',
+  'record.extra.trace_id',
 ] as const
 export const spanNames = [
   'span_id',
@@ -73,9 +98,25 @@ export const spanNames = [
   '_span_id',
   'contextMap.span_id',
   'mdc.span_id',
+  'contextMap.spanId',
+  'mdc.spanId',
+  'fields.span_id',
+  'context.span_id',
+  'extra.span_id',
+  'meta.span_id',
+  'record.extra.span_id',
 ] as const
 export const sessionNames = ['session_id', 'sessionId', 'session.id', 'rum.sessionId', 'faro.session.id'] as const
-export const serviceNames = ['service', 'service.name', 'service_name', 'app', 'application'] as const
+export const serviceNames = [
+  'service',
+  'service.name',
+  'service_name',
+  'app',
+  'application',
+  'record.extra.service',
+  'SYSLOG_IDENTIFIER',
+  'PROGRAM',
+] as const
 
 /** Names by which a record may say the same: what it says by one of them holds over what stands beside its list by another. */
 export const namesOfOneThing: readonly (readonly string[])[] = [

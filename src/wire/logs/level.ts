@@ -7,7 +7,7 @@ import type { Level } from '#src/events/telemetry.ts'
 const words: Readonly<Record<Level, string>> = {
   trace: 'trc finest finer silly all',
   debug: 'fine config http',
-  info: 'inf log',
+  info: 'inf log success',
   warn: 'wrn',
   error: 'failure',
   fatal: 'dpanic ftl',
@@ -29,7 +29,7 @@ const names: ReadonlyMap<string, Level> = new Map(
 const letter = (word: string): Level | undefined => (word.length === 1 ? letters[word] : undefined)
 const nameOf = (word: string): Level | undefined => levelOfWord(word) ?? names.get(word)
 /** Words that say a level wherever they stand; others say something else in a field called `status`. */
-const notStatus: ReadonlySet<string> = new Set(['all', 'fine', 'http', 'log', 'config', 'failure'])
+const notStatus: ReadonlySet<string> = new Set(['all', 'fine', 'http', 'log', 'config', 'failure', 'success'])
 const openTelemetry: readonly Level[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal']
 const syslog: readonly Level[] = ['fatal', 'fatal', 'fatal', 'error', 'warn', 'info', 'info', 'debug']
 /** OpenTelemetry's numbers of the levels that Go's slog names; between and beyond them it writes `INFO+2` (log/slog, Level.String). */

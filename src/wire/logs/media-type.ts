@@ -40,14 +40,20 @@ const startsJson = (body: Uint8Array): boolean => {
 
 /**
  * How a body is to be read; undefined for a type that is no log body. Without a type (pino-http-send names none for
- * NDJSON), or with the type of mere bytes, the first byte tells. A form that begins like JSON is what `curl -d` sends.
+ * NDJSON), or with the type of mere bytes, the first byte tells. `curl -d` and syslog-ng call a form whatever they send.
  */
 export function resolveMediaType(contentType: string | undefined, body: Uint8Array): LogMediaType | undefined {
   const name = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
   if (name === '' || name === 'application/octet-stream') return sniff(body)
-  if (name === 'application/x-www-form-urlencoded' && startsJson(body)) return json
+  if (name === 'application/x-www-form-urlencoded') {
+    if (startsJson(body)) return json
+    return isForm(body) ? name : 'text/plain'
+  }
   return names.get(name) ?? (name.endsWith('+json') ? json : undefined)
 }
+
+/** A form has pairs, and white space neither in them nor around: it writes that as `+` or `%20`. */
+const isForm = (body: Uint8Array): boolean => body.includes(0x3d) && !body.some((byte) => byte <= 0x20)
 
 function sniff(body: Uint8Array): LogMediaType | undefined {
   if (startsJson(body) || skipSpace(body, afterMark(body)) === body.length) return json

@@ -78,15 +78,22 @@ function levelOf(record: JsonObject): Level | null {
   const numbered = firstOf(record, levels, isGelf ? levelBySyslog : levelByNumber)
   if (numbered !== undefined) return numbered
   return (
-    firstOf(record, severityNumbers, levelBySeverityNumber) ?? firstOf(record, syslogNumbers, levelBySyslog) ?? null
+    firstOf(record, severityNumbers, levelBySeverityNumber) ??
+    firstOf(record, syslogNumbers, (value) => levelBySyslog(value) ?? levelByName(value)) ??
+    null
   )
 }
 
 /** ECS has objects in `log` and `event`, which are no messages. */
 const messageOf = (record: JsonObject): string =>
-  firstOf(record, messages, (value, name) =>
-    isJsonObject(value) && (name === 'log' || name === 'event') ? undefined : messageText(value),
-  ) ?? ''
+  firstOf(record, messages, (value, name) => {
+    if (isJsonObject(value) && (name === 'log' || name === 'event')) return undefined
+    return name === 'MESSAGE' && isBytes(value) ? Buffer.from(value).toString() : messageText(value)
+  }) ?? ''
+
+/** journald has text with any character that cannot be printed, such as colours, as a list of its bytes. */
+const isBytes = (value: Json): value is number[] =>
+  Array.isArray(value) && value.every((byte) => typeof byte === 'number' && byte >= 0 && byte <= 255)
 
 /** Text of a message; an OTLP AnyValue is the value in it. */
 function messageText(value: Json): string {

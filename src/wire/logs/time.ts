@@ -1,4 +1,4 @@
-import type { Json } from '#src/lib/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
 import { midnightMs } from '#src/lib/time.ts'
 
 /** What the index engines can hold (`date_nanos`): 1970-01-01 to 2262-04-11T23:47:16.854775807Z. */
@@ -61,11 +61,18 @@ export function parseTime(value: Json | undefined): bigint | undefined {
     return parseEpoch(String(value))
   }
   if (typeof value === 'bigint') return parseEpoch(value.toString())
+  if (isJsonObject(value)) return parseInstant(value)
   if (typeof value !== 'string' || value.length > 128) return undefined
   const quick = parseUsual(value)
   if (quick !== undefined) return quick
   const text = value.trim()
   return parseCalendar(text) ?? parseEpoch(text)
+}
+
+/** How log4j writes a Java `Instant`. */
+function parseInstant({ epochSecond: second, nanoOfSecond: nano }: JsonObject): bigint | undefined {
+  if (!Number.isSafeInteger(second) || !Number.isSafeInteger(nano)) return undefined
+  return BigInt(second as number) * 1_000_000_000n + BigInt(nano as number)
 }
 
 const usual = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3}|\.\d{6}|\.\d{9})?Z$/

@@ -29,94 +29,7 @@ function one(record: unknown, limits = {}): LogRecord {
   return found as LogRecord
 }
 
-/** `a.b.c` as `{a: {b: {c: value}}}`. */
-const nested = (name: string, value: unknown): unknown =>
-  name.split('.').reduceRight((inner: unknown, part) => ({ [part]: inner }), value)
-
 describe('the decoding of log records', () => {
-  describe('names', () => {
-    const time = '2026-11-21T07:57:00.123456789Z'
-    const timeNs = 1_795_247_820_123_456_789n
-    const table: Readonly<
-      Record<string, readonly [names: string, value: unknown, read: (record: LogRecord) => unknown, expected: unknown]>
-    > = {
-      time: [
-        'timestamp @timestamp time ts dt date datetime _time created @t asctime',
-        time,
-        (record) => record.timeNs,
-        timeNs,
-      ],
-      level: [
-        'level severity severity_text severityText log.level levelname lvl loglevel @l record.level.name',
-        'WARNING',
-        (record) => record.level,
-        'warn',
-      ],
-      message: [
-        'message msg body log text short_message event content @m @mt fields.message MESSAGE',
-        'hello',
-        (record) => record.message,
-        'hello',
-      ],
-      trace: [
-        'trace_id traceId TraceId trace.id otelTraceID dd.trace_id @tr _trace_id contextMap.trace_id mdc.trace_id',
-        traceId,
-        (record) => record.traceId,
-        traceId,
-      ],
-      span: [
-        'span_id spanId span.id otelSpanID @sp _span_id contextMap.span_id mdc.span_id',
-        spanId,
-        (record) => record.spanId,
-        spanId,
-      ],
-      session: [
-        'session_id sessionId session.id rum.sessionId faro.session.id',
-        's-1',
-        (record) => record.sessionId,
-        's-1',
-      ],
-      service: ['service service.name service_name app application', 'shop', (record) => record.service, 'shop'],
-    }
-    for (const [what, [names, value, read, expected]] of Object.entries(table)) {
-      const list = names.split(' ')
-      it(`finds the ${what} under each of its names, dotted and nested`, () => {
-        for (const name of list) {
-          expect(read(one({ [name]: value })), name).to.equal(expected)
-          expect(read(one(nested(name, value))), name).to.equal(expected)
-        }
-      })
-      it(`believes the first name of the ${what} that is not empty`, () => {
-        for (const [index, name] of list.entries()) {
-          const before = Object.fromEntries(
-            list.slice(0, index).map((name, place) => [name, place % 2 === 0 ? '' : null]),
-          )
-          const behind = Object.fromEntries(
-            list.slice(index + 1).map((name) => [name, what === 'time' ? '1999-01-01' : `${String(value)}9`]),
-          )
-          expect(read(one({ ...behind, [name]: value, ...before })), name).to.equal(expected)
-        }
-      })
-    }
-
-    it('finds partly nested names', () => {
-      expect(one({ faro: { 'session.id': 's' } }).sessionId).to.equal('s')
-      expect(one({ 'faro.session': { id: 's' } }).sessionId).to.equal('s')
-      expect(one({ 'trace.id': '', trace: { id: traceId } }).traceId).to.equal(null)
-    })
-
-    it('does not take objects for services, nor other names', () => {
-      expect(one({ service: { name: 'shop', version: '1' } }).service).to.equal('shop')
-      expect(one({ app: { name: 'x' }, application: 'y' }).service).to.equal('y')
-      expect(one({ service: 'x'.repeat(5_000) }).service).to.equal('x'.repeat(1_024))
-      expect(one({ Message: 'x', LEVEL: 'info', toString: 'x' })).to.include({
-        message: '',
-        level: null,
-        service: null,
-      })
-    })
-  })
-
   describe('time', () => {
     it('is that of arrival without one, silently', () => {
       expect(one({ message: 'x' })).to.deep.include({ timeNs: arrival, cuts: [] })
@@ -292,6 +205,14 @@ describe('the decoding of log records', () => {
       const found = decode('{"message":"m","logs":[{"a":1},{"b":2}]}')
       expect(found.map(({ message }) => message)).to.deep.equal(['m'])
       expect(decode('{"level":"info","events":[{"a":1},{"b":2}]}')).to.have.lengthOf(1)
+    })
+
+    it('gives one record of what was kept as a form, though it would be lines if it came now', () => {
+      const kept = decodeLogs(Buffer.from('a b\nc'), 'application/x-www-form-urlencoded', {
+        receivedAt: 0,
+        limits: defaults,
+      })
+      expect(kept).to.have.lengthOf(1)
     })
 
     it('gives a record for each line of text, white space in front kept', () => {

@@ -12,7 +12,7 @@ describe('levels of log records', () => {
   const names: Readonly<Record<Level, string>> = {
     trace: 'trace TRACE Trace verbose silly finest finer t V',
     debug: 'debug DEBUG dbg fine http D',
-    info: 'info INFO information informational notice Notice log i',
+    info: 'info INFO information informational notice Notice log SUCCESS i',
     warn: 'warn warning WARNING wrn W',
     error: 'error ERROR err severe e',
     fatal: 'fatal critical CRITICAL crit alert emerg emergency panic dpanic F',
@@ -62,7 +62,7 @@ describe('levels of log records', () => {
   it('takes a status only when it is a level word', () => {
     for (const word of ['error', 'warning', 'INFO', 'critical', 'emerg', 'debug'])
       expect(levelByStatus(word)).to.be.a('string')
-    for (const word of ['ok', '200', 'failure', 'fine', 'd', 'http', 'done', 200, null]) {
+    for (const word of ['ok', '200', 'failure', 'success', 'fine', 'd', 'http', 'done', 200, null]) {
       expect(levelByStatus(word), String(word)).to.equal(undefined)
     }
   })

@@ -62,6 +62,8 @@ describe('the scan of a log request', () => {
       ['lines of text', 'one\n\n  two\r\nthree', 'text/plain; charset=utf-8', 'text/plain', 3],
       ['a form', 'msg=a&levelname=INFO', 'application/x-www-form-urlencoded', 'application/x-www-form-urlencoded', 1],
       ['JSON that curl calls a form', ' {"a":1}', 'application/x-www-form-urlencoded', json, 1],
+      ['lines that curl calls a form', 'a=b & c\ndisk full\n', 'application/x-www-form-urlencoded', 'text/plain', 2],
+      ['a word that curl calls a form', 'started', 'application/x-www-form-urlencoded', 'text/plain', 1],
       ['MessagePack maps', encode([{ a: 1 }, { b: 2 }]), msgpack, msgpack, 2],
       ['one MessagePack map', encode({ a: 1 }), 'application/x-msgpack', msgpack, 1],
       ['a run of MessagePack maps', Buffer.concat([encode({ a: 1 }), encode({ b: 2 })]), msgpack, msgpack, 2],
