@@ -1,5 +1,6 @@
 import zlib, { type ZlibOptions, type ZstdOptions } from 'node:zlib'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
+import { joinBytes } from '#src/lib/free-bytes.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 
 export const encodings = ['gzip', 'deflate', 'br', 'zstd'] as const
@@ -96,7 +97,7 @@ function inflateInSteps(
       stream.on('end', () => {
         const end = from + stream.bytesWritten
         if (end === body.length) {
-          return resolve(ok(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, bytes)))
+          return resolve(ok(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : joinBytes(chunks, bytes)))
         }
         // Node's zstd stops after the first frame.
         if (encoding !== 'zstd' || !isFrame(body, end)) return stop(notValid(encoding))

@@ -2,7 +2,7 @@ import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync, z
 import { expect } from 'chai'
 import { limits as allLimits } from '#src/config.ts'
 import { createBodyBudget, readBody, type BodyBudget } from '#src/http/body.ts'
-import { encodings } from '#src/http/decompress.ts'
+import { decompress, encodings } from '#src/http/decompress.ts'
 import type { Route } from '#src/http/route.ts'
 import { listen, rawConnection, rawStatus, type TestServer } from '#test/support/http.ts'
 
@@ -125,6 +125,15 @@ describe('http body', () => {
 
   it('takes a body as large as one may be', async () => {
     expect((await send(words(limits.bodyBytesMax))).status).to.equal(200)
+  })
+
+  it('holds what a body was unpacked into once, not in the pieces that it came out in too', async () => {
+    const bytes = limits.decodedBytesMax
+    const packed = gzipSync(words(bytes))
+    const before = process.memoryUsage().arrayBuffers
+    const unpacked = await decompress('gzip', packed, { bytesMax: bytes, ratioMax: 200 }, () => true)
+    expect((process.memoryUsage().arrayBuffers - before) / bytes).to.be.below(1.5)
+    expect(unpacked.ok && unpacked.value.length).to.equal(bytes)
   })
 
   it('keeps what came packed as gzip, and of other packings only what was in them', async () => {
