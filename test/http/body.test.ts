@@ -136,6 +136,19 @@ describe('http body', () => {
     expect(unpacked.ok && unpacked.value.length).to.equal(bytes)
   })
 
+  it('holds nothing of what it had unpacked of a body that is refused', async () => {
+    const bytes = 2 * limits.decodedBytesMax
+    const packed = gzipSync(words(bytes))
+    for (const room of [bytes, bytes / 2]) {
+      let left = room
+      const take = (taken: number): boolean => (left -= taken) >= 0
+      const before = process.memoryUsage().arrayBuffers
+      const refused = await decompress('gzip', packed, { bytesMax: (bytes * 3) / 4, ratioMax: 200 }, take)
+      expect(refused.ok || refused.error.code).to.equal(room === bytes ? 'payload_too_large' : 'overloaded')
+      expect((process.memoryUsage().arrayBuffers - before) / bytes, refused.ok ? '' : refused.error.code).to.be.below(0.45)
+    }
+  })
+
   it('keeps what came packed as gzip, and of other packings only what was in them', async () => {
     const gzip = gzipSync(words(5_000))
     await send(gzip, 'gzip')
