@@ -161,7 +161,10 @@ const scanned = { recordsPerBatchMax: Infinity, nodesPerRequestMax: Infinity, ne
 /** The request with a part of its spans at a time, in order; whole where it is small, or large beside its spans. */
 function* inParts(bytes: Uint8Array): Generator<Uint8Array> {
   const scan = bytes.length > atOnceBytesMax ? scanJson(bytes, scanned) : undefined
-  if (!scan?.ok || scan.value.cut(() => false).length > atOnceBytesMax) return yield bytes
+  if (!scan?.ok || scan.value.cut(() => false).length > atOnceBytesMax) {
+    yield bytes
+    return
+  }
   const { spans, cut } = scan.value
   const partSpans = Math.ceil(spans / Math.ceil(bytes.length / atOnceBytesMax))
   for (let first = 0; first < spans; first += partSpans) {
