@@ -1,3 +1,4 @@
+import { freeBytes } from '#src/lib/free-bytes.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { isJsonObject, parseJson, type Json } from '#src/lib/json.ts'
 import type { RecordedEvent } from '#src/events/envelope.ts'
@@ -55,7 +56,11 @@ export function createDecoder(decoders: Decoders): (event: RecordedEvent) => Dec
   return (event) => {
     const attempt = <T>(decode: (payload: Uint8Array) => T): T => {
       try {
-        return decode(decoders.open(event))
+        const payload = decoders.open(event)
+        const decoded = decode(payload)
+        // The event keeps its own bytes, which may be what was opened.
+        if (payload.buffer !== event.payload.buffer) freeBytes(payload)
+        return decoded
       } catch (cause) {
         throw new PermanentError({ operation: `decode ${event.type}`, subject: `at ${event.position}`, cause })
       }

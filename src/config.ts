@@ -24,7 +24,7 @@ export const limits = {
   workerSilenceMs: 30_000,
   stopPatienceMs: 8_000,
   /** Bytes of request bodies that a process holds at once, at most half of them of one workspace; above: 503. */
-  bodiesInFlightBytesMax: 256 * 1024 * 1024,
+  bodiesInFlightBytesMax: 192 * 1024 * 1024,
   recordsPerBatchMax: 10_000,
   recordBytesMax: 1024 * 1024,
   attributesPerRecordMax: 256,

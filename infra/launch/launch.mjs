@@ -102,6 +102,13 @@ function compileCache() {
   }
 }
 
+/**
+ * Once glibc has freed a large block, it keeps all that are not larger for the next, up to 32 MiB each: hundreds of megabytes where
+ * bodies come and go. So what is larger than 1 MiB goes back to the system when it is freed, and of the rest, what is free at the end of
+ * a heap beyond 8 MiB. The image has the same (infra/Dockerfile).
+ */
+const freeing = { MALLOC_MMAP_THRESHOLD_: '1048576', MALLOC_TRIM_THRESHOLD_: '8388608' }
+
 /** @param {string[]} args */
 function run(args) {
   const [first, second, ...rest] = args
@@ -110,6 +117,7 @@ function run(args) {
   const command =
     first === '--bin' ? [join(modules, '.bin', second ?? ''), ...rest] : [node, join(root, first), ...args.slice(1)]
   const env = {
+    ...freeing,
     ...process.env,
     ...compileCache(),
     PATH: join(modules, '.bin') + (process.platform === 'win32' ? ';' : ':') + process.env.PATH,

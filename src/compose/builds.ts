@@ -1,12 +1,11 @@
 import { existsSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import type { BuildPlace } from '#projections/build-place.ts'
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { holdLock } from '#projections/stores/sqlite/hold-lock.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import type { OpenBuilds } from '#src/cli/verb.ts'
-import { foldInThreads } from '#src/compose/threads/fold-threads.ts'
+import { foldInThreads, foldWorkers } from '#src/compose/threads/fold-threads.ts'
 import { createFolding } from '#src/compose/threads/folding.ts'
 import { openLogBeside } from '#src/compose/threads/log-beside.ts'
 import { readFirstDays } from '#src/compose/threads/retention.ts'
@@ -42,7 +41,7 @@ export async function openBuilds(dataFolder: string): Promise<readonly OpenBuild
       stream,
       ...folding,
       firstDays: () => readFirstDays(openDirectory, folding.clock),
-      workers: Math.max(2, availableParallelism()),
+      workers: foldWorkers(),
       index: placeIn(indexFolder, logFile),
       scratch: async () => scratchIn(dataFolder, logFile),
       lock: async (projection) => {

@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { availableParallelism } from 'node:os'
 import type { BuildContext, BuildPlace } from '#projections/build-place.ts'
 import { createElasticsearchIndexAudit } from '#projections/stores/elasticsearch/audit.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import type { OpenBuilds } from '#src/cli/verb.ts'
 import { createScratchAudit } from '#src/compose/scratch-audit.ts'
-import { foldInThreads } from '#src/compose/threads/fold-threads.ts'
+import { foldInThreads, foldWorkers } from '#src/compose/threads/fold-threads.ts'
 import { createFolding } from '#src/compose/threads/folding.ts'
 import { readFirstDays } from '#src/compose/threads/retention.ts'
 import { limits, type ClusterConfig } from '#src/config.ts'
@@ -71,7 +70,7 @@ function contextOf(nats: Nats, stream: Stream, place: ClusterPlace, dataFolder: 
     stream,
     ...folding,
     firstDays: () => readFirstDays(openDirectory, folding.clock),
-    workers: Math.max(2, availableParallelism()),
+    workers: foldWorkers(),
     index: indexPlace(place),
     scratch: async () => scratchPlace(place, dataFolder, stream.epoch),
     lock: createLock(nats, place),

@@ -204,10 +204,10 @@ export function sealGzip(fields: EventFields, gzip: Uint8Array): NewEvent {
   return { ...fields, encoding: 'gzip', crc: crc32(gzip), payload: gzip }
 }
 
-/** A buffer for all of it at once, if the header's size is right: growing in small steps costs twice as much. */
+/** A buffer for all of it at once, if the header's size is right: growing in steps costs twice as much, time and memory. */
 const unpacking = ({ counts }: EventHeader, maxOutputLength: number) => ({
   maxOutputLength,
-  chunkSize: Math.min(Math.max(counts.bytes, 1024), 1024 * 1024) + 64,
+  chunkSize: Math.min(Math.max(counts.bytes, 1024), maxOutputLength) + 64,
 })
 
 /**

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Context } from 'koa'
 import type { Limits } from '#src/config.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
-import { freeBytes } from '#src/lib/free-bytes.ts'
+import { freeBytes, joinBytes } from '#src/lib/free-bytes.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { decompress, encodings, noRoom, type Encoding, type TakeBytes } from './decompress.ts'
 
@@ -126,9 +126,7 @@ function receive(
     const onEnd = (): void => {
       const [only] = chunks
       if (chunks.length === 1 && only !== undefined) return finish(ok(only))
-      const body = Buffer.concat(chunks, bytes)
-      for (const chunk of chunks) freeBytes(chunk)
-      finish(ok(body))
+      finish(ok(joinBytes(chunks, bytes)))
     }
     const onClose = (): void => finish(cut)
     const slow = refusal('body_timeout', `The body was not delivered within ${bodyTimeoutMs / 1000} s.`)

@@ -1,5 +1,6 @@
 import zlib, { type ZlibOptions, type ZstdOptions } from 'node:zlib'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
+import { freeBytes, joinBytes } from '#src/lib/free-bytes.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 
 export const encodings = ['gzip', 'deflate', 'br', 'zstd'] as const
@@ -82,7 +83,8 @@ function inflateInSteps(
       const stream = streamOf(encoding, rest, frame === 1 ? chunkSize : laterFramesChunkBytes)
       const stop = (refused: Refusal): void => {
         stream.destroy()
-        chunks.length = 0
+        // The last may be of a buffer that the stream still writes to.
+        for (const chunk of chunks.splice(0).slice(0, -1)) freeBytes(chunk)
         resolve(fail(refused))
       }
       stream.on('data', (chunk: Buffer) => {
@@ -96,7 +98,7 @@ function inflateInSteps(
       stream.on('end', () => {
         const end = from + stream.bytesWritten
         if (end === body.length) {
-          return resolve(ok(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, bytes)))
+          return resolve(ok(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : joinBytes(chunks, bytes)))
         }
         // Node's zstd stops after the first frame.
         if (encoding !== 'zstd' || !isFrame(body, end)) return stop(notValid(encoding))

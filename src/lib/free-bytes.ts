@@ -11,3 +11,16 @@ export function freeBytes(bytes: Uint8Array): void {
   const isWhole = byteOffset === 0 && byteLength >= freedBytesMin && byteLength * 2 > buffer.byteLength
   if (isWhole && buffer instanceof ArrayBuffer) buffer.transfer(0)
 }
+
+/** All of these in one, `bytes` long. Each is freed as soon as it is copied, so that what they hold is not held twice. */
+export function joinBytes(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
+  const joined = Buffer.allocUnsafeSlow(bytes)
+  let at = 0
+  for (const [index, chunk] of chunks.entries()) {
+    joined.set(chunk, at)
+    at += chunk.length
+    // Unless the next is a slice of the same buffer.
+    if (chunks[index + 1]?.buffer !== chunk.buffer) freeBytes(chunk)
+  }
+  return joined
+}

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, it } from 'mocha'
 import { rebuild } from '#projections/rebuild.ts'
 import { openBuilds } from '#src/compose/builds.ts'
 import { foldersOf } from '#src/compose/folders.ts'
+import { workersFor } from '#src/compose/threads/fold-threads.ts'
 import { limits } from '#src/config.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import { present } from '#src/lib/assert.ts'
@@ -75,4 +76,10 @@ describe('the workers of a rebuild', () => {
       .that.matches(/^fold \d+ ended with \d+ before it had folded its share$/)
     expect(await rebuilt(0)).to.deep.equal([80, true])
   })
+})
+
+it('workers of a fold are as many as the processors, two at least, if there is memory for so many of the largest events', () => {
+  const gib = 1024 ** 3
+  expect([1, 2, 8].map((processors) => workersFor(processors, 64 * gib))).to.deep.equal([2, 2, 8])
+  expect([0.5, 1, 2, 3, 4].map((size) => workersFor(8, size * gib))).to.deep.equal([1, 1, 2, 3, 4])
 })

@@ -99,6 +99,17 @@ describe('the event codec', () => {
     expect([small.encoding, Buffer.from(openPayload(small)).toString()]).to.deep.equal(['', 'small '.repeat(10)])
   })
 
+  it('is unpacked into one buffer of its size', () => {
+    const payload = Buffer.from('some words over and over, '.repeat(400_000))
+    const counted = { ...fields, counts: { ...fields.counts, bytes: payload.length } }
+    for (const event of [sealEvent(counted, payload), sealGzip(counted, gzipSync(payload))]) {
+      const before = process.memoryUsage().arrayBuffers
+      const opened = openPayload(event)
+      expect((process.memoryUsage().arrayBuffers - before) / payload.length).to.be.below(1.5)
+      expect(Buffer.compare(opened, payload)).to.equal(0)
+    }
+  })
+
   it('keeps what its sender has packed as it came', () => {
     const gzip = Buffer.concat([gzipSync(long), gzipSync('and a second member')])
     const event = sealGzip(fields, gzip)

@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { expect } from 'chai'
 import { runVerb } from '../support/run-program.ts'
+import { read } from './manifest.ts'
 
 describe('the launcher keeps compiled sources', () => {
   let home: string
@@ -54,6 +55,25 @@ describe('the launcher keeps compiled sources', () => {
     mkdirSync(closed)
     chmodSync(closed, 0o500)
     launch({ XDG_CACHE_HOME: closed })
+  })
+})
+
+describe('the launcher has freed memory go back to the system', () => {
+  const { MALLOC_MMAP_THRESHOLD_: _mmap, MALLOC_TRIM_THRESHOLD_: _trim, ...ours } = process.env
+  const set = (environment: Readonly<Record<string, string>> = {}): readonly string[] => {
+    const argv = ['infra/launch/launch.mjs', '--bin', 'node', '-p', 'JSON.stringify(process.env)']
+    const env = { ...ours, ...environment }
+    const all = JSON.parse(spawnSync(process.execPath, argv, { env, encoding: 'utf8' }).stdout) as NodeJS.ProcessEnv
+    return Object.entries(all).flatMap(([name, value]) => (name.startsWith('MALLOC_') ? [`${name}=${value}`] : []))
+  }
+
+  it('as the image does', () => {
+    expect(set()).to.have.length(2)
+    for (const one of set()) expect(read('Dockerfile')).to.match(new RegExp(`^ENV .*${one}\\b`, 'm'))
+  })
+
+  it('unless its user wants otherwise', () => {
+    expect(set({ MALLOC_TRIM_THRESHOLD_: '1' })).to.include('MALLOC_TRIM_THRESHOLD_=1')
   })
 })
 

@@ -1,6 +1,6 @@
 import { gzipSync, gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import { freeBytes } from '#src/lib/free-bytes.ts'
+import { freeBytes, joinBytes } from '#src/lib/free-bytes.ts'
 
 const bytes = 100_000
 
@@ -33,5 +33,20 @@ describe('freeBytes', () => {
       freeBytes(pooled)
       expect(pooled.length).to.equal(size)
     }
+  })
+})
+
+describe('joinBytes', () => {
+  it('frees each of what it joins, and reads slices of one buffer before it does', () => {
+    const own = Array.from({ length: 3 }, (_, index) => new Uint8Array(bytes).fill(index))
+    const shared = new Uint8Array(bytes).fill(7)
+    const chunks = [...own, shared.subarray(0, bytes - 10), shared.subarray(bytes - 10)]
+    const joined = joinBytes(chunks, 4 * bytes)
+    expect(
+      [0, 1, 2, 3].map((at) => joined.subarray(at * bytes, (at + 1) * bytes).every((byte, _, of) => byte === of[0])),
+    ).to.deep.equal([true, true, true, true])
+    expect([0, 1, 2, 3].map((at) => joined[at * bytes])).to.deep.equal([0, 1, 2, 7])
+    expect(joined.length).to.equal(4 * bytes)
+    expect(own.map(({ length }) => length)).to.deep.equal([0, 0, 0])
   })
 })

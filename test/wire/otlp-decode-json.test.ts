@@ -5,7 +5,7 @@ import { type Json, stringifyJson } from '#src/lib/json.ts'
 import type { OtlpContentType } from '#src/wire/otlp/content-type.ts'
 import { decodeSpans } from '#src/wire/otlp/decode.ts'
 import { scanSpans } from '#src/wire/otlp/scan.ts'
-import { emptySpan, encodeJson, requestOf, spanJson } from '#test/support/otlp.ts'
+import { emptySpan, encodeJson, makeTraces, requestOf, spanJson } from '#test/support/otlp.ts'
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
 
@@ -113,5 +113,37 @@ describe('decodeSpans, JSON alone', () => {
     const group = { instrumentationLibrary: { name: 'old', version: '0.1' }, spans: [spanJson(emptySpan)] }
     const body = utf8(JSON.stringify({ resourceSpans: [{ instrumentationLibrarySpans: [group] }] }))
     expect(decoded(body, 'application/json')[0]?.scope).to.deep.include({ name: 'old', version: '0.1' })
+  })
+
+  it('takes a request of many megabytes as it takes its spans one by one', () => {
+    const { request } = makeTraces({ seed: 7, traces: 200, spansPerTrace: 40 })
+    const spans = request.flatMap((resource) =>
+      resource.scopes.flatMap((scope) =>
+        scope.spans.map((span) => ({ ...resource, scopes: [{ ...scope, spans: [span] }] })),
+      ),
+    )
+    const whole = utf8(encodeJson(request))
+    expect(whole.length).to.be.above(5_000_000)
+    const one = spans.flatMap((alone) => decoded(utf8(encodeJson([alone])), 'application/json'))
+    expect(one).to.have.length(8_000)
+    expect(decoded(whole, 'application/json')).to.deep.equal(one)
+  })
+
+  it('takes a request of many megabytes in few spans, large beside them, or with none', () => {
+    const text = 'words '.repeat(400_000)
+    const attributes = [{ key: 'text', value: { stringValue: text } }]
+    const spans = Array.from({ length: 3 }, () => ({ ...spanJson(emptySpan), attributes }))
+    const body = (resource: object, of: readonly object[]): Uint8Array =>
+      utf8(stringifyJson({ resourceSpans: [{ resource, scopeSpans: [{ spans: of }, { spans: null }] }] }))
+    const [fewer, beside] = [body({}, spans), body({ attributes: [...attributes, ...attributes] }, spans)]
+    for (const large of [fewer, beside]) {
+      expect(large.length).to.be.above(5_000_000)
+      const [first, ...others] = decoded(large, 'application/json')
+      expect(String(first?.attributes['text']).length).to.be.within(limits.recordBytesMax - 100, limits.recordBytesMax)
+      expect(others).to.deep.equal([first, first])
+    }
+    expect(
+      decoded(body({ attributes: [...attributes, ...attributes, ...attributes] }, []), 'application/json'),
+    ).to.have.length(0)
   })
 })

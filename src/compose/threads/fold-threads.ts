@@ -1,7 +1,19 @@
+import { availableParallelism, totalmem } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import type { BuildPlace } from '#projections/build-place.ts'
 import type { IndexPlace, LogPlace } from '#src/compose/places.ts'
 import { foldPlaced, type FoldSaid, type PlacedTask } from './fold-task.ts'
+
+/** What a worker takes where events of the largest size are in the log; and all of them have half of the memory, since a server may run beside. */
+const workerBytes = 512 * 1024 * 1024
+
+/** How many workers fold at once: by the processors, and as many as there is memory for. */
+export const workersFor = (processors: number, memoryBytes: number): number =>
+  Math.max(1, Math.min(Math.max(2, processors), Math.floor(memoryBytes / 2 / workerBytes)))
+
+/** For this machine, or the container that it runs in: without a limit, that of a container is 0 or more than there is. */
+export const foldWorkers = (): number =>
+  workersFor(availableParallelism(), Math.min(totalmem(), process.constrainedMemory() || Infinity))
 
 /** A thread takes some 0.3 seconds of a processor before it folds anything. No more than these of the largest events: their thread answers nobody. */
 const fewEvents = 4

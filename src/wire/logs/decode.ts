@@ -65,6 +65,9 @@ function split(payload: Uint8Array, mediaType: LogMediaType): readonly JsonRange
   return found.value.accepted
 }
 
+/** A larger body is parsed record by record: its text would take as much memory as what is parsed of it. */
+const atOnceBytesMax = 4 * 1024 * 1024
+
 /** JSON of text, with the digits of times that a double would round. */
 const parseExact = (text: string, exact: Exact): Json =>
   parseJson(text, (holder, name, digits) => {
@@ -76,16 +79,17 @@ const parseExact = (text: string, exact: Exact): Json =>
 
 const objects = (values: readonly Json[]): readonly Found[] => values.filter(isJsonObject).map((fields) => ({ fields }))
 
-/** An array is parsed at once; of an object the scan's rule tells whether it is a record or a wrapper. */
+/** A small array is parsed at once; of an object the scan's rule tells whether it is a record or a wrapper. */
 function parseValue(payload: Uint8Array, exact: Exact): readonly Found[] {
   const start = skipSpace(payload, afterMark(payload))
-  if (payload[start] !== 0x5b) return parseSplit(payload, 'application/json', exact)
+  if (payload[start] !== 0x5b || payload.length > atOnceBytesMax) return parseSplit(payload, 'application/json', exact)
   const value = parseExact(textOf(payload, start), exact)
   return objects(Array.isArray(value) ? (value as readonly Json[]) : [])
 }
 
-/** A value a line, as nearly every such body has it; undefined when it is not so. */
+/** A value a line, as nearly every such body has it; undefined when it is not so, or the body is large. */
 function parseLines(payload: Uint8Array, exact: Exact): readonly Found[] | undefined {
+  if (payload.length > atOnceBytesMax) return undefined
   const found: Json[] = []
   try {
     for (const line of textOf(payload, afterMark(payload)).split('\n')) {

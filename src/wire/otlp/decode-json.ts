@@ -3,6 +3,7 @@ import { spanKinds, type Span, type SpanEvent, type SpanLink } from '#src/events
 import { type Json, type JsonObject, parseJson } from '#src/lib/json.ts'
 import { emptyDeepValues } from './empty-deep-values.ts'
 import { countOf, enumOf, listOf, namedTextOf, objectOf, readAttributes, timeOf } from './json-values.ts'
+import { scanJson } from './scan-json.ts'
 import {
   beginRecord,
   createCutter,
@@ -152,6 +153,25 @@ function parseBody(bytes: Uint8Array, limits: DecodeLimits): Json {
 
 const parseText = (text: string): Json => (text.trim() === '' ? null : parseJson(text))
 
+/** A larger body is decoded in parts: its text and all that is parsed of it would take several times its size. */
+const atOnceBytesMax = 4 * 1024 * 1024
+/** What is in a span is left to the parser, and only stepped over here. */
+const scanned = { recordsPerBatchMax: Infinity, nodesPerRequestMax: Infinity, nestingDepthMax: 0, jsonDepthMax: 16 }
+
+/** The request with a part of its spans at a time, in order; whole where it is small, or large beside its spans. */
+function* inParts(bytes: Uint8Array): Generator<Uint8Array> {
+  const scan = bytes.length > atOnceBytesMax ? scanJson(bytes, scanned) : undefined
+  if (!scan?.ok || scan.value.cut(() => false).length > atOnceBytesMax) {
+    yield bytes
+    return
+  }
+  const { spans, cut } = scan.value
+  const partSpans = Math.ceil(spans / Math.ceil(bytes.length / atOnceBytesMax))
+  for (let first = 0; first < spans; first += partSpans) {
+    yield cut((index) => index >= first && index < first + partSpans)
+  }
+}
+
 /** Decodes JSON bytes that passed the scanner. Bytes that are not UTF-8 become U+FFFD. Source: OTLP specification, "JSON Protobuf Encoding". */
 export const decodeJson = (bytes: Uint8Array, limits: DecodeLimits): readonly Span[] =>
-  spansOfJson(parseBody(bytes, limits), limits)
+  Array.from(inParts(bytes), (part) => spansOfJson(parseBody(part, limits), limits)).flat()

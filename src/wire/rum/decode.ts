@@ -1,6 +1,6 @@
 import type { LogRecord, RumEvent, Span } from '#src/events/telemetry.ts'
 import { assert } from '#src/lib/assert.ts'
-import { createJsonReader, eachMember, skipSpace, textOf, type JsonRange } from '#src/lib/json-bytes.ts'
+import { createJsonReader, eachItem, eachMember, skipSpace, textOf, type JsonRange } from '#src/lib/json-bytes.ts'
 import { isJsonObject, parseJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import { sessionIdOf, spanIdOf, traceIdOf } from '../logs/ids.ts'
 import { identifiersOf, logRecordOf, serviceOf, textField, timeOf, type Identifiers } from '../logs/record.ts'
@@ -29,25 +29,47 @@ type DecodeRumOptions = Readonly<{
 export function decodeRum(payload: Uint8Array, contentType: string, options: DecodeRumOptions): DecodedRum {
   assert(contentType === 'application/json', `RUM bodies are stored as JSON, not ${contentType}`)
   const members = new Map<string, JsonRange>()
-  eachMember(payload, createJsonReader(payload), skipSpace(payload, 0), (key, range) => members.set(key(), range))
+  const reader = createJsonReader(payload)
+  eachMember(payload, reader, skipSpace(payload, 0), (key, range) => members.set(key(), range))
   const form = formOf(members.keys())
   if (form === 'otlp') return { spans: otlpSpans(payload, options), logs: [], rumEvents: [] }
   const valueOf = (key: string): Json => {
     const range = members.get(key)
     return range === undefined ? null : parseJson(textOf(payload, range.start, range.end))
   }
-  if (form !== 'faro') return decodePlain(members, valueOf, options)
+  // One by one: the text of a large list would take as much memory as what is parsed of it.
+  const itemsOf = (key: string): readonly JsonObject[] => {
+    const items: JsonObject[] = []
+    const { start } = members.get(key) ?? { start: payload.length }
+    if (payload[start] !== openBracket) return items
+    eachItem(payload, reader, start, (from, to) => {
+      const item = parseJson(textOf(payload, from, to))
+      if (isJsonObject(item)) items.push(item)
+    })
+    return items
+  }
+  const parts = { members, valueOf, itemsOf }
+  if (form !== 'faro') return decodePlain(parts, options)
   const traces = members.get('traces')
-  return decodeFaro(valueOf, traces && payload.subarray(traces.start, traces.end), options)
+  return decodeFaro(parts, traces && payload.subarray(traces.start, traces.end), options)
 }
 
-type ValueOf = (key: string) => Json
+const openBracket = 0x5b
+
+type Parts = Readonly<{
+  members: ReadonlyMap<string, JsonRange>
+  valueOf(key: string): Json
+  /** The objects of a list. */
+  itemsOf(key: string): readonly JsonObject[]
+}>
 
 const objectOf = (value: Json | undefined): JsonObject => (isJsonObject(value) ? value : {})
-const itemsOf = (value: Json): readonly JsonObject[] =>
-  Array.isArray(value) ? (value as readonly Json[]).filter(isJsonObject) : []
 
-function decodeFaro(valueOf: ValueOf, traces: Uint8Array | undefined, options: DecodeRumOptions): DecodedRum {
+function decodeFaro(
+  { valueOf, itemsOf }: Parts,
+  traces: Uint8Array | undefined,
+  options: DecodeRumOptions,
+): DecodedRum {
   const meta = objectOf(valueOf('meta'))
   const session = sessionIdOf(objectOf(meta['session'])['id']) ?? null
   const service = textField(meta, 'app.name')
@@ -80,10 +102,10 @@ function decodeFaro(valueOf: ValueOf, traces: Uint8Array | undefined, options: D
       return { ordinal: ordinal++, timeNs: timeOf(item, options).timeNs, type, name, ...ids, url, fields }
     }
 
-  const logs = [...itemsOf(valueOf('logs')).map(log), ...itemsOf(valueOf('exceptions')).map(exception)]
+  const logs = [...itemsOf('logs').map(log), ...itemsOf('exceptions').map(exception)]
   const rumEvents = [
-    ...itemsOf(valueOf('events')).map(rumEvent('event', 'name')),
-    ...itemsOf(valueOf('measurements')).map(rumEvent('measurement', 'type')),
+    ...itemsOf('events').map(rumEvent('event', 'name')),
+    ...itemsOf('measurements').map(rumEvent('measurement', 'type')),
   ]
   return { spans: spansOf(traces, session, options), logs, rumEvents }
 }
@@ -100,11 +122,11 @@ function spansOf(traces: Uint8Array | undefined, session: string | null, options
 const urlNames = ['url', 'page.url', 'page_url', 'pageUrl', 'href']
 
 /** `{session_id, events:[{type, timestamp, …}]}`; what stands beside the events holds for those that do not say it. */
-function decodePlain(members: ReadonlyMap<string, JsonRange>, valueOf: ValueOf, options: DecodeRumOptions): DecodedRum {
+function decodePlain({ members, valueOf, itemsOf }: Parts, options: DecodeRumOptions): DecodedRum {
   const body: Record<string, Json> = Object.create(null) as Record<string, Json>
   for (const key of members.keys()) if (key !== 'events') body[key] = valueOf(key)
   const common = { ...identifiersOf(body), service: serviceOf(body), url: urlOf(body) }
-  const rumEvents = itemsOf(valueOf('events')).map((item, ordinal): RumEvent => {
+  const rumEvents = itemsOf('events').map((item, ordinal): RumEvent => {
     const { fields } = tidyFields(item, options.limits)
     const { traceId, spanId, sessionId } = identifiersOf(item)
     const type = textField(fields, 'type') ?? 'event'

@@ -1,0 +1,37 @@
+import { expect } from 'chai'
+import { limits } from '#src/config.ts'
+import type { LogRecord } from '#src/events/telemetry.ts'
+import { stringifyJson } from '#src/lib/json.ts'
+import { decodeLogs } from '#src/wire/logs/decode.ts'
+import { scanLogs } from '#src/wire/logs/scan.ts'
+
+function decode(body: string, contentType: string): readonly LogRecord[] {
+  const scanned = scanLogs(Buffer.from(body), contentType, limits)
+  if (!scanned.ok) throw new Error(scanned.error.detail)
+  return decodeLogs(scanned.value.payload, scanned.value.contentType, { receivedAt: 1_795_240_001_079, limits })
+}
+
+const texts = Array.from({ length: 3_000 }, (_, index) =>
+  stringifyJson({
+    message: `€ ${index}`,
+    time: index % 3 === 0 ? 1_795_247_820_123_456_789n : '2026-11-21T07:57:00.123456789Z',
+    long: BigInt(index) + 2n ** 60n,
+    text: 'words '.repeat(300),
+    list: [{ index }, [index], 'x'],
+  }),
+)
+const small = texts
+  .flatMap((text) => decode(`[${text}]`, 'application/json'))
+  .map((record, ordinal) => ({ ...record, ordinal }))
+
+describe('a body of many megabytes of logs, which is parsed record by record', () => {
+  for (const [contentType, body] of [
+    ['application/json', `[${texts.join(', ')}]`],
+    ['application/x-ndjson', texts.join('\n')],
+  ] as const) {
+    it(`gives the same records as small ones: ${contentType}`, () => {
+      expect(body.length).to.be.above(5_000_000)
+      expect(decode(body, contentType)).to.deep.equal(small)
+    })
+  }
+})
