@@ -71,14 +71,16 @@ class HeardConnection extends UndiciConnection {
 /** Around the name of the queue stand Java objects by their addresses, so that no two of these are alike. */
 const rejected = /rejected execution of .*\[name = ([^,\]]+), queue capacity = .*/s
 
-/** `type: reason` of the innermost cause in an error's body, shortened. */
+/** `type: reason` of the innermost cause in an error's body, shortened; with the index, where the reason does not name it. */
 export function reasonOf(body: unknown): string {
   let error = isJsonObject(body) ? objectIn(body['error']) : {}
   // If shards of a search fail, the first of them says why.
   const [part] = objectsIn(error['failed_shards'])
   if (part !== undefined) error = objectIn(part['reason'])
   while (isJsonObject(error['caused_by'])) error = error['caused_by']
-  const text = [error['type'], error['reason']].map(textIn).filter((each) => each !== '')
+  const index = textIn(error['index'])
+  const parts = [error['type'], error['reason']].map(textIn)
+  const text = [...parts, parts.some((part) => part.includes(index)) ? '' : index].filter((each) => each !== '')
   return text.join(': ').replace(rejected, 'the queue of $1 is full').slice(0, 500)
 }
 
@@ -89,6 +91,11 @@ const passing: ReadonlySet<number> = new Set([408, 409, 429, 502, 503, 504])
 export const isBlocked = (reason: string): boolean => reason.startsWith('cluster_block_exception')
 export const blockedHint =
   'it is blocked: make room on the disks, if they are full, and lift the block (index.blocks.*, cluster.blocks.*)'
+
+/** Somebody has closed the index. Wildcards pass over it without a word. */
+export const isClosed = (reason: string): boolean =>
+  reason.startsWith('index_closed_exception') || (isBlocked(reason) && reason.includes('index closed'))
+export const closedHint = 'it is closed, and what is in it is not found: open it again (POST /INDEX/_open)'
 
 /** A circuit breaker: the answer may be what its memory has no room for. */
 export const isTooLarge = (reason: string): boolean => reason.startsWith('circuit_breaking_exception')
@@ -105,6 +112,7 @@ function responseFailure(error: errors.ResponseError, call: Call): Error {
   const reason = reasonOf(error.body)
   const cause = new Error(`Elasticsearch answered ${status} ${reason}`.trim())
   if (call.bytesMax !== undefined && isTooLarge(reason)) return new LargeAnswerError(subject, { cause })
+  if (isClosed(reason)) return new TransientError({ operation, subject, hint: closedHint, cause })
   if (isBlocked(reason)) return new TransientError({ operation, subject, hint: blockedHint, cause })
   if (status === 401 || status === 403) {
     const hint =

@@ -5,8 +5,8 @@ import type { IndexName } from '../../index-store.ts'
 import { hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
 import type { Shapes } from '../row.ts'
 import type { Place } from './build-record.ts'
-import { identitiesOf, readBuild, readShapes } from './builds.ts'
-import { reasonOf } from './client.ts'
+import { indicesOf, readBuild, readShapes } from './builds.ts'
+import { closedHint, reasonOf } from './client.ts'
 import { and, type Query } from './filter.ts'
 import { idField } from './mapping.ts'
 import { patiently } from './patience.ts'
@@ -97,7 +97,10 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
   const { elasticsearch } = place
   const { epoch = '', checkpoint: position = 0 } = (await readBuild(place, index)) ?? {}
   const shapes = await readShapes(place, index)
-  const indices = new Set((await identitiesOf(place, index)).keys())
+  const { days, closed } = await indicesOf(place, index)
+  // It would look as if nothing were in them: a comparison would miss it, and an erasure leave it.
+  if (closed.length > 0) throw new TransientError({ operation: 'freeze', subject: closed.join(', '), hint: closedHint })
+  const indices = new Set(days.keys())
   let moment = indices.size === 0 ? undefined : await openMoment(place, index)
   let momentsLost = 0
   const release = async (): Promise<void> => {

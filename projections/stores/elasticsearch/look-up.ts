@@ -1,7 +1,8 @@
+import { TransientError } from '#src/lib/failure.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { objectIn, objectsIn, textIn } from './answer-parts.ts'
-import type { Elasticsearch } from './client.ts'
+import { closedHint, isClosed, type Elasticsearch } from './client.ts'
 import { patiently } from './patience.ts'
 import { inSizedParts, type Bound } from './sized-parts.ts'
 
@@ -58,6 +59,8 @@ async function askAll(
       const open = asked.findIndex((_, order) => !isAnswer(given[order]))
       const place = asked[open]
       if (place === undefined) return given
+      if (isClosed(errorIn(given[open])))
+        throw new TransientError({ operation: 'look up', subject: place.index, hint: closedHint })
       subject = `${place.key} of ${place.index}: ${errorIn(given[open])}`
       return undefined
     },
