@@ -9,7 +9,7 @@ import { indicesOf, readBuild, readShapes } from './builds.ts'
 import { closedHint, reasonOf } from './client.ts'
 import { and, type Query } from './filter.ts'
 import { idField } from './mapping.ts'
-import { patiently } from './patience.ts'
+import { sendPatiently } from './patience.ts'
 import { askFitting, createPartSizes, type Bound } from './sized-parts.ts'
 import type { StoredText } from './stored-text.ts'
 
@@ -56,10 +56,7 @@ async function openMoment({ elasticsearch, names }: Place, index: IndexName): Pr
   const those = { ignore_unavailable: true, allow_no_indices: true }
   await elasticsearch.send({ ...call, path: `${path}/_refresh`, query: those })
   const query = { ...those, keep_alive: keptFor }
-  const opened = await patiently(index, async () => {
-    const answer = await elasticsearch.send({ ...call, path: `${path}/_pit`, query, accept: [503] })
-    return answer.status === 200 ? answer.body : undefined
-  })
+  const { body: opened } = await sendPatiently(elasticsearch, { ...call, path: `${path}/_pit`, query })
   return textIn(opened['id'])
 }
 
@@ -116,7 +113,7 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
     for (let moments = 1; moment !== undefined; moments++) {
       const pit = { id: moment, keep_alive: keptFor }
       const asked = { ...call, query, body: { ...body, track_total_hits: false, pit }, accept: [404] }
-      const { status, body: answer } = await elasticsearch.send(asked)
+      const { status, body: answer } = await sendPatiently(elasticsearch, asked)
       if (status === 200) {
         moment = textIn(answer['pit_id']) || moment
         return answer

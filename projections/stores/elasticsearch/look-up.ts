@@ -3,7 +3,7 @@ import type { JsonObject } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { objectIn, objectsIn, textIn } from './answer-parts.ts'
 import { closedHint, isClosed, type Elasticsearch } from './client.ts'
-import { patiently } from './patience.ts'
+import { patiently, sendPatiently } from './patience.ts'
 import { inSizedParts, type Bound } from './sized-parts.ts'
 
 /** Where a document is. */
@@ -29,7 +29,7 @@ async function ask(
   fields: readonly string[],
   bound: Bound,
 ): Promise<readonly JsonObject[]> {
-  const { body } = await elasticsearch.send({
+  const { body } = await sendPatiently(elasticsearch, {
     operation: 'look up',
     subject: `${asked.length} documents`,
     method: 'POST',
