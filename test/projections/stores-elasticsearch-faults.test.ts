@@ -263,6 +263,33 @@ describe('Elasticsearch, when things go wrong', () => {
     })
   })
 
+  it('lets no pipeline of somebody else change or drop what it writes, whoever set it, nor a template keep it from going on', async () => {
+    const ask = async (method: string, path: string, body?: object) => {
+      const answer = await askElasticsearch(url(), path, { method, ...(body && { body: JSON.stringify(body) }) })
+      expect(answer, path).to.not.have.property('error')
+    }
+    const template = `/_index_template/${prefix()}-of-somebody-else`
+    const pipelines = { 'index.default_pipeline': 'nowhere', 'index.final_pipeline': 'nowhere' }
+    const put = (settings: object) =>
+      ask('PUT', template, { index_patterns: [`${prefix()}-*`], priority: 1e6, template: { settings } })
+    await put({ ...pipelines, 'index.mapping.total_fields.limit': 2 })
+    try {
+      const writer = await openWriter()
+      await promote(writer, 'fixture', index)
+      const failure = await failureOf(write(writer, [lineEntry({}, 1)], 1))
+      expect(failure.name).to.equal('TransientError')
+      expect(failure.message).to.match(/Limit of total fields \[2\].*an index template/)
+      await put(pipelines)
+      await write(writer, [lineEntry({}, 1)], 1)
+      await ask('PUT', `/${dayIndex('lines')}/_settings`, { 'index.default_pipeline': 'nowhere' })
+      await write(writer, [lineEntry({}, 2)], 2)
+      await writer.heartbeat(index, { position: 2, head: 2, at: 1, caughtUpAt: 1 })
+      expect(await count(makeReader())).to.equal(2)
+    } finally {
+      await ask('DELETE', template)
+    }
+  })
+
   it('refuses a phrase whose last word may be any of too many, and answers where they are fewer', async () => {
     const writer = await openWriter()
     await promote(writer, 'fixture', index)

@@ -1,4 +1,4 @@
-import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { TransientError } from '#src/lib/failure.ts'
 import { parseJson, stringifyJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
@@ -194,11 +194,11 @@ export async function createIndex(elasticsearch: Elasticsearch, index: string, b
   const error = objectIn(answer['error'])
   if (status !== 400 || error['type'] === 'resource_already_exists_exception') return
   const reason = textIn(error['reason'])
-  const context = { operation: 'create', subject: index, cause: new Error(reason) }
-  if (!noShardsLeft.test(reason)) throw new PermanentError(context)
-  // Transient: an operator, or retention, will make room.
-  const hint = 'drop builds that are not needed, or raise cluster.max_shards_per_node'
-  throw new TransientError({ ...context, hint })
+  // Transient: an operator, or retention, will make room, or take away what is in the way.
+  const hint = noShardsLeft.test(reason)
+    ? 'drop builds that are not needed, or raise cluster.max_shards_per_node'
+    : 'an index template or an alias of somebody else may be in its way: change or remove that one'
+  throw new TransientError({ operation: 'create', subject: index, cause: new Error(reason), hint })
 }
 
 type NewBuild = Readonly<{ index: IndexName; epoch: string; after: Position; shapes: Shapes }>

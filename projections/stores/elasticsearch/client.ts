@@ -104,7 +104,8 @@ export const isTooLarge = (reason: string): boolean => reason.startsWith('circui
 export const busyHint = 'it has no room for more now: look at its load, its memory and its disks'
 
 /** Of an index that was not made by us, or was changed since. */
-export const mappingHint = 'its mapping is not as it was made: rebuild the projection, which makes new indices'
+export const mappingHint =
+  'its mapping or settings are not as they were made: rebuild the projection, which makes new indices'
 
 function responseFailure(error: errors.ResponseError, call: Call): Error {
   const { operation, subject } = call
