@@ -102,6 +102,36 @@ describe('Elasticsearch, when things go wrong', () => {
       })
     })
 
+    it('takes an answer that was cut off, or comes from something before it, for something that passes', async () => {
+      const says = { 'x-elastic-product': 'Elasticsearch', 'content-type': 'application/json' }
+      let answer: readonly [number, Readonly<Record<string, string>>, string] = [200, says, '{}']
+      const server = createServer(({ url: path }, response) => {
+        const [status, headers, body] = path?.startsWith('/_nodes') === true ? [200, says, '{}'] : answer
+        response.writeHead(status, headers).end(body)
+      }).listen(0, '127.0.0.1')
+      await new Promise((resolve) => server.once('listening', resolve))
+      closeLater({ close: async () => void server.close() })
+      const reader = makeReader(0, `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+      const page = { 'content-type': 'text/html' }
+      for (const given of [
+        [200, says, '{"_source":{"live":"x'],
+        [404, page, 'default backend'],
+        [404, { 'content-type': 'application/json' }, '{}'],
+        [200, page, 'under maintenance'],
+        [500, page, 'sorry'],
+      ] as const) {
+        answer = given
+        const failure = await failureOf(reader.progress('fixture'))
+        expect(failure.name, given.join()).to.equal('TransientError')
+        expect(failure.message).to.match(
+          /cut off, or is none of Elasticsearch's: look at what stands before 127.0.0.1:/,
+        )
+      }
+      // An index that is not there is told by Elasticsearch alone.
+      answer = [404, says, '{}']
+      expect(await reader.progress('fixture')).to.equal(undefined)
+    })
+
     it('refuses what is no Elasticsearch', async () => {
       await saying({}, { version: { number: '2.19.0', distribution: 'opensearch' } }, async (address) => {
         const failure = await failureOf(makeReader(0, address).progress('fixture'))

@@ -44,7 +44,11 @@ class ExactSerializer extends Serializer {
     return stringifyJson(value)
   }
   override deserialize<T = unknown>(text: string): T {
-    return parseJson(text) as T
+    try {
+      return parseJson(text) as T
+    } catch (error) {
+      throw new errors.DeserializationError(error instanceof Error ? error.message : String(error), text)
+    }
   }
 }
 
@@ -107,7 +111,16 @@ export const busyHint = 'it has no room for more now: look at its load, its memo
 export const mappingHint =
   'its mapping or settings are not as they were made: rebuild the projection, which makes new indices'
 
-function responseFailure(error: errors.ResponseError, call: Call): Error {
+/** Elasticsearch says so in each answer. A proxy's own, as a 404 of one that has no backend for a moment, says nothing of an index. */
+const isOurs = (headers: Readonly<Record<string, unknown>> | null | undefined): boolean =>
+  headers?.['x-elastic-product'] === 'Elasticsearch'
+
+function notOurs({ operation, subject }: Call, host: string, cause?: Error): TransientError {
+  const hint = `the answer was cut off, or is none of Elasticsearch's: look at what stands before ${host}`
+  return new TransientError({ operation, subject, hint, cause })
+}
+
+function responseFailure(error: errors.ResponseError, call: Call, host: string): Error {
   const { operation, subject } = call
   const status = error.statusCode ?? 0
   const reason = reasonOf(error.body)
@@ -121,19 +134,22 @@ function responseFailure(error: errors.ResponseError, call: Call): Error {
     return new PermanentError({ operation, subject, hint, cause })
   }
   if (status === 429) return new TransientError({ operation, subject, hint: busyHint, cause })
+  if (!isOurs(error.headers)) return notOurs(call, host, cause)
   if (passing.has(status)) return new TransientError({ operation, subject, cause })
   return new PermanentError({ operation, subject, cause })
 }
 
-function failureOf(error: unknown, call: Call, host: string): Error {
+function failureOf(error: unknown, call: Call, host: string, isKnown: boolean): Error {
   const { operation, subject } = call
   if (isOperatingFailure(error)) return error
-  if (error instanceof errors.ResponseError) return responseFailure(error, call)
+  if (error instanceof errors.ResponseError) return responseFailure(error, call, host)
   // The driver aborts requests on its own only for this reason.
   if (error instanceof errors.RequestAbortedError && call.bytesMax !== undefined) return new LargeAnswerError(subject)
   const text = error instanceof Error ? error.message : String(error)
   const cause = new Error(text.slice(0, 500))
+  if (error instanceof errors.DeserializationError) return notOurs(call, host, cause)
   if (error instanceof errors.ProductNotSupportedError) {
+    if (isKnown) return notOurs(call, host)
     const hint = `what answers at ${host} is not Elasticsearch: check ELASTICSEARCH_URL`
     return new PermanentError({ operation, subject, hint })
   }
@@ -165,11 +181,15 @@ export function connectElasticsearch(url: string): Elasticsearch {
   const own = { Serializer: ExactSerializer, Connection: HeardConnection }
   const client = new Client({ node: url, ...own, maxRetries: 0, requestTimeout: requestTimeoutMs })
   let checked: Promise<void> | undefined
+  let isKnown = false
   const ready = (): Promise<void> => {
-    checked ??= checkVersions(client, host).catch((error: unknown) => {
-      checked = undefined
-      throw error
-    })
+    checked ??= checkVersions(client, host).then(
+      () => void (isKnown = true),
+      (error: unknown) => {
+        checked = undefined
+        throw error
+      },
+    )
     return checked
   }
   return {
@@ -187,12 +207,13 @@ export function connectElasticsearch(url: string): Elasticsearch {
         }
         const size = bytesMax === undefined ? {} : { maxResponseSize: bytesMax, maxCompressedResponseSize: bytesMax }
         const options = { ignore: [...accept], ...size, ...(signal === undefined ? {} : { signal }) }
-        const { statusCode, body: answer } = await client.transport.request(params, { meta: true, ...options })
+        const { statusCode, headers, body: answer } = await client.transport.request(params, { meta: true, ...options })
+        if (!passing.has(statusCode ?? 0) && !isOurs(headers)) throw notOurs(call, host)
         return { status: statusCode ?? 0, body: isJsonObject(answer) ? answer : {} }
       } catch (error) {
         // An abort is reported with the signal's reason.
         signal?.throwIfAborted()
-        throw failureOf(error, call, host)
+        throw failureOf(error, call, host, isKnown)
       }
     },
     close: () => client.close(),
