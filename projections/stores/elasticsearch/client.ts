@@ -175,6 +175,19 @@ async function checkVersions(client: Client, host: string): Promise<void> {
   }
 }
 
+/** A call as the driver takes it. */
+function requestOf({ method, path, query, body, lines, accept = [], bytesMax, signal }: Call) {
+  const params = {
+    method,
+    path,
+    ...(query === undefined ? {} : { querystring: query }),
+    ...(body === undefined ? {} : { body: body as object }),
+    ...(lines === undefined ? {} : { bulkBody: lines }),
+  }
+  const size = bytesMax === undefined ? {} : { maxResponseSize: bytesMax, maxCompressedResponseSize: bytesMax }
+  return { params, options: { ignore: [...accept], ...size, ...(signal === undefined ? {} : { signal }) } }
+}
+
 /** `url`: `http(s)://user:password@host:port`. Nothing is sent before the first call, which also checks the server's version. */
 export function connectElasticsearch(url: string): Elasticsearch {
   const { host } = new URL(url)
@@ -194,22 +207,18 @@ export function connectElasticsearch(url: string): Elasticsearch {
   }
   return {
     async send(call) {
-      const { method, path, query, body, lines, accept = [], bytesMax, signal } = call
+      const { signal } = call
       try {
         await ready()
         signal?.throwIfAborted()
-        const params = {
-          method,
-          path,
-          ...(query === undefined ? {} : { querystring: query }),
-          ...(body === undefined ? {} : { body: body as object }),
-          ...(lines === undefined ? {} : { bulkBody: lines }),
-        }
-        const size = bytesMax === undefined ? {} : { maxResponseSize: bytesMax, maxCompressedResponseSize: bytesMax }
-        const options = { ignore: [...accept], ...size, ...(signal === undefined ? {} : { signal }) }
-        const { statusCode, headers, body: answer } = await client.transport.request(params, { meta: true, ...options })
-        if (!passing.has(statusCode ?? 0) && !isOurs(headers)) throw notOurs(call, host)
-        return { status: statusCode ?? 0, body: isJsonObject(answer) ? answer : {} }
+        const { params, options } = requestOf(call)
+        const {
+          statusCode = 0,
+          headers,
+          body: answer,
+        } = await client.transport.request(params, { meta: true, ...options })
+        if (!passing.has(statusCode) && !isOurs(headers)) throw notOurs(call, host)
+        return { status: statusCode, body: isJsonObject(answer) ? answer : {} }
       } catch (error) {
         // An abort is reported with the signal's reason.
         signal?.throwIfAborted()
