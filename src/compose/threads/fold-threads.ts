@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { BuildPlace } from '#projections/build-place.ts'
 import type { IndexPlace, LogPlace } from '#src/compose/places.ts'
+import { revive } from '#src/lib/remote.ts'
 import { foldPlaced, type PlacedTask } from './fold-task.ts'
 
 /** A thread takes some 0.3 seconds of a processor before it folds anything. No more than these of the largest events: their thread answers nobody. */
@@ -20,7 +21,7 @@ async function foldInThread(
   try {
     await new Promise<void>((resolve, reject) => {
       worker.on('message', onProgress)
-      worker.once('error', reject)
+      worker.once('error', (error: Error) => reject(revive(error)))
       worker.once('exit', () => (signal.aborted ? reject(signal.reason as Error) : resolve()))
     })
   } finally {
