@@ -212,13 +212,10 @@ export function connectElasticsearch(url: string): Elasticsearch {
         await ready()
         signal?.throwIfAborted()
         const { params, options } = requestOf(call)
-        const {
-          statusCode = 0,
-          headers,
-          body: answer,
-        } = await client.transport.request(params, { meta: true, ...options })
-        if (!passing.has(statusCode) && !isOurs(headers)) throw notOurs(call, host)
-        return { status: statusCode, body: isJsonObject(answer) ? answer : {} }
+        const answer = await client.transport.request(params, { meta: true, ...options })
+        const { statusCode: status, headers, body } = answer
+        if (!passing.has(status) && !isOurs(headers)) throw notOurs(call, host)
+        return { status, body: isJsonObject(body) ? body : {} }
       } catch (error) {
         // An abort is reported with the signal's reason.
         signal?.throwIfAborted()
