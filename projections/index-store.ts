@@ -49,8 +49,11 @@ export type LastFolded = Readonly<{ position: Position; event: string }>
 
 /** A workspace's day of which what a build held is gone, as where its file was removed. */
 export type LostDay = Readonly<{ workspaceId: WorkspaceId; day: string }>
-/** The same; of whichever workspaces, where none is named: engines may keep a day of all together. */
-export type MissedDay = Readonly<{ workspaceId?: WorkspaceId; day: string }>
+/**
+ * The same; of whichever workspaces, where none is named: engines may keep a day of all together. `isClosed`: it is not gone, and is found
+ * again once somebody opens it.
+ */
+export type MissedDay = Readonly<{ workspaceId?: WorkspaceId; day: string; isClosed?: true }>
 
 /** `isOfAnotherVersion`: than the program that reads (own-versions.ts). `lostDays`: of all workspaces, where nobody asks for one. */
 type ReadProgress = Heartbeat & Readonly<{ isOfAnotherVersion?: boolean; lostDays?: readonly MissedDay[] }>

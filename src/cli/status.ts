@@ -37,6 +37,8 @@ type IndexStatus = Readonly<{
   heard_at: string | null
   /** Days of which the file of a workspace, or an index in Elasticsearch, is gone. */
   lost_days: number
+  /** Of these, the ones whose index in Elasticsearch is there, but closed. */
+  closed_days: number
   /** Events that are not in the index, and on which nobody has decided; null where it cannot be read. */
   dead_letters: number | null
   /** Why it could not be read. */
@@ -44,7 +46,7 @@ type IndexStatus = Readonly<{
 }>
 
 type IndexState = Omit<IndexStatus, 'projection' | 'partition' | 'dead_letters' | 'error'>
-const unknown = { index: null, position: 0, lag: null, heard_at: null, lost_days: 0 } as const
+const unknown = { index: null, position: 0, lag: null, heard_at: null, lost_days: 0, closed_days: 0 } as const
 
 function stateOf({ progress, error }: Asked, head: number, now: number): IndexState {
   if (error !== null) return { ...unknown, state: 'not readable' }
@@ -52,7 +54,9 @@ function stateOf({ progress, error }: Asked, head: number, now: number): IndexSt
   const { index, position, at, lostDays = [], isOfAnotherVersion = false } = progress
   const reached = lostDays.length === 0 ? 'complete' : 'lacks days'
   const state = position >= head ? reached : 'behind'
-  const of = { index, position, lag: Math.max(0, head - position), heard_at: isoTime(at), lost_days: lostDays.length }
+  const closed = lostDays.filter(({ isClosed }) => isClosed === true)
+  const days = { lost_days: lostDays.length, closed_days: closed.length }
+  const of = { index, position, lag: Math.max(0, head - position), heard_at: isoTime(at), ...days }
   if (isOfAnotherVersion) return { ...of, state: 'other version' }
   return { ...of, state: isFolded(progress, now) ? state : 'silent' }
 }
@@ -166,12 +170,12 @@ const rowOf = ({ projection, partition, index, position, lag, state, ...rest }: 
 
 /** What to do about the builds that lack days. */
 const lostText = (indexes: readonly IndexStatus[]): readonly string[] =>
-  indexes
-    .filter(({ lost_days: lost }) => lost > 0)
-    .map(({ projection, index, partition, lost_days: lost }) => {
-      const what = `${index} lacks ${counted(lost, 'day')} in partition ${partition}, of which files or indices were removed by hand or lost`
-      return `${what}: "throughline rebuild ${projection}" folds them again.`
-    })
+  indexes.flatMap(({ projection, index, partition, lost_days: lost, closed_days: closed }) => {
+    const lacks = (days: number): string => `${index} lacks ${counted(days, 'day')} in partition ${partition}, of which`
+    const gone = `${lacks(lost - closed)} files or indices were removed by hand or lost: "throughline rebuild ${projection}" folds them again.`
+    const shut = `${lacks(closed)} indices are closed in Elasticsearch: open them again (POST /INDEX/_open).`
+    return [...(lost > closed ? [gone] : []), ...(closed > 0 ? [shut] : [])]
+  })
 
 /** What it means that readers use builds of another version, as while an upgrade is folded. */
 function versionText(indexes: readonly IndexStatus[]): readonly string[] {

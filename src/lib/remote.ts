@@ -5,11 +5,12 @@ type Call = Readonly<{ call: number; method: string; args: readonly unknown[] }>
 type Answer = Readonly<{ call: number; value?: unknown; error?: Readonly<{ name: string; message: string }> }>
 type Port = Pick<MessagePort | Worker, 'postMessage' | 'on'>
 
-function revive(error: Readonly<{ name: string; message: string }>): Error {
+/** Errors cross threads by name and text alone: one that says itself what it was has its class again. */
+export function revive(error: Readonly<{ name: string; message: string }>): Error {
   const context = { operation: error.message, subject: '' }
   if (error.name === 'TransientError') return new TransientError(context)
   if (error.name === 'PermanentError') return new PermanentError(context)
-  return Object.assign(new Error(error.message), { name: error.name })
+  return error instanceof Error ? error : Object.assign(new Error(error.message), { name: error.name })
 }
 
 /** When calls are sent. `together`: all calls of one turn of the event loop go in one message. */

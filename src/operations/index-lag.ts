@@ -31,8 +31,10 @@ export function observeIndexes(metrics: Metrics, { indexes, projections, clock }
   metrics.gauge('throughline_index_position', 'The last event that readers of the index can find.', () =>
     each(({ position }) => position),
   )
-  metrics.gauge('throughline_index_lost_days', 'Days of workspaces of which the file is gone: rebuild the index.', () =>
-    each(({ lostDays = [] }) => lostDays.length),
+  metrics.gauge(
+    'throughline_index_lost_days',
+    'Days of workspaces of which the file is gone, or the index is gone or closed: see throughline status.',
+    () => each(({ lostDays = [] }) => lostDays.length),
   )
   metrics.gauge('throughline_index_log_head', 'The last event of the log, as the projector saw it.', () =>
     each(({ head }) => head),

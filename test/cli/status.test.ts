@@ -24,6 +24,7 @@ describe('throughline status', () => {
       state: 'not built',
       heard_at: null,
       lost_days: 0,
+      closed_days: 0,
       dead_letters: 0,
       error: null,
     }
@@ -44,6 +45,7 @@ describe('throughline status', () => {
           state: 'complete',
           heard_at: new Date(at).toISOString(),
           lost_days: 0,
+          closed_days: 0,
           dead_letters: 0,
           error: null,
         },
@@ -53,6 +55,28 @@ describe('throughline status', () => {
       ],
       quarantines: [],
     })
+  })
+
+  it('says of days that are gone to rebuild them, and of those whose indices are closed to open them', async () => {
+    const told = { after: 0, position: 0, head: 0, at: Date.now(), caughtUpAt: 0 }
+    const gone = [{ day: '2026-11-20' }]
+    const shut = [
+      { day: '2026-11-21', isClosed: true as const },
+      { day: '2026-11-22', isClosed: true as const },
+    ]
+    const progress = new Map([
+      ['traces', { ...told, index: 'traces-v5-001', lostDays: [...gone, ...shut] }],
+      ['logs', { ...told, index: 'logs-v5-001', lostDays: shut }],
+    ])
+    const { out } = await run(['status'], { services: createServices(progress) })
+    const states = out.split('\n').flatMap((line) => / (lacks days) /.exec(line)?.[1] ?? [])
+    expect(states).to.deep.equal(['lacks days', 'lacks days'])
+    const said = out.split('\n').filter((line) => line.includes(' in partition 0, of which'))
+    expect(said).to.deep.equal([
+      'traces-v5-001 lacks 1 day in partition 0, of which files or indices were removed by hand or lost: "throughline rebuild traces" folds them again.',
+      'traces-v5-001 lacks 2 days in partition 0, of which indices are closed in Elasticsearch: open them again (POST /INDEX/_open).',
+      'logs-v5-001 lacks 2 days in partition 0, of which indices are closed in Elasticsearch: open them again (POST /INDEX/_open).',
+    ])
   })
 
   it('shows all else where an index cannot be read, and says why', async () => {

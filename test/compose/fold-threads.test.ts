@@ -6,14 +6,16 @@ import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { rebuild } from '#projections/rebuild.ts'
 import { openBuilds } from '#src/compose/builds.ts'
+import { explain } from '#src/compose/failure.ts'
 import { foldersOf } from '#src/compose/folders.ts'
-import { workersFor } from '#src/compose/threads/fold-threads.ts'
+import { foldInThreads, workersFor } from '#src/compose/threads/fold-threads.ts'
 import { limits } from '#src/config.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import { present } from '#src/lib/assert.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import { makeEvent } from '../streams/make-event.ts'
 import { makeFirstRun } from '../support/first-run.ts'
+import { rejection } from '../streams/read-all.ts'
 
 describe('the workers of a rebuild', () => {
   let dataFolder = ''
@@ -60,6 +62,19 @@ describe('the workers of a rebuild', () => {
 
   it('are threads where there is much to fold', async () => {
     expect(await rebuilt(40)).to.deep.equal([80, true])
+  })
+
+  it('say in one line what failed them, as the caller itself would', async () => {
+    const log = { file: join(dataFolder, 'none.db'), partition: '0' }
+    const fold = foldInThreads(log, { folder: join(dataFolder, 'index') })
+    const failed = (events: number) =>
+      rejection(
+        fold([{ builds: [], events, share: { number: 0, of: 1 } }], () => undefined, new AbortController().signal),
+      )
+    const [inThread, here] = [await failed(40), await failed(1)]
+    expect([inThread.name, explain(inThread)]).to.deep.equal([here.name, explain(here)])
+    expect(explain(inThread)).to.not.contain('\n')
+    expect(threads).to.equal(1)
   })
 
   it('are its own thread where there are a few events, which are folded before a thread has begun', async () => {

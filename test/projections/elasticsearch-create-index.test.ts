@@ -21,8 +21,11 @@ describe('an index of Elasticsearch that is not made', () => {
     expect(failure?.message).to.contain('[3000]/[3000]').and.contain('raise cluster.max_shards_per_node')
   })
 
-  it('is refused for good for any other reason, unless it is there', async () => {
-    expect((await failureFor('illegal_argument_exception', 'unknown setting'))?.name).to.equal('PermanentError')
+  it('is tried again where something else of an operator is in its way, which the reason says, unless it is there', async () => {
+    const reason = 'Limit of total fields [2] has been exceeded'
+    const failure = await failureFor('illegal_argument_exception', reason)
+    expect(failure?.name).to.equal('TransientError')
+    expect(failure?.message).to.contain(reason).and.contain('template')
     expect(await failureFor('resource_already_exists_exception', 'it is there')).to.equal(undefined)
   })
 })

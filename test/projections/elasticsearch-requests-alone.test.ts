@@ -6,6 +6,9 @@ import { LargeAnswerError, type Call, type Elasticsearch } from '#projections/st
 import { lookUp } from '#projections/stores/elasticsearch/look-up.ts'
 import { ask as search, find, searchPages, type Target } from '#projections/stores/elasticsearch/search.ts'
 import { createSeenSizes } from '#projections/stores/elasticsearch/sized-parts.ts'
+import { expandPatterns } from '#projections/stores/elasticsearch/expand.ts'
+import { createNames } from '#projections/stores/elasticsearch/names.ts'
+import { createRecords } from '#projections/stores/elasticsearch/records.ts'
 import { createFreshness } from '#projections/stores/elasticsearch/refresh.ts'
 import { acme, epoch } from '#test/support/index-fixture.ts'
 import { rejection } from '#test/streams/read-all.ts'
@@ -176,6 +179,40 @@ describe('searches in Elasticsearch', () => {
   })
 })
 
+describe('what stands before a search in Elasticsearch', () => {
+  /** What a task gives, and how often it asks, where a circuit breaker stops its first two requests. */
+  async function stopped<T>(answer: JsonObject, task: (elasticsearch: Elasticsearch) => Promise<T>) {
+    let asked = 0
+    const error = { type: 'circuit_breaking_exception', reason: 'Data too large' }
+    const send: Elasticsearch['send'] = async ({ accept = [] }) => {
+      if (++asked > 2) return { status: 200, body: answer }
+      if (!accept.includes(429)) throw new Error('it is not asked again')
+      return { status: 429, body: { error } }
+    }
+    return { given: await task({ send, close: async () => undefined }), asked }
+  }
+
+  it('is asked for again where there is no room for it, as the search is', async () => {
+    const record = await stopped({ _source: { a: 1 } }, (elasticsearch) =>
+      createRecords(elasticsearch, createNames('x')).read('roster:logs:0'),
+    )
+    expect([record.given?.source, record.asked]).to.deep.equal([{ a: 1 }, 3])
+    const place = { index: 'lines-1', key: 'a', workspaceId: acme }
+    const document = await stopped({ docs: [{ found: true, _version: 7 }] }, (elasticsearch) =>
+      lookUp(elasticsearch, [place], []),
+    )
+    expect(document.asked).to.equal(3)
+    const pattern = { kind: 'pattern', fields: ['message'], prefix: 'a', regex: 'a.*' } as const
+    const target = { indices: 'lines-*', workspaceId: acme, days: undefined, seen: createSeenSizes() }
+    const words = await stopped({ _shards: { failed: 0 }, explanations: [] }, (elasticsearch) =>
+      expandPatterns({ target: { ...target, elasticsearch }, fromDay: undefined }, pattern, {
+        patternExpansionsMax: 9,
+      }),
+    )
+    expect(words.asked).to.equal(3)
+  })
+})
+
 describe('what readers are told of an index in Elasticsearch', () => {
   const told = (position: number) => ({ position, head: 9, at: position, caughtUpAt: position })
   const freshness = (answer: Answering, everyMs = 0, now = () => 0) =>
@@ -239,7 +276,30 @@ describe('what readers are told of an index in Elasticsearch', () => {
     expect(await shownAt([...toTheHead, [10_000, 11, 20]])).to.deep.equal([true, true, true])
   })
 
-  it('comes ten seconds later at most', async () => {
+  it('comes ten seconds later at most, also where the one before took a minute', async () => {
+    let now = 0
+    let refreshes = 0
+    const lines = freshness(
+      () => {
+        if (refreshes++ === 0) now += 60_000
+        return {}
+      },
+      500,
+      () => now,
+    )
+    for (const [at, count] of [
+      [0, 1],
+      [69_999, 1],
+      [70_000, 2],
+    ] as const) {
+      now = at
+      lines.wrote('lines-1')
+      await lines.refresh(told(1))
+      expect(refreshes).to.equal(count)
+    }
+  })
+
+  it('comes ten seconds later at most, however far it is behind', async () => {
     const far = [
       [0, 0, 10],
       [100_000, 1, 10],

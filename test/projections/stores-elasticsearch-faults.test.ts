@@ -1,9 +1,7 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Filter } from '#projections/index-store.ts'
-import { connectElasticsearch, reasonOf } from '#projections/stores/elasticsearch/client.ts'
+import { connectElasticsearch } from '#projections/stores/elasticsearch/client.ts'
 import { lookUp } from '#projections/stores/elasticsearch/look-up.ts'
 import { askElasticsearch, indicesWith } from '#test/support/elasticsearch.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
@@ -34,82 +32,6 @@ describe('Elasticsearch, when things go wrong', () => {
     )
     return failure as Error
   }
-
-  describe('connections', () => {
-    it('says in one line that the password is wrong, without it', async () => {
-      const wrong = new URL(url())
-      wrong.username = 'elastic'
-      wrong.password = 'not-the-password'
-      const failure = await failureOf(makeReader(0, wrong.href).progress('fixture'))
-      expect(failure.name).to.equal('PermanentError')
-      expect(failure.message).to.match(/check user and password in ELASTICSEARCH_URL/)
-      expect(failure.message).to.not.match(/not-the-password|\n/)
-    })
-
-    it('says where nothing answers, and that it may pass', async () => {
-      const server = createServer().listen(0, '127.0.0.1')
-      await new Promise((resolve) => server.once('listening', resolve))
-      const { port } = server.address() as AddressInfo
-      await new Promise((resolve) => server.close(resolve))
-      const address = `http://elastic:secret@127.0.0.1:${port}`
-      const failure = await failureOf(makeReader(0, address).progress('fixture'))
-      expect(failure.name).to.equal('TransientError')
-      expect(failure.message).to.contain(`is Elasticsearch running at 127.0.0.1:${port}?`)
-      expect(failure.message).to.not.match(/secret|\n/)
-    })
-
-    /** Only what a server says of itself: of this age none can be had. */
-    const saying = async (headers: Record<string, string>, body: object, task: (address: string) => Promise<void>) => {
-      const server = createServer((_request, response) => {
-        response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
-      }).listen(0, '127.0.0.1')
-      await new Promise((resolve) => server.once('listening', resolve))
-      try {
-        await task(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-      } finally {
-        server.closeAllConnections()
-        await new Promise((resolve) => server.close(resolve))
-      }
-    }
-
-    it('names the queue that is full, and nothing that differs each time', () => {
-      // As 8.19.21 answered a search with `thread_pool.search.queue_size: 1`.
-      const task =
-        'TimedRunnable{original=ActionRunnable#wrap[org.elasticsearch.search.SearchService$$Lambda$5782@4cec6700]}'
-      const queue =
-        'TaskExecutionTimeTrackingEsThreadPoolExecutor[name = node-0/search, queue capacity = 1, pool size = 1]]'
-      const reason = { type: 'es_rejected_execution_exception', reason: `rejected execution of ${task} on ${queue}` }
-      const error = { type: 'search_phase_execution_exception', failed_shards: [{ shard: 2, reason }] }
-      expect(reasonOf({ error })).to.equal('es_rejected_execution_exception: the queue of node-0/search is full')
-    })
-
-    it('takes it for something that passes that another writer was first', async () => {
-      await openWriter()
-      const elasticsearch = connectElasticsearch(url())
-      closeLater(elasticsearch)
-      const call = { operation: 'make', subject: 'a record', method: 'PUT', body: {} } as const
-      const make = () => elasticsearch.send({ ...call, path: `/${prefix()}-state/_create/one` })
-      await make()
-      expect((await failureOf(make())).name).to.equal('TransientError')
-    })
-
-    it('refuses a server that is too old, and says which is needed', async () => {
-      const nodes = { a: { version: '8.19.21' }, b: { version: '8.9.1' } }
-      await saying({ 'x-elastic-product': 'Elasticsearch' }, { nodes }, async (address) => {
-        const failure = await failureOf(makeReader(0, address).progress('fixture'))
-        expect(failure.name).to.equal('PermanentError')
-        expect(failure.message).to.match(/Elasticsearch 8\.9\.1 .*8\.19 or later is needed/)
-      })
-    })
-
-    it('refuses what is no Elasticsearch', async () => {
-      await saying({}, { version: { number: '2.19.0', distribution: 'opensearch' } }, async (address) => {
-        const failure = await failureOf(makeReader(0, address).progress('fixture'))
-        expect(failure.name).to.equal('PermanentError')
-        expect(failure.message).to.contain('is not Elasticsearch')
-      })
-    })
-  })
 
   describe('writing', () => {
     it('names the document that cannot be indexed, and goes on without it', async () => {
@@ -261,6 +183,33 @@ describe('Elasticsearch, when things go wrong', () => {
       await write(writer, entries, 12)
       expect(await count(makeReader())).to.equal(12)
     })
+  })
+
+  it('lets no pipeline of somebody else change or drop what it writes, whoever set it, nor a template keep it from going on', async () => {
+    const ask = async (method: string, path: string, body?: object) => {
+      const answer = await askElasticsearch(url(), path, { method, ...(body && { body: JSON.stringify(body) }) })
+      expect(answer, path).to.not.have.property('error')
+    }
+    const template = `/_index_template/${prefix()}-of-somebody-else`
+    const pipelines = { 'index.default_pipeline': 'nowhere', 'index.final_pipeline': 'nowhere' }
+    const put = (settings: object) =>
+      ask('PUT', template, { index_patterns: [`${prefix()}-*`], priority: 1e6, template: { settings } })
+    await put({ ...pipelines, 'index.mapping.total_fields.limit': 2 })
+    try {
+      const writer = await openWriter()
+      await promote(writer, 'fixture', index)
+      const failure = await failureOf(write(writer, [lineEntry({}, 1)], 1))
+      expect(failure.name).to.equal('TransientError')
+      expect(failure.message).to.match(/Limit of total fields \[2\].*an index template/)
+      await put(pipelines)
+      await write(writer, [lineEntry({}, 1)], 1)
+      await ask('PUT', `/${dayIndex('lines')}/_settings`, { 'index.default_pipeline': 'nowhere' })
+      await write(writer, [lineEntry({}, 2)], 2)
+      await writer.heartbeat(index, { position: 2, head: 2, at: 1, caughtUpAt: 1 })
+      expect(await count(makeReader())).to.equal(2)
+    } finally {
+      await ask('DELETE', template)
+    }
   })
 
   it('refuses a phrase whose last word may be any of too many, and answers where they are fewer', async () => {

@@ -143,7 +143,9 @@ describe('an index of a day that somebody removed from Elasticsearch', () => {
       direction: 'desc',
       limit: 1,
     })
-    expect(String(await search.catch((error: unknown) => error))).to.match(/mapping is not as it was made: rebuild/)
+    expect(String(await search.catch((error: unknown) => error))).to.match(
+      /mapping or settings are not as they were made: rebuild/,
+    )
     now += 60_000
     await writer.heartbeat(index, { position: 2, head: 2, at: 1, caughtUpAt: 1 })
     expect(await lost()).to.deep.equal([{ day }])

@@ -14,13 +14,14 @@ export type PlaceOptions = Readonly<{
   partition: number
 }>
 
-/** Where the builds of one partition are. `onLost` hears of days' indices, by name, that are missed and were not before. */
+/** Where the builds of one partition are. `onLost` hears of days' indices, by name, that are missed and were not before; `onClosed`, that are closed. */
 export type Place = Readonly<{
   elasticsearch: Elasticsearch
   names: Names
   records: Records
   partition: number
   onLost?: ((indices: readonly string[]) => void) | undefined
+  onClosed?: ((indices: readonly string[]) => void) | undefined
 }>
 
 export function connectPlace({ url, prefix, partition }: PlaceOptions): Place {

@@ -1,4 +1,4 @@
-import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { TransientError } from '#src/lib/failure.ts'
 import { parseJson, stringifyJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
@@ -86,12 +86,17 @@ function storedBuild(source: JsonObject): StoredBuild {
   }
 }
 
-/** The days of lost indices, each once, though every collection has its own index. */
+/** The days of lost indices, each once, though every collection has its own index; then those that have only closed ones. */
 function lostDaysOf(source: JsonObject): readonly MissedDay[] {
   const keptFrom = textIn(source['keptFrom'])
   const told = Object.keys(objectIn(source['toldLost'])).filter((name) => (dayIn(name) ?? '') >= keptFrom)
-  const days = [...valuesIn(source['lostDays']).map(textIn), ...told].flatMap((name) => dayIn(name) ?? [])
-  return [...new Set(days)].sort().map((day) => ({ day }))
+  const daysOf = (names: readonly string[]): ReadonlySet<string> => new Set(names.flatMap((name) => dayIn(name) ?? []))
+  const lost = daysOf([...valuesIn(source['lostDays']).map(textIn), ...told])
+  const closed = [...daysOf(closedIn(source))].filter((day) => !lost.has(day))
+  return [
+    ...[...lost].sort().map((day): MissedDay => ({ day })),
+    ...closed.sort().map((day): MissedDay => ({ day, isClosed: true })),
+  ]
 }
 
 /** A build as it is stored for this partition; undefined when it is not there. */
@@ -111,7 +116,7 @@ export async function checkpointOf(place: Place, index: IndexName): Promise<Chec
   const build = await readBuild(place, index)
   if (build !== undefined) return { epoch: build.epoch, position: build.checkpoint }
   // In this order: who makes a build makes its record first.
-  const isThere = (await identitiesOf(place, index)).size > 0
+  const isThere = (await indicesOf(place, index)).days.size > 0
   const isLeft = isThere && !(await allBuilds(place)).some((source) => source['index'] === index)
   return { epoch: isLeft ? leftoverEpoch : '', position: 0 }
 }
@@ -143,17 +148,22 @@ export const daysIn = (source: JsonObject): Days =>
     ),
   )
 
-type Named = Readonly<{ named: Days; lost: readonly string[] }>
+/** Those of which it was last seen that somebody has closed them. */
+export const closedIn = (source: JsonObject): readonly string[] => valuesIn(source['closedDays']).map(textIn)
 
-/** The day indices that a build names, and those that are lost (known-days.ts). */
+type Named = Readonly<{ named: Days; lost: readonly string[]; closed: readonly string[] }>
+
+/** The day indices that a build names, and of these the ones that are lost, or closed (known-days.ts). */
 export const namedIn = (source: JsonObject): Named => ({
   named: daysIn(source),
   lost: valuesIn(source['lostDays']).map(textIn),
+  closed: closedIn(source),
 })
 
-export const sourceOfNamed = ({ named, lost }: Named): JsonObject => ({
+export const sourceOfNamed = ({ named, lost, closed }: Named): JsonObject => ({
   days: [...named.keys()].sort().map((name) => ({ name, uuid: named.get(name) ?? '' })),
   lostDays: [...lost].sort(),
+  closedDays: [...closed].sort(),
 })
 
 /** The collections of a build, by name; none if it does not exist. */
@@ -184,11 +194,11 @@ export async function createIndex(elasticsearch: Elasticsearch, index: string, b
   const error = objectIn(answer['error'])
   if (status !== 400 || error['type'] === 'resource_already_exists_exception') return
   const reason = textIn(error['reason'])
-  const context = { operation: 'create', subject: index, cause: new Error(reason) }
-  if (!noShardsLeft.test(reason)) throw new PermanentError(context)
-  // Transient: an operator, or retention, will make room.
-  const hint = 'drop builds that are not needed, or raise cluster.max_shards_per_node'
-  throw new TransientError({ ...context, hint })
+  // Transient: an operator, or retention, will make room, or take away what is in the way.
+  const hint = noShardsLeft.test(reason)
+    ? 'drop builds that are not needed, or raise cluster.max_shards_per_node'
+    : 'an index template or an alias of somebody else may be in its way: change or remove that one'
+  throw new TransientError({ operation: 'create', subject: index, cause: new Error(reason), hint })
 }
 
 type NewBuild = Readonly<{ index: IndexName; epoch: string; after: Position; shapes: Shapes }>
@@ -297,9 +307,9 @@ export async function dropBuild(place: Place, index: IndexName): Promise<void> {
   await changeBuild(place, index, () => ({ dropped: true }))
   const parts = (await allBuilds(place)).filter((source) => source['index'] === index)
   if (parts.some((source) => source['dropped'] !== true)) return
-  const indices = await identitiesOf(place, index)
+  const { days } = await indicesOf(place, index)
   const remove = { operation: 'drop', subject: index, method: 'DELETE', accept: [404] } as const
-  for (const name of indices.keys()) await elasticsearch.send({ ...remove, path: `/${name}` })
+  for (const name of days.keys()) await elasticsearch.send({ ...remove, path: `/${name}` })
   for (const source of parts) {
     await elasticsearch.send({
       ...remove,
@@ -314,19 +324,30 @@ const identityOf = (part: Json | undefined): string => {
   return [textIn(settings['uuid']), ...(history === '' ? [] : [history])].join('/')
 }
 
+/** The day indices that exist. `closed`: those of them that answer no search, and that a search by a wildcard passes over. */
+export type StoredDays = Readonly<{ days: Days; closed: readonly string[] }>
+
 /** A build's existing day indices as the master knows them: another node may be behind it. */
-export async function identitiesOf({ elasticsearch, names: { build } }: Place, index: IndexName): Promise<Days> {
-  const parts = ['uuid', 'history.uuid'].map((part) => `metadata.indices.*.settings.index.${part}`)
+export async function indicesOf({ elasticsearch, names: { build } }: Place, index: IndexName): Promise<StoredDays> {
+  const parts = ['settings.index.uuid', 'settings.index.history.uuid', 'state'].map(
+    (part) => `metadata.indices.*.${part}`,
+  )
   const { body } = await elasticsearch.send({
     operation: 'look for',
     subject: index,
     method: 'GET',
     path: `/_cluster/state/metadata/${build(index)}`,
-    query: { filter_path: parts.join(), ignore_unavailable: true, allow_no_indices: true },
+    query: {
+      filter_path: parts.join(),
+      expand_wildcards: 'open,closed',
+      ignore_unavailable: true,
+      allow_no_indices: true,
+    },
   })
   const indices = objectIn(objectIn(body['metadata'])['indices'])
   const names = Object.keys(indices).sort()
-  return new Map(names.map((name) => [name, identityOf(indices[name])]))
+  const days = new Map(names.map((name) => [name, identityOf(indices[name])]))
+  return { days, closed: names.filter((name) => objectIn(indices[name])['state'] === 'close') }
 }
 
 /** A roster and the condition under which it may be changed. */

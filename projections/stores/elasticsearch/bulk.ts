@@ -3,7 +3,16 @@ import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import { numberIn, objectIn, objectsIn } from './answer-parts.ts'
-import { blockedHint, busyHint, isBlocked, mappingHint, reasonOf, type Elasticsearch } from './client.ts'
+import {
+  blockedHint,
+  busyHint,
+  closedHint,
+  isBlocked,
+  isClosed,
+  mappingHint,
+  reasonOf,
+  type Elasticsearch,
+} from './client.ts'
 import { lookUp, type DocumentPlace } from './look-up.ts'
 import { epochField } from './mapping.ts'
 
@@ -86,6 +95,8 @@ function outcomeOf(operation: Written, item: JsonObject): Outcome {
   if (status === 409) return 'conflict'
   if (status === 429 || status === 503) return 'again'
   const reason = reasonOf(result)
+  // It lasts longer than a few tries, for which all other projections of the partition would wait.
+  if (isClosed(reason)) throw new TransientError({ operation: 'write to', subject: operation.index, hint: closedHint })
   if (isBlocked(reason)) return 'again'
   const isLost = reason.startsWith('index_not_found_exception')
   if (status === 404) return operation.kind === 'delete' ? 'done' : isLost ? 'lost' : 'again'
@@ -101,7 +112,8 @@ async function post(elasticsearch: Elasticsearch, { body: lines, operations }: B
     subject: `${operations.length} documents`,
     method: 'POST',
     path: '/_bulk',
-    query: { filter_path: 'errors,items.*.status,items.*.error' },
+    // No pipeline that somebody has set on an index since it was made.
+    query: { pipeline: '_none', filter_path: 'errors,items.*.status,items.*.error' },
     lines,
     accept: [429, 503],
   })

@@ -44,7 +44,11 @@ class ExactSerializer extends Serializer {
     return stringifyJson(value)
   }
   override deserialize<T = unknown>(text: string): T {
-    return parseJson(text) as T
+    try {
+      return parseJson(text) as T
+    } catch (error) {
+      throw new errors.DeserializationError(error instanceof Error ? error.message : String(error), text)
+    }
   }
 }
 
@@ -71,14 +75,16 @@ class HeardConnection extends UndiciConnection {
 /** Around the name of the queue stand Java objects by their addresses, so that no two of these are alike. */
 const rejected = /rejected execution of .*\[name = ([^,\]]+), queue capacity = .*/s
 
-/** `type: reason` of the innermost cause in an error's body, shortened. */
+/** `type: reason` of the innermost cause in an error's body, shortened; with the index, where the reason does not name it. */
 export function reasonOf(body: unknown): string {
   let error = isJsonObject(body) ? objectIn(body['error']) : {}
   // If shards of a search fail, the first of them says why.
   const [part] = objectsIn(error['failed_shards'])
   if (part !== undefined) error = objectIn(part['reason'])
   while (isJsonObject(error['caused_by'])) error = error['caused_by']
-  const text = [error['type'], error['reason']].map(textIn).filter((each) => each !== '')
+  const index = textIn(error['index'])
+  const parts = [error['type'], error['reason']].map(textIn)
+  const text = [...parts, parts.some((part) => part.includes(index)) ? '' : index].filter((each) => each !== '')
   return text.join(': ').replace(rejected, 'the queue of $1 is full').slice(0, 500)
 }
 
@@ -90,6 +96,11 @@ export const isBlocked = (reason: string): boolean => reason.startsWith('cluster
 export const blockedHint =
   'it is blocked: make room on the disks, if they are full, and lift the block (index.blocks.*, cluster.blocks.*)'
 
+/** Somebody has closed the index. Wildcards pass over it without a word. */
+export const isClosed = (reason: string): boolean =>
+  reason.startsWith('index_closed_exception') || (isBlocked(reason) && reason.includes('index closed'))
+export const closedHint = 'it is closed, and what is in it is not found: open it again (POST /INDEX/_open)'
+
 /** A circuit breaker: the answer may be what its memory has no room for. */
 export const isTooLarge = (reason: string): boolean => reason.startsWith('circuit_breaking_exception')
 
@@ -97,14 +108,25 @@ export const isTooLarge = (reason: string): boolean => reason.startsWith('circui
 export const busyHint = 'it has no room for more now: look at its load, its memory and its disks'
 
 /** Of an index that was not made by us, or was changed since. */
-export const mappingHint = 'its mapping is not as it was made: rebuild the projection, which makes new indices'
+export const mappingHint =
+  'its mapping or settings are not as they were made: rebuild the projection, which makes new indices'
 
-function responseFailure(error: errors.ResponseError, call: Call): Error {
+/** Elasticsearch says so in each answer. A proxy's own, as a 404 of one that has no backend for a moment, says nothing of an index. */
+const isOurs = (headers: Readonly<Record<string, unknown>> | null | undefined): boolean =>
+  headers?.['x-elastic-product'] === 'Elasticsearch'
+
+function notOurs({ operation, subject }: Call, host: string, cause?: Error): TransientError {
+  const hint = `the answer was cut off, or is none of Elasticsearch's: look at what stands before ${host}`
+  return new TransientError({ operation, subject, hint, cause })
+}
+
+function responseFailure(error: errors.ResponseError, call: Call, host: string): Error {
   const { operation, subject } = call
   const status = error.statusCode ?? 0
   const reason = reasonOf(error.body)
   const cause = new Error(`Elasticsearch answered ${status} ${reason}`.trim())
   if (call.bytesMax !== undefined && isTooLarge(reason)) return new LargeAnswerError(subject, { cause })
+  if (isClosed(reason)) return new TransientError({ operation, subject, hint: closedHint, cause })
   if (isBlocked(reason)) return new TransientError({ operation, subject, hint: blockedHint, cause })
   if (status === 401 || status === 403) {
     const hint =
@@ -112,19 +134,22 @@ function responseFailure(error: errors.ResponseError, call: Call): Error {
     return new PermanentError({ operation, subject, hint, cause })
   }
   if (status === 429) return new TransientError({ operation, subject, hint: busyHint, cause })
+  if (!isOurs(error.headers)) return notOurs(call, host, cause)
   if (passing.has(status)) return new TransientError({ operation, subject, cause })
   return new PermanentError({ operation, subject, cause })
 }
 
-function failureOf(error: unknown, call: Call, host: string): Error {
+function failureOf(error: unknown, call: Call, host: string, isKnown: boolean): Error {
   const { operation, subject } = call
   if (isOperatingFailure(error)) return error
-  if (error instanceof errors.ResponseError) return responseFailure(error, call)
+  if (error instanceof errors.ResponseError) return responseFailure(error, call, host)
   // The driver aborts requests on its own only for this reason.
   if (error instanceof errors.RequestAbortedError && call.bytesMax !== undefined) return new LargeAnswerError(subject)
   const text = error instanceof Error ? error.message : String(error)
   const cause = new Error(text.slice(0, 500))
+  if (error instanceof errors.DeserializationError) return notOurs(call, host, cause)
   if (error instanceof errors.ProductNotSupportedError) {
+    if (isKnown) return notOurs(call, host)
     const hint = `what answers at ${host} is not Elasticsearch: check ELASTICSEARCH_URL`
     return new PermanentError({ operation, subject, hint })
   }
@@ -150,40 +175,51 @@ async function checkVersions(client: Client, host: string): Promise<void> {
   }
 }
 
+/** A call as the driver takes it. */
+function requestOf({ method, path, query, body, lines, accept = [], bytesMax, signal }: Call) {
+  const params = {
+    method,
+    path,
+    ...(query === undefined ? {} : { querystring: query }),
+    ...(body === undefined ? {} : { body: body as object }),
+    ...(lines === undefined ? {} : { bulkBody: lines }),
+  }
+  const size = bytesMax === undefined ? {} : { maxResponseSize: bytesMax, maxCompressedResponseSize: bytesMax }
+  return { params, options: { ignore: [...accept], ...size, ...(signal === undefined ? {} : { signal }) } }
+}
+
 /** `url`: `http(s)://user:password@host:port`. Nothing is sent before the first call, which also checks the server's version. */
 export function connectElasticsearch(url: string): Elasticsearch {
   const { host } = new URL(url)
   const own = { Serializer: ExactSerializer, Connection: HeardConnection }
   const client = new Client({ node: url, ...own, maxRetries: 0, requestTimeout: requestTimeoutMs })
   let checked: Promise<void> | undefined
+  let isKnown = false
   const ready = (): Promise<void> => {
-    checked ??= checkVersions(client, host).catch((error: unknown) => {
-      checked = undefined
-      throw error
-    })
+    checked ??= checkVersions(client, host).then(
+      () => void (isKnown = true),
+      (error: unknown) => {
+        checked = undefined
+        throw error
+      },
+    )
     return checked
   }
   return {
     async send(call) {
-      const { method, path, query, body, lines, accept = [], bytesMax, signal } = call
+      const { signal } = call
       try {
         await ready()
         signal?.throwIfAborted()
-        const params = {
-          method,
-          path,
-          ...(query === undefined ? {} : { querystring: query }),
-          ...(body === undefined ? {} : { body: body as object }),
-          ...(lines === undefined ? {} : { bulkBody: lines }),
-        }
-        const size = bytesMax === undefined ? {} : { maxResponseSize: bytesMax, maxCompressedResponseSize: bytesMax }
-        const options = { ignore: [...accept], ...size, ...(signal === undefined ? {} : { signal }) }
-        const { statusCode, body: answer } = await client.transport.request(params, { meta: true, ...options })
-        return { status: statusCode ?? 0, body: isJsonObject(answer) ? answer : {} }
+        const { params, options } = requestOf(call)
+        const answer = await client.transport.request(params, { meta: true, ...options })
+        const { statusCode: status, headers, body } = answer
+        if (!passing.has(status) && !isOurs(headers)) throw notOurs(call, host)
+        return { status, body: isJsonObject(body) ? body : {} }
       } catch (error) {
         // An abort is reported with the signal's reason.
         signal?.throwIfAborted()
-        throw failureOf(error, call, host)
+        throw failureOf(error, call, host, isKnown)
       }
     },
     close: () => client.close(),

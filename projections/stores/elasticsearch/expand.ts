@@ -8,7 +8,7 @@ import { widerPattern } from './lucene-regex.ts'
 import { tokensField } from './mapping.ts'
 import { dayIn } from './names.ts'
 import { ownTerms } from './own-terms.ts'
-import { patiently } from './patience.ts'
+import { patiently, sendPatiently } from './patience.ts'
 import type { Target } from './search.ts'
 
 /** The query whose rewritten form names the terms that a pattern may match in a field, up to one more than allowed. */
@@ -49,7 +49,7 @@ async function sharedTerms(
   const path = `/${indices}/_validate/query`
   const body = { query: expansionQuery(pattern, field, max) }
   const answer = await patiently(indices, async () => {
-    const { body: found } = await elasticsearch.send({ ...call, path, query, body })
+    const { body: found } = await sendPatiently(elasticsearch, { ...call, path, query, body })
     return numberIn(objectIn(found['_shards'])['failed']) === 0 ? found : undefined
   })
   const met = new Set<string>()

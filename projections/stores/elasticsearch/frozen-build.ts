@@ -5,11 +5,11 @@ import type { IndexName } from '../../index-store.ts'
 import { hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
 import type { Shapes } from '../row.ts'
 import type { Place } from './build-record.ts'
-import { identitiesOf, readBuild, readShapes } from './builds.ts'
-import { reasonOf } from './client.ts'
+import { indicesOf, readBuild, readShapes } from './builds.ts'
+import { closedHint, reasonOf } from './client.ts'
 import { and, type Query } from './filter.ts'
 import { idField } from './mapping.ts'
-import { patiently } from './patience.ts'
+import { sendPatiently } from './patience.ts'
 import { askFitting, createPartSizes, type Bound } from './sized-parts.ts'
 import type { StoredText } from './stored-text.ts'
 
@@ -56,10 +56,7 @@ async function openMoment({ elasticsearch, names }: Place, index: IndexName): Pr
   const those = { ignore_unavailable: true, allow_no_indices: true }
   await elasticsearch.send({ ...call, path: `${path}/_refresh`, query: those })
   const query = { ...those, keep_alive: keptFor }
-  const opened = await patiently(index, async () => {
-    const answer = await elasticsearch.send({ ...call, path: `${path}/_pit`, query, accept: [503] })
-    return answer.status === 200 ? answer.body : undefined
-  })
+  const { body: opened } = await sendPatiently(elasticsearch, { ...call, path: `${path}/_pit`, query })
   return textIn(opened['id'])
 }
 
@@ -97,7 +94,10 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
   const { elasticsearch } = place
   const { epoch = '', checkpoint: position = 0 } = (await readBuild(place, index)) ?? {}
   const shapes = await readShapes(place, index)
-  const indices = new Set((await identitiesOf(place, index)).keys())
+  const { days, closed } = await indicesOf(place, index)
+  // It would look as if nothing were in them: a comparison would miss it, and an erasure leave it.
+  if (closed.length > 0) throw new TransientError({ operation: 'freeze', subject: closed.join(', '), hint: closedHint })
+  const indices = new Set(days.keys())
   let moment = indices.size === 0 ? undefined : await openMoment(place, index)
   let momentsLost = 0
   const release = async (): Promise<void> => {
@@ -113,7 +113,7 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
     for (let moments = 1; moment !== undefined; moments++) {
       const pit = { id: moment, keep_alive: keptFor }
       const asked = { ...call, query, body: { ...body, track_total_hits: false, pit }, accept: [404] }
-      const { status, body: answer } = await elasticsearch.send(asked)
+      const { status, body: answer } = await sendPatiently(elasticsearch, asked)
       if (status === 200) {
         moment = textIn(answer['pit_id']) || moment
         return answer

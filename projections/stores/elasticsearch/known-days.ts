@@ -2,13 +2,14 @@ import type { IndexName } from '../../index-store.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { numberIn, objectIn, textIn } from './answer-parts.ts'
 import { changeBuild, type Place } from './build-record.ts'
-import { allBuilds, daysIn, identitiesOf, namedIn, sourceOfNamed, type Days } from './builds.ts'
+import { allBuilds, daysIn, indicesOf, namedIn, sourceOfNamed, type Days, type StoredDays } from './builds.ts'
 import { dayIn } from './names.ts'
 
 // A build's record names its day indices, each with its UUID, so that an index that somebody deleted is noticed. Otherwise it would be created again
 // with the next document of that day, or the day would look empty. The UUID tells an index made anew from one that another process has just made, such
 // as another partition, or the earlier owner of this one. Each partition names the indices that it meets, and removes a name before retention may
 // remove the index.
+// One that somebody has closed is there, but searches pass over it: so the record says for as long which ones those are.
 
 /** Those that are not there, or only under this name. A UUID is '' where the program that named the index noted none. */
 const missedOf = (named: Days, there: Days): readonly string[] =>
@@ -34,44 +35,53 @@ async function tellOthers(place: Place, index: IndexName, names: readonly string
 
 /**
  * Names the indices that exist and are among those wanted, and notes for good which of those named before are gone. In this order: what is named is
- * there, if nobody removed it. What the partition has let go of is not named again: others may remove it. Returns all that exist; undefined if the
- * build is dropped.
+ * there, if nobody removed it. What the partition has let go of is not named again: others may remove it. Of those named, notes too which are closed
+ * now. Returns all that exist; undefined if the build is dropped.
  */
 export async function noteDays(
   place: Place,
   index: IndexName,
   isWanted: (name: string) => boolean,
-): Promise<Days | undefined> {
-  let there: Days = new Map()
+): Promise<StoredDays | undefined> {
+  let stored: StoredDays = { days: new Map(), closed: [] }
   let missed: readonly string[] = []
+  let shut: readonly string[] = []
   const record = await changeBuild(place, index, async (source) => {
-    const { named, lost } = namedIn(source)
+    const { named, lost, closed: shutBefore } = namedIn(source)
     const keptFrom = textIn(source['keptFrom'])
-    there = await identitiesOf(place, index)
+    stored = await indicesOf(place, index)
+    const { days: there } = stored
     const isMet = (name: string): boolean =>
       named.has(name) || (isWanted(name) && (dayIn(name) ?? keptFrom) >= keptFrom)
     const met = [...there].filter(([name, uuid]) => isMet(name) && named.get(name) !== uuid)
     missed = missedOf(named, there).filter((name) => !lost.includes(name))
     const changed = [...missed, ...met.map(([name]) => name)]
-    if (changed.length === 0) return undefined
+    const closed = stored.closed.filter(isMet)
+    shut = closed.filter((name) => !shutBefore.includes(name))
+    if (changed.length === 0 && shut.length === 0 && closed.length === shutBefore.length) return undefined
     // First: should this be broken off, it is missed again.
-    await tellOthers(place, index, changed, there)
-    return sourceOfNamed({ named: new Map([...named, ...met]), lost: [...lost, ...missed] })
+    if (changed.length > 0) await tellOthers(place, index, changed, there)
+    return sourceOfNamed({ named: new Map([...named, ...met]), lost: [...lost, ...missed], closed })
   })
   if (record === undefined) return undefined
   if (missed.length > 0) place.onLost?.(missed)
-  return there
+  if (shut.length > 0) place.onClosed?.(shut)
+  return stored
 }
 
 /** Partitions share day indices: each says from which day on it needs them, and those that none needs are removed. Returns the removed ones. */
 export async function dropIndicesBefore(place: Place, index: IndexName, day: string): Promise<readonly string[]> {
   const isKept = (name: string): boolean => (dayIn(name) ?? day) >= day
   await changeBuild(place, index, (source) => {
-    const { named, lost } = namedIn(source)
-    const kept = { named: new Map([...named].filter(([name]) => isKept(name))), lost: lost.filter(isKept) }
+    const { named, lost, closed } = namedIn(source)
+    const kept = {
+      named: new Map([...named].filter(([name]) => isKept(name))),
+      lost: lost.filter(isKept),
+      closed: closed.filter(isKept),
+    }
     return { ...sourceOfNamed(kept), keptFrom: day }
   })
-  const there = await noteDays(place, index, isKept)
+  const there = (await noteDays(place, index, isKept))?.days
   if (there === undefined) return []
   const parts = (await allBuilds(place)).filter((source) => source['index'] === index && source['dropped'] !== true)
   const first = parts.map((source) => textIn(source['keptFrom'])).reduce((a, b) => (a < b ? a : b), day)

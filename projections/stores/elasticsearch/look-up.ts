@@ -1,8 +1,9 @@
+import { TransientError } from '#src/lib/failure.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { objectIn, objectsIn, textIn } from './answer-parts.ts'
-import type { Elasticsearch } from './client.ts'
-import { patiently } from './patience.ts'
+import { closedHint, isClosed, type Elasticsearch } from './client.ts'
+import { patiently, sendPatiently } from './patience.ts'
 import { inSizedParts, type Bound } from './sized-parts.ts'
 
 /** Where a document is. */
@@ -28,7 +29,7 @@ async function ask(
   fields: readonly string[],
   bound: Bound,
 ): Promise<readonly JsonObject[]> {
-  const { body } = await elasticsearch.send({
+  const { body } = await sendPatiently(elasticsearch, {
     operation: 'look up',
     subject: `${asked.length} documents`,
     method: 'POST',
@@ -58,6 +59,8 @@ async function askAll(
       const open = asked.findIndex((_, order) => !isAnswer(given[order]))
       const place = asked[open]
       if (place === undefined) return given
+      if (isClosed(errorIn(given[open])))
+        throw new TransientError({ operation: 'look up', subject: place.index, hint: closedHint })
       subject = `${place.key} of ${place.index}: ${errorIn(given[open])}`
       return undefined
     },

@@ -61,6 +61,9 @@ export const defaultSettings: IndexSettings = { shards: 1, replicas: undefined }
 const replicas = ({ replicas: count }: IndexSettings): Readonly<Record<string, string | number>> =>
   count === undefined ? { auto_expand_replicas: '0-1' } : { number_of_replicas: count }
 
+/** What somebody else's template might set for our indices too: a pipeline may change or drop what we write. */
+const ownDocuments = { default_pipeline: '_none', final_pipeline: '_none' }
+
 /**
  * The index of one collection and day. `refresh_interval`: the writer refreshes, and tells readers after it (refresh.ts).
  * `gc_deletes`: how long a deletion is remembered against an older write that comes late. `max_regex_length`: of a pattern as
@@ -77,6 +80,7 @@ export function dayIndex(collection: Pick<CollectionShape, 'name' | 'fields'>, s
       max_regex_length: 100_000,
       'translog.durability': 'request',
       'mapping.coerce': false,
+      ...ownDocuments,
     },
     mappings: { dynamic: false, _routing: { required: true }, properties: properties(collection) },
   }
@@ -85,7 +89,13 @@ export function dayIndex(collection: Pick<CollectionShape, 'name' | 'fields'>, s
 /** Builds and rosters: found by id only. */
 export function stateIndex(settings: IndexSettings): object {
   return {
-    settings: { number_of_shards: 1, ...replicas(settings), refresh_interval: '1s', 'translog.durability': 'request' },
+    settings: {
+      number_of_shards: 1,
+      ...replicas(settings),
+      refresh_interval: '1s',
+      'translog.durability': 'request',
+      ...ownDocuments,
+    },
     mappings: { dynamic: false, properties: { kind: terms, projection: terms } },
   }
 }

@@ -1,5 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { TransientError } from '#src/lib/failure.ts'
+import type { JsonObject } from '#src/lib/json.ts'
+import {
+  busyHint,
+  isTooLarge,
+  LargeAnswerError,
+  reasonOf,
+  type Answer,
+  type Call,
+  type Elasticsearch,
+} from './client.ts'
 
 /** A day's index that was made only just before has no shard yet, and a queue that is full has room soon: so long is waited for it. */
 const pausesMs = [50, 100, 200, 400, 800, 1_600, 3_200] as const
@@ -21,3 +31,19 @@ export async function patiently<T extends object>(
     why ?? new TransientError({ operation: 'search', subject: typeof subject === 'string' ? subject : subject(), hint })
   )
 }
+
+/** Why a call had no room (429). What a circuit breaker stopped is not asked again as it was, if a smaller request would do. */
+export function noRoom({ operation, subject, bytesMax }: Call, answer: JsonObject): TransientError {
+  const reason = reasonOf(answer)
+  const cause = new Error(reason)
+  if (bytesMax !== undefined && isTooLarge(reason)) throw new LargeAnswerError(subject, { cause })
+  return new TransientError({ operation, subject, hint: busyHint, cause })
+}
+
+/** Sends a call that reads, again as long as there is no room for it (429), or no shard that answers (503). */
+export const sendPatiently = (elasticsearch: Elasticsearch, call: Call): Promise<Answer> =>
+  patiently(call.subject, async () => {
+    const answer = await elasticsearch.send({ ...call, accept: [...(call.accept ?? []), 429, 503] })
+    if (answer.status === 429) return noRoom(call, answer.body)
+    return answer.status === 503 ? undefined : answer
+  })

@@ -3,7 +3,7 @@ import { isJsonObject, stringifyJson, type JsonObject } from '#src/lib/json.ts'
 import { numberIn, objectIn, objectsIn } from './answer-parts.ts'
 import type { Elasticsearch } from './client.ts'
 import type { Names } from './names.ts'
-import { patiently } from './patience.ts'
+import { sendPatiently } from './patience.ts'
 
 // The documents of the index of records: builds, and rosters. They are found by their ids, refreshed or not.
 
@@ -39,10 +39,7 @@ export function createRecords(elasticsearch: Elasticsearch, names: Names): Recor
   return {
     async read(id) {
       const call = { operation: 'read', subject: id, method: 'GET', path: recordPath(names, '_doc', id) } as const
-      const answer = await patiently(id, async () => {
-        const given = await elasticsearch.send({ ...call, accept: [404, 503] })
-        return given.status === 503 ? undefined : given
-      })
+      const answer = await sendPatiently(elasticsearch, { ...call, accept: [404] })
       return answer.status === 404 ? undefined : recordIn(answer.body)
     },
     async update({ id, fields, unchanged }) {

@@ -20,7 +20,8 @@ export type Freshness = Readonly<{
 const pauseOfRefresh = 4
 /** An index that is behind is refreshed every quarter of its lag: readers see events a quarter later than they would anyway. */
 const pauseOfLag = 0.25
-const pauseOfLagMsMax = 10_000
+/** One refresh may have taken a minute, as where the server stood still: readers do not wait for four more. */
+const pauseMsMax = 10_000
 
 /** How long the index takes to reach the head of the log, ms; 0 while it is there: from when a head was seen until the index is at its position. */
 function createLag(now: () => number) {
@@ -99,8 +100,8 @@ export function createFreshness({ elasticsearch, all, everyMs, now }: RefreshOpt
   }
   const notBefore = (): number => {
     if (everyMs === 0) return -Infinity
-    const behind = Math.min(lag.ms() * pauseOfLag, pauseOfLagMsMax)
-    return beganAt + Math.max(everyMs, tookMs + Math.max(tookMs * pauseOfRefresh, behind))
+    const pauseMs = Math.min(Math.max(tookMs * pauseOfRefresh, lag.ms() * pauseOfLag), pauseMsMax)
+    return beganAt + Math.max(everyMs, tookMs + pauseMs)
   }
   return {
     wrote: (index) => void dirty.add(index),

@@ -1,4 +1,4 @@
-import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { PermanentError } from '#src/lib/failure.ts'
 import type { Json, JsonObject } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { TooBroadError, type Hit, type IndexQuery, type PlacesQuery, type SortKey } from '../../index-store.ts'
@@ -7,12 +7,12 @@ import { compareSort } from '../order.ts'
 import { clampInt64 } from '../row.ts'
 import { createSizedHits } from '../within-size.ts'
 import { bigintIn, hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
-import { busyHint, isTooLarge, LargeAnswerError, mappingHint, reasonOf, type Elasticsearch } from './client.ts'
+import { mappingHint, reasonOf, type Elasticsearch } from './client.ts'
 import { documentOf } from './document.ts'
 import { and, type Query } from './filter.ts'
 import { bodyField, idField, numberField, positionField, timeField } from './mapping.ts'
 import { documentKey } from './names.ts'
-import { patiently } from './patience.ts'
+import { noRoom, patiently } from './patience.ts'
 import { askFitting, inSizedParts, type Bound, type SeenSizes } from './sized-parts.ts'
 
 /** Where to search: a workspace in the days of one collection of the live build. */
@@ -69,16 +69,9 @@ export function ask(
     // 404: one of the indices was dropped just now.
     const answer = await elasticsearch.send({ ...call, accept: [400, 404, 429, 503] })
     if (answer.status === 400) throw refusalOf(indices, reasonOf(answer.body))
-    if (answer.status === 429) return tooMuch(indices, reasonOf(answer.body), bound)
+    if (answer.status === 429) return noRoom(call, answer.body)
     return answer.status === 200 ? answer.body : undefined
   })
-}
-
-/** What a circuit breaker stopped is not asked again as it was, if fewer hits would do. */
-function tooMuch(indices: string, reason: string, { bytesMax }: Bound): TransientError {
-  const cause = new Error(reason)
-  if (bytesMax !== undefined && isTooLarge(reason)) throw new LargeAnswerError(indices, { cause })
-  return new TransientError({ operation: 'search', subject: indices, hint: busyHint, cause })
 }
 
 function refusalOf(indices: string, reason: string): Error {

@@ -10,7 +10,7 @@ import {
   createIndex,
   dropBuild,
   forbidAutomatic,
-  identitiesOf,
+  indicesOf,
   listBuilds,
   noteCheckpoint,
   noteShare,
@@ -19,6 +19,7 @@ import {
   readRoster,
   readShare,
   tellProgress,
+  type StoredDays,
   writeRoster,
 } from './builds.ts'
 import { writeAll, type Operation } from './bulk.ts'
@@ -34,8 +35,9 @@ import { createFreshness, type Freshness } from './refresh.ts'
 type ElasticsearchWriterOptions = PlaceOptions &
   Readonly<{
     settings?: IndexSettings
-    /** Called once for day indices that somebody has removed. */
+    /** Called once for day indices that somebody has removed, and for those that somebody has closed. */
     onLost?: Place['onLost']
+    onClosed?: Place['onClosed']
     /** The least time between two refreshes, and between two progress records without news. */
     refreshEveryMs?: number
     /** Milliseconds of a clock that never goes back. */
@@ -64,12 +66,13 @@ type Build = {
   toldAt: number
   /** What its record was when this was last told. */
   record: StoredRecord | undefined
-  /** When it was last looked whether its day indices are there. */
-  lookedAt: number
+  /** When to look next whether its day indices are there and open. */
+  lookAt: number
 }
 
-/** How often that is done. */
+/** How often that is done, and how often as long as one is closed. */
 const lookEveryMs = 60_000
+const lookAtClosedEveryMs = 5_000
 
 type Options = Readonly<{
   settings: IndexSettings
@@ -81,6 +84,9 @@ type Options = Readonly<{
   /** Forbids again that indices are made automatically, as often as one looks. All builds share that. */
   forbid(): Promise<void>
 }>
+
+const nextLook = (now: number, { closed }: Pick<StoredDays, 'closed'>): number =>
+  now + (closed.length > 0 ? lookAtClosedEveryMs : lookEveryMs)
 
 const untold: Heartbeat = { position: 0, head: 0, at: 0, caughtUpAt: 0 }
 
@@ -131,14 +137,14 @@ async function openedBuild(
   const { ahead: _ahead, ...heartbeat } = found
   const checkpoint = share === undefined ? ofAll : Math.max(ofAll, await readShare(place, index, share))
   // Indices that rebuild workers create are named when the build is opened next.
-  const there = share === undefined ? await noteDays(place, index, () => true) : await identitiesOf(place, index)
+  const there = share === undefined ? await noteDays(place, index, () => true) : await indicesOf(place, index)
   if (there === undefined) throw wasDropped(index)
-  const known = new Set(there.keys())
+  const known = new Set(there.days.keys())
   const freshness = freshnessOf(place, options, index, heartbeat)
   // An earlier writer may have left documents that are not searchable yet.
   for (const name of known) freshness.wrote(name)
   await freshness.refreshNow()
-  const at = { toldAt: -Infinity, lookedAt: options.now(), record: undefined }
+  const at = { toldAt: -Infinity, lookAt: nextLook(options.now(), there), record: undefined }
   const progress = { written: checkpoint, recorded: checkpoint, told: heartbeat, ...at }
   return { projection: projection.name, index, epoch, collections, freshness, known, names: new Map(), ...progress }
 }
@@ -246,14 +252,24 @@ async function loadEntries(place: Place, days: DayIndices, build: Build, keys: r
 
 /**
  * Misses the day indices that somebody removed while nothing was written to them; or, where the template was removed as well, that a write has
- * made anew with another mapping, which no search can use.
+ * made anew with another mapping, which no search can use. And those that somebody has closed.
  */
 async function lookAfter(place: Place, build: Build, { now, share, forbid }: Options): Promise<void> {
-  if (share !== undefined || now() - build.lookedAt < lookEveryMs) return
+  if (share !== undefined || now() < build.lookAt) return
   await forbid()
   // An older record may have been put back, which lacks some names.
-  await noteDays(place, build.index, (name) => build.known.has(name))
-  build.lookedAt = now()
+  const there = await noteDays(place, build.index, (name) => build.known.has(name))
+  build.lookAt = nextLook(now(), there ?? { closed: [] })
+}
+
+/** What somebody has closed fails whoever needs it: it is looked for with the next heartbeat. */
+async function orLookAfter<T>(build: Build, task: Promise<T>): Promise<T> {
+  try {
+    return await task
+  } catch (error) {
+    build.lookAt = -Infinity
+    throw error
+  }
 }
 
 const furthest = ({ position, ahead }: Heartbeat): Position => Math.max(position, ahead?.position ?? 0)
@@ -301,7 +317,8 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
   const { settings = defaultSettings, refreshEveryMs = 500, now = () => performance.now(), share } = given
   const connected = connectPlace(given)
   const { elasticsearch, names } = connected
-  const place: Place = { ...connected, records: createGatheredRecords(elasticsearch, names), onLost: given.onLost }
+  const { onLost, onClosed } = given
+  const place: Place = { ...connected, records: createGatheredRecords(elasticsearch, names), onLost, onClosed }
   const [prepare, forbid] = [createPrepare(place, settings), createForbid(place, now)]
   const options = { settings, refreshEveryMs, now, share, prepare, forbid }
   const builds = new Map<IndexName, Build>()
@@ -312,12 +329,13 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
       if (!builds.has(index)) builds.set(index, await openedBuild(place, options, projection, { index, epoch, after }))
       if (buildOf(index).epoch !== epoch) throw otherLog(index)
     },
-    load: (index, keys) => loadEntries(place, days, buildOf(index), keys),
+    load: (index, keys) => orLookAfter(buildOf(index), loadEntries(place, days, buildOf(index), keys)),
     async write(index, entries, checkpoint) {
       const build = buildOf(index)
       await days.prepare(build, entries)
       const restore = (name: string): Promise<void> => days.restore(build, name)
-      await writeAll({ elasticsearch, epoch: build.epoch, restore }, operationsOf(build, days, entries))
+      const operations = operationsOf(build, days, entries)
+      await orLookAfter(build, writeAll({ elasticsearch, epoch: build.epoch, restore }, operations))
       if (checkpoint.isAhead !== true) build.written = Math.max(build.written, checkpoint.position)
       await build.freshness.refresh()
     },
@@ -353,9 +371,12 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
       await dropBuild(place, index)
     },
     async close() {
-      for (const build of builds.values()) await recordWritten(place, build, share)
-      builds.clear()
-      await elasticsearch.close()
+      try {
+        for (const build of builds.values()) await recordWritten(place, build, share)
+      } finally {
+        builds.clear()
+        await elasticsearch.close()
+      }
     },
   }
 }

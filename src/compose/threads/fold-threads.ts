@@ -2,6 +2,7 @@ import { availableParallelism, totalmem } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import type { BuildPlace } from '#projections/build-place.ts'
 import type { IndexPlace, LogPlace } from '#src/compose/places.ts'
+import { revive } from '#src/lib/remote.ts'
 import { foldPlaced, type FoldSaid, type PlacedTask } from './fold-task.ts'
 
 /** What a worker takes where events of the largest size are in the log; and all of them have half of the memory, since a server may run beside. */
@@ -36,7 +37,7 @@ async function foldInThread(
         if (said === 'folded') isFolded = true
         else onProgress(said)
       })
-      worker.once('error', reject)
+      worker.once('error', (error: Error) => reject(revive(error)))
       worker.once('exit', (code) => {
         if (signal.aborted) reject(signal.reason as Error)
         else if (isFolded) resolve()

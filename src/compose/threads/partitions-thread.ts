@@ -41,14 +41,22 @@ const printLost =
         'so, until "throughline rebuild" of their projection folds them again from the log',
     )
 
+const printClosed =
+  (partition: number) =>
+  (indices: readonly string[]): void =>
+    print(
+      `partition ${partition}: indices of days are closed in Elasticsearch: ${indices.join(', ')}; answers that may lack something of them say so, ` +
+        'and what belongs there waits, until they are opened again (POST /INDEX/_open)',
+    )
+
 /** Folds one partition until its lease ends. The connection stays: what is opened over it is closed, whichever step fails. */
 async function fold(nats: Nats, partition: number, tell: Tell, signal: AbortSignal): Promise<void> {
   const stream = await openJetStream(nats, { partition: String(partition), prefix, limits })
   try {
     const directory = await openJetStream(nats, { partition: directoryPartition, prefix, limits })
     try {
-      const onLost = printLost(partition)
-      const writer = createElasticsearchIndexWriter({ ...indexesOf(cluster, partition), refreshEveryMs, onLost })
+      const told = { onLost: printLost(partition), onClosed: printClosed(partition) }
+      const writer = createElasticsearchIndexWriter({ ...indexesOf(cluster, partition), refreshEveryMs, ...told })
       try {
         await refuseOtherLog({ stream, writer, projections: folding.projections, allowLostLog, tell: print })
         const nameOf = (projection: string): string => `${projection} of partition ${partition}`

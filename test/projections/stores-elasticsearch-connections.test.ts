@@ -1,0 +1,113 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { describe, it } from 'mocha'
+import { connectElasticsearch, reasonOf } from '#projections/stores/elasticsearch/client.ts'
+import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
+import { rejection } from '#test/streams/read-all.ts'
+
+describe('a connection to Elasticsearch', () => {
+  const { url, prefix, openWriter, makeReader, closeLater } = useElasticsearchStores()
+
+  it('says in one line that the password is wrong, without it', async () => {
+    const wrong = new URL(url())
+    wrong.username = 'elastic'
+    wrong.password = 'not-the-password'
+    const failure = await rejection(makeReader(0, wrong.href).progress('fixture'))
+    expect(failure.name).to.equal('PermanentError')
+    expect(failure.message).to.match(/check user and password in ELASTICSEARCH_URL/)
+    expect(failure.message).to.not.match(/not-the-password|\n/)
+  })
+
+  it('says where nothing answers, and that it may pass', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    const { port } = server.address() as AddressInfo
+    await new Promise((resolve) => server.close(resolve))
+    const address = `http://elastic:secret@127.0.0.1:${port}`
+    const failure = await rejection(makeReader(0, address).progress('fixture'))
+    expect(failure.name).to.equal('TransientError')
+    expect(failure.message).to.contain(`is Elasticsearch running at 127.0.0.1:${port}?`)
+    expect(failure.message).to.not.match(/secret|\n/)
+  })
+
+  /** Only what a server says of itself: of this age none can be had. */
+  const saying = async (headers: Record<string, string>, body: object, task: (address: string) => Promise<void>) => {
+    const server = createServer((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
+    }).listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    try {
+      await task(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    } finally {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    }
+  }
+
+  it('names the queue that is full, and nothing that differs each time', () => {
+    // As 8.19.21 answered a search with `thread_pool.search.queue_size: 1`.
+    const task =
+      'TimedRunnable{original=ActionRunnable#wrap[org.elasticsearch.search.SearchService$$Lambda$5782@4cec6700]}'
+    const queue =
+      'TaskExecutionTimeTrackingEsThreadPoolExecutor[name = node-0/search, queue capacity = 1, pool size = 1]]'
+    const reason = { type: 'es_rejected_execution_exception', reason: `rejected execution of ${task} on ${queue}` }
+    const error = { type: 'search_phase_execution_exception', failed_shards: [{ shard: 2, reason }] }
+    expect(reasonOf({ error })).to.equal('es_rejected_execution_exception: the queue of node-0/search is full')
+  })
+
+  it('takes it for something that passes that another writer was first', async () => {
+    await openWriter()
+    const elasticsearch = connectElasticsearch(url())
+    closeLater(elasticsearch)
+    const call = { operation: 'make', subject: 'a record', method: 'PUT', body: {} } as const
+    const make = () => elasticsearch.send({ ...call, path: `/${prefix()}-state/_create/one` })
+    await make()
+    expect((await rejection(make())).name).to.equal('TransientError')
+  })
+
+  it('refuses a server that is too old, and says which is needed', async () => {
+    const nodes = { a: { version: '8.19.21' }, b: { version: '8.9.1' } }
+    await saying({ 'x-elastic-product': 'Elasticsearch' }, { nodes }, async (address) => {
+      const failure = await rejection(makeReader(0, address).progress('fixture'))
+      expect(failure.name).to.equal('PermanentError')
+      expect(failure.message).to.match(/Elasticsearch 8\.9\.1 .*8\.19 or later is needed/)
+    })
+  })
+
+  it('takes an answer that was cut off, or comes from something before it, for something that passes', async () => {
+    const says = { 'x-elastic-product': 'Elasticsearch', 'content-type': 'application/json' }
+    let answer: readonly [number, Readonly<Record<string, string>>, string] = [200, says, '{}']
+    const server = createServer(({ url: path }, response) => {
+      const [status, headers, body] = path?.startsWith('/_nodes') === true ? [200, says, '{}'] : answer
+      response.writeHead(status, headers).end(body)
+    }).listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    closeLater({ close: async () => void server.close() })
+    const reader = makeReader(0, `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const page = { 'content-type': 'text/html' }
+    for (const given of [
+      [200, says, '{"_source":{"live":"x'],
+      [404, page, 'default backend'],
+      [404, { 'content-type': 'application/json' }, '{}'],
+      [200, page, 'under maintenance'],
+      [500, page, 'sorry'],
+    ] as const) {
+      answer = given
+      const failure = await rejection(reader.progress('fixture'))
+      expect(failure.name, given.join()).to.equal('TransientError')
+      expect(failure.message).to.match(/cut off, or is none of Elasticsearch's: look at what stands before 127.0.0.1:/)
+    }
+    // An index that is not there is told by Elasticsearch alone.
+    answer = [404, says, '{}']
+    expect(await reader.progress('fixture')).to.equal(undefined)
+  })
+
+  it('refuses what is no Elasticsearch', async () => {
+    await saying({}, { version: { number: '2.19.0', distribution: 'opensearch' } }, async (address) => {
+      const failure = await rejection(makeReader(0, address).progress('fixture'))
+      expect(failure.name).to.equal('PermanentError')
+      expect(failure.message).to.contain('is not Elasticsearch')
+    })
+  })
+})
