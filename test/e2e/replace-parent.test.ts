@@ -138,7 +138,7 @@ describe('the parent of the worker', () => {
     const { port } = other.address() as AddressInfo
     const dataFolder = await newDataFolder()
     const taken = await startServer({ dataFolder, port }).catch(String)
-    expect(taken).to.include('server ended (1)').and.to.include(`127.0.0.1:${port}`).and.to.include('--port')
+    expect(taken).to.include('server ended (1)').and.to.include(`127.0.0.1:${port}`).and.to.include('set PORT')
     other.close()
     const wrong = await startServer({ dataFolder, environment: { TRUSTED_PROXIES: 'many' } }).catch(String)
     expect(wrong).to.include('server ended (2)').and.to.include('TRUSTED_PROXIES')
