@@ -3,12 +3,13 @@ import { TooBroadError, type Filter } from '../../index-store.ts'
 import { patternsOf, wholePattern, type PatternFilter } from '../pattern.ts'
 import { visible } from '../row.ts'
 import { numberIn, objectIn, objectsIn, textIn } from './answer-parts.ts'
+import type { Answer } from './client.ts'
 import type { Expansions } from './filter.ts'
 import { widerPattern } from './lucene-regex.ts'
 import { tokensField } from './mapping.ts'
 import { dayIn } from './names.ts'
 import { ownTerms } from './own-terms.ts'
-import { patiently, sendPatiently } from './patience.ts'
+import { sendPatiently } from './patience.ts'
 import type { Target } from './search.ts'
 
 /** The query whose rewritten form names the terms that a pattern may match in a field, up to one more than allowed. */
@@ -48,10 +49,8 @@ async function sharedTerms(
   const query = { rewrite: true, all_shards: true, ignore_unavailable: true, allow_no_indices: true }
   const path = `/${indices}/_validate/query`
   const body = { query: expansionQuery(pattern, field, max) }
-  const answer = await patiently(indices, async () => {
-    const { body: found } = await sendPatiently(elasticsearch, { ...call, path, query, body })
-    return numberIn(objectIn(found['_shards'])['failed']) === 0 ? found : undefined
-  })
+  const isWhole = (found: Answer): boolean => numberIn(objectIn(found.body['_shards'])['failed']) === 0
+  const { body: answer } = await sendPatiently(elasticsearch, { ...call, path, query, body }, isWhole)
   const met = new Set<string>()
   for (const { index, explanation, valid } of objectsIn(answer['explanations'])) {
     if ((dayIn(textIn(index)) ?? '') < fromDay) continue

@@ -33,17 +33,24 @@ export async function patiently<T extends object>(
 }
 
 /** Why a call had no room (429). What a circuit breaker stopped is not asked again as it was, if a smaller request would do. */
-export function noRoom({ operation, subject, bytesMax }: Call, answer: JsonObject): TransientError {
+function noRoom({ operation, subject, bytesMax }: Call, answer: JsonObject): TransientError {
   const reason = reasonOf(answer)
   const cause = new Error(reason)
   if (bytesMax !== undefined && isTooLarge(reason)) throw new LargeAnswerError(subject, { cause })
   return new TransientError({ operation, subject, hint: busyHint, cause })
 }
 
-/** Sends a call that reads, again as long as there is no room for it (429), or no shard that answers (503). */
-export const sendPatiently = (elasticsearch: Elasticsearch, call: Call): Promise<Answer> =>
+/**
+ * Sends a call that reads, again as long as there is no room for it (429), no shard that answers (503), or an answer that is none for
+ * `isAnswer`.
+ */
+export const sendPatiently = (
+  elasticsearch: Elasticsearch,
+  call: Call,
+  isAnswer: (answer: Answer) => boolean = () => true,
+): Promise<Answer> =>
   patiently(call.subject, async () => {
     const answer = await elasticsearch.send({ ...call, accept: [...(call.accept ?? []), 429, 503] })
     if (answer.status === 429) return noRoom(call, answer.body)
-    return answer.status === 503 ? undefined : answer
+    return answer.status !== 503 && isAnswer(answer) ? answer : undefined
   })

@@ -12,7 +12,7 @@ import { documentOf } from './document.ts'
 import { and, type Query } from './filter.ts'
 import { bodyField, idField, numberField, positionField, timeField } from './mapping.ts'
 import { documentKey } from './names.ts'
-import { noRoom, patiently } from './patience.ts'
+import { sendPatiently } from './patience.ts'
 import { askFitting, inSizedParts, type Bound, type SeenSizes } from './sized-parts.ts'
 
 /** Where to search: a workspace in the days of one collection of the live build. */
@@ -45,7 +45,7 @@ const tooComplex = /Determinizing|max_regex_length/
 const madeByOthers = /Fielddata is disabled|No mapping found/
 
 /** Runs one search. If a shard cannot answer, all of it fails. */
-export function ask(
+export async function ask(
   { elasticsearch, indices, workspaceId }: Pick<Target, 'elasticsearch' | 'indices' | 'workspaceId'>,
   body: object,
   bound: Bound = {},
@@ -64,14 +64,12 @@ export function ask(
     query,
     body,
     ...bound,
+    accept: [400, 404],
   } as const
-  return patiently(indices, async () => {
-    // 404: one of the indices was dropped just now.
-    const answer = await elasticsearch.send({ ...call, accept: [400, 404, 429, 503] })
-    if (answer.status === 400) throw refusalOf(indices, reasonOf(answer.body))
-    if (answer.status === 429) return noRoom(call, answer.body)
-    return answer.status === 200 ? answer.body : undefined
-  })
+  // 404: one of the indices was dropped just now.
+  const answer = await sendPatiently(elasticsearch, call, ({ status }) => status !== 404)
+  if (answer.status === 400) throw refusalOf(indices, reasonOf(answer.body))
+  return answer.body
 }
 
 function refusalOf(indices: string, reason: string): Error {
