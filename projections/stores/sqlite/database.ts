@@ -106,17 +106,13 @@ function openWith(path: string, isThere: boolean, prepareConnection: (database: 
     statements.set(sql, statement)
     return statement
   }
-  try {
+  prepared(database, () => {
     database.function('tell', { directOnly: true }, (first, second) => {
       hearing(Number(first), Number(second))
       return 1
     })
     guarded('open', path, () => prepareConnection(database))
-  } catch (error) {
-    // While a file is open, its disk space is not freed when it is removed.
-    database.close()
-    throw error
-  }
+  })
   return {
     path,
     exec: (sql) => guarded('write', path, () => database.exec(sql)),
@@ -149,12 +145,16 @@ function openWith(path: string, isThere: boolean, prepareConnection: (database: 
 }
 
 /** A connection that was just opened, once `prepare` is done with it; closed if that fails. */
-export function prepared(database: Database, prepare: (database: Database) => void): Database {
+export function prepared<Opened extends Readonly<{ close(): void }>>(
+  opened: Opened,
+  prepare: (opened: Opened) => void,
+): Opened {
   try {
-    prepare(database)
-    return database
+    prepare(opened)
+    return opened
   } catch (error) {
-    database.close()
+    // While a file is open, its disk space is not freed when it is removed.
+    opened.close()
     throw error
   }
 }
