@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { describeFirstRun, prepareFirstRun, readFirstRun, type FirstRun } from '#src/directory/first-run.ts'
 import { keyKinds } from '#src/directory/keys.ts'
+import type { Stream } from '#streams/stream.ts'
 import { newStream, openDirectory, type Opened } from './harness.ts'
 
 const baseUrl = 'http://localhost:8080'
@@ -23,6 +24,18 @@ describe('first run', () => {
     await one.directory.close()
     rmSync(dataFolder, { recursive: true, force: true })
   })
+
+  /** Ends right after it has written its events. */
+  const openDying = (stream: Stream): Promise<Opened> =>
+    openDirectory({
+      stream: {
+        ...stream,
+        append: async (...args) => {
+          await stream.append(...args)
+          throw new Error('killed')
+        },
+      },
+    })
 
   async function expectToWork(firstRun: FirstRun | undefined, { directory }: Opened): Promise<void> {
     const workspace = directory.workspaceNamed('default')
@@ -90,15 +103,7 @@ describe('first run', () => {
 
   it('that stopped after its events were written is finished: what it wrote down is what works', async () => {
     const stream = newStream()
-    const dying = await openDirectory({
-      stream: {
-        ...stream,
-        append: async (...args) => {
-          await stream.append(...args)
-          throw new Error('killed')
-        },
-      },
-    })
+    const dying = await openDying(stream)
     expect(await prepare(dying).catch((error: Error) => error.message)).to.equal('killed')
     const next = await openDirectory({ stream })
     const head = await stream.head()
@@ -112,15 +117,7 @@ describe('first run', () => {
 
   it('that stopped then is kept, and said to be unreadable, while what it wrote down cannot be read', async () => {
     const stream = newStream()
-    const dying = await openDirectory({
-      stream: {
-        ...stream,
-        append: async (...args) => {
-          await stream.append(...args)
-          throw new Error('killed')
-        },
-      },
-    })
+    const dying = await openDying(stream)
     await prepare(dying).catch(() => undefined)
     const [pending = ''] = files()
     const file = join(dataFolder, pending)
