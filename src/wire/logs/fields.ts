@@ -1,13 +1,18 @@
 import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
 
-/** A name of an alias list; `first` is what stands before its only dot, '' where it has none. */
-type Names = readonly Readonly<{ name: string; first: string; deep: boolean }>[]
+/** A name of an alias list, and what stands before each of its dots: without one of these in the record, it is not nested. */
+type Names = readonly Readonly<{ name: string; heads: readonly string[] }>[]
 
 export const namesOf = (names: readonly string[]): Names =>
   names.map((name) => {
     const parts = name.split('.')
-    return { name, first: parts.length > 1 ? (parts[0] ?? '') : '', deep: parts.length > 2 }
+    return { name, heads: parts.slice(1).map((_, order) => parts.slice(0, order + 1).join('.')) }
   })
+
+function hasAny(record: JsonObject, names: readonly string[]): boolean {
+  for (const name of names) if (record[name] !== undefined) return true
+  return false
+}
 
 /** Absent, null, or text of nothing but white space. */
 const isEmpty = (value: Json | undefined): boolean =>
@@ -34,9 +39,8 @@ export function firstOf<T>(
   names: Names,
   read: (value: Json, name: string) => T | undefined,
 ): T | undefined {
-  for (const { name, first, deep } of names) {
-    const nested = deep || (first !== '' && record[first] !== undefined)
-    const value = nested ? fieldOf(record, name) : record[name]
+  for (const { name, heads } of names) {
+    const value = hasAny(record, heads) ? fieldOf(record, name) : record[name]
     if (value === undefined || isEmpty(value)) continue
     const found = read(value, name)
     if (found !== undefined) return found
