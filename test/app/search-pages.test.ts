@@ -105,6 +105,19 @@ describe('search pages', () => {
       expect(text).to.not.match(/<pre>\s*line/)
     })
 
+    it('show a stack trace in a field to its last line, which says the cause', async () => {
+      const frames = Array.from({ length: 200 }, (_, n) => `    at com.acme.pricing.Rule.step${n}(Rule.java:${n})`)
+      const stack = ['Error: no', ...frames, 'Caused by: java.io.IOException: stream closed'].join('\n')
+      await site.index(
+        logs(1, { message: 'no', fields: { stack, flat: 'x'.repeat(9_000), endless: `${stack}\n`.repeat(9) } }),
+      )
+      const { text } = await browser.get('/app/logs')
+      expect(text).to.include(`<pre>${stack}</pre>`)
+      expect(text)
+        .to.include('x … (7,000 more characters)')
+        .and.match(/ more characters\)<\/pre>/)
+    })
+
     it('read a message that was coloured for a terminal', async () => {
       await site.index(logs(1, { message: '\u001b[31mRed\u001b[0m alert' }))
       const { text } = await browser.get('/app/logs?q=red')
