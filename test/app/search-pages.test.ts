@@ -50,7 +50,16 @@ describe('search pages', () => {
       expect(text).to.match(/amount<\/th>\s*<td>12</)
       // How much a page shows is nothing that an export takes.
       const { text: short } = await browser.get('/app/logs?q=declined&limit=5&include=facets')
-      expect(linkNamed(short, 'Export as CSV')).to.equal('/app/logs/export?q=declined&format=csv')
+      const exported = (page: string) =>
+        Object.fromEntries(new URLSearchParams(linkNamed(page, 'Export as CSV')?.replace(/^[^?]*/, '')))
+      // From where the page begins, however long it stays open.
+      const from = '2026-11-20T13:00:00.000000000Z'
+      expect(exported(short)).to.deep.equal({ q: 'declined', from, format: 'csv' })
+      const { text: range } = await browser.get('/app/logs?from=-2h&to=-30m')
+      const [start, end] = ['2026-11-21T11:00:00.000000000Z', '2026-11-21T12:30:00.000000000Z']
+      expect(exported(range)).to.deep.equal({ from: start, to: end, format: 'csv' })
+      const { text: ofAllTimes } = await browser.get(`/app/logs?trace_id=${traceIdOf('t')}`)
+      expect(exported(ofAllTimes)).to.deep.equal({ trace_id: traceIdOf('t'), format: 'csv' })
       const [address = '', place] = (linkNamed(text, 'In context') ?? '').split('#')
       const around = await browser.get(address)
       expect(around.text).to.include('payment declined for order 7').and.include('all is well')
