@@ -258,11 +258,22 @@ describe('search pages', () => {
         .and.include('1 error<')
       expect(text).to.include('root span not received').and.include('1 parent missing')
       expect(text).to.include(`/app/trace/${traceIdOf('u')}`)
+      expect(text).to.include('<strong>2 traces</strong> over time')
       const failed = (await browser.get('/app/traces?status=error&min_duration=20ms')).text
+      expect(failed).to.include('<strong>1 span that fits</strong> over time')
       expect(failed).to.include(traceIdOf('t')).and.not.include(traceIdOf('u'))
       expect(failed).to.include('operation pay 40.0 ms')
       expect((await browser.get('/app/traces?min_duration=fast')).status).to.equal(400)
       expect((await browser.get('/app/traces?service=nobody')).text).to.include('No traces match.')
+    })
+
+    it('say why their spans are not counted, where too many would have to be looked at', async () => {
+      const failed = (n: number) => ({ trace: `t${n}`, id: `s${n}`, status: 'error' as const })
+      await site.index(spans(1, ...Array.from({ length: 1_001 }, (_, n) => failed(n))))
+      const words = 'The spans that fit are not counted'
+      const { text } = await browser.get('/app/traces?has=error&service=checkout')
+      expect(text).to.include(words).and.include('Next page')
+      expect((await browser.get('/app/traces?has=error')).text).to.not.include(words)
     })
 
     it('show each span under its parent, missing ones as missing, and what shares their ids', async () => {
