@@ -378,6 +378,9 @@ describe('search pages', () => {
       expect(await titleOf('/app/traces')).to.equal('Traces · Throughline')
       expect(await titleOf('/app/find?id=nobody')).to.equal('nobody · Not found · Throughline')
       expect((await browser.get('/app/find?id=s-1')).text).to.include('By the id <code>s-1</code>')
+      // A session is no trace, even where it has only one.
+      expect(await titleOf('/app/find?id=s-1')).to.equal('s-1 · Session · Throughline')
+      expect(await titleOf(`/app/find?id=${spanIdOf('one')}`)).to.equal('checkout GET &lt;b&gt; · Found · Throughline')
     })
 
     it('have names that leave room for others', async () => {
