@@ -127,6 +127,17 @@ describe('search pages', () => {
         .and.match(/ more characters\)<\/pre>/)
     })
 
+    it('show a list of objects item by item, as the frames of a browser’s error are', async () => {
+      const frames = ['renderTotal', 'update'].map((name, n) => ({ function: name, lineno: BigInt(n + 7) }))
+      await site.index(
+        logs(1, { message: 'no', fields: { stacktrace: { frames }, one: [{ a: 1n }], mixed: [{ a: 1n }, 2n] } }),
+      )
+      const text = (await browser.get('/app/logs')).text.replaceAll('&quot;', '"')
+      const lines = '{"function":"renderTotal","lineno":7}\n{"function":"update","lineno":8}'
+      expect(text).to.include(`<th>stacktrace.frames</th><td><pre>${lines}</pre></td>`)
+      expect(text).to.include('<td>[{"a":1}]</td>').and.include('<td>[{"a":1},2]</td>')
+    })
+
     it('read a message that was coloured for a terminal', async () => {
       await site.index(logs(1, { message: '\u001b[31mRed\u001b[0m alert' }))
       const { text } = await browser.get('/app/logs?q=red')
