@@ -13,6 +13,13 @@ const entriesPerPage = 50
 /** Names of what events only tell by id. */
 type Names = Readonly<{ person: (userId: string) => string; key: (keyId: string) => string }>
 
+/** What an export was asked for, as it was typed and not as an address says it. */
+const conditionsIn = (query: string): string =>
+  [...new URLSearchParams(query)]
+    .filter(([name, value]) => name !== 'format' && value !== '')
+    .map(([name, value]) => `${name}=${value}`)
+    .join(', ')
+
 function namesIn({ directory }: AppContext): Names {
   return {
     person: (userId) => directory.user(userId)?.email ?? userId,
@@ -50,7 +57,7 @@ const deeds: Deeds = {
   'directory.signIn.failed': ({ count, address }) =>
     `${count === 1 ? 'A sign-in' : `${count} sign-ins`} failed from ${address}.`,
   'directory.logs.exported': ({ format, query }) =>
-    `Logs were exported as ${format}: ${query === '' ? 'everything' : query}`,
+    `Logs were exported as ${format}: ${conditionsIn(query) || 'all of the last 24 hours'}`,
 }
 
 function deedOf<Type extends DirectoryEvent['type']>(event: Fact<Type>, names: Names): string | Html {

@@ -8,6 +8,8 @@ type Row = Readonly<{ name: string; value: unknown }>
 
 /** What a page shows of one value, and of all fields of one record: a page of a hundred records must stay one. */
 const valueCharactersMax = 2_000
+/** Of one of several lines: the cause of an error is the last thing that its stack trace says. */
+const linesCharactersMax = 20_000
 const recordCharactersMax = 32_000
 /** For the links of all fields of one record, which repeat the search that they are added to. */
 const linkCharactersMax = 32_000
@@ -45,6 +47,14 @@ function scalarsOf(value: unknown): readonly Scalar[] {
   return items.every(isScalar) ? items : []
 }
 
+const shownOf = (text: string): string => cut(text, isOfLines(text) ? linesCharactersMax : valueCharactersMax)
+
+const inLines = (text: string): Html => (isOfLines(text) ? html`<pre>${isolated(text)}</pre>` : isolated(text))
+
+/** A list of objects an item a line: browsers send the frames of a stack trace so. */
+const jsonOf = (value: unknown, json: string): string =>
+  Array.isArray(value) && value.length > 1 && value.every(isJsonObject) ? value.map(stringifyJson).join('\n') : json
+
 /** Links as long as there is room for them. */
 function bounded(linksOf: LinksOf): Readonly<{ linksOf: LinksOf; skip: (values: number) => void }> {
   let characters = linkCharactersMax
@@ -70,19 +80,18 @@ function createCells(given: LinksOf, above: string | undefined): (row: Row) => C
       return { content: html`<i>the text above</i>${linksOf(name, value)}`, characters: 0 }
     }
     if (scalars.length > 0) {
-      const shown = scalars.map((each) => ({ text: cut(String(each), valueCharactersMax), links: linksOf(name, each) }))
+      const shown = scalars.map((each) => ({ text: shownOf(String(each)), links: linksOf(name, each) }))
       const isList = Array.isArray(value)
       const content = shown.map(({ text, links }) => {
-        const lines = isOfLines(text) ? html`<pre>${isolated(text)}</pre>` : isolated(text)
-        return isList ? html`<div>${lines}${links}</div>` : html`${lines}${links}`
+        return isList ? html`<div>${inLines(text)}${links}</div>` : html`${inLines(text)}${links}`
       })
       return { content: html`${content}`, characters: shown.reduce((sum, { text }) => sum + text.length, 0) }
     }
     const json = stringifyJson(value)
     // Each value within it but one has a comma beside it.
     skip(json.split(',').length)
-    const text = cut(json, valueCharactersMax)
-    return { content: isolated(text), characters: text.length }
+    const text = shownOf(jsonOf(value, json))
+    return { content: inLines(text), characters: text.length }
   }
 }
 

@@ -337,17 +337,17 @@ async function sendAnswer(ctx: Context, app: AppContext, wanted: Wanted, found: 
   const first = trace == null ? undefined : firstFound(foundSpans, { traceId: trace.summary.trace_id, isFolded })
   // Just typed: who looks for something wants to see it.
   if (asked === undefined && cursor === undefined && first !== undefined) return seeOther(ctx, first)
-  const about = aboutOf(trace) ?? value
   const given = name === 'id' ? html`<p>By the id <code>${value}</code>.</p>` : html``
   const folded = (whole: boolean, of: string): string => (whole ? withParameter(of, 'folded', '1') : of)
   const other = folded(!isFolded, address)
   const addresses = { address: folded(isFolded, address), spanless: folded(isFolded, spanless), id: idAsked(wanted) }
   const folding = cursor === undefined ? other : withParameter(other, 'cursor', cursor)
   const isSession = answer.ids.session_ids.includes(value) && !answer.ids.trace_ids.includes(value.toLowerCase())
+  const head = isSession ? { title: 'Session', about: value } : { title, about: aboutOf(trace) ?? value }
   const errorsBeside = await errorsBesidePage(ctx, app, found, { find: typed, isFolded })
   const looks = { nowMs: app.clock(), asked, isFolded, isSession, errorsBeside, rows, foundSpans }
   const body = html`${given}${bodyOf(answer, { ...looks, ...addresses, isFirst, folding })}`
-  return sendSessionPage(ctx, app, { title, about, body })
+  return sendSessionPage(ctx, app, { ...head, body })
 }
 
 async function sendFound(ctx: Context, app: AppContext, wanted: Wanted): Promise<void> {

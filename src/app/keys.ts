@@ -113,13 +113,18 @@ function stateOf(key: Key, typed: URLSearchParams): Html {
 /** When keys were used; undefined where the index cannot say so soon. */
 type Uses = ReadonlyMap<string, KeyUse> | undefined
 
+/** Where the page of a new key is, that tells once something has come. */
+const waitLink = ({ id, prefix, last4, name }: Key): Html =>
+  html`<a href="/app/connect/${id}" aria-label="Wait for it: ${prefix}…${last4} ${name}">Wait for it</a>`
+
 /** Keys that only read leave nothing in the log to tell their use by. */
 function lastUsed(key: Key, uses: Uses): Html {
   // Not "never": somebody might revoke it for that.
   if (uses === undefined) return html`<span class="note">not known at the moment</span>`
   const use = uses.get(key.id)
   if (use !== undefined) return html`${minuteOf(use.lastUsedAt)}`
-  return key.scopes.includes('traces:read') ? html`<span class="note">reading is not recorded</span>` : html`never`
+  if (key.scopes.includes('traces:read')) return html`<span class="note">reading is not recorded</span>`
+  return key.kind === 'api' || key.revokedAt !== null ? html`never` : html`never<br />${waitLink(key)}`
 }
 
 type Typed = Readonly<{ typed: URLSearchParams; wrong: string | undefined }>

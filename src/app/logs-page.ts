@@ -90,12 +90,15 @@ function tailOf(asked: Asked, answer: LogSearchAnswer): Tail | undefined {
 const followButton = html`<button type="button" data-tail-button hidden aria-pressed="false">Follow</button>
   <span class="note" role="status" data-tail-words></span>`
 
-function exportLinks({ conditions }: Asked): Html {
+/** Of what is shown, however long it has been: a range that ends now is fixed where it began. */
+function exportLinks({ conditions }: Asked, { range }: LogSearchAnswer): Html {
   if (conditions.has('around')) return html``
   const address = (format: string): string => {
     const search = new URLSearchParams(conditions)
     // Of a page, not of an export, which is whole.
     for (const name of ['limit', 'include']) search.delete(name)
+    if (range.from !== null) search.set('from', range.from)
+    if (range.to !== null) search.set('to', range.to)
     search.set('format', format)
     return `/app/logs/export?${search.toString()}`
   }
@@ -122,7 +125,7 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
     ${facetRow({ path, conditions, groups: facetGroups, facets: answer.facets, noun: 'records' })}
     <p class="row" id="results">
       ${count === undefined ? html`` : html`<strong>${counted(count, 'record')}</strong>`}
-      ${tail === undefined ? html`` : followButton} ${exportLinks(asked)}
+      ${tail === undefined ? html`` : followButton} ${exportLinks(asked, answer)}
     </p>
     ${shownFieldsRow(path, conditions)}
     ${logs.length === 0 ? html`<div id="nothing">${otherNames(path, conditions, answer.query.normalized)}${nothingFits(path, asked, { noun: 'log record', from: range.from, nowMs })}</div>` : html``}

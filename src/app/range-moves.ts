@@ -31,14 +31,14 @@ function isFixed(conditions: URLSearchParams, { from, to }: Range): boolean {
 /** Links to the same search of a range beside the one that was searched, of a wider one, and of the same as points in time. Nothing where that has no beginning. */
 export function rangeMoves(path: string, conditions: URLSearchParams, { from, to }: Range, nowMs: number): Html {
   if (from === null) return html``
-  const fixed = ['Fixed', { from: shortTime(Date.parse(from)), to: to ?? shortTime(nowMs) }] as const
+  const fixed = ['To share', { from: shortTime(Date.parse(from)), to: to ?? shortTime(nowMs) }] as const
   const moves = [...movesOf({ from, to }, nowMs), ...(isFixed(conditions, { from, to }) ? [] : [fixed])]
   if (moves.length === 0) return html``
   return html`<span class="note">or</span> ${moves.map(([words, ends]) => {
       const search = new URLSearchParams(conditions)
       search.delete('to')
       for (const [name, value] of Object.entries(ends)) search.set(name, value)
-      const tip = words === fixed[0] ? html`title="The same as points in time, to share"` : html``
+      const tip = words === fixed[0] ? html`title="The same as points in time"` : html``
       return html`<a href="${path}?${search.toString()}" ${tip}>${words}</a> `
     })}`
 }

@@ -43,7 +43,7 @@ th[scope=col], .figures td { overflow-wrap: normal }
 .cards td:last-child > details > summary { white-space: nowrap }
 p time { white-space: nowrap }
 code, pre, output { font: .9em/1.4 ui-monospace, monospace }
-pre { padding: .75rem; border: 1px solid var(--line); border-radius: .4rem; overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere }
+pre { padding: .75rem; border: 1px solid var(--line); border-radius: .4rem; overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere; tab-size: 2 }
 .copy { display: flex; gap: .5rem; justify-content: flex-end; align-items: center; margin: .5rem 0 -.75rem }
 .copy button { padding: .1rem .6rem; background: none; color: inherit; border-color: var(--edge) }
 pre.place { white-space: pre }

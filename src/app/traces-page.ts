@@ -2,7 +2,7 @@ import type { Context } from 'koa'
 import type { Route } from '#src/http/route.ts'
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
 import { histogramScript } from './assets.ts'
-import { sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { counted, sendSessionPage, sessionHere, type AppContext } from './context.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
@@ -97,13 +97,26 @@ const formOf = (asked: Asked, facets: TraceSearchAnswer['facets'], wrong?: strin
     moves,
   })
 
+/** How many there are of what the bars and the values count; or why that cannot be said. */
+function howMany({ histogram: found }: TraceSearchAnswer): Html {
+  if (found === null) {
+    return html`<p class="note">
+      The spans that fit are not counted: too many traces have what is asked for under “With”.
+    </p>`
+  }
+  if (found === undefined || found.buckets.length === 0) return html``
+  const total = found.buckets.reduce((sum, bucket) => sum + bucket.total, 0)
+  const words =
+    found.of === 'traces' ? counted(total, 'trace') : `${counted(total, 'span')} that ${total === 1 ? 'fits' : 'fit'}`
+  return html`<p class="note"><strong>${words}</strong> over time</p>`
+}
+
 function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html {
   const { traces, range, facets } = answer
   const { conditions } = asked
   const found = answer.histogram ?? undefined
   const drawn = { stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
-  return html`${idPart(conditions)}${about(answer)}
-    ${found === undefined || found.buckets.length === 0 ? html`` : html`<p class="note">${found.of === 'spans' ? 'Spans that fit' : 'Traces'} over time</p>`}
+  return html`${idPart(conditions)}${about(answer)} ${howMany(answer)}
     ${found === undefined ? html`` : histogram({ ...drawn, bars: found.buckets })}
     ${facetRow({ path, conditions, groups: facetGroups, facets, noun: found?.of ?? 'traces' })}
     <div id="results">

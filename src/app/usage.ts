@@ -95,14 +95,20 @@ function usedPart({ spans, spanBytes }: Usage, { spansPerMonth: limit }: Workspa
 /** Where the current month is going. */
 function forecastPart(usage: Usage, { spansPerMonth: limit }: WorkspacePlan, nowMs: number): Html {
   const reset = html`<p>The count resets at ${minuteOf(usage.resetsAt)}.</p>`
+  const { spans, resetsAt } = usage
   const forecast = forecastSpans(usage, nowMs)
-  if (forecast === undefined) return reset
-  const words = `At the pace of the last days it will be ${inWords(forecast)} spans by then`
-  return limit !== null && forecast > limit
-    ? html`${reset}
-        <p class="problem">${words}, more than the allowance.</p>`
-    : html`${reset}
-        <p class="note">${words}.</p>`
+  // What is used up grows no more, as the head of the page says.
+  if (forecast === undefined || (limit !== null && spans >= limit)) return reset
+  const pace = 'At the pace of the last days it'
+  if (limit === null || forecast <= limit) {
+    return html`${reset}
+      <p class="note">${pace} will be ${inWords(forecast)} spans by then.</p>`
+  }
+  const usedUpAt = nowMs + ((limit - spans) / (forecast - spans)) * (resetsAt - nowMs)
+  return html`${reset}
+    <p class="problem">
+      ${pace} would be ${inWords(forecast)} spans by then: the allowance will be used up at about ${minuteOf(usedUpAt)}.
+    </p>`
 }
 
 const besidePart = ({ total }: Usage): Html =>

@@ -47,7 +47,10 @@ describe('audit page', () => {
     await browser.post('/app/keys', { action: 'rotate', key, hours: '24' })
     await browser.post('/app/keys', { action: 'revoke', key })
     await site.directory.changePlan(workspace, 'free')
-    await site.directory.recordExport({ workspaceId: workspace, userId, query: 'q=declined', format: 'csv' })
+    const query = 'q=%22card+declined%22&level=warn&level=error&from=2026-11-21T10%3A00Z&format=csv'
+    for (const each of ['q=', query]) {
+      await site.directory.recordExport({ workspaceId: workspace, userId, query: each, format: 'csv' })
+    }
     await createBrowser(site, '192.0.2.9').post('/app/sign-in', { email, password: 'a wrong password' })
     const elsewhere = createBrowser(site, '192.0.2.7')
     await elsewhere.post('/app/sign-in', { email, password })
@@ -58,7 +61,8 @@ describe('audit page', () => {
       `${email}: Signed out.`,
       `${email}: Signed in from 192.0.2.7.`,
       `${email}: A sign-in failed from 192.0.2.9.`,
-      `${email}: Logs were exported as csv: q=declined`,
+      `${email}: Logs were exported as csv: q=&quot;card declined&quot;, level=warn, level=error, from=2026-11-21T10:00Z`,
+      `${email}: Logs were exported as csv: all of the last 24 hours`,
       'the operator: The plan was changed from pro to free.',
       `${email}: The key ${nameOf(0)} was revoked.`,
       `${email}: The key ${nameOf(0)} was rotated to ${nameOf(1)}; it works until 2026-11-22 00:00 UTC.`,

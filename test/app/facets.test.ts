@@ -146,6 +146,15 @@ describe('the most frequent values above search results', () => {
     )
   })
 
+  it('are not there, and it is said why, where spans are not counted: too many would have to be looked at', async () => {
+    const failed = (n: number) => ({ trace: `t${n}`, id: `s${n}`, status: 'error' as const })
+    await site.index(spans(1, ...Array.from({ length: 1_001 }, (_, n) => failed(n))))
+    const words = 'The spans that fit are not counted'
+    const { text } = await browser.get('/app/traces?has=error&service=checkout')
+    expect(text).to.include(words).and.include('Next page')
+    expect((await browser.get('/app/traces?has=error')).text).to.not.include(words)
+  })
+
   it('are few, short, and none that a search does not take', async () => {
     const services = ['s'.repeat(100), 't'.repeat(300), ...Array.from({ length: 15 }, (_, n) => `service ${n}`)]
     await site.index(

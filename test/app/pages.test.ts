@@ -224,8 +224,15 @@ describe('pages', () => {
       const rowWith = (name: string): string =>
         text.split('<tr>').find((row) => new RegExp(`>\\s*${name} `).test(row)) ?? ''
       expect(rowWith('busy')).to.include('2026-11-20 07:30 UTC')
-      expect(rowWith('idle')).to.match(/<td data-head="Last used">\s*never\s*<\/td>/)
+      expect(rowWith('idle')).to.match(/<td data-head="Last used">\s*never\b/)
       expect(rowWith('reader')).to.include('reading is not recorded')
+      // Who has made a key wants to see that something arrives by it.
+      const waiting = /<a href="([^"]*)" aria-label="Wait for it: ([^"]*)"/.exec(rowWith('idle'))
+      expect(waiting?.[2]).to.match(/^lt_…\w{4} idle$/)
+      expect((await browser.get(waiting?.[1] ?? '')).text).to.include('Waiting for the first log record')
+      expect([rowWith('busy'), rowWith('reader')].join('')).to.not.include('Wait for it')
+      await browser.post('/app/keys', { action: 'revoke', key: ids[1] ?? '' })
+      expect((await browser.get('/app/keys')).text).to.not.include('Wait for it')
     })
 
     it('that may be used by pages are bound to other origins', async () => {

@@ -59,7 +59,7 @@ describe('links to ranges of time beside the one that is searched', () => {
 
   it('lead to the same range as points in time, for who is sent the address tomorrow; unless it is one', async () => {
     await site.index()
-    const fixed = 'Fixed'
+    const fixed = 'To share'
     const hour = '2026-11-21T12:00Z'
     for (const relative of ['from=-1h', 'from=-1h&to=now', 'from=2026-11-21T12:00Z', 'from=-1h&to=2026-11-21T13:00Z']) {
       const moved = (await movesOn(`/app/logs?q=a&${relative}`, [fixed]))[fixed]

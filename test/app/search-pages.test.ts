@@ -50,7 +50,7 @@ describe('search pages', () => {
       expect(text).to.match(/amount<\/th>\s*<td>12</)
       // How much a page shows is nothing that an export takes.
       const { text: short } = await browser.get('/app/logs?q=declined&limit=5&include=facets')
-      expect(linkNamed(short, 'Export as CSV')).to.equal('/app/logs/export?q=declined&format=csv')
+      expect(linkNamed(short, 'Export as CSV')).to.match(/^\/app\/logs\/export\?q=declined&from=[^&]*&format=csv$/)
       const [address = '', place] = (linkNamed(text, 'In context') ?? '').split('#')
       const around = await browser.get(address)
       expect(around.text).to.include('payment declined for order 7').and.include('all is well')
@@ -236,7 +236,9 @@ describe('search pages', () => {
         .and.include('1 error<')
       expect(text).to.include('root span not received').and.include('1 parent missing')
       expect(text).to.include(`/app/trace/${traceIdOf('u')}`)
+      expect(text).to.include('<strong>2 traces</strong> over time')
       const failed = (await browser.get('/app/traces?status=error&min_duration=20ms')).text
+      expect(failed).to.include('<strong>1 span that fits</strong> over time')
       expect(failed).to.include(traceIdOf('t')).and.not.include(traceIdOf('u'))
       expect(failed).to.include('operation pay 40.0 ms')
       expect((await browser.get('/app/traces?min_duration=fast')).status).to.equal(400)

@@ -51,6 +51,7 @@ describe('fields in each line of a list of logs', () => {
     expect(Object.fromEntries(exported)).to.deep.equal({
       q: 'one OR two',
       level: 'info',
+      from: '2026-11-20T13:00:00.000000000Z',
       fields: 'status,user.id,"a,\\"b"',
       format: 'csv',
     })

@@ -163,12 +163,16 @@ describe('the timeline of what shares an id', () => {
   })
 
   it('comes first for a session, and below the spans of a trace', async () => {
-    expect(headsOf(await visit()).slice(0, 2)).to.deep.equal(['Timeline', 'Trace'])
+    const session = await visit()
+    expect(headsOf(session).slice(0, 2)).to.deep.equal(['Timeline', 'Trace'])
+    // It is no trace, even where it has only one.
+    expect(session).to.include('<title>visit · Session · Throughline</title>')
     const { text } = await browser.get(`/app/trace/${traceIdOf('u')}`)
     expect(headsOf(text)[0]).to.equal('Timeline')
     expect(text.indexOf('class="waterfall"')).to.be.within(1, text.indexOf('id="timeline"'))
     const { text: found } = await browser.get(`/app/find?id=${spanIdOf('child')}`)
     expect(headsOf(found).slice(0, 2)).to.deep.equal(['Trace', 'Timeline'])
+    expect(found).to.match(/<title>checkout [^<]* · Found · Throughline/)
   })
 
   it('is not there where all is of one kind, which has its own list in that order', async () => {

@@ -176,6 +176,19 @@ describe('usage page', () => {
     it('by the days since spans came at all', async () => {
       expect(await forecast([[1, 150]])).to.equal(150 + 950)
     })
+    it('and when the allowance will be used up, as long as it is not', async () => {
+      const shown = async () =>
+        (await browser.get('/app/usage')).text.replaceAll(/<[^>]*>/g, '').replaceAll(/\s+/g, ' ')
+      // 10,000 a day: what is left of 50,000 is for three and a half days.
+      await forecast([[1, 15_000]])
+      expect(await shown()).to.include(
+        'At the pace of the last days it would be 110,000 spans by then: the allowance will be used up at about 2026-11-25 00:00 UTC.',
+      )
+      await site.index(received(2, { spans: 35_000 }))
+      expect(await shown())
+        .to.include('(100.0%)')
+        .and.not.include('At the pace')
+    })
     it('not at all without a pace', async () => {
       expect(await forecast([])).to.equal(undefined)
       expect(await forecast([[12, 100]])).to.equal(undefined)

@@ -71,6 +71,24 @@ describe('the way on', () => {
     }
   })
 
+  it('from a list of logs to its export begins where the list does, however long its page stays open', async () => {
+    await site.index(logs(1, { message: 'one', trace: 't' }))
+    const exported = async (address: string) => {
+      const links = linksOfPage((await browser.get(address)).text)
+      const [, search] = links.find(({ name }) => name === 'Export as CSV')?.address.split('?') ?? []
+      return Object.fromEntries(new URLSearchParams(search))
+    }
+    const format = 'csv'
+    const [now, start, end] = ['2026-11-21T13:00', '2026-11-21T11:00', '2026-11-21T12:30'].map(
+      (t) => `${t}:00.000000000Z`,
+    )
+    expect(await exported('/app/logs?from=-2h&to=-30m')).to.deep.equal({ from: start, to: end, format })
+    expect(await exported('/app/logs?from=-2h&to=now')).to.deep.equal({ from: start, to: now, format })
+    expect(await exported('/app/logs?from=-2h')).to.deep.equal({ from: start, format })
+    const traceId = traceIdOf('t')
+    expect(await exported(`/app/logs?trace_id=${traceId}`)).to.deep.equal({ trace_id: traceId, format })
+  })
+
   it('from the page of an id leads to all that belongs to it as JSON', async () => {
     await site.index(spans(1, { id: 'a', trace: 't', sessionId: 's 1' }, { id: 'b', trace: 'u', sessionId: 's 1' }))
     const links = linksOfPage((await browser.get('/app/find?id=s+1')).text)
