@@ -41,6 +41,8 @@ export const limits = {
   sessionIdCharactersMax: 128,
   queryCharactersMax: 4_096,
   queryTermsMax: 100,
+  /** Each costs a step for each record that holds all of a phrase; sixty UUIDs have so many. */
+  queryWordsMax: 300,
   queryDepthMax: 32,
   queryWarningsMax: 20,
   regexCharactersMax: 512,

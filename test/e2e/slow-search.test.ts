@@ -80,6 +80,9 @@ describe('a slow search', () => {
     const many = Array.from({ length: 30 }, (_, n) => slow.replaceAll('q', `q${n}`)).join(' OR ')
     const { status, body } = await mine.get(`/api/app/logs/search?q=${encodeURIComponent(many)}`)
     expect([status, body['code']]).to.deep.equal([400, 'query_too_broad'])
+    const phrase = `quick "${'a '.repeat(2_000)}"`
+    const refused = await mine.get(`/api/app/logs/search?q=${encodeURIComponent(phrase)}`)
+    expect([refused.status, refused.body['code'], refused.body['position']]).to.deep.equal([400, 'query_syntax', 6])
   })
 
   it('lets other workspaces search, however many there are of it', async () => {

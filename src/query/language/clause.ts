@@ -37,7 +37,7 @@ function textPart(parse: Parse, text: string, start: number): Part {
     if (text.trim() !== '') parse.warn(`${JSON.stringify(text)} has no letter or digit and is left out`)
     return undefined
   }
-  parse.countTerm(start)
+  parse.countTerm(start, text)
   return { kind: 'text', text }
 }
 
@@ -52,7 +52,7 @@ function wordPart(parse: Parse, word: Word): Part {
   if (shapes.length > 1) {
     parse.warn(`${word.text} is looked for as separate words, in any order: a wildcard matches within one word`)
   }
-  parse.countTerm(word.start)
+  parse.countTerm(word.start, word.text)
   return { kind: 'pattern', field: null, syntax: 'wildcard', pattern: canonical(word.pattern) }
 }
 
@@ -136,7 +136,7 @@ function warnOfSingle({ reader, warn }: Parse, { name, exact }: FieldContext): v
 }
 
 function matchPart(parse: Parse, field: string, text: string, start: number): Part {
-  parse.countTerm(start)
+  parse.countTerm(start, text)
   return { kind: 'match', field, text }
 }
 
@@ -152,7 +152,7 @@ function valueWord(parse: Parse, field: string, word: Word): Part {
     parse.warn(`${field}:${word.text} looks for ${without}; write -${field}:${without} to leave it out`)
   }
   if (!word.wild) return matchPart(parse, field, word.text, word.start)
-  parse.countTerm(word.start)
+  parse.countTerm(word.start, word.text)
   if (/^\*+$/.test(word.pattern)) return { kind: 'exists', field }
   return { kind: 'pattern', field, syntax: 'wildcard', pattern: canonical(word.pattern) }
 }

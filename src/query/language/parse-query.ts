@@ -1,4 +1,5 @@
 import type { QueryTree } from '#src/events/query-tree.ts'
+import { words } from '#src/events/tokens.ts'
 import type { Result } from '#src/lib/result.ts'
 import { fail, ok } from '#src/lib/result.ts'
 import { parseClause, warnOfBoth } from './clause.ts'
@@ -28,15 +29,21 @@ export function parseQuery(text: string, limits: QueryLimits): Result<ParsedQuer
   const reader = createReader(text)
   const warnings = new Set<string>()
   let terms = 0
+  let wordsCounted = 0
   const parse: Parse = {
     reader,
     limits,
     field: undefined,
     depth: 0,
     warn: (message) => void (warnings.size < limits.queryWarningsMax && warnings.add(message)),
-    countTerm(position) {
+    countTerm(position, termText = '') {
       if (++terms > limits.queryTermsMax) {
         reader.stop(`a search may have at most ${limits.queryTermsMax} conditions`, ['the end of the search'], position)
+      }
+      wordsCounted += words(termText).length
+      if (wordsCounted > limits.queryWordsMax) {
+        const detail = `a search may have at most ${limits.queryWordsMax} words; of a long text the first ones are enough`
+        reader.stop(detail, ['fewer words'], position)
       }
     },
     parenthesized: parseParenthesized,

@@ -4,7 +4,7 @@ import type { Part } from './tree.ts'
 
 export type QueryLimits = Pick<
   Limits,
-  'queryCharactersMax' | 'queryTermsMax' | 'queryDepthMax' | 'queryWarningsMax' | 'regexCharactersMax'
+  'queryCharactersMax' | 'queryTermsMax' | 'queryWordsMax' | 'queryDepthMax' | 'queryWarningsMax' | 'regexCharactersMax'
 >
 
 /** Where the parse stands. `field` is the field of the group that it is in: `field:(a OR b)`. */
@@ -15,8 +15,8 @@ export type Parse = Readonly<{
   /** Parentheses and negations around this place. */
   depth: number
   warn(message: string): void
-  /** Counts a condition that begins at this position. */
-  countTerm(position: number): void
+  /** Counts a condition that begins at this position, and the words of its text. */
+  countTerm(position: number, text?: string): void
   /** The expression in the parentheses that open here. */
   parenthesized(parse: Parse): Part
 }>

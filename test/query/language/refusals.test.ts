@@ -191,6 +191,29 @@ describe('query/language refusals', () => {
     expect(parseQuery('/abcdefghi/', small).ok).to.equal(true)
   })
 
+  it('counts the words of every text, for each is looked for', () => {
+    const kinds: readonly (readonly [string, number])[] = [
+      ['"a b"', 0],
+      ['a-b', 0],
+      ['支付', 0],
+      ['a-b*', 0],
+      ['NOT "a b"', 4],
+      ['f:"a b"', 2],
+      ['f:a-b', 2],
+      ['f:(a-b)', 3],
+      ['f:a-b*', 2],
+    ]
+    for (const [kind, position] of kinds) {
+      const refusedAt = (query: string): number | undefined => {
+        const result = parseQuery(query, { ...limits, queryWordsMax: 3 })
+        return result.ok ? undefined : result.error.position
+      }
+      expect([refusedAt(`c ${kind}`), refusedAt(`c d ${kind}`)], kind).to.deep.equal([undefined, 4 + position])
+    }
+    const ids = Array.from({ length: 60 }, () => '9f1c2d3e-0000-4000-8000-aabbccddeeff')
+    expect(parseQuery(`f:(${ids.join(' ')})`, limits).ok, 'a list of ids').to.equal(true)
+  })
+
   it('counts conditions of every kind', () => {
     const kinds = [
       'a',
