@@ -12,6 +12,7 @@ import {
   type SpanRecord,
   type SupersededSpan,
 } from './span-document.ts'
+import { holderIn } from './spans-of-parts.ts'
 import { emptyTrace, traces, type TraceDocument } from './trace-document.ts'
 import {
   addRefusedSpans,
@@ -121,17 +122,20 @@ function needs(event: DecodedEvent, loaded: Get): readonly Key<never>[] {
   return keys
 }
 
+/** The spans of each part, by its number, and which of them were stored before. */
+type Placed = Readonly<{ placed: readonly (readonly ArrivedSpan[])[]; known: ReadonlySet<string> }>
+
 /** Assigns spans to parts: to the part that holds them already, or else to the first with room. */
-function placeSpans(chain: readonly (TracePart | undefined)[], news: TraceNews) {
+function placeSpans(chain: readonly (TracePart | undefined)[], news: TraceNews): Placed {
   const placed: ArrivedSpan[][] = chain.map(() => [])
   const room = chain.map(roomIn)
-  const indexes = chain.map((part) => (part === undefined ? undefined : rowIndex(part)))
+  const partOf = holderIn(chain.filter((part) => part !== undefined))
   const known = new Set<string>()
   let open = 0
   for (const arrived of news.arrived.values()) {
     const { spanId } = arrived.span
-    const holder = indexes.findIndex((index) => index?.has(spanId) ?? false)
-    if (holder >= 0) {
+    const holder = partOf(spanId)
+    if (holder !== undefined) {
       known.add(spanId)
       placed[holder]?.push(arrived)
       continue
@@ -143,10 +147,11 @@ function placeSpans(chain: readonly (TracePart | undefined)[], news: TraceNews) 
   return { placed, known }
 }
 
+/** Writes the spans, and which of their records are superseded. `partAt`: the parts as folded. */
 function putSpans(
   news: TraceNews,
-  known: ReadonlySet<string>,
-  holders: readonly TracePart[],
+  { placed, known }: Placed,
+  partAt: (number: number) => TracePart | undefined,
   documents: Documents,
 ): void {
   const superseded: SupersededSpan = { superseded: true }
@@ -155,12 +160,14 @@ function putSpans(
     id: spanRecordId(startNs, news.traceId, spanId),
   })
   const leftOut = new Set<string>()
-  for (const part of holders) {
-    if (part.formerStarts.length === 0) continue
-    for (const [spanId, row] of rowIndex(part)) {
-      const arrived = news.arrived.get(spanId)
-      if (arrived === undefined) continue
-      const start = sortableTime(arrived.span.startNs)
+  for (const [number, arrived] of placed.entries()) {
+    const part = partAt(number)
+    if (part === undefined || part.formerStarts.length === 0) continue
+    for (const { span } of arrived) {
+      const { spanId } = span
+      const row = rowIndex(part).get(spanId)
+      if (row === undefined) continue
+      const start = sortableTime(span.startNs)
       const { own, former } = startsOf(part, row)
       if (start !== own && !former.includes(start)) leftOut.add(spanId)
       else
@@ -186,9 +193,9 @@ type FoldedParts = Readonly<{ summary: SpansSummary; isChanged: boolean }>
 function foldParts(news: TraceNews, event: DecodedEvent, documents: Documents): FoldedParts {
   const generation = generationOf(news.traceId, event, documents)
   const chain = chainOf(news, generation, documents)
-  const { placed, known } = placeSpans(chain, news)
+  const places = placeSpans(chain, news)
   let isChanged = false
-  for (const [number, arrived] of placed.entries()) {
+  for (const [number, arrived] of places.placed.entries()) {
     const refused = number === 0 ? news.refused : []
     if (arrived.length + refused.length === 0) continue
     let isNews = true
@@ -199,9 +206,9 @@ function foldParts(news: TraceNews, event: DecodedEvent, documents: Documents): 
     })
     isChanged ||= isNews
   }
-  const folded = chain.flatMap((_, number) => documents.get(partKey(news.traceId, generation, number)) ?? [])
-  putSpans(news, known, folded, documents)
-  return { summary: summarize(folded), isChanged }
+  const folded = chain.map((_, number) => documents.get(partKey(news.traceId, generation, number)))
+  putSpans(news, places, (number) => folded[number], documents)
+  return { summary: summarize(folded.filter((part) => part !== undefined)), isChanged }
 }
 
 function joinSessions(joined: readonly string[], sessions: ReadonlySet<string>): readonly string[] {

@@ -1,6 +1,6 @@
 import type { RefusalReason } from '#src/events/telemetry.ts'
 import { mapInTurns } from '#src/lib/in-turns.ts'
-import { rowIndex, rowsOf, type PartRow, type TracePart } from './trace-part.ts'
+import { ownId, rowIndex, rowsOf, type PartRow, type TracePart } from './trace-part.ts'
 
 /** Reads the parts of a trace, oldest first, page by page; each call starts anew. */
 export type PartPages = () => AsyncIterable<readonly TracePart[]>
@@ -25,9 +25,6 @@ type Asked = Readonly<{ spanIds: ReadonlySet<string>; missingCount: number }>
 /** `openMax`: how many parents may be open at once: not known yet to be stored. */
 type LookBounds = Readonly<{ openMax: number; missingMax: number; referencesMax: number }>
 const usualBounds: LookBounds = { openMax: 100_000, missingMax: 1_000, referencesMax: 20 }
-
-/** A copy: a slice would keep the 71,000 characters of rows that it was cut from in memory. */
-const ownId = (id: string): string => Buffer.from(id, 'latin1').toString('latin1')
 
 /** Gathers the spans asked for, and what is missing as far as parts were read. */
 function createLook({ spanIds, missingCount }: Asked, { openMax, missingMax }: LookBounds) {

@@ -1,6 +1,7 @@
 import type { Position } from '#src/events/envelope.ts'
 import { memoize } from '../memoize.ts'
 import { joinReplaced, rowIndex, rowsOf, type PartRow, type Replaced, type TracePart } from './trace-part.ts'
+import { holderIn, missingIn } from './spans-of-parts.ts'
 import { timeOfSortable } from './sortable-time.ts'
 
 const servicesMax = 200
@@ -126,55 +127,6 @@ function addUp(all: readonly Digest[]): Digest {
   return { ...sum, services, root, sessions, outerParents: new Set() }
 }
 
-/** The span ids of all parts but the last, and the parents that none of them holds. */
-type Earlier = { rows: string[]; ids: Set<string>; open: Set<string> }
-
-/**
- * A cache for the last few big traces, so that an event costs what it changes, not the whole trace. It is checked against the parts' own text
- * before it is used, so the result depends on the parts alone.
- */
-const earlierParts = new Map<string, Earlier>()
-const earlierPartsMax = 8
-
-function isBeginning(known: Earlier, parts: readonly TracePart[]): boolean {
-  return known.rows.length <= parts.length && known.rows.every((rows, index) => rows === parts[index]?.rows)
-}
-
-function earlierOf(parts: readonly TracePart[]): Earlier {
-  const traceId = parts[0]?.traceId ?? ''
-  const known = earlierParts.get(traceId)
-  const earlier =
-    known !== undefined && isBeginning(known, parts)
-      ? known
-      : { rows: [], ids: new Set<string>(), open: new Set<string>() }
-  for (const part of parts.slice(earlier.rows.length)) {
-    for (const spanId of rowIndex(part).keys()) {
-      earlier.ids.add(spanId)
-      earlier.open.delete(spanId)
-    }
-    for (const parent of digestOfPart(part).outerParents) if (!earlier.ids.has(parent)) earlier.open.add(parent)
-    earlier.rows.push(part.rows)
-  }
-  earlierParts.delete(traceId)
-  earlierParts.set(traceId, earlier)
-  for (const oldest of earlierParts.keys()) if (earlierParts.size > earlierPartsMax) earlierParts.delete(oldest)
-  return earlier
-}
-
-/** How many distinct parents are missing, and whether a span is held. */
-function membership(parts: readonly TracePart[]): Readonly<{ missing: number; has(spanId: string): boolean }> {
-  const last = parts.at(-1)
-  if (last === undefined) return { missing: 0, has: () => false }
-  const lastIndex = rowIndex(last)
-  const { outerParents } = digestOfPart(last)
-  if (parts.length === 1) return { missing: outerParents.size, has: (spanId) => lastIndex.has(spanId) }
-  const { ids, open } = earlierOf(parts.slice(0, -1))
-  let missing = 0
-  for (const parent of open) if (!lastIndex.has(parent)) missing++
-  for (const parent of outerParents) if (!ids.has(parent) && !open.has(parent)) missing++
-  return { missing, has: (spanId) => ids.has(spanId) || lastIndex.has(spanId) }
-}
-
 function summaryOf(
   digest: Digest,
   missingParentCount: number,
@@ -220,8 +172,10 @@ function rejectedCount(parts: readonly TracePart[], has: (spanId: string) => boo
 
 /** Sums up the parts of one trace document, which hold each span once. It depends on the parts alone. */
 export function summarize(parts: readonly TracePart[]): SpansSummary {
-  const { missing, has } = membership(parts)
-  return summaryOf(addUp(parts.map(digestOfPart)), missing, parts, has)
+  const digest = addUp(parts.map(digestOfPart))
+  const missing = parts.length > 1 ? missingIn(parts) : digest.outerParents.size
+  const partOf = holderIn(parts)
+  return summaryOf(digest, missing, parts, (spanId) => partOf(spanId) !== undefined)
 }
 
 /** All spans of a continued trace, whose documents may repeat each other's spans: the later part wins. */
