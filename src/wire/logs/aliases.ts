@@ -3,7 +3,9 @@
 // `record.level.name`), Rust's tracing-subscriber (`fields.message`), journald (`MESSAGE`), GELF (`_trace_id`), log4j (`instant`,
 // `contextMap`, `mdc`), PHP's Monolog (`level_name`, `context`, `extra`), syslog-ng (`ISODATE`), Logtail's appender of logback (`meta`),
 // .NET (Serilog's `Level` and `RenderedMessage`, the JSON console's `LogLevel` and `Message`), HashiCorp's hclog (`@level @message`),
-// PostgreSQL (`error_severity`).
+// PostgreSQL (`error_severity`), Spring Boot's GELF (`_traceId`), Grafana's programs in Go (`traceID`), Google Cloud's structured logging
+// (`timestampSeconds`, `logging.googleapis.com/trace`, `serviceContext`), roarr (`context.logLevel`), LogTape (`properties`), and what
+// OpenTelemetry's and Datadog's tracers put into logs of Python and Node (`otelServiceName`, `dd.service`).
 
 export const timeNames = [
   'timestamp',
@@ -24,6 +26,7 @@ export const timeNames = [
   'ISODATE',
   '__REALTIME_TIMESTAMP',
   'Timestamp',
+  'timestampSeconds',
 ] as const
 
 export const levelNames = [
@@ -42,6 +45,7 @@ export const levelNames = [
   'LogLevel',
   '@level',
   'error_severity',
+  'context.logLevel',
 ] as const
 
 /** OpenTelemetry's numbers, whatever else they could mean. */
@@ -86,6 +90,10 @@ export const traceNames = [
   'extra.trace_id',
   'meta.trace_id',
   'record.extra.trace_id',
+  '_traceId',
+  'traceID',
+  'logging.googleapis.com/trace',
+  'properties.trace_id',
 ] as const
 export const spanNames = [
   'span_id',
@@ -105,6 +113,10 @@ export const spanNames = [
   'extra.span_id',
   'meta.span_id',
   'record.extra.span_id',
+  '_spanId',
+  'spanID',
+  'logging.googleapis.com/spanId',
+  'properties.span_id',
 ] as const
 export const sessionNames = ['session_id', 'sessionId', 'session.id', 'rum.sessionId', 'faro.session.id'] as const
 export const serviceNames = [
@@ -116,6 +128,9 @@ export const serviceNames = [
   'record.extra.service',
   'SYSLOG_IDENTIFIER',
   'PROGRAM',
+  'otelServiceName',
+  'dd.service',
+  'serviceContext.service',
 ] as const
 
 /** Names by which a record may say the same: what it says by one of them holds over what stands beside its list by another. */

@@ -24,10 +24,13 @@ function idText(value: Json | undefined, decimal: boolean): string | undefined {
 const usualTrace = /^(?!0{32})[0-9a-f]{32}$/
 const usualSpan = /^(?!0{16})[0-9a-f]{16}$/
 
+/** How Google Cloud names a trace, before its id. */
+const resourceName = /^projects\/[^/]{1,64}\/traces\//
+
 /** 32 hex digits in lower case: from 32, with dashes or not, from 16 (padded), or from a 64-bit number. */
 export function traceIdOf(value: Json | undefined, decimal = false): string | undefined {
   if (typeof value === 'string' && usualTrace.test(value)) return value
-  const text = idText(value, decimal)
+  const text = idText(typeof value === 'string' ? value.replace(resourceName, '') : value, decimal)
   return text?.length === 32 || text?.length === 16 ? text.padStart(32, '0') : undefined
 }
 

@@ -50,7 +50,7 @@ export function timeOf(record: JsonObject, context: Omit<RecordContext, 'ordinal
   let unusable: string | undefined
   const own = firstOf(record, times, (value, name) => {
     const written = context.exact?.get(name) ?? value
-    const time = name === 'timeUnixNano' ? unixNano(written) : parseTime(written)
+    const time = timeBy(name, written, record)
     if (time === undefined && unusable === undefined) unusable = name
     return time
   })
@@ -62,6 +62,13 @@ export function timeOf(record: JsonObject, context: Omit<RecordContext, 'ordinal
   if (timeNs >= earliestNs && timeNs <= latestNs) return { timeNs, cut: undefined }
   const nearest = timeNs < earliestNs ? earliestNs : latestNs
   return { timeNs: nearest, cut: 'time outside 1970 to 2262 moved to the nearest that can be stored' }
+}
+
+/** Google Cloud's loggers write the nanoseconds of a time into a field of their own. */
+function timeBy(name: string, value: Json, record: JsonObject): bigint | undefined {
+  if (name === 'timeUnixNano') return unixNano(value)
+  if (name !== 'timestampSeconds') return parseTime(value)
+  return parseTime({ seconds: value, nanos: record['timestampNanos'] ?? 0 })
 }
 
 /** OTLP has 0 for an unknown time. */

@@ -69,8 +69,10 @@ export function parseTime(value: Json | undefined): bigint | undefined {
   return parseCalendar(text) ?? parseEpoch(text)
 }
 
-/** How log4j writes a Java `Instant`. */
-function parseInstant({ epochSecond: second, nanoOfSecond: nano }: JsonObject): bigint | undefined {
+/** How log4j writes a Java `Instant`, and Google Cloud's loggers a protobuf `Timestamp`. */
+function parseInstant({ epochSecond, nanoOfSecond, seconds, nanos }: JsonObject): bigint | undefined {
+  const second = epochSecond ?? seconds
+  const nano = nanoOfSecond ?? nanos
   if (!Number.isSafeInteger(second) || !Number.isSafeInteger(nano)) return undefined
   return BigInt(second as number) * 1_000_000_000n + BigInt(nano as number)
 }

@@ -159,8 +159,8 @@ describe('projections/allowance', () => {
       event(index + 1, 'spans.received', { spans: 1 }, { keyId: `key-${index}` }),
     )
     const store = createMemoryIndexStore()
-    await foldInto(store.writer, 'allowance-v6-001', allowanceProjection, [events])
-    await promote(store.writer, 'allowance', 'allowance-v6-001')
+    await foldInto(store.writer, 'allowance-v7-001', allowanceProjection, [events])
+    await promote(store.writer, 'allowance', 'allowance-v7-001')
     const { byKey, spans } = await usage(store)
     expect(spans).to.equal(1_003)
     expect(Object.keys(byKey)).to.have.length(1_001)

@@ -134,7 +134,7 @@ describe('traces: the fold', () => {
   it('keeps a span that comes again on another day once', async () => {
     const nextDay = { receivedAt: noonMs + dayMs }
     const store = await harness.fold([received(1, [{ id: 'a' }]), received(2, [{ id: 'a', name: 'again' }], nextDay)])
-    const spans = store.dump('traces-v13-001').filter(({ entry }) => entry.collection === 'spans')
+    const spans = store.dump('traces-v14-001').filter(({ entry }) => entry.collection === 'spans')
     expect(spans.map(({ entry }) => [entry.day, (entry.document as { name: string }).name])).to.deep.equal([
       ['2026-11-22', 'again'],
     ])
@@ -247,7 +247,7 @@ describe('traces: the fold', () => {
       givenEvent('logs.received', 1, { logs: [givenLog({ trace: 't' })] }),
       givenEvent('logs.received', 2, { logs: [givenLog({ trace: 't' })] }),
     ])
-    const [entry] = store.dump('traces-v13-001').filter(({ entry }) => entry.collection === 'traces')
+    const [entry] = store.dump('traces-v14-001').filter(({ entry }) => entry.collection === 'traces')
     expect(entry?.entry.position).to.equal(4096)
   })
 
@@ -284,7 +284,7 @@ describe('traces: the fold', () => {
       received(5, [{ id: 'c', parent: 'b' }], at(13)),
     ])
     const documents = store
-      .dump('traces-v13-001')
+      .dump('traces-v14-001')
       .filter(({ entry }) => entry.collection === 'traces')
       .map(({ entry }) => entry.document as TraceDocument)
     expect(documents.map(({ generation, summary }) => [generation, summary.spanCount])).to.deep.equal([

@@ -69,6 +69,11 @@ describe('the decoding of log records', () => {
       expect(one({ timeUnixNano: 5 }).timeNs).to.equal(5n)
       expect(one({ timeUnixNano: '0' }).timeNs).to.equal(arrival)
     })
+    it('has the nanoseconds of timestampSeconds in the field beside it', () => {
+      expect(one({ timestampSeconds: 5, timestampNanos: 7 }).timeNs).to.equal(5_000_000_007n)
+      expect(one({ timestampSeconds: 5 }).timeNs).to.equal(5_000_000_000n)
+      expect(one({ timestampSeconds: 'x' }).timeNs).to.equal(arrival)
+    })
     it('is moved into what can be stored, with a note', () => {
       const note = ['time outside 1970 to 2262 moved to the nearest that can be stored']
       expect(one({ time: '1969-12-31T23:59:59Z' })).to.deep.include({ timeNs: 0n, cuts: note })

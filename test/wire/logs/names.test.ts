@@ -32,7 +32,7 @@ describe('names of what a log record says', () => {
     ],
     level: [
       `level severity severity_text severityText log.level levelname lvl loglevel @l record.level.name
-      level_name Level LogLevel @level error_severity`,
+      level_name Level LogLevel @level error_severity context.logLevel`,
       'WARNING',
       (record) => record.level,
       'warn',
@@ -46,14 +46,16 @@ describe('names of what a log record says', () => {
     ],
     trace: [
       `trace_id traceId TraceId trace.id otelTraceID dd.trace_id @tr _trace_id contextMap.trace_id mdc.trace_id
-      contextMap.traceId mdc.traceId fields.trace_id context.trace_id extra.trace_id meta.trace_id record.extra.trace_id`,
+      contextMap.traceId mdc.traceId fields.trace_id context.trace_id extra.trace_id meta.trace_id record.extra.trace_id
+      _traceId traceID logging.googleapis.com/trace properties.trace_id`,
       traceId,
       (record) => record.traceId,
       traceId,
     ],
     span: [
       `span_id spanId span.id otelSpanID @sp _span_id contextMap.span_id mdc.span_id
-      contextMap.spanId mdc.spanId fields.span_id context.span_id extra.span_id meta.span_id record.extra.span_id`,
+      contextMap.spanId mdc.spanId fields.span_id context.span_id extra.span_id meta.span_id record.extra.span_id
+      _spanId spanID logging.googleapis.com/spanId properties.span_id`,
       spanId,
       (record) => record.spanId,
       spanId,
@@ -65,7 +67,8 @@ describe('names of what a log record says', () => {
       's-1',
     ],
     service: [
-      'service service.name service_name app application record.extra.service SYSLOG_IDENTIFIER PROGRAM',
+      `service service.name service_name app application record.extra.service SYSLOG_IDENTIFIER PROGRAM
+      otelServiceName dd.service serviceContext.service`,
       'shop',
       (record) => record.service,
       'shop',
