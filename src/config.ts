@@ -41,8 +41,8 @@ export const limits = {
   sessionIdCharactersMax: 128,
   queryCharactersMax: 4_096,
   queryTermsMax: 100,
-  /** Each costs a step for each record that holds all of a phrase; sixty UUIDs have so many. */
-  queryWordsMax: 300,
+  /** Each costs a step for each record that holds all of a phrase. A hundred UUIDs, as many as there may be conditions, have 500. */
+  queryWordsMax: 600,
   queryDepthMax: 32,
   queryWarningsMax: 20,
   regexCharactersMax: 512,

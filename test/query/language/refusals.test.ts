@@ -210,7 +210,7 @@ describe('query/language refusals', () => {
       }
       expect([refusedAt(`c ${kind}`), refusedAt(`c d ${kind}`)], kind).to.deep.equal([undefined, 4 + position])
     }
-    const ids = Array.from({ length: 60 }, () => '9f1c2d3e-0000-4000-8000-aabbccddeeff')
+    const ids = Array.from({ length: limits.queryTermsMax }, () => '9f1c2d3e-0000-4000-8000-aabbccddeeff')
     expect(parseQuery(`f:(${ids.join(' ')})`, limits).ok, 'a list of ids').to.equal(true)
   })
 
