@@ -122,7 +122,10 @@ export function createRounds(options: RoundOptions, onCounted: () => void) {
       const said = { reserved: { id, spans, limit }, ended, spent, open: [...open, fresh] }
       const since = await ledger.append('allowance.reserved', said, standing.position)
       for (const { id } of ended) holdings.forget(id)
-      const usedBefore = open.reduce((sum, each) => sum + each.spans, spent)
+      // Far from the limit, others hold a part of which they may use little: what is held would pass a warning's mark, and fall behind it
+      // again when it is given back. Near it, they hold what their requests ask for.
+      const used = open.filter((each) => isNear || each.holder === holder)
+      const usedBefore = used.reduce((sum, each) => sum + each.spans, spent)
       holdings.add({ id, limit, since, usedBefore, isNear, spans })
     },
   }
