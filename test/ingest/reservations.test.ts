@@ -154,6 +154,22 @@ describe('reservations', () => {
     expect(await world.until(waiting)).to.deep.include({ granted: 20, used: 10 })
   })
 
+  it('are given back also while their process itself waits for what others hold', async () => {
+    const [one, other] = [start(), start()]
+    const limit = 100
+    const both = [one.reserve(asking(25, { limit })), one.reserve(asking(25, { limit }))]
+    const [stored, unused] = (await world.until(Promise.all(both))) as [Grant, Grant]
+    const theirs = await granted(other, 40, { limit })
+    const waiting = one.reserve(asking(60, { limit }))
+    await spend(one, stored, 'stored')
+    one.release(unused)
+    await world.until(world.sleep(50))
+    expect(await ledger()).to.deep.include({ spent: 25 })
+    expect(await granted(other, 30, { limit })).to.include({ granted: 30, used: 65 })
+    other.release(theirs)
+    expect(await world.until(waiting)).to.equal('pending')
+  })
+
   it('leave the last to those who ask for more only when nobody holds anything', async () => {
     const [one, other] = [start(), start()]
     await spend(one, await granted(one, 95, { limit: 100 }), 'first')
@@ -252,6 +268,16 @@ describe('reservations', () => {
     expect(grant).to.include({ granted: 5, used: 95 })
     await spend(gate, grant, 'the rest')
     expect((await entries()).map(([type]) => type)).to.include('allowance.counted')
+  })
+
+  it('come to what counts also for a request that waited for the last of them to end', async () => {
+    const gate = start({ counted: async () => 95 })
+    const all = await granted(gate, 100, { limit: 100 })
+    const waiting = gate.reserve(asking(10, { limit: 100 }))
+    await spend(gate, all, 'all')
+    const grant = (await world.until(waiting)) as Grant
+    expect(grant).to.include({ granted: 5, used: 95 })
+    await spend(gate, grant, 'the rest')
   })
 
   it('of others stay open where less counts than a lower limit has been spent by', async () => {
