@@ -246,6 +246,18 @@ describe('reservations', () => {
     expect((await entries()).at(-1)?.[0]).to.equal('allowance.reclaimed')
   })
 
+  it('are looked for in the log only while others hold some', async () => {
+    let looks = 0
+    const whole = stream
+    stream = { ...whole, last: async (subject) => (looks++, whole.last(subject)) }
+    const gate = start()
+    const grant = await granted(gate, 1)
+    const before = looks
+    await world.until(world.sleep(allLimits.reservationIdleMs))
+    expect(looks).to.equal(before)
+    await spend(gate, grant, 'only')
+  })
+
   it('are counted from the beginning in a log that was moved', async () => {
     const gate = start()
     await spend(gate, await granted(gate, 40, { limit: 100 }), 'before the move')
