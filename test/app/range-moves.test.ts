@@ -68,9 +68,30 @@ describe('links to ranges of time beside the one that is searched', () => {
       const address = `/app/logs?from=${moved?.[0]}&to=${moved?.[1]}`
       expect(await movesOn(address, [fixed]), address).to.deep.equal({})
     }
-    expect(await movesOn('/app/traces?from=2026-11-21T12:00:00%2B01:00&to=2026-11-21T13:00Z', [fixed])).to.deep.equal(
-      {},
-    )
+    for (const range of [
+      'from=2026-11-21T12:00:00%2B01:00&to=2026-11-21T13:00Z',
+      'from=1795176000&to=1795262400000',
+      'from=2026-11-20&to=2026-11-21',
+    ]) {
+      expect(await movesOn(`/app/traces?${range}`, [fixed]), range).to.deep.equal({})
+    }
+  })
+
+  it('are the same where the host has a zone of its own', async () => {
+    const zone = process.env['TZ']
+    process.env['TZ'] = 'America/New_York'
+    try {
+      expect(await movesOn('/app/traces?from=2026-11-21T10:00&to=2026-11-21 11:00', [...names, 'Fixed'])).to.deep.equal(
+        {
+          Earlier: ['2026-11-21T09:00Z', '2026-11-21T10:00:00.000000000Z', ''],
+          Later: ['2026-11-21T11:00:00.000000000Z', '2026-11-21T12:00Z', ''],
+          Wider: ['2026-11-21T09:30Z', '2026-11-21T11:30Z', ''],
+        },
+      )
+    } finally {
+      if (zone === undefined) delete process.env['TZ']
+      else process.env['TZ'] = zone
+    }
   })
 
   it('are searches themselves, from the shortest range to the longest', async () => {

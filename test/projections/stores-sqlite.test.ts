@@ -145,21 +145,6 @@ describe('the SQLite index', () => {
     expect(await readerIn(folder).progress('fixture')).to.deep.include(told)
   })
 
-  it('makes a file whole where a killed process has left a part of one', async () => {
-    const dayOf = (workspaceId: string): string => join(folder, index, workspaceId, `${day}.db`)
-    for (const workspaceId of [acme, other]) {
-      mkdirSync(dirname(dayOf(workspaceId)), { recursive: true })
-      for (const left of ['', '-wal']) writeFileSync(`${dayOf(workspaceId)}-new${left}`, 'a part of one')
-    }
-    const writer = await openWriter()
-    const reader = readerIn(folder)
-    for (const workspaceId of [acme, other]) {
-      await write(writer, [lineEntry({}, 1)], 1, workspaceId)
-      expect(await reader.count(scopeOf('lines', workspaceId), { filter: everything })).to.equal(1)
-      expect(readdirSync(dirname(dayOf(workspaceId))).filter((name) => name.includes('new'))).to.deep.equal([])
-    }
-  })
-
   it('removes a day that is over also where its file can be opened no more, as on a full disk', async () => {
     const writer = await openWriter()
     await write(writer, [lineEntry({}, 1)], 1)
