@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { isOperatingFailure, TransientError } from '#src/lib/failure.ts'
 import type { Shapes } from '../row.ts'
@@ -7,16 +7,6 @@ import { layOutDay } from './layout.ts'
 
 /** Makes a day's file with its tables and without rows, unless it is there; true if it made one. */
 export type MakeDay = (path: string) => boolean
-
-function writeSynced(path: string, bytes: Uint8Array): void {
-  const handle = openSync(path, 'w')
-  try {
-    writeSync(handle, bytes)
-    fsyncSync(handle)
-  } finally {
-    closeSync(handle)
-  }
-}
 
 /** The file that SQLite makes, which it syncs six times on the way. */
 function laidOut(path: string, shapes: Shapes, epoch: string): Uint8Array {
@@ -43,7 +33,7 @@ export function createMakeDay(shapes: Shapes, epoch: string): MakeDay {
       // A killed process may have left it.
       for (const left of [made, `${made}-wal`, `${made}-shm`]) rmSync(left, { force: true })
       if (bytes === undefined) bytes = laidOut(made, shapes, epoch)
-      else writeSynced(made, bytes)
+      else writeFileSync(made, bytes, { flush: true })
       renameSync(made, path)
     } catch (cause) {
       if (isOperatingFailure(cause)) throw cause
