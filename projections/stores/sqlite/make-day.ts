@@ -13,6 +13,8 @@ function laidOut(path: string, shapes: Shapes, epoch: string): Uint8Array {
   const database = openDatabase(path)
   try {
     transaction(database, () => layOutDay(database, shapes, epoch))
+    // Closing moves the WAL into the file too, but does not say when it could not, as on a full disk.
+    database.get('PRAGMA wal_checkpoint(TRUNCATE)')
   } finally {
     database.close()
   }
