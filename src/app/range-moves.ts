@@ -1,3 +1,5 @@
+import { parseTimeNs } from '#src/events/point-in-time.ts'
+import { dayMs } from '#src/lib/day.ts'
 import { shortTime } from './format.ts'
 import { html, type Html } from './html.ts'
 
@@ -22,17 +24,17 @@ function movesOf({ from, to }: Readonly<{ from: string; to: string | null }>, no
 }
 
 /** Whether the address says both ends as points in time, which mean the same tomorrow and to whoever is sent it. */
-function isFixed(conditions: URLSearchParams, { from, to }: Range): boolean {
-  const says = (name: string, end: string | null): boolean =>
-    end !== null && Date.parse(conditions.get(name) ?? '') === Date.parse(end)
-  return says('from', from) && says('to', to)
-}
+const isFixed = (conditions: URLSearchParams, nowMs: number): boolean =>
+  ['from', 'to'].every((name) => {
+    const end = conditions.get(name)
+    return end !== null && parseTimeNs(end, nowMs) === parseTimeNs(end, nowMs + dayMs)
+  })
 
 /** Links to the same search of a range beside the one that was searched, of a wider one, and of the same as points in time. Nothing where that has no beginning. */
 export function rangeMoves(path: string, conditions: URLSearchParams, { from, to }: Range, nowMs: number): Html {
   if (from === null) return html``
   const fixed = ['To share', { from: shortTime(Date.parse(from)), to: to ?? shortTime(nowMs) }] as const
-  const moves = [...movesOf({ from, to }, nowMs), ...(isFixed(conditions, { from, to }) ? [] : [fixed])]
+  const moves = [...movesOf({ from, to }, nowMs), ...(isFixed(conditions, nowMs) ? [] : [fixed])]
   if (moves.length === 0) return html``
   return html`<span class="note">or</span> ${moves.map(([words, ends]) => {
       const search = new URLSearchParams(conditions)

@@ -22,7 +22,7 @@ export type Grant = Readonly<{
   granted: number
   /** Spans a month of the plan that it was granted by. */
   limit: number | null
-  /** Spans used in the month before this grant, including those held by others. */
+  /** Spans used in the month before this grant; near the limit, including those held by others. */
   used: number
   /** `used` after this process's previous grant that was not silent, at most `used`: so exactly one request crosses each mark. */
   usedBefore: number

@@ -11,7 +11,7 @@ export type Holding = {
   readonly takenAt: number
   /** Position of the ledger event that made it. */
   readonly since: Position
-  /** Spans of the month when it was made, including those held by others. */
+  /** Spans used in the month when it was made; near the limit, including those held by others. */
   readonly usedBefore: number
   /** Near the limit: unused spans are returned as soon as no request is running. */
   readonly isNear: boolean

@@ -40,6 +40,13 @@ export type Round = Readonly<{
   spent: number
 }>
 
+/**
+ * Far from the limit, others hold parts of which they may use little. Counted as used, these would pass a warning's mark, and fall behind it
+ * again when they are given back. Near it, others hold what their requests ask for.
+ */
+const usedIn = ({ open, spent }: Round, holder: string, isNear: boolean): number =>
+  open.filter((each) => isNear || each.holder === holder).reduce((sum, { spans }) => sum + spans, spent)
+
 /** The rounds of one month at its ledger. Each round reads it, decides, and appends at most one event. */
 export function createRounds(options: RoundOptions, onCounted: () => void) {
   const { ledger, holder, clock, newId, limits, isGone, onFailure } = options
@@ -122,8 +129,7 @@ export function createRounds(options: RoundOptions, onCounted: () => void) {
       const said = { reserved: { id, spans, limit }, ended, spent, open: [...open, fresh] }
       const since = await ledger.append('allowance.reserved', said, standing.position)
       for (const { id } of ended) holdings.forget(id)
-      const usedBefore = open.reduce((sum, each) => sum + each.spans, spent)
-      holdings.add({ id, limit, since, usedBefore, isNear, spans })
+      holdings.add({ id, limit, since, usedBefore: usedIn(round, holder, isNear), isNear, spans })
     },
   }
 }

@@ -8,8 +8,19 @@ export type Clock = () => number
 export type Ticks = () => number
 export const systemTicks: Ticks = () => performance.now()
 
-/** Wall time that never goes back within a process, even when the system's clock is set back. */
+/** The most that a clock is waited for: an hour, as of daylight saving time that was applied where it should not be. */
+const waitMsMax = 3_600_000
+
+/**
+ * Wall time that does not go back within a process when the system's clock is set back: it stands still until that has caught up. A system's
+ * clock that is set back by more than an hour was wrong, and its time is left: or the process would date everything by a time to come, and not
+ * find what is of now, for as long as the clock was ahead.
+ */
 export function createClock(wall: () => number = Date.now): Clock {
   let last = 0
-  return () => (last = Math.max(last, wall()))
+  return () => {
+    const now = wall()
+    last = last - now > waitMsMax ? now : Math.max(last, now)
+    return last
+  }
 }

@@ -49,7 +49,7 @@ export function createIdTable(database: DatabaseSync): IdTable {
     `DELETE FROM ids WHERE (bucket, hash, seq) IN
      (SELECT bucket, hash, seq FROM ids WHERE bucket < ? ORDER BY bucket, hash, seq LIMIT ?)`,
   )
-  // Below this bucket only late arrivals remain. They are removed with the next bucket.
+  // Below this bucket only late arrivals remain. They are removed with another bucket: the next, or one before, where a clock was ahead.
   let emptyBelow = 0
   return {
     remember: (id, receivedAt, seq) => {
@@ -61,7 +61,7 @@ export function createIdTable(database: DatabaseSync): IdTable {
     // One more bucket than needed is kept, for requests that were received a little earlier and arrive later.
     forget: (at, max) => {
       const oldest = bucketOf(at) - reach - 1
-      if (oldest <= emptyBelow) return
+      if (oldest === emptyBelow) return
       if (remove.run(oldest, max).changes < max) emptyBelow = oldest
     },
   }

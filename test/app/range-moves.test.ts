@@ -9,6 +9,7 @@ describe('links to ranges of time beside the one that is searched', () => {
   eachSignedIn((signedIn) => ({ browser, site } = signedIn))
 
   const names = ['Earlier', 'Later', 'Wider']
+  const fixed = 'To share'
   /** Where they lead: from, to, and the other conditions. */
   async function movesOn(
     address: string,
@@ -59,7 +60,6 @@ describe('links to ranges of time beside the one that is searched', () => {
 
   it('lead to the same range as points in time, for who is sent the address tomorrow; unless it is one', async () => {
     await site.index()
-    const fixed = 'To share'
     const hour = '2026-11-21T12:00Z'
     for (const relative of ['from=-1h', 'from=-1h&to=now', 'from=2026-11-21T12:00Z', 'from=-1h&to=2026-11-21T13:00Z']) {
       const moved = (await movesOn(`/app/logs?q=a&${relative}`, [fixed]))[fixed]
@@ -68,9 +68,28 @@ describe('links to ranges of time beside the one that is searched', () => {
       const address = `/app/logs?from=${moved?.[0]}&to=${moved?.[1]}`
       expect(await movesOn(address, [fixed]), address).to.deep.equal({})
     }
-    expect(await movesOn('/app/traces?from=2026-11-21T12:00:00%2B01:00&to=2026-11-21T13:00Z', [fixed])).to.deep.equal(
-      {},
-    )
+    for (const range of [
+      'from=2026-11-21T12:00:00%2B01:00&to=2026-11-21T13:00Z',
+      'from=1795176000&to=1795262400000',
+      'from=2026-11-20&to=2026-11-21',
+    ]) {
+      expect(await movesOn(`/app/traces?${range}`, [fixed]), range).to.deep.equal({})
+    }
+  })
+
+  it('are the same where the host has a zone of its own', async () => {
+    const zone = process.env['TZ']
+    process.env['TZ'] = 'America/New_York'
+    try {
+      expect(await movesOn('/app/traces?from=2026-11-21T10:00&to=2026-11-21 11:00', [...names, fixed])).to.deep.equal({
+        Earlier: ['2026-11-21T09:00Z', '2026-11-21T10:00:00.000000000Z', ''],
+        Later: ['2026-11-21T11:00:00.000000000Z', '2026-11-21T12:00Z', ''],
+        Wider: ['2026-11-21T09:30Z', '2026-11-21T11:30Z', ''],
+      })
+    } finally {
+      if (zone === undefined) delete process.env['TZ']
+      else process.env['TZ'] = zone
+    }
   })
 
   it('are searches themselves, from the shortest range to the longest', async () => {

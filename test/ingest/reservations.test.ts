@@ -154,6 +154,22 @@ describe('reservations', () => {
     expect(await world.until(waiting)).to.deep.include({ granted: 20, used: 10 })
   })
 
+  it('are given back also while their process itself waits for what others hold', async () => {
+    const [one, other] = [start(), start()]
+    const limit = 100
+    const both = [one.reserve(asking(25, { limit })), one.reserve(asking(25, { limit }))]
+    const [stored, unused] = (await world.until(Promise.all(both))) as [Grant, Grant]
+    const theirs = await granted(other, 40, { limit })
+    const waiting = one.reserve(asking(60, { limit }))
+    await spend(one, stored, 'stored')
+    one.release(unused)
+    await world.until(world.sleep(50))
+    expect(await ledger()).to.deep.include({ spent: 25 })
+    expect(await granted(other, 30, { limit })).to.include({ granted: 30, used: 65 })
+    other.release(theirs)
+    expect(await world.until(waiting)).to.equal('pending')
+  })
+
   it('leave the last to those who ask for more only when nobody holds anything', async () => {
     const [one, other] = [start(), start()]
     await spend(one, await granted(one, 95, { limit: 100 }), 'first')
@@ -230,6 +246,18 @@ describe('reservations', () => {
     expect((await entries()).at(-1)?.[0]).to.equal('allowance.reclaimed')
   })
 
+  it('are looked for in the log only while others hold some', async () => {
+    let looks = 0
+    const whole = stream
+    stream = { ...whole, last: async (subject) => (looks++, whole.last(subject)) }
+    const gate = start()
+    const grant = await granted(gate, 1)
+    const before = looks
+    await world.until(world.sleep(allLimits.reservationIdleMs))
+    expect(looks).to.equal(before)
+    await spend(gate, grant, 'only')
+  })
+
   it('are counted from the beginning in a log that was moved', async () => {
     const gate = start()
     await spend(gate, await granted(gate, 40, { limit: 100 }), 'before the move')
@@ -252,6 +280,16 @@ describe('reservations', () => {
     expect(grant).to.include({ granted: 5, used: 95 })
     await spend(gate, grant, 'the rest')
     expect((await entries()).map(([type]) => type)).to.include('allowance.counted')
+  })
+
+  it('come to what counts also for a request that waited for the last of them to end', async () => {
+    const gate = start({ counted: async () => 95 })
+    const all = await granted(gate, 100, { limit: 100 })
+    const waiting = gate.reserve(asking(10, { limit: 100 }))
+    await spend(gate, all, 'all')
+    const grant = (await world.until(waiting)) as Grant
+    expect(grant).to.include({ granted: 5, used: 95 })
+    await spend(gate, grant, 'the rest')
   })
 
   it('of others stay open where less counts than a lower limit has been spent by', async () => {
@@ -313,6 +351,24 @@ describe('reservations', () => {
     await spend(gate, third, 'third')
     await world.until(world.sleep(60_000))
     expect(await granted(gate, 1, { limit: 100 })).to.include({ used: 86, usedBefore: 86 })
+  })
+
+  it('pass a mark once in each process, when it has been used: not by what others hold and give back', async () => {
+    const [one, other] = [start(), start()]
+    const limit = 1_000_000
+    await spend(one, await granted(one, 770_000, { limit }), 'before')
+    const passedAt: number[] = []
+    // Each has what the other holds before it or after it, until both have given back what they did not use.
+    const turns = Array.from({ length: 100 }, (_, index) => [one, other, other, one][index % 4] as ReservedAllowance)
+    for (const [index, gate] of turns.entries()) {
+      const grant = await granted(gate, 500, { limit })
+      const used = 770_000 + 500 * (index + 1)
+      if (grant.usedBefore < 0.8 * limit && grant.used + 500 >= 0.8 * limit) passedAt.push(used)
+      await spend(gate, grant, `request-${index}`)
+      await world.until(world.sleep(900))
+    }
+    expect(passedAt).to.have.length.within(1, 2)
+    for (const at of passedAt) expect(at).to.be.within(800_000, 802_000)
   })
 
   it('are not made where too many are open', async () => {

@@ -11,6 +11,7 @@ import type { Written } from './day-writer.ts'
 import { looked } from './folder-names.ts'
 import { nameDays, renameDays, storedDays } from './known-days.ts'
 import { tablesOf } from './layout.ts'
+import { createMakeDay, type MakeDay } from './make-day.ts'
 import { createTermsMerger, type TermsMerger } from './merge-terms.ts'
 import { openMeta, readErased, readMeta, readShare, writeNamed, writeSafe, writeShare } from './meta.ts'
 import { syncDatabases } from './sync-files.ts'
@@ -38,6 +39,7 @@ export type Build = {
   readonly shapes: Shapes
   readonly collections: ReadonlyMap<string, Written>
   readonly meta: Database
+  readonly makeDay: MakeDay
   /** The batch that was written last; everything up to `safe` is on the disk. */
   written: Position
   safe: Position
@@ -109,6 +111,7 @@ export function openBuild(
     shapes,
     collections,
     meta,
+    makeDay: createMakeDay(shapes, epoch),
     written: safe,
     safe,
     syncedAt: 0,

@@ -47,7 +47,7 @@ function changesByDay(build: Build, entries: readonly Entry[], days: ReadonlySet
   return changes
 }
 
-/** Creates the tables of a new file; true if it was new. */
+/** Creates the tables of a file that has none, as of one that was emptied; true if it had none. */
 function prepareDay(database: Database, { index, epoch, shapes }: Build): boolean {
   return transaction(database, () => {
     if (layoutOf(database) === 0n) {
@@ -89,10 +89,13 @@ function createFiles(openMax: number, builds: ReadonlyMap<IndexName, Build>): Fi
       const path = join(own, fileOfDay(day))
       return files.use(path, () => {
         makeWorkspaceFolder(own)
+        const isMade = build.makeDay(path)
         return prepared(openDatabase(path), (database) => {
-          if (prepareDay(database, build)) {
+          const isNew = prepareDay(database, build) || isMade
+          if (isNew) noteMade(build.meta, { workspaceId, day })
+          // Also one that a killed process has made, and not written to.
+          if (isNew || positionOf(database) === 0) {
             build.created.set(path, { workspaceId, day })
-            noteMade(build.meta, { workspaceId, day })
             build.unsynced.add(path)
           }
           daysOf(build, workspaceId).add(day)
