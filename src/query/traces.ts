@@ -21,14 +21,21 @@ export const traceFilters = {
   q: shared.q,
   status: z.enum(spanStatuses).optional(),
   kind: z.enum(spanKinds).optional(),
-  min_duration: duration.meta({ description: 'At least this long: ns, us, ms, s, m, h.', examples: ['200ms', '1.5s'] }),
-  max_duration: duration.meta({ description: 'At most this long.' }),
+  min_duration: duration.meta({
+    description:
+      'At least this long: ns, us, ms, s, m, h. Of a span, where a condition on spans (service, operation, q, status, kind) is given too: one span must meet them all. Otherwise of the trace.',
+    examples: ['200ms', '1.5s'],
+  }),
+  max_duration: duration.meta({ description: 'At most this long, of what `min_duration` speaks of.' }),
   trace_id: shared.trace_id,
   session_id: shared.session_id,
   has: listOf(z.enum(['logs', 'rum', 'error', 'missing_spans']), 4).meta({ description: 'Each of these must be so.' }),
   from: shared.from,
   to: shared.to,
-  order: z.enum(['newest', 'oldest', 'longest', 'most_spans', 'errors']).default('newest'),
+  order: z.enum(['newest', 'oldest', 'longest', 'most_spans', 'errors']).default('newest').meta({
+    description:
+      'newest and oldest: by the start of the trace; with conditions on spans, by that of its newest, or oldest, span that meets them.',
+  }),
   cursor: shared.cursor,
 }
 
