@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { IndexReader } from '#projections/index-store.ts'
 import { withLogHead } from '#projections/log-head.ts'
 import {
-  createElasticsearchIndexReader,
+  createElasticsearchIndexReaders,
   type ElasticsearchIndexReader,
 } from '#projections/stores/elasticsearch/reader.ts'
 import { withEraser } from '#src/compose/threads/eraser.ts'
@@ -77,9 +77,9 @@ export const createReaders = ({
   indexPrefix,
   partitions,
 }: ClusterConfig): readonly ElasticsearchIndexReader[] =>
-  Array.from({ length: partitions }, (_, partition) =>
-    createElasticsearchIndexReader({ url: elasticsearchUrl, prefix: indexPrefix, partition, limits }),
-  )
+  createElasticsearchIndexReaders({ url: elasticsearchUrl, prefix: indexPrefix, limits }, [
+    ...Array.from({ length: partitions }).keys(),
+  ])
 
 /** Readers for requests: aborted with the request, and aware of the heads of their logs (none in a role that serves no queries). */
 function requestReaders(

@@ -72,12 +72,14 @@ function placedIn(text: string): PlacedWord[] {
   }))
 }
 
-const graphemes = new Intl.Segmenter()
+/** Made when it is first needed, by few: it costs 20 ms, which every thread and every verb would pay for at its start. */
+let graphemes: Intl.Segmenter | undefined
 
 /** As `placedWords`, of a text that is not NFC: composed character by character, of which each has its place in the text. */
 function placedInComposed(text: string): PlacedWord[] {
   const places: Readonly<{ start: number; end: number }>[] = []
   let composed = ''
+  graphemes ??= new Intl.Segmenter()
   for (const { segment, index } of graphemes.segment(text)) {
     const piece = segment.normalize('NFC')
     for (let unit = 0; unit < piece.length; unit++) {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { IndexReader } from '#projections/index-store.ts'
-import { createElasticsearchIndexReader } from '#projections/stores/elasticsearch/reader.ts'
+import { createElasticsearchIndexReaders } from '#projections/stores/elasticsearch/reader.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { limits, type ClusterConfig } from '#src/config.ts'
 import { partitionOf, type PartitionOf } from '#src/events/partition.ts'
@@ -40,9 +40,7 @@ async function openCluster({ natsUrl, elasticsearchUrl, partitions, indexPrefix 
   return {
     logs: await Promise.all(numbers.map((partition) => open(String(partition)))),
     directory: await open(directoryPartition),
-    indexes: numbers.map((partition) =>
-      createElasticsearchIndexReader({ url: elasticsearchUrl, prefix: indexPrefix, partition, limits }),
-    ),
+    indexes: createElasticsearchIndexReaders({ url: elasticsearchUrl, prefix: indexPrefix, limits }, numbers),
     disconnect: () => nats.close(),
   }
 }

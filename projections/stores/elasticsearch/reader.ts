@@ -1,12 +1,14 @@
+import { present } from '#src/lib/assert.ts'
 import type { Facet, Hit, IndexQuery, IndexReader, Scope, Selection } from '../../index-store.ts'
 import type { DocumentId } from '../../projection.ts'
-import { connectPlace, type Place, type PlaceOptions } from './build-record.ts'
+import type { Place, PlaceOptions } from './build-record.ts'
 import { readBuild, readRoster } from './builds.ts'
-import type { Elasticsearch } from './client.ts'
+import { connectElasticsearch, type Elasticsearch } from './client.ts'
 import { bucketsOf, countIn, countingBody, facetOf, facetsBody, histogramBody, isRough, shardValues } from './counts.ts'
 import { expandPatterns } from './expand.ts'
 import { and, daysQuery, selectionQuery, type Query } from './filter.ts'
-import { createRecords } from './records.ts'
+import { createNames } from './names.ts'
+import { createGatheredRecords, createRecords } from './records.ts'
 import { ask, find, placesIn, searchPages, type Target } from './search.ts'
 import { createSeenSizes, type SeenSizes } from './sized-parts.ts'
 
@@ -24,21 +26,36 @@ async function facets(target: Target, query: Query, fields: readonly string[], v
 export type ElasticsearchIndexReader = IndexReader &
   Readonly<{ readerFor(signal: AbortSignal | undefined): IndexReader }>
 
+type ReaderOptions = Omit<PlaceOptions, 'partition'> & Readonly<{ limits: Limits }>
+
 /** The reading side in Elasticsearch, for one partition. */
-export function createElasticsearchIndexReader(
-  options: PlaceOptions & Readonly<{ limits: Limits }>,
-): ElasticsearchIndexReader {
-  const place = connectPlace(options)
+export const createElasticsearchIndexReader = ({
+  partition,
+  ...options
+}: ReaderOptions & Pick<PlaceOptions, 'partition'>): ElasticsearchIndexReader =>
+  present(createElasticsearchIndexReaders(options, [partition])[0], 'there is one for each partition')
+
+/** For several partitions, by one connection: what is asked of the records of all of them at once goes in one request. */
+export function createElasticsearchIndexReaders(
+  { url, prefix, limits }: ReaderOptions,
+  partitions: readonly number[],
+): readonly ElasticsearchIndexReader[] {
+  const [elasticsearch, names] = [connectElasticsearch(url), createNames(prefix)]
+  const records = createGatheredRecords(elasticsearch, names)
+  return partitions.map((partition) => abortableReader({ elasticsearch, names, records, partition }, limits))
+}
+
+function abortableReader(place: Place, limits: Limits): ElasticsearchIndexReader {
   const { elasticsearch } = place
   const seen = createSeenSizes()
-  const all = readerOn(place, options.limits, seen)
+  const all = readerOn(place, limits, seen)
   const abortable = (signal: AbortSignal): Place => {
     const aborted: Elasticsearch = { ...elasticsearch, send: (call) => elasticsearch.send({ ...call, signal }) }
     return { ...place, elasticsearch: aborted, records: createRecords(aborted, place.names) }
   }
   return {
     ...all,
-    readerFor: (signal) => (signal === undefined ? all : readerOn(abortable(signal), options.limits, seen)),
+    readerFor: (signal) => (signal === undefined ? all : readerOn(abortable(signal), limits, seen)),
   }
 }
 
