@@ -41,8 +41,8 @@ export const limits = {
   sessionIdCharactersMax: 128,
   queryCharactersMax: 4_096,
   queryTermsMax: 100,
-  /** Each costs a step for each record that holds all of a phrase. A hundred UUIDs, as many as there may be conditions, have 500. */
-  queryWordsMax: 600,
+  /** Each costs a step for each record that has the word, while words that differ cost no more than there are words in the index. */
+  queryRepeatsMax: 300,
   queryDepthMax: 32,
   queryWarningsMax: 20,
   regexCharactersMax: 512,

@@ -212,7 +212,8 @@ describe('links beside values', () => {
     const long = await follow(`/app/logs?q=${encodeURIComponent(`one ${'-x '.repeat(90)} -${'y'.repeat(1_500)}`)}`)
     expect(wordsIn(long).length).to.be.within(5, 20)
     expect(long).to.include('field249')
-    const beyond = await follow(`/app/logs?q=${encodeURIComponent(`one -"${'支'.repeat(1_000)}"`)}`)
+    const ideographs = String.fromCharCode(...Array.from({ length: 1_000 }, (_, n) => 0x4e00 + n))
+    const beyond = await follow(`/app/logs?q=${encodeURIComponent(`one -"${ideographs}"`)}`)
     expect(wordsIn(beyond)).to.deep.equal([])
   })
 

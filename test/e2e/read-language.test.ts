@@ -201,10 +201,10 @@ describe('the search language over HTTP', () => {
   }
 
   it('takes as many characters as a search may have, in any script', async () => {
-    for (const letter of ['a', '支', '𝄞']) {
-      const q = letter.repeat(4_096 / letter.length)
+    const ideographs = String.fromCharCode(...Array.from({ length: 4_096 }, (_, n) => 0x4e00 + n))
+    for (const q of ['a'.repeat(4_096), ideographs, '𝄞'.repeat(2_048)]) {
       const { status } = await reader.get(`/api/app/logs/search?q=${encodeURIComponent(q)}`)
-      expect(status, letter).to.equal(200)
+      expect(status, q.slice(0, 2)).to.equal(200)
     }
   })
 

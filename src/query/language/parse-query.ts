@@ -29,7 +29,8 @@ export function parseQuery(text: string, limits: QueryLimits): Result<ParsedQuer
   const reader = createReader(text)
   const warnings = new Set<string>()
   let terms = 0
-  let wordsCounted = 0
+  const said = new Set<string>()
+  let repeats = 0
   const parse: Parse = {
     reader,
     limits,
@@ -40,10 +41,13 @@ export function parseQuery(text: string, limits: QueryLimits): Result<ParsedQuer
       if (++terms > limits.queryTermsMax) {
         reader.stop(`a search may have at most ${limits.queryTermsMax} conditions`, ['the end of the search'], position)
       }
-      wordsCounted += words(termText).length
-      if (wordsCounted > limits.queryWordsMax) {
-        const detail = `a search may have at most ${limits.queryWordsMax} words; of a long text the first ones are enough`
-        reader.stop(detail, ['fewer words'], position)
+      for (const word of words(termText)) {
+        if (said.has(word)) repeats++
+        said.add(word)
+      }
+      if (repeats > limits.queryRepeatsMax) {
+        const most = `at most ${limits.queryRepeatsMax} words that it has said before`
+        reader.stop(`a search may have ${most}; of a long text the first words are enough`, ['fewer words'], position)
       }
     },
     parenthesized: parseParenthesized,

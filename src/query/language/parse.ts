@@ -4,7 +4,12 @@ import type { Part } from './tree.ts'
 
 export type QueryLimits = Pick<
   Limits,
-  'queryCharactersMax' | 'queryTermsMax' | 'queryWordsMax' | 'queryDepthMax' | 'queryWarningsMax' | 'regexCharactersMax'
+  | 'queryCharactersMax'
+  | 'queryTermsMax'
+  | 'queryRepeatsMax'
+  | 'queryDepthMax'
+  | 'queryWarningsMax'
+  | 'regexCharactersMax'
 >
 
 /** Where the parse stands. `field` is the field of the group that it is in: `field:(a OR b)`. */
