@@ -9,10 +9,10 @@ import { stringifyJson } from '#src/lib/json.ts'
  * its projection stops: a digest never changes without its version.
  */
 const known = {
-  traces: '13 4dhG9Zv9eqlR',
-  logs: '13 zEOe_15QbbCu',
-  correlation: '10 eADnUAlXiPOL',
-  allowance: '6 pPR9ntiZrqpF',
+  traces: '14 4dhG9Zv9eqlR',
+  logs: '14 zEOe_15QbbCu',
+  correlation: '11 eADnUAlXiPOL',
+  allowance: '7 pPR9ntiZrqpF',
 }
 
 describe('the collections of the projections', () => {
