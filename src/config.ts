@@ -42,7 +42,7 @@ export const limits = {
   queryCharactersMax: 4_096,
   queryTermsMax: 100,
   /** Each costs a step for each record that has the word, while words that differ cost no more than there are words in the index. */
-  queryRepeatsMax: 300,
+  queryRepeatsMax: 600,
   queryDepthMax: 32,
   queryWarningsMax: 20,
   regexCharactersMax: 512,
