@@ -100,13 +100,17 @@ function heldBy(parts: readonly TracePart[]): Held {
 }
 
 /** The number of the part that holds a span. To be asked before other parts are looked at. */
-export function holderIn(parts: readonly TracePart[]): (spanId: string) => number | undefined {
-  const [first] = parts
-  if (first === undefined) return () => undefined
-  if (parts.length === 1) return (spanId) => (rowIndex(first).has(spanId) ? first.number : undefined)
-  const { ids } = heldBy(parts)
-  return (spanId) => ids.get(spanId)?.part
+type PartOf = (spanId: string) => number | undefined
+
+/** Of several parts: also how many distinct parents none of them holds. */
+export function togetherIn(parts: readonly TracePart[]): Readonly<{ partOf: PartOf; missing: number }> {
+  const { ids, missing } = heldBy(parts)
+  return { partOf: (spanId) => ids.get(spanId)?.part, missing }
 }
 
-/** How many distinct parents none of several parts holds. */
-export const missingIn = (parts: readonly TracePart[]): number => heldBy(parts).missing
+export function holderIn(parts: readonly TracePart[]): PartOf {
+  const [first] = parts
+  if (first === undefined) return () => undefined
+  if (parts.length > 1) return togetherIn(parts).partOf
+  return (spanId) => (rowIndex(first).has(spanId) ? first.number : undefined)
+}

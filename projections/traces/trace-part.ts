@@ -126,11 +126,10 @@ export function* rowsOf(part: TracePart): Generator<PartRow> {
   const repeats = new Map(part.repeats)
   for (let row = 0; row < spansIn(part); row++) {
     const text = part.rows.slice(row * rowLength, (row + 1) * rowLength)
-    const parent = text.slice(16, 32)
     const session = text.slice(67, 70)
     yield {
-      spanId: text.slice(0, 16),
-      parentSpanId: parent === noParent ? null : parent,
+      spanId: spanIdAt(part.rows, row),
+      parentSpanId: parentAt(part.rows, row),
       start: text.slice(32, 48),
       end: text.slice(48, 64),
       service: part.services[Number.parseInt(text.slice(64, 67), 16)] ?? '',

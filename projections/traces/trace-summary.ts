@@ -1,7 +1,7 @@
 import type { Position } from '#src/events/envelope.ts'
 import { memoize } from '../memoize.ts'
 import { joinReplaced, rowIndex, rowsOf, type PartRow, type Replaced, type TracePart } from './trace-part.ts'
-import { holderIn, missingIn } from './spans-of-parts.ts'
+import { holderIn, togetherIn } from './spans-of-parts.ts'
 import { timeOfSortable } from './sortable-time.ts'
 
 const servicesMax = 200
@@ -173,8 +173,8 @@ function rejectedCount(parts: readonly TracePart[], has: (spanId: string) => boo
 /** Sums up the parts of one trace document, which hold each span once. It depends on the parts alone. */
 export function summarize(parts: readonly TracePart[]): SpansSummary {
   const digest = addUp(parts.map(digestOfPart))
-  const missing = parts.length > 1 ? missingIn(parts) : digest.outerParents.size
-  const partOf = holderIn(parts)
+  const { partOf, missing } =
+    parts.length > 1 ? togetherIn(parts) : { partOf: holderIn(parts), missing: digest.outerParents.size }
   return summaryOf(digest, missing, parts, (spanId) => partOf(spanId) !== undefined)
 }
 

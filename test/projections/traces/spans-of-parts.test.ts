@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { holderIn, missingIn } from '#projections/traces/spans-of-parts.ts'
+import { holderIn, togetherIn } from '#projections/traces/spans-of-parts.ts'
 import { addSpans, emptyPart, rowsOf, type TracePart } from '#projections/traces/trace-part.ts'
 import { createRandom, type Random } from '#test/support/index-fixture.ts'
 import { givenSpan, spanIdOf, traceIdOf } from './given.ts'
@@ -43,7 +43,7 @@ describe('traces: what several parts of one hold together', () => {
         const { missing, holders } = plainly(parts)
         const partOf = holderIn(parts)
         expect(ids.map(partOf)).to.deep.equal(ids.map((id) => holders.get(id)))
-        if (parts.length > 1) expect(missingIn(parts)).to.equal(missing)
+        if (parts.length > 1) expect(togetherIn(parts).missing).to.equal(missing)
       }
     })
   }
