@@ -54,10 +54,15 @@ export function dropBuild(folder: string, index: IndexName): void {
   }
 }
 
+/** Removes a database's file, with those that SQLite keeps beside it. */
+export function removeFile(file: string): void {
+  for (const name of [file, `${file}-wal`, `${file}-shm`]) rmSync(name, { force: true })
+}
+
 /** Removes files from a workspace's folder, and the empty folder, durably. */
 export function removeDays(folder: string, files: readonly string[]): void {
   try {
-    for (const file of files) for (const name of [file, `${file}-wal`, `${file}-shm`]) rmSync(name, { force: true })
+    for (const file of files) removeFile(file)
     if (!existsSync(folder)) return
     syncFolder(folder)
     if (readdirSync(folder).length > 0) return

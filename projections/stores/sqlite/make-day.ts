@@ -1,7 +1,8 @@
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { isOperatingFailure, TransientError } from '#src/lib/failure.ts'
 import type { Shapes } from '../row.ts'
+import { removeFile } from './build-folders.ts'
 import { openDatabase, transaction } from './database.ts'
 import { layOutDay } from './layout.ts'
 
@@ -33,7 +34,7 @@ export function createMakeDay(shapes: Shapes, epoch: string): MakeDay {
     const made = `${path}-new`
     try {
       // A killed process may have left it.
-      for (const left of [made, `${made}-wal`, `${made}-shm`]) rmSync(left, { force: true })
+      removeFile(made)
       if (bytes === undefined) bytes = laidOut(made, shapes, epoch)
       else writeFileSync(made, bytes, { flush: true })
       renameSync(made, path)
