@@ -82,9 +82,9 @@ function createCells(given: LinksOf, above: string | undefined): (row: Row) => C
     if (scalars.length > 0) {
       const shown = scalars.map((each) => ({ text: shownOf(String(each)), links: linksOf(name, each) }))
       const isList = Array.isArray(value)
-      const content = shown.map(({ text, links }) => {
-        return isList ? html`<div>${inLines(text)}${links}</div>` : html`${inLines(text)}${links}`
-      })
+      const content = shown.map(({ text, links }) =>
+        isList ? html`<div>${inLines(text)}${links}</div>` : html`${inLines(text)}${links}`,
+      )
       return { content: html`${content}`, characters: shown.reduce((sum, { text }) => sum + text.length, 0) }
     }
     const json = stringifyJson(value)
