@@ -77,9 +77,10 @@ export const createReaders = ({
   indexPrefix,
   partitions,
 }: ClusterConfig): readonly ElasticsearchIndexReader[] =>
-  createElasticsearchIndexReaders({ url: elasticsearchUrl, prefix: indexPrefix, limits }, [
-    ...Array.from({ length: partitions }).keys(),
-  ])
+  createElasticsearchIndexReaders(
+    { url: elasticsearchUrl, prefix: indexPrefix, limits },
+    Array.from({ length: partitions }, (_, partition) => partition),
+  )
 
 /** Readers for requests: aborted with the request, and aware of the heads of their logs (none in a role that serves no queries). */
 function requestReaders(

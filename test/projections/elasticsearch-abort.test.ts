@@ -2,10 +2,8 @@ import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import {
-  createElasticsearchIndexReader,
-  type ElasticsearchIndexReader,
-} from '#projections/stores/elasticsearch/reader.ts'
+import type { ElasticsearchIndexReader } from '#projections/stores/elasticsearch/reader.ts'
+import { createElasticsearchIndexReader } from '#test/support/elasticsearch-reader.ts'
 
 describe('a request to Elasticsearch that nobody waits for any more', () => {
   let server: Server

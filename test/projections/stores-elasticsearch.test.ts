@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { before, describe, it } from 'mocha'
-import { createElasticsearchIndexReader } from '#projections/stores/elasticsearch/reader.ts'
+import { createElasticsearchIndexReader } from '#test/support/elasticsearch-reader.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { indexStoreContract } from '#test/contracts/index-store.ts'
 import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'

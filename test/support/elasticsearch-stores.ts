@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, before, beforeEach } from 'mocha'
 import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
-import { createElasticsearchIndexReader } from '#projections/stores/elasticsearch/reader.ts'
+import { createElasticsearchIndexReader } from './elasticsearch-reader.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { removeIndices } from './elasticsearch.ts'

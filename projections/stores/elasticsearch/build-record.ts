@@ -1,9 +1,10 @@
+import { present } from '#src/lib/assert.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import type { IndexName } from '../../index-store.ts'
 import { connectElasticsearch, type Elasticsearch } from './client.ts'
 import { createNames, type Names } from './names.ts'
-import { createRecords, type Records, type StoredRecord } from './records.ts'
+import { createGatheredRecords, type Records, type StoredRecord } from './records.ts'
 
 export type PlaceOptions = Readonly<{
   /** `http(s)://user:password@host:port`. */
@@ -24,10 +25,18 @@ export type Place = Readonly<{
   onClosed?: ((indices: readonly string[]) => void) | undefined
 }>
 
-export function connectPlace({ url, prefix, partition }: PlaceOptions): Place {
+/** By one connection: what is asked of the records of all these partitions at once goes in one request. */
+export function connectPlaces(
+  { url, prefix }: Omit<PlaceOptions, 'partition'>,
+  partitions: readonly number[],
+): readonly Place[] {
   const [elasticsearch, names] = [connectElasticsearch(url), createNames(prefix)]
-  return { elasticsearch, names, records: createRecords(elasticsearch, names), partition }
+  const records = createGatheredRecords(elasticsearch, names)
+  return partitions.map((partition) => ({ elasticsearch, names, records, partition }))
 }
+
+export const connectPlace = ({ partition, ...options }: PlaceOptions): Place =>
+  present(connectPlaces(options, [partition])[0], 'there is one for each partition')
 
 export const buildId = (index: IndexName, partition: number): string => `build:${index}:${partition}`
 

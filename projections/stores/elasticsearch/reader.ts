@@ -1,14 +1,12 @@
-import { present } from '#src/lib/assert.ts'
 import type { Facet, Hit, IndexQuery, IndexReader, Scope, Selection } from '../../index-store.ts'
 import type { DocumentId } from '../../projection.ts'
-import type { Place, PlaceOptions } from './build-record.ts'
+import { connectPlaces, type Place, type PlaceOptions } from './build-record.ts'
 import { readBuild, readRoster } from './builds.ts'
-import { connectElasticsearch, type Elasticsearch } from './client.ts'
+import type { Elasticsearch } from './client.ts'
 import { bucketsOf, countIn, countingBody, facetOf, facetsBody, histogramBody, isRough, shardValues } from './counts.ts'
 import { expandPatterns } from './expand.ts'
 import { and, daysQuery, selectionQuery, type Query } from './filter.ts'
-import { createNames } from './names.ts'
-import { createGatheredRecords, createRecords } from './records.ts'
+import { createRecords } from './records.ts'
 import { ask, find, placesIn, searchPages, type Target } from './search.ts'
 import { createSeenSizes, type SeenSizes } from './sized-parts.ts'
 
@@ -26,24 +24,12 @@ async function facets(target: Target, query: Query, fields: readonly string[], v
 export type ElasticsearchIndexReader = IndexReader &
   Readonly<{ readerFor(signal: AbortSignal | undefined): IndexReader }>
 
-type ReaderOptions = Omit<PlaceOptions, 'partition'> & Readonly<{ limits: Limits }>
-
-/** The reading side in Elasticsearch, for one partition. */
-export const createElasticsearchIndexReader = ({
-  partition,
-  ...options
-}: ReaderOptions & Pick<PlaceOptions, 'partition'>): ElasticsearchIndexReader =>
-  present(createElasticsearchIndexReaders(options, [partition])[0], 'there is one for each partition')
-
-/** For several partitions, by one connection: what is asked of the records of all of them at once goes in one request. */
-export function createElasticsearchIndexReaders(
-  { url, prefix, limits }: ReaderOptions,
+/** The reading side in Elasticsearch, for each of some partitions. */
+export const createElasticsearchIndexReaders = (
+  { limits, ...options }: Omit<PlaceOptions, 'partition'> & Readonly<{ limits: Limits }>,
   partitions: readonly number[],
-): readonly ElasticsearchIndexReader[] {
-  const [elasticsearch, names] = [connectElasticsearch(url), createNames(prefix)]
-  const records = createGatheredRecords(elasticsearch, names)
-  return partitions.map((partition) => abortableReader({ elasticsearch, names, records, partition }, limits))
-}
+): readonly ElasticsearchIndexReader[] =>
+  connectPlaces(options, partitions).map((place) => abortableReader(place, limits))
 
 function abortableReader(place: Place, limits: Limits): ElasticsearchIndexReader {
   const { elasticsearch } = place

@@ -29,7 +29,7 @@ import { dropIndicesBefore, noteDays } from './known-days.ts'
 import { lookUp, type DocumentPlace } from './look-up.ts'
 import { dayIndex, defaultSettings, type IndexSettings } from './mapping.ts'
 import { documentKey } from './names.ts'
-import { createGatheredRecords, type StoredRecord } from './records.ts'
+import type { StoredRecord } from './records.ts'
 import { createFreshness, type Freshness } from './refresh.ts'
 
 type ElasticsearchWriterOptions = PlaceOptions &
@@ -315,10 +315,9 @@ const dropped = ({ index }: Build): PermanentError =>
 /** The writing side in Elasticsearch, for one partition. */
 export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions): IndexWriter {
   const { settings = defaultSettings, refreshEveryMs = 500, now = () => performance.now(), share } = given
-  const connected = connectPlace(given)
-  const { elasticsearch, names } = connected
   const { onLost, onClosed } = given
-  const place: Place = { ...connected, records: createGatheredRecords(elasticsearch, names), onLost, onClosed }
+  const place: Place = { ...connectPlace(given), onLost, onClosed }
+  const { elasticsearch } = place
   const [prepare, forbid] = [createPrepare(place, settings), createForbid(place, now)]
   const options = { settings, refreshEveryMs, now, share, prepare, forbid }
   const builds = new Map<IndexName, Build>()
