@@ -94,6 +94,8 @@ export async function moveReaders(
     if (as === 'kept') await changeRoster(writer, name, nominate(index))
     if (!(await isLiveFolded(context, writer, name))) {
       await catchUpWithLive(context, writer, { projection: name, index, live })
+      // A projector may have begun meanwhile. It says so before it writes anything.
+      if (await isLiveFolded(context, writer, name)) continue
       const { changed } = await changeRoster(writer, name, promoteTo(index, live, context.clock() + keptMs))
       if (changed) return 'moved'
       continue

@@ -14,6 +14,7 @@ const onceWrong: Readonly<Record<number, string>> = {
   713: 'a build that is removed when another has its name',
   1192: 'a command that moves readers to where the build they leave is told to be, not to where it is',
   373: 'a rebuild that waits for readers who came, and went on to another candidate',
+  41269: 'a command that moves readers from a build that a projector has begun to fold meanwhile',
 }
 /** Each canary must be found by one of so many. */
 const canarySeedsMax = 150
