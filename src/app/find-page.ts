@@ -4,7 +4,15 @@ import type { Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
-import { counted, inWords, sendSessionPage, sessionHere, type AppContext, type SessionPage } from './context.ts'
+import {
+  counted,
+  inWords,
+  sendSessionPage,
+  sessionHere,
+  sessionPage,
+  type AppContext,
+  type SessionPage,
+} from './context.ts'
 import { findInTrace, findInTracePart, firstFound, type FoundInTrace } from './find-in-trace.ts'
 import { errorsHere, findErrorsBeside, type ErrorsBeside } from './errors-beside.ts'
 import { fieldTable } from './field-table.ts'
@@ -381,13 +389,10 @@ async function sendFind(ctx: Context, app: AppContext): Promise<void> {
 
 /** One trace, or whatever an id belongs to, with all that shares an identifier with it. */
 export function createFindPageRoutes(app: AppContext): Route[] {
-  const page = (wantedOf: (ctx: Context) => Wanted) =>
-    ({
-      method: 'GET',
-      auth: 'session',
-      signInPage: '/app/sign-in',
-      refuse: createRefuseSearch(app, (ctx, _app, refused) => refusedPage(ctx, app, refused, wantedOf(ctx))),
-    }) as const
+  const page = (wantedOf: (ctx: Context) => Wanted) => {
+    const refuse = createRefuseSearch(app, (ctx, _app, refused) => refusedPage(ctx, app, refused, wantedOf(ctx)))
+    return { ...sessionPage(refuse), method: 'GET' } as const
+  }
   return [
     { ...page(wantedTrace), path: `${tracePath}:id`, handler: (ctx) => sendFound(ctx, app, wantedTrace(ctx)) },
     { ...page(wantedById), path: '/app/find', handler: (ctx) => sendFind(ctx, app) },

@@ -6,7 +6,7 @@ import type { LogSearchAnswer } from '#src/query/searches.ts'
 import { aroundPart } from './around.ts'
 import { histogramScript, tailScript } from './assets.ts'
 import { addressWith } from './conditions.ts'
-import { counted, isOfSeveral, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { counted, isOfSeveral, sendSessionPage, sessionHere, sessionPage, type AppContext } from './context.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
@@ -173,9 +173,8 @@ async function sendRows(ctx: Context, app: AppContext): Promise<Refusal | void> 
 
 /** Log search as a page, and its live tail. */
 export function createLogPageRoutes(app: AppContext): Route[] {
-  const page = { auth: 'session', signInPage: '/app/sign-in', refuse: createRefuseSearch(app, refusedPage) } as const
   return [
-    { ...page, path, method: 'GET', handler: (ctx) => sendLogs(ctx, app) },
+    { ...sessionPage(createRefuseSearch(app, refusedPage)), path, method: 'GET', handler: (ctx) => sendLogs(ctx, app) },
     { path: `${path}/rows`, method: 'GET', auth: 'session', handler: (ctx) => sendRows(ctx, app) },
   ]
 }
