@@ -108,7 +108,7 @@ export function idPart(conditions: URLSearchParams): Html {
   </p>`
 }
 
-type About = Pick<TraceSearchAnswer, 'query' | 'range' | 'index'>
+type About = Pick<TraceSearchAnswer, 'query' | 'index'>
 
 /** How the search was understood, and whether the index has everything. */
 export function about({ query, index }: About): Html {
