@@ -1,4 +1,3 @@
-import { uniqueSubject } from '#src/events/directory.ts'
 import { present } from '#src/lib/assert.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { KeyKind, Workspace } from './directory.ts'
@@ -37,7 +36,7 @@ export async function createInstallation(
   const { publishable, logs, tracing, api } = keys
   const secrets = { publishable: publishable.secret, logs: logs.secret, tracing: tracing.secret, api: api.secret }
   keep(secrets)
-  const written = await writer.writeFirst(events, uniqueSubject('workspace', name.toLowerCase()))
+  const written = await writer.writeFirst(events)
   if (!written.ok) return taken
   return ok({ workspace: present(view.workspace(workspaceId), 'a created workspace is in the view'), secrets })
 }
