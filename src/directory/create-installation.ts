@@ -25,7 +25,7 @@ export async function createInstallation(
 ): Promise<Result<Installation, Refused>> {
   const taken = refuse('exists', 'workspace', 'There is a workspace already.')
   const { view } = writer
-  if (view.workspaces().length + view.erasedWorkspaces().length > 0) return taken
+  if (!view.isEmpty()) return taken
   const workspace = workspaceCreated(writer, name, plan)
   const { workspaceId } = workspace
   const user = userCreated(writer, email, await passwords.hash(password))
