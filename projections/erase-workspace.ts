@@ -33,6 +33,6 @@ export async function eraseWorkspace(options: ErasingOptions, workspaceId: Works
   const erasure = await stream.last(erasureSubject(workspaceId))
   // Also those of an earlier call that was interrupted before it came to them.
   const letters = createDeadLetters({ stream, clock })
-  if (erasure !== undefined) for (const of of projections) await letters.forgetGone(of, erasure)
+  if (erasure !== undefined) for (const fold of projections) await letters.forgetGone(fold, erasure)
   return !isLeft
 }

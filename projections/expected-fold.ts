@@ -114,7 +114,7 @@ export function createExpectedFold(
         mine.filter((event) => !left.has(event.workspaceId)),
         last,
       )
-      for (const of of left) behind.set(of, at)
+      for (const one of left) behind.set(one, at)
       unfolded = unfolded.slice(events.length)
       at = last
     }

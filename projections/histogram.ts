@@ -51,7 +51,7 @@ const shown = ({ startNs, total, by }: Bucket): ShownBucket => ({ time: formatTi
  * no others; undefined: all records do.
  */
 export type Counted = Readonly<{ scope: Scope; selection: Selection; farNs: bigint | undefined }>
-export type CountedOverTime = Counted & Readonly<{ by: string }>
+type CountedOverTime = Counted & Readonly<{ by: string }>
 
 type Span = Readonly<{ fromNs: bigint; toNs: bigint }>
 

@@ -11,6 +11,7 @@ import {
   words,
 } from '#src/events/tokens.ts'
 import type { Json, JsonObject } from '#src/lib/json.ts'
+import { messageNames } from '#src/wire/logs/aliases.ts'
 
 /**
  * How much of a record can be searched: values, nesting depth, text of one value, and tokens of fields in all. The rest stays in the record but is
@@ -25,25 +26,9 @@ const searchableMax = { values: 4_096, depth: 32, textCharacters: 1024 * 1024, t
 export type TokenRoom = { characters: number }
 export const createTokenRoom = (): TokenRoom => ({ characters: searchableMax.tokenCharacters })
 
-/** The names that a log's message may have come from (src/wire/logs/aliases.ts). If you change them, raise the version of logs. */
-const messageNames: readonly string[] = [
-  'message',
-  'msg',
-  'body',
-  'log',
-  'text',
-  'short_message',
-  'event',
-  'content',
-  '@m',
-  '@mt',
-  'MESSAGE',
-  'RenderedMessage',
-  'Message',
-  'MessageTemplate',
-  '@message',
-]
-const bareMessageNames: ReadonlySet<string> = new Set(messageNames.map(bareName))
+/** The fields of a record that its message may have come from. */
+const topLevelMessageNames: readonly string[] = messageNames.filter((name) => !name.includes('.'))
+const bareMessageNames: ReadonlySet<string> = new Set(topLevelMessageNames.map(bareName))
 
 /** Whether a search may mean the message by this name. */
 export const mayBeMessage = (field: string): boolean => bareMessageNames.has(bareName(field))
@@ -51,7 +36,7 @@ export const mayBeMessage = (field: string): boolean => bareMessageNames.has(bar
 /** The names by which a search may mean the message of a record: `message`, and its fields that hold the same text. */
 export const namesOfMessage = (message: string, fields: JsonObject): readonly string[] => [
   'message',
-  ...messageNames.filter((name) => fields[name] === message).map(bareName),
+  ...topLevelMessageNames.filter((name) => fields[name] === message).map(bareName),
 ]
 
 type RecordTokenOptions = Readonly<{
@@ -166,7 +151,7 @@ export function fieldTokens(
   for (const key of Object.keys(object)) {
     const value = object[key] as Json
     const name = tellingName(prefix + key)
-    if (typeof value === 'string' && value === message && messageNames.includes(key)) {
+    if (typeof value === 'string' && value === message && topLevelMessageNames.includes(key)) {
       fields.push(sameAsMessageToken(name))
     } else add(name, value, 1)
   }

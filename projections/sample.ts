@@ -2,16 +2,14 @@ import { withAudit, type BuildContext } from './build-place.ts'
 import { isOwn } from './own-versions.ts'
 import { liveBuilds, verify, type Verdict } from './verify.ts'
 
-/** A number from 0 up to, and without, `below`. */
-type Pick = (below: number) => number
-
 /**
  * Compares one random workspace of one random index with the log; undefined if there is nothing to compare, as until an upgrade has folded
- * the indexes anew. It runs beside everything else, so `eventsPerSecondMax` keeps it slow.
+ * the indexes anew. It runs beside everything else, so `eventsPerSecondMax` keeps it slow. `pick`: a number from 0 up to, and without,
+ * `below`.
  */
 export async function verifySample(
   context: BuildContext,
-  pick: Pick,
+  pick: (below: number) => number,
   eventsPerSecondMax: number,
 ): Promise<Verdict | undefined> {
   const names = context.projections.map(({ name }) => name)

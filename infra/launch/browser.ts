@@ -1,5 +1,5 @@
 import { which } from './command.ts'
-import { installPackages } from './system-packages.ts'
+import { findOrInstall } from './system-packages.ts'
 
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 
@@ -7,14 +7,10 @@ const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-s
 export const findChromium = (): string | undefined => process.env['CHROMIUM'] ?? which(...names)
 
 /** The Chromium that browser tests drive: `CHROMIUM`, the system's, or one that the system's package manager brings. */
-export function bringChromium(): string {
-  const given = findChromium()
-  if (given !== undefined) return given
-  installPackages('Chromium', { 'apt-get': ['chromium'], dnf: ['chromium'], apk: ['chromium'] })
-  const found = findChromium()
-  if (found === undefined) {
-    console.error('npm test needs Chromium: install the package "chromium", or name its program in CHROMIUM.')
-    process.exit(1)
-  }
-  return found
-}
+export const bringChromium = (): string =>
+  findOrInstall(
+    'Chromium',
+    findChromium,
+    { 'apt-get': ['chromium'], dnf: ['chromium'], apk: ['chromium'] },
+    'npm test needs Chromium: install the package "chromium", or name its program in CHROMIUM.',
+  )

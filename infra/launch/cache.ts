@@ -4,7 +4,7 @@ import { basename, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 
 /** What is brought once and kept: outside the checkout, shared by all of this user's. */
-export const cacheFolder = (): string => join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'throughline')
+const cacheFolder = (): string => join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'throughline')
 
 function isAlive(pid: number): boolean {
   try {

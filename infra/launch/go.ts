@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { which } from './command.ts'
-import { installPackages } from './system-packages.ts'
+import { findOrInstall } from './system-packages.ts'
 
 /** Where Go's own archive is put, which is not on every PATH. */
 const installed = '/usr/local/go/bin/go'
@@ -19,18 +19,13 @@ export function findGo(): string | undefined {
 }
 
 /** The Go that builds the NATS server: this machine's, or one that the system's package manager brings. */
-export function bringGo(): string {
-  const given = findGo()
-  if (given !== undefined) return given
-  installPackages('Go', { 'apt-get': ['golang-go', 'ca-certificates'], dnf: ['golang'], apk: ['go'] })
-  const found = findGo()
-  if (found === undefined) {
-    throw new Error(
-      'npm test needs Go 1.21 or later to build the NATS server: install it from go.dev, or put it on PATH.',
-    )
-  }
-  return found
-}
+export const bringGo = (): string =>
+  findOrInstall(
+    'Go',
+    findGo,
+    { 'apt-get': ['golang-go', 'ca-certificates'], dnf: ['golang'], apk: ['go'] },
+    'npm test needs Go 1.21 or later to build the NATS server: install it from go.dev, or put it on PATH.',
+  )
 
 /** What tells whether a file is Go: it lies beside the compiler, which need not be on PATH. */
 export const bringGofmt = (): string => join(dirname(bringGo()), 'gofmt')

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { which } from './command.ts'
-import { installPackages } from './system-packages.ts'
+import { findOrInstall } from './system-packages.ts'
 
 const lowestVersion = 17
 
@@ -18,19 +18,14 @@ export function findJava(): string | undefined {
 }
 
 /** The home of the Java that runs Elasticsearch: this machine's, or one that the system's package manager brings. */
-export function bringJava(): string {
-  const given = findJava()
-  if (given !== undefined) return given
-  installPackages('Java', {
-    'apt-get': ['default-jre-headless'],
-    dnf: ['java-21-openjdk-headless'],
-    apk: ['openjdk21-jre-headless', 'bash'],
-  })
-  const found = findJava()
-  if (found === undefined) {
-    throw new Error(
-      'npm test needs Java 17 or later to run Elasticsearch: install a JRE or JDK, or name its home in JAVA_HOME.',
-    )
-  }
-  return found
-}
+export const bringJava = (): string =>
+  findOrInstall(
+    'Java',
+    findJava,
+    {
+      'apt-get': ['default-jre-headless'],
+      dnf: ['java-21-openjdk-headless'],
+      apk: ['openjdk21-jre-headless', 'bash'],
+    },
+    'npm test needs Java 17 or later to run Elasticsearch: install a JRE or JDK, or name its home in JAVA_HOME.',
+  )

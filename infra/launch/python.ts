@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { cacheFolder } from './cache.ts'
+import { bringOnce } from './cache.ts'
 import { runCommand, which } from './command.ts'
-import { installPackages } from './system-packages.ts'
+import { findOrInstall } from './system-packages.ts'
 
 const requirements = join(import.meta.dirname, '..', '..', 'test', 'e2e', 'programs', 'requirements.txt')
 const names = ['python3', 'python3.14', 'python3.13', 'python3.12', 'python3.11', 'python3.10', 'python']
@@ -27,51 +27,35 @@ function findPython(): Python | undefined {
   return undefined
 }
 
-function fail(line: string): never {
-  console.error(line)
-  process.exit(1)
-}
-
-/** An environment is made beside its place and then moved there, so that one is whole or not there at all. */
-function makeEnvironment(program: string, folder: string): void {
-  const making = `${folder}.${process.pid}`
+/** Makes an environment with exactly the packages that the senders need. */
+function makeEnvironment(python: string, folder: string): void {
   console.error('Installing the Python senders that tests run (once) …')
   const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--requirement', requirements]
   const isMade =
-    runCommand(program, ['-m', 'venv', making]) === 0 && runCommand(join(making, 'bin', 'python'), pip) === 0
-  // Another run may have been faster; its environment is as good.
-  if (isMade && !existsSync(folder)) renameSync(making, folder)
-  else rmSync(making, { recursive: true, force: true })
-  if (!isMade)
-    fail('npm test needs the packages in test/e2e/programs/requirements.txt: pip could not install them (see above).')
+    runCommand(python, ['-m', 'venv', folder]) === 0 && runCommand(join(folder, 'bin', 'python'), pip) === 0
+  if (isMade) return
+  throw new Error(
+    'npm test needs the packages in test/e2e/programs/requirements.txt: pip could not install them (see above).',
+  )
 }
 
 /**
- * The Python that runs the Python senders of test/e2e/programs: that of an environment with exactly their packages, kept in the
- * user's cache. Installs Python by the system's package manager where it is missing; without one the run ends here.
+ * The Python that runs the Python senders of test/e2e/programs: that of an environment with their packages, kept in the user's cache.
+ * Installs Python by the system's package manager where it is missing and none is named.
  */
-export function bringPython(): string {
-  if (process.env['PYTHON'] === undefined && findPython() === undefined) {
-    installPackages('Python', {
-      'apt-get': ['python3', 'python3-venv'],
-      dnf: ['python3', 'python3-pip'],
-      apk: ['python3', 'py3-pip'],
-    })
+export async function bringPython(): Promise<string> {
+  const packages = {
+    'apt-get': ['python3', 'python3-venv'],
+    dnf: ['python3', 'python3-pip'],
+    apk: ['python3', 'py3-pip'],
   }
-  const python = findPython()
-  if (python === undefined) {
-    return fail(
-      'npm test needs Python 3.10 or later with venv: install the packages "python3" and "python3-venv", or name its program in PYTHON.',
-    )
-  }
-  const digest = createHash('sha256')
-    .update(readFileSync(requirements))
-    .update(python.version)
-    .digest('hex')
-    .slice(0, 16)
-  const cache = cacheFolder()
-  const folder = join(cache, `python-${digest}`)
-  mkdirSync(cache, { recursive: true })
-  if (!existsSync(folder)) makeEnvironment(python.program, folder)
+  const { program, version } = findOrInstall(
+    'Python',
+    findPython,
+    process.env['PYTHON'] === undefined ? packages : {},
+    'npm test needs Python 3.10 or later with venv: install the packages "python3" and "python3-venv", or name its program in PYTHON.',
+  )
+  const digest = createHash('sha256').update(readFileSync(requirements)).update(version).digest('hex').slice(0, 16)
+  const folder = await bringOnce(`python-${digest}`, async (making) => makeEnvironment(program, making))
   return join(folder, 'bin', 'python')
 }

@@ -1,6 +1,8 @@
 import { runCommand, which } from './command.ts'
 
 type Manager = Readonly<{ command: string; before: readonly (readonly string[])[]; install: readonly string[] }>
+/** What to install, by the manager's command. */
+type Packages = Readonly<Record<string, readonly string[]>>
 
 const managers: readonly Manager[] = [
   {
@@ -12,11 +14,27 @@ const managers: readonly Manager[] = [
   { command: 'apk', before: [], install: ['add'] },
 ]
 
-/** Installs packages by the system's package manager, where there is a known one and we may; whether they came is for the caller to see. */
-export function installPackages(what: string, names: Readonly<Record<string, readonly string[]>>): void {
+/** Installs packages by the system's manager, where there is a known one that has them and we may. */
+function install(what: string, packages: Packages): void {
   const manager = managers.find(({ command }) => which(command) !== undefined)
-  if (manager === undefined || process.getuid?.() !== 0) return
+  const names = packages[manager?.command ?? '']
+  if (manager === undefined || names === undefined || process.getuid?.() !== 0) return
   console.error(`Installing ${what} with ${manager.command} (once) …`)
   for (const step of manager.before) runCommand(manager.command, step)
-  runCommand(manager.command, [...manager.install, ...(names[manager.command] ?? [])])
+  runCommand(manager.command, [...manager.install, ...names])
+}
+
+/** What this machine has, or has once packages are installed; fails with the line that says what a person can do. */
+export function findOrInstall<Found>(
+  what: string,
+  find: () => Found | undefined,
+  packages: Packages,
+  advice: string,
+): Found {
+  const given = find()
+  if (given !== undefined) return given
+  install(what, packages)
+  const found = find()
+  if (found === undefined) throw new Error(advice)
+  return found
 }

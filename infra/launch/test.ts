@@ -23,11 +23,10 @@ const serverVariables = `PORT HOST OPERATIONS_PORT BASE_URL TRUSTED_PROXIES TLS_
   KEY_PEPPER WORKER_SILENCE_MS STOP_PATIENCE_MS`
 
 if (values.soak) process.env['SOAK'] = '1'
-const bringingEngines = bringEngines()
-process.env['CHROMIUM'] = bringChromium()
-process.env['SENDERS_PYTHON'] = bringPython()
 try {
-  await bringingEngines
+  process.env['CHROMIUM'] = bringChromium()
+  const [python] = await Promise.all([bringPython(), bringEngines()])
+  process.env['SENDERS_PYTHON'] = python
   process.env['GOFMT'] = bringGofmt()
 } catch (failure) {
   console.error(failure instanceof Error ? failure.message : failure)

@@ -8,7 +8,7 @@ import { dayStartNs, daysOfMonthMax, refusalCollection, sumUsage, usageCollectio
 
 export { monthOf } from '#src/events/allowance.ts'
 export { servicesMax } from './usage-document.ts'
-export type { RefusalDocument, ServiceTally, Tally } from './usage-document.ts'
+export type { RefusalDocument } from './usage-document.ts'
 export type { FirstRecord, KeyUse } from './key-use.ts'
 
 /** What a workspace has used in a month (`2026-11`, UTC), and when the next month begins (ms). */

@@ -5,7 +5,7 @@ import type { Collection, DecodedEvent } from '../projection.ts'
 import { dayOf } from '#src/lib/day.ts'
 
 /** How much was accepted and how much was refused. Bytes are of uncompressed payloads. */
-export type Tally = Readonly<{
+type Tally = Readonly<{
   requests: number
   spans: number
   logs: number
@@ -23,7 +23,7 @@ export type RefusalCounts = Readonly<Record<string, number>>
 const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1)
 
 /** What one service has sent. */
-export type ServiceTally = Readonly<{ spans: number; logs: number; rumEvents: number }>
+type ServiceTally = Readonly<{ spans: number; logs: number; rumEvents: number }>
 const noServiceTally: ServiceTally = { spans: 0, logs: 0, rumEvents: 0 }
 
 const addService = (a: ServiceTally, b: ServiceTally): ServiceTally => ({

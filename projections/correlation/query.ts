@@ -21,12 +21,7 @@ import type { RumEventItem } from './rum-event-document.ts'
 import { timelineOf, type TimelineEntry } from './timeline.ts'
 
 export { usualLimits, type CorrelationRequest, type PagedPart } from './correlation-request.ts'
-export type { CorrelationId, Join } from './anchor.ts'
-export type { RumEventItem } from './rum-event-document.ts'
-export type { TimelineEntry } from './timeline.ts'
-export type { LogItem } from '../logs/log-item.ts'
-export type { TraceRead } from '../traces/read-trace.ts'
-export type { TraceSummary } from '../traces/trace-answer.ts'
+export type { CorrelationId } from './anchor.ts'
 export type { WalkKey } from '../traces/trace-request.ts'
 
 /** The parts of the answer, with sort keys in the place of cursors. A part that is left out is null. */

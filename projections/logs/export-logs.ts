@@ -9,7 +9,7 @@ import type { LogFilters } from './log-selection.ts'
 import { logSelection, logsScope } from './log-selection.ts'
 
 /** How many records the snapshot holds, and the records in batches. */
-export type LogExport = Readonly<{ matched: number; batches: AsyncIterable<readonly LogItem[]> }>
+type LogExport = Readonly<{ matched: number; batches: AsyncIterable<readonly LogItem[]> }>
 
 const batchMin = 16
 const batchMax = 1_000

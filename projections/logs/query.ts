@@ -14,10 +14,9 @@ import { logItem, type FoundLog } from './log-item.ts'
 import { logSelection, logsScope, type LogFilters } from './log-selection.ts'
 import { placeOf, readPlace, tailPlace, type ArrivalPlace, type LogPlace } from './log-place.ts'
 
-export type { FoundLog, LogItem } from './log-item.ts'
+export type { LogItem } from './log-item.ts'
 export type { LogFilters } from './log-selection.ts'
-export { exportLogs, type LogExport } from './export-logs.ts'
-
+export { exportLogs } from './export-logs.ts'
 export type { OwnField } from '../field-query.ts'
 
 /** What a search of logs compares under a name. */

@@ -12,11 +12,8 @@ import { walkByNumber, walkSpans, walkTraces } from './walk-traces.ts'
 export { readTrace } from './read-trace.ts'
 export { nearestError, placesOfSpan, spansFound, type FoundSpan } from './span-places.ts'
 export { unmetIdPatterns } from './span-filter.ts'
-export type { MissingReason, MissingSpan, SpanAnswer, TraceRead } from './read-trace.ts'
-export type { MatchedSpan, TraceSummary } from './trace-answer.ts'
-export type { TraceHistogram } from './trace-counts.ts'
-export type { TraceMark } from './trace-document.ts'
-export type { TraceConditions, TraceOrder, TraceRequest, WalkKey } from './trace-request.ts'
+export type { TraceSummary } from './trace-answer.ts'
+export type { TraceConditions, TraceRequest, WalkKey } from './trace-request.ts'
 
 /** What a search of spans compares under a name. */
 export const ownSpanField = (name: string): OwnField | undefined => ownField(spanFields, name)

@@ -1,3 +1,4 @@
+import { addressWith } from './conditions.ts'
 import { timeAndZone } from './format.ts'
 import { html, type Html } from './html.ts'
 import type { ShownLog } from './log-rows.ts'
@@ -12,14 +13,8 @@ export function aroundPart({ path, conditions, logs }: Given): Html {
   if (!conditions.has('around')) return html``
   const middle = logs.find(({ id }) => id === conditions.get('around'))
   const service = conditions.get('service')
-  const linkTo = (changes: Readonly<Record<string, string | null>>, words: string): Html => {
-    const search = new URLSearchParams(conditions)
-    for (const [name, value] of Object.entries(changes)) {
-      if (value === null) search.delete(name)
-      else search.set(name, value)
-    }
-    return html`<a href="${path}?${search.toString()}#here">${words}</a> `
-  }
+  const linkTo = (changes: Readonly<Record<string, string | null>>, words: string): Html =>
+    html`<a href="${addressWith(path, conditions, changes)}#here">${words}</a> `
   const record =
     middle === undefined ? html`a record` : html`<a href="#here">the record of ${timeAndZone(middle.timestamp)}</a>`
   const only = middle?.service == null ? html`` : linkTo({ service: middle.service }, `Only ${middle.service}`)

@@ -3,7 +3,7 @@ import type { AuditEntry } from '#src/directory/read-audit.ts'
 import type { DirectoryEvent } from '#src/events/directory.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
-import { isOwner, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { isOwner, sendSessionPage, sessionHere, sessionPage, type AppContext } from './context.ts'
 import { minuteOf } from './format.ts'
 import { html, type Html } from './html.ts'
 
@@ -104,12 +104,5 @@ async function sendAudit(ctx: Context, app: AppContext): Promise<Refusal | void>
 
 /** What was done in the workspace and by whom, for its owners. */
 export const createAuditRoutes = (app: AppContext): Route[] => [
-  {
-    path,
-    method: 'GET',
-    auth: 'session',
-    signInPage: '/app/sign-in',
-    refuse: app.refuse,
-    handler: (ctx) => sendAudit(ctx, app),
-  },
+  { ...sessionPage(app.refuse), path, method: 'GET', handler: (ctx) => sendAudit(ctx, app) },
 ]

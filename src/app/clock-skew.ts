@@ -20,7 +20,7 @@ function earlyOf(spans: readonly ShownSpan[]): readonly Early[] {
 /** Says of a waterfall that its spans do not lie where they were: their times are shown as they came, and mended by no guess. */
 export function clockSkewPart(spans: readonly ShownSpan[]): Html {
   const early = earlyOf(spans)
-  const [first] = early.toSorted((a, b) => (a.byNs > b.byNs ? -1 : a.byNs < b.byNs ? 1 : 0))
+  const [first] = early.toSorted((a, b) => Number(b.byNs - a.byNs))
   if (first === undefined) return html``
   const most = html`<a href="#${spanPlace(first.span.span_id)}">${formatDuration(first.byNs)}</a>`
   const words =

@@ -18,6 +18,7 @@ import {
   problem,
   sendSessionPage,
   sessionHere,
+  sessionPage,
   type AppContext,
 } from './context.ts'
 import { backWithTyped, notSentYet, onceField, onceOf, placeField, readOwnForm, shownElsewhere } from './form.ts'
@@ -249,7 +250,7 @@ const typedFields = ['what', 'guide', 'name', 'origins'] as const
 
 /** Choose what sends, get a key and what to do with it, and see the first record arrive. */
 export function createConnectRoutes(app: AppContext): Route[] {
-  const page = { auth: 'session', signInPage: '/app/sign-in', refuse: app.refuse } as const
+  const page = sessionPage(app.refuse)
   return [
     { ...page, path, method: 'GET', handler: (ctx) => sendChooser(ctx, app) },
     {

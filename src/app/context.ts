@@ -68,6 +68,10 @@ export async function readUsageNow(
   return usage?.progress === undefined ? undefined : usage
 }
 
+/** What routes of pages have in common: whoever is signed in sees them, and a browser of anybody else is led to sign in. */
+export const sessionPage = (refuse: AppContext['refuse']) =>
+  ({ auth: 'session', signInPage: '/app/sign-in', refuse }) as const
+
 export type SessionPage = Readonly<{
   title: string
   /** What of it this page shows; in the title of the tab. */

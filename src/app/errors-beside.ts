@@ -4,14 +4,12 @@ import { spanPlace, traceAddress, type KeptOfTrace } from './trace-address.ts'
 
 type Trace = NonNullable<CorrelationAnswer['trace']>
 /** Errors of a trace as links: address and words. */
-type Links = readonly (readonly [string, string])[]
-/** The nearest errors of a trace on pages beside one of its pages. */
-export type ErrorsBeside = Links
+export type ErrorLinks = readonly (readonly [string, string])[]
 
 const errorsOf = ({ spans }: Pick<Trace, 'spans'>) => spans.filter(({ status }) => status.code === 'error')
 
 /** The first error of a page, and the first with none below it: an error is mostly handed on to all spans above the one where it began. */
-export function errorsHere(trace: Trace): Links {
+export function errorsHere(trace: Trace): ErrorLinks {
   const errors = errorsOf(trace)
   const handedOn = new Set(errors.map(({ parent_span_id: parent }) => parent))
   const [first] = errors
@@ -30,13 +28,13 @@ export async function findErrorsBeside(
   workspaceId: WorkspaceId,
   trace: Trace,
   { isFirst, ...kept }: KeptOfTrace & Readonly<{ isFirst: boolean }>,
-): Promise<ErrorsBeside> {
+): Promise<ErrorLinks> {
   const { spans, summary, next_cursor: next } = trace
   const [first, last] = [spans[0], spans.at(-1)]
   const errors = errorsOf(trace)
   if (first === undefined || last === undefined || errors.length >= summary.error_count) return []
   const { trace_id: traceId } = summary
-  const linkTo = async (words: string, spanId: string, direction: 'asc' | 'desc'): Promise<ErrorsBeside> => {
+  const linkTo = async (words: string, spanId: string, direction: 'asc' | 'desc'): Promise<ErrorLinks> => {
     const found = await searches.nearestError(workspaceId, traceId, { spanId, direction })
     return found.ok && found.value !== undefined ? [[traceAddress(traceId, found.value, kept), words]] : []
   }

@@ -4,9 +4,17 @@ import type { Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
-import { counted, inWords, sendSessionPage, sessionHere, type AppContext, type SessionPage } from './context.ts'
+import {
+  counted,
+  inWords,
+  sendSessionPage,
+  sessionHere,
+  sessionPage,
+  type AppContext,
+  type SessionPage,
+} from './context.ts'
 import { findInTrace, findInTracePart, firstFound, type FoundInTrace } from './find-in-trace.ts'
-import { errorsHere, findErrorsBeside, type ErrorsBeside } from './errors-beside.ts'
+import { errorsHere, findErrorsBeside, type ErrorLinks } from './errors-beside.ts'
 import { fieldTable } from './field-table.ts'
 import { formatDuration, named, timeAndZone, timeOf, zone } from './format.ts'
 import { html, type Html } from './html.ts'
@@ -43,7 +51,7 @@ type Shown = Looks &
     isFirst: boolean
     isSession: boolean
     folding: string
-    errorsBeside: ErrorsBeside
+    errorsBeside: ErrorLinks
     foundSpans: FoundInTrace
     rows: readonly TreeRow[]
   }>
@@ -216,10 +224,9 @@ function bodyOf(
   const marked = new Set(given.foundSpans.ids)
   const shown = { ...given, colourOf: coloursOf(found), origins, logged, found: marked, room }
   const left = omitted.length === 0 ? html`` : html`<p class="notice">The plan leaves out: ${omitted.join(', ')}.</p>`
-  const range = { from: null, to: null }
   const timeline = timelinePart(answer, shown)
   const traceParts = html`${trace == null ? html`` : tracePart(trace, shown)}${tracesPart(answer, shown)}`
-  return html`${about({ query: { normalized: '', warnings: [] }, range, index })}${left}${placesPart(answer, shown)}
+  return html`${about({ query: { normalized: '', warnings: [] }, index })}${left}${placesPart(answer, shown)}
   ${given.isSession ? html`${timeline}${traceParts}` : html`${traceParts}${timeline}`}${logsPart(answer, shown)}
   ${browserPart(answer, shown)}${sessionsPart(answer)}${originsShown}`
 }
@@ -320,7 +327,7 @@ async function errorsBesidePage(
   { searches }: AppContext,
   { answer, isFirst }: Found,
   kept: KeptOfTrace,
-): Promise<ErrorsBeside> {
+): Promise<ErrorLinks> {
   const { trace } = answer
   if (trace == null) return []
   return findErrorsBeside(searches, sessionHere(ctx).workspaceId, trace, { isFirst, ...kept })
@@ -381,13 +388,10 @@ async function sendFind(ctx: Context, app: AppContext): Promise<void> {
 
 /** One trace, or whatever an id belongs to, with all that shares an identifier with it. */
 export function createFindPageRoutes(app: AppContext): Route[] {
-  const page = (wantedOf: (ctx: Context) => Wanted) =>
-    ({
-      method: 'GET',
-      auth: 'session',
-      signInPage: '/app/sign-in',
-      refuse: createRefuseSearch(app, (ctx, _app, refused) => refusedPage(ctx, app, refused, wantedOf(ctx))),
-    }) as const
+  const page = (wantedOf: (ctx: Context) => Wanted) => {
+    const refuse = createRefuseSearch(app, (ctx, _app, refused) => refusedPage(ctx, app, refused, wantedOf(ctx)))
+    return { ...sessionPage(refuse), method: 'GET' } as const
+  }
   return [
     { ...page(wantedTrace), path: `${tracePath}:id`, handler: (ctx) => sendFound(ctx, app, wantedTrace(ctx)) },
     { ...page(wantedById), path: '/app/find', handler: (ctx) => sendFind(ctx, app) },

@@ -39,6 +39,9 @@ export const shortTime = (ms: number): string =>
     .replace(/\.000Z$/, 'Z')
     .replace(/(T\d\d:\d\d):00Z$/, '$1Z')
 
+/** Three digits, as long as there are no more before the point. */
+const rounded = (value: number): string => value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2)
+
 const units = [
   [86_400_000_000_000n, 'd'],
   [3_600_000_000_000n, 'h'],
@@ -53,8 +56,7 @@ export function formatDuration(ns: bigint): string {
   const size = ns < 0n ? -ns : ns
   const [unit, name] = units.find(([each]) => size >= each) ?? [1n, 'ns']
   const value = Number(size) / Number(unit)
-  const digits = value >= 100 || unit === 1n ? 0 : value >= 10 ? 1 : 2
-  return `${ns < 0n ? '-' : ''}${value.toFixed(digits)} ${name}`
+  return `${ns < 0n ? '-' : ''}${unit === 1n ? value : rounded(value)} ${name}`
 }
 
 /** How long after: `+1.25 ms`. */
@@ -74,8 +76,8 @@ const byteUnits = [
 export function formatBytes(bytes: number): string {
   const found = byteUnits.find(([unit]) => bytes >= unit)
   if (found === undefined) return `${bytes} byte${bytes === 1 ? '' : 's'}`
-  const value = bytes / found[0]
-  return `${value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2)} ${found[1]}`
+  const [unit, name] = found
+  return `${rounded(bytes / unit)} ${name}`
 }
 
 /** The text as far as a page can bear it, by whole characters. */

@@ -1,4 +1,5 @@
 import { clockTicks } from './clock-ticks.ts'
+import { addressWith } from './conditions.ts'
 import { counted, inWords } from './context.ts'
 import { minuteOf, secondOf, shortTime } from './format.ts'
 import { html, type Html } from './html.ts'
@@ -22,12 +23,11 @@ const secondsBelowMs = 600_000
 
 /** The first and the last bar count what the range has of their time, and lead no further. */
 function addressOf({ path, conditions, range }: Given, fromMs: number, toMs: number | undefined): string {
-  const search = new URLSearchParams(conditions)
-  const { from, to } = range
-  search.set('from', from !== null && Date.parse(from) >= fromMs ? from : shortTime(fromMs))
+  const begin = range.from !== null && Date.parse(range.from) >= fromMs ? range.from : shortTime(fromMs)
+  if (toMs === undefined) return addressWith(path, conditions, { from: begin })
   // A time in ms is its text cut short, of nanoseconds: at the same ms the text is no earlier.
-  if (toMs !== undefined) search.set('to', to !== null && Date.parse(to) < toMs ? to : shortTime(toMs))
-  return `${path}?${search.toString()}`
+  const end = range.to !== null && Date.parse(range.to) < toMs ? range.to : shortTime(toMs)
+  return addressWith(path, conditions, { from: begin, to: end })
 }
 
 /** When a bar is, how many it counts, and how many of them are errors. */

@@ -8,7 +8,16 @@ import type { Route } from '#src/http/route.ts'
 import { readKeyUse, type KeyUse } from '#projections/allowance/query.ts'
 import { inTime } from '#src/lib/in-time.ts'
 import { copyScript } from './assets.ts'
-import { atFault, figureTimeoutMs, notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import {
+  atFault,
+  figureTimeoutMs,
+  notice,
+  problem,
+  sendSessionPage,
+  sessionHere,
+  sessionPage,
+  type AppContext,
+} from './context.ts'
 import { backWithTyped, notSentYet, onceField, onceOf, placeField, readOwnForm, shownElsewhere } from './form.ts'
 import { minuteOf } from './format.ts'
 import { html, type Html } from './html.ts'
@@ -297,7 +306,7 @@ const typedFields = ['action', 'key', 'kind', 'name', 'origins', 'writeLogs', 'h
 
 /** The workspace's keys: list, make, rotate, bind to origins, revoke. */
 export function createKeyRoutes(app: AppContext): Route[] {
-  const page = { path: '/app/keys', auth: 'session', signInPage: '/app/sign-in', refuse: app.refuse } as const
+  const page = { ...sessionPage(app.refuse), path: '/app/keys' }
   return [
     { ...page, method: 'GET', handler: (ctx) => sendKeys(ctx, app) },
     {

@@ -20,10 +20,7 @@ const serviceCharactersMax = 60
 const messageCharactersMax = 20_000
 
 /** The message with its matches marked, as far as `charactersMax`. */
-export function marked(
-  { message, highlights = [] }: Pick<ShownLog, 'message' | 'highlights'>,
-  charactersMax: number,
-): Html {
+function marked({ message, highlights = [] }: Pick<ShownLog, 'message' | 'highlights'>, charactersMax: number): Html {
   const parts: Html[] = []
   let place = 0
   for (const { start, end } of highlights) {

@@ -5,7 +5,8 @@ import type { Route } from '#src/http/route.ts'
 import type { LogSearchAnswer } from '#src/query/searches.ts'
 import { aroundPart } from './around.ts'
 import { histogramScript, tailScript } from './assets.ts'
-import { counted, isOfSeveral, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { addressWith } from './conditions.ts'
+import { counted, isOfSeveral, sendSessionPage, sessionHere, sessionPage, type AppContext } from './context.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
@@ -93,15 +94,10 @@ const followButton = html`<button type="button" data-tail-button hidden aria-pre
 /** Of what is shown, however long it has been: a range that ends now is fixed where it began. */
 function exportLinks({ conditions }: Asked, { range }: LogSearchAnswer): Html {
   if (conditions.has('around')) return html``
-  const address = (format: string): string => {
-    const search = new URLSearchParams(conditions)
-    // Of a page, not of an export, which is whole.
-    for (const name of ['limit', 'include']) search.delete(name)
-    if (range.from !== null) search.set('from', range.from)
-    if (range.to !== null) search.set('to', range.to)
-    search.set('format', format)
-    return `/app/logs/export?${search.toString()}`
-  }
+  // Of a page, not of an export, which is whole.
+  const ofPage = { limit: null, include: null }
+  const address = (format: string): string =>
+    addressWith('/app/logs/export', conditions, { ...ofPage, ...range, format })
   return html`<a href="${address('ndjson')}">Export as NDJSON</a> <a href="${address('csv')}">Export as CSV</a>`
 }
 
@@ -177,9 +173,8 @@ async function sendRows(ctx: Context, app: AppContext): Promise<Refusal | void> 
 
 /** Log search as a page, and its live tail. */
 export function createLogPageRoutes(app: AppContext): Route[] {
-  const page = { auth: 'session', signInPage: '/app/sign-in', refuse: createRefuseSearch(app, refusedPage) } as const
   return [
-    { ...page, path, method: 'GET', handler: (ctx) => sendLogs(ctx, app) },
+    { ...sessionPage(createRefuseSearch(app, refusedPage)), path, method: 'GET', handler: (ctx) => sendLogs(ctx, app) },
     { path: `${path}/rows`, method: 'GET', auth: 'session', handler: (ctx) => sendRows(ctx, app) },
   ]
 }

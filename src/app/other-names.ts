@@ -1,3 +1,4 @@
+import { addressWith } from './conditions.ts'
 import { html, type Html } from './html.ts'
 
 // Habits from other tools and from older conventions: names and values that find nothing here, because the same is called otherwise.
@@ -37,7 +38,5 @@ function inOwnNames(path: string, normalized: string): string | undefined {
 export function otherNames(path: string, conditions: URLSearchParams, normalized: string): Html {
   const query = inOwnNames(path, normalized)
   if (query === undefined) return html``
-  const search = new URLSearchParams(conditions)
-  search.set('q', query)
-  return html`<p>Did you mean <a href="${path}?${search.toString()}">${query}</a>?</p>`
+  return html`<p>Did you mean <a href="${addressWith(path, conditions, { q: query })}">${query}</a>?</p>`
 }

@@ -3,7 +3,15 @@ import type { Workspace } from '#src/directory/directory.ts'
 import type { Route } from '#src/http/route.ts'
 import { present } from '#src/lib/assert.ts'
 import type { Usage } from '#projections/allowance/query.ts'
-import { baseUrlOf, inWords, readUsageNow, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import {
+  baseUrlOf,
+  inWords,
+  readUsageNow,
+  sendSessionPage,
+  sessionHere,
+  sessionPage,
+  type AppContext,
+} from './context.ts'
 import { formatBytes, minuteOf } from './format.ts'
 import { html, type Html } from './html.ts'
 import { seeOther } from './page.ts'
@@ -123,7 +131,7 @@ function sendMembers(ctx: Context, app: AppContext): Promise<void> {
 
 /** The first page after sign-in, and who else is here. */
 export function createOverviewRoutes(app: AppContext): Route[] {
-  const page = { method: 'GET', auth: 'session', signInPage: '/app/sign-in', refuse: app.refuse } as const
+  const page = { ...sessionPage(app.refuse), method: 'GET' } as const
   return [
     // The address that the server says it listens on, opened as it is.
     { method: 'GET', path: '/', auth: 'public', handler: (ctx) => seeOther(ctx, '/app') },

@@ -3,7 +3,7 @@ import { passwordCharactersMin } from '#src/directory/passwords.ts'
 import type { Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import { signIn } from '#src/http/session.ts'
-import { atFault, notice, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { atFault, notice, problem, sendSessionPage, sessionHere, sessionPage, type AppContext } from './context.ts'
 import { backWithTyped, readOwnForm } from './form.ts'
 import { html, type Html } from './html.ts'
 import { seeOther } from './page.ts'
@@ -87,7 +87,7 @@ function noticeOf(ctx: Context, { directory }: AppContext): string | undefined {
 
 /** Changing one's own password. */
 export function createPasswordRoutes(app: AppContext): Route[] {
-  const page = { path, auth: 'session', signInPage: '/app/sign-in', refuse: app.refuse } as const
+  const page = { ...sessionPage(app.refuse), path }
   return [
     { ...page, method: 'GET', handler: (ctx) => sendPassword(ctx, app, { notice: noticeOf(ctx, app) }) },
     {

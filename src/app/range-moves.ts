@@ -1,5 +1,6 @@
 import { parseTimeNs } from '#src/events/point-in-time.ts'
 import { dayMs } from '#src/lib/day.ts'
+import { addressWith, withConditions } from './conditions.ts'
 import { shortTime } from './format.ts'
 import { html, type Html } from './html.ts'
 
@@ -37,10 +38,8 @@ export function rangeMoves(path: string, conditions: URLSearchParams, { from, to
   const moves = [...movesOf({ from, to }, nowMs), ...(isFixed(conditions, nowMs) ? [] : [fixed])]
   if (moves.length === 0) return html``
   return html`<span class="note">or</span> ${moves.map(([words, ends]) => {
-      const search = new URLSearchParams(conditions)
-      search.delete('to')
-      for (const [name, value] of Object.entries(ends)) search.set(name, value)
+      const address = addressWith(path, withConditions(conditions, { to: null }), ends)
       const tip = words === fixed[0] ? html`title="The same as points in time"` : html``
-      return html`<a href="${path}?${search.toString()}" ${tip}>${words}</a> `
+      return html`<a href="${address}" ${tip}>${words}</a> `
     })}`
 }

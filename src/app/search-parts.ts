@@ -4,6 +4,7 @@ import { setRefusal, statusOf, withRetry } from '#src/http/errors.ts'
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
 import { present } from '#src/lib/assert.ts'
 import { dayMs } from '#src/lib/day.ts'
+import { addressWith, withConditions } from './conditions.ts'
 import { atFault, counted, problemId, sessionHere, type AppContext, type SessionPage } from './context.ts'
 import { zone } from './format.ts'
 import { html, type Html } from './html.ts'
@@ -33,11 +34,7 @@ export const listed = (conditions: URLSearchParams, name: string): readonly stri
 
 /** The query string that the search is asked with. */
 export function searchOf({ conditions, cursors }: Asked, more: Readonly<Record<string, string>>): string {
-  const search = new URLSearchParams(conditions)
-  for (const [name, value] of Object.entries(more)) search.set(name, value)
-  const cursor = cursors.at(-1)
-  if (cursor !== undefined) search.set('cursor', cursor)
-  return search.toString()
+  return withConditions(conditions, { ...more, cursor: cursors.at(-1) ?? null }).toString()
 }
 
 function addressOf(path: string, conditions: URLSearchParams, cursors: readonly string[]): string {
@@ -111,7 +108,7 @@ export function idPart(conditions: URLSearchParams): Html {
   </p>`
 }
 
-type About = Pick<TraceSearchAnswer, 'query' | 'range' | 'index'>
+type About = Pick<TraceSearchAnswer, 'query' | 'index'>
 
 /** How the search was understood, and whether the index has everything. */
 export function about({ query, index }: About): Html {
@@ -228,11 +225,8 @@ export function rangeLinks(path: string, { conditions, keptDays }: Asked, moves:
   return html`<nav class="tabs" aria-label="Time range">
     <span class="note">Last</span>
     ${rangesWithin(keptDays).map(([from, words]) => {
-      const search = new URLSearchParams(conditions)
-      search.set('from', from)
-      search.delete('to')
       const current = from === shown ? html`aria-current="true"` : html``
-      return html`<a href="${path}?${search.toString()}" ${current}>${words}</a> `
+      return html`<a href="${addressWith(path, conditions, { from, to: null })}" ${current}>${words}</a> `
     })}${moves}
   </nav>`
 }
@@ -244,15 +238,11 @@ export function nothingFits(
   { noun, from, nowMs }: Readonly<{ noun: string; from: string | null; nowMs: number }>,
 ): Html {
   if (cursors.length > 0) return html`<p>No more ${noun}s match.</p>`
-  const wider = new URLSearchParams(conditions)
-  wider.set('from', `-${keptDays}d`)
-  wider.delete('to')
+  const wider = addressWith(path, conditions, { from: `-${keptDays}d`, to: null })
   const isOfTime = !ofAllTimes.some((name) => conditions.has(name))
   const isWide = from === null || (Date.parse(from) <= nowMs - keptDays * dayMs && !conditions.has('to'))
   const look =
-    isOfTime && !isWide
-      ? html` <a href="${path}?${wider.toString()}">Search the last ${counted(keptDays, 'day')}</a>, or see`
-      : html` See`
+    isOfTime && !isWide ? html` <a href="${wider}">Search the last ${counted(keptDays, 'day')}</a>, or see` : html` See`
   return html`<p>No ${noun}s match.${look} how to <a href="/app/connect">connect</a> a sender.</p>`
 }
 

@@ -1,4 +1,5 @@
 import { formatQuotedList, parseQuotedList } from '#src/lib/quoted-list.ts'
+import { addressWith, withConditions } from './conditions.ts'
 import { fieldsNamed } from './field-table.ts'
 import { cut, isolated } from './format.ts'
 import { html, type Html } from './html.ts'
@@ -20,20 +21,13 @@ export const shownNames = (conditions: URLSearchParams): readonly string[] => {
   return [...new Set(names)].slice(0, namesMax)
 }
 
-/** The conditions with other names. */
-function withNames(conditions: URLSearchParams, names: readonly string[]): string {
-  const search = new URLSearchParams(conditions)
-  search.delete(name)
-  if (names.length > 0) search.set(name, formatQuotedList(names))
-  return search.toString()
-}
+/** Where the same search shows other names, from its results on. */
+const addressOf = (path: string, conditions: URLSearchParams, names: readonly string[]): string =>
+  `${addressWith(path, conditions, { [name]: names.length === 0 ? null : formatQuotedList(names) })}#results`
 
 /** What a search is asked with: a page has all fields of its records, for their tables. */
-export function withoutNames(conditions: URLSearchParams): URLSearchParams {
-  const search = new URLSearchParams(conditions)
-  search.delete(name)
-  return search
-}
+export const withoutNames = (conditions: URLSearchParams): URLSearchParams =>
+  withConditions(conditions, { [name]: null })
 
 /** The shown fields of a record, in front of its message. Those that it does not have are left out. */
 export function shownValues(fields: Readonly<Record<string, unknown>>, names: readonly string[]): Html {
@@ -52,7 +46,7 @@ export function withShowLinks(path: string, conditions: URLSearchParams, linksOf
     const links = linksOf(field, value)
     const isShown = inEachLine.has(field) || names.includes(field)
     if (isShown || names.length >= namesMax || field === '' || field.length > nameCharactersMax) return links
-    const address = `${path}?${withNames(conditions, [...names, field])}#results`
+    const address = addressOf(path, conditions, [...names, field])
     if (address.length > addressCharactersMax) return links
     const words = `show ${cut(field, wordsCharactersMax)} in each line`
     return html`${links}<span><a href="${address}" aria-label="${words}">show</a></span>`
@@ -64,12 +58,10 @@ export function shownFieldsRow(path: string, conditions: URLSearchParams): Html 
   const names = shownNames(conditions)
   if (names.length === 0) return html``
   const links = names.map((each) => {
-    const rest = withNames(
-      conditions,
-      names.filter((other) => other !== each),
-    )
+    const others = names.filter((other) => other !== each)
+    const address = addressOf(path, conditions, others)
     const words = cut(each, wordsCharactersMax)
-    return html`<a class="mark" href="${path}?${rest}#results" title="Do not show ${words}">${isolated(words)} ✕</a> `
+    return html`<a class="mark" href="${address}" title="Do not show ${words}">${isolated(words)} ✕</a> `
   })
   return html`<nav class="tabs" aria-label="Fields in each line"><span class="note">In each line</span> ${links}</nav>`
 }

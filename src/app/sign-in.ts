@@ -8,7 +8,7 @@ import { TransientError } from '#src/lib/failure.ts'
 import { setRefusal } from '#src/http/errors.ts'
 import type { Route } from '#src/http/route.ts'
 import { sessionOf, signIn, signOut } from '#src/http/session.ts'
-import { atFault, problem, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { atFault, problem, sendSessionPage, sessionHere, sessionPage, type AppContext } from './context.ts'
 import { readForm, sessionOver } from './form.ts'
 import { html, type Html } from './html.ts'
 import { seeOther, sendPage } from './page.ts'
@@ -195,21 +195,7 @@ export function createSignInRoutes(app: AppContext): Route[] {
     },
     { method: 'POST', path: '/app/sign-in', auth: 'public', refuse, handler: (ctx) => handleSignIn(ctx, app) },
     { method: 'POST', path: '/app/sign-out', auth: 'public', refuse, handler: (ctx) => handleSignOut(ctx, app) },
-    {
-      method: 'GET',
-      path: '/app/workspace',
-      auth: 'session',
-      signInPage: '/app/sign-in',
-      refuse,
-      handler: (ctx) => sendChooser(ctx, app),
-    },
-    {
-      method: 'POST',
-      path: '/app/workspace',
-      auth: 'session',
-      signInPage: '/app/sign-in',
-      refuse,
-      handler: (ctx) => handleChoice(ctx, app),
-    },
+    { ...sessionPage(refuse), method: 'GET', path: chooser, handler: (ctx) => sendChooser(ctx, app) },
+    { ...sessionPage(refuse), method: 'POST', path: chooser, handler: (ctx) => handleChoice(ctx, app) },
   ]
 }

@@ -32,7 +32,7 @@ function freeOf([start, end]: Interval, others: readonly Interval[]): bigint {
 function figuresOf(spans: readonly ShownSpan[]): readonly Figures[] {
   const below = new Map<string, Interval[]>()
   const ofSpan = new Map(spans.map((span) => [span, intervalOf(span)]))
-  const byStart = [...ofSpan].toSorted(([, [a]], [, [b]]) => (a < b ? -1 : a > b ? 1 : 0))
+  const byStart = [...ofSpan].toSorted(([, [a]], [, [b]]) => Number(a - b))
   for (const [{ span_id: id, parent_span_id: parent }, interval] of byStart) {
     if (parent === null || parent === id) continue
     const known = below.get(parent)
@@ -49,7 +49,7 @@ function figuresOf(spans: readonly ShownSpan[]): readonly Figures[] {
     found.ownNs += freeOf(interval, below.get(id) ?? [])
     figures.set(key, found)
   }
-  return [...figures.values()].toSorted((a, b) => (a.ownNs > b.ownNs ? -1 : a.ownNs < b.ownNs ? 1 : 0))
+  return [...figures.values()].toSorted((a, b) => Number(b.ownNs - a.ownNs))
 }
 
 const rowOf = ({ service, name, spans, errors, wholeNs, ownNs }: Figures, colourOf: ColourOf): Html =>

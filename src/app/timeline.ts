@@ -133,7 +133,7 @@ function spansLeftOut({ trace, timeline }: CorrelationAnswer): ReadonlySet<strin
   const lengths = spans.map(({ span_id: id, status, duration_ns: ns }) => {
     return { id, isError: status.code === 'error', ns: BigInt(ns) }
   })
-  lengths.sort((a, b) => Number(b.isError) - Number(a.isError) || (a.ns > b.ns ? -1 : a.ns < b.ns ? 1 : 0))
+  lengths.sort((a, b) => Number(b.isError) - Number(a.isError) || Number(b.ns - a.ns))
   return new Set(lengths.slice(room).map(({ id }) => id))
 }
 
@@ -238,7 +238,7 @@ const lineOf = (line: Line, colourOf: ColourOf): Html => {
 
 /** `3.00 ms to 5.00 ms`; undefined for what has no length. */
 function lengthsOf(run: readonly Line[]): string | undefined {
-  const lengths = run.flatMap(({ said: { ns } }) => ns ?? []).toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))
+  const lengths = run.flatMap(({ said: { ns } }) => ns ?? []).toSorted((a, b) => Number(a - b))
   const [least, most] = [lengths[0], lengths.at(-1)]
   if (least === undefined || most === undefined) return undefined
   const [from, to] = [formatDuration(least), formatDuration(most)]

@@ -2,7 +2,7 @@ import type { Context } from 'koa'
 import type { Route } from '#src/http/route.ts'
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
 import { histogramScript } from './assets.ts'
-import { counted, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { counted, sendSessionPage, sessionHere, sessionPage, type AppContext } from './context.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
@@ -145,12 +145,5 @@ async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
 
 /** Trace search as a page. */
 export const createTracePageRoutes = (app: AppContext): Route[] => [
-  {
-    path,
-    method: 'GET',
-    auth: 'session',
-    signInPage: '/app/sign-in',
-    refuse: createRefuseSearch(app, refusedPage),
-    handler: (ctx) => sendTraces(ctx, app),
-  },
+  { ...sessionPage(createRefuseSearch(app, refusedPage)), path, method: 'GET', handler: (ctx) => sendTraces(ctx, app) },
 ]

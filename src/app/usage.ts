@@ -13,7 +13,7 @@ import {
   type RefusalDocument,
   type Usage,
 } from '#projections/allowance/query.ts'
-import { counted, inWords, sendSessionPage, sessionHere, type AppContext } from './context.ts'
+import { counted, inWords, sendSessionPage, sessionHere, sessionPage, type AppContext } from './context.ts'
 import { formatBytes, minuteOf } from './format.ts'
 import { html, type Html } from './html.ts'
 import { forecastSpans } from './usage-forecast.ts'
@@ -218,12 +218,5 @@ async function sendUsage(ctx: Context, app: AppContext): Promise<Refusal | void>
 
 /** What the workspace has used of its plan, and what it was refused. */
 export const createUsageRoutes = (app: AppContext): Route[] => [
-  {
-    path,
-    method: 'GET',
-    auth: 'session',
-    signInPage: '/app/sign-in',
-    refuse: app.refuse,
-    handler: (ctx) => sendUsage(ctx, app),
-  },
+  { ...sessionPage(app.refuse), path, method: 'GET', handler: (ctx) => sendUsage(ctx, app) },
 ]

@@ -43,8 +43,6 @@ const retryMaxMs = 2_000
  */
 export interface Directory
   extends FollowedView, DirectoryReads, WorkspaceCommands, UserCommands, KeyCommands, SessionCommands {
-  /** True when there was no workspace yet: a new installation. */
-  isEmpty(): boolean
   /** A workspace, its owner and its keys in one step. Refused if the directory is not empty. */
   createInstallation(wanted: WantedInstallation, keep: KeepSecrets): Promise<Result<Installation, Refused>>
   /** What was done in a workspace, newest first: sign-ins, members, keys, plans, exports. The last 10,000 entries. */
@@ -172,7 +170,6 @@ export async function createDirectory(options: Options): Promise<Directory> {
     ...users,
     ...createKeyCommands(writer, pepper, limits),
     ...createSessionCommands(writer, limits),
-    isEmpty: () => view.workspaces().length + view.erasedWorkspaces().length === 0,
     createInstallation: (wanted, keep) => createInstallation(writer, { pepper, passwords }, wanted, keep),
     audit: (workspaceId, { before = Infinity, limit }) =>
       readAudit({ stream, trail: view.trail }, workspaceId, { before, limit }),

@@ -1,4 +1,3 @@
-import { uniqueSubject } from '#src/events/directory.ts'
 import { present } from '#src/lib/assert.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { KeyKind, Workspace } from './directory.ts'
@@ -26,7 +25,7 @@ export async function createInstallation(
 ): Promise<Result<Installation, Refused>> {
   const taken = refuse('exists', 'workspace', 'There is a workspace already.')
   const { view } = writer
-  if (view.workspaces().length + view.erasedWorkspaces().length > 0) return taken
+  if (!view.isEmpty()) return taken
   const workspace = workspaceCreated(writer, name, plan)
   const { workspaceId } = workspace
   const user = userCreated(writer, email, await passwords.hash(password))
@@ -37,7 +36,7 @@ export async function createInstallation(
   const { publishable, logs, tracing, api } = keys
   const secrets = { publishable: publishable.secret, logs: logs.secret, tracing: tracing.secret, api: api.secret }
   keep(secrets)
-  const written = await writer.writeFirst(events, uniqueSubject('workspace', name.toLowerCase()))
+  const written = await writer.writeFirst(events)
   if (!written.ok) return taken
   return ok({ workspace: present(view.workspace(workspaceId), 'a created workspace is in the view'), secrets })
 }

@@ -35,6 +35,8 @@ type HeldSession = { userId: string; workspaceId: WorkspaceId; startedAt: number
 
 /** The view of the directory, extended by what sign-in, the pages and the command line need. */
 export interface DirectoryReads extends DirectoryView {
+  /** True when there was no workspace yet: a new installation. */
+  isEmpty(): boolean
   workspaces(): readonly Workspace[]
   /** By name, ignoring case, or else by id. */
   workspaceNamed(nameOrId: string): Workspace | undefined
@@ -277,8 +279,9 @@ const auditLookups = (state: State): AuditLookups => ({
 
 function workspaceReads(
   state: State,
-): Pick<HeldView, 'workspace' | 'workspaces' | 'erasedWorkspaces' | 'workspaceNamed'> {
+): Pick<HeldView, 'isEmpty' | 'workspace' | 'workspaces' | 'erasedWorkspaces' | 'workspaceNamed'> {
   return {
+    isEmpty: () => state.workspaces.size + state.erased.size === 0,
     workspace: (id) => state.workspaces.get(id)?.workspace,
     workspaces: () => [...state.workspaces.values()].map(({ workspace }) => workspace),
     erasedWorkspaces: () => [...state.erased.values()],

@@ -1,5 +1,6 @@
 import { sealDirectoryEvent, type DirectoryEvent } from '#src/events/directory.ts'
-import { beforeAll, type Position } from '#src/events/envelope.ts'
+import { beforeAll, type NewEvent, type Position } from '#src/events/envelope.ts'
+import { present } from '#src/lib/assert.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
@@ -29,14 +30,10 @@ export type DirectoryWriter = Readonly<{
   /** Appends all in one step; resolves when they are durable and the view shows them. Rejects as the stream does. */
   write: (events: readonly DirectoryEvent[]) => Promise<Position>
   /**
-   * The same, but writes nothing and returns false if another process was first with `subject` (after `position`, if the subject was used
-   * before).
+   * The same, but writes nothing if another process was first with the subject of the first event: with the name, the e-mail or the key that
+   * it creates. `freeSince`: the position where that was last given up.
    */
-  writeFirst: (
-    events: readonly DirectoryEvent[],
-    subject: string,
-    position?: Position,
-  ) => Promise<Result<Position, 'conflict'>>
+  writeFirst: (events: readonly DirectoryEvent[], freeSince?: Position) => Promise<Result<Position, 'conflict'>>
 }>
 
 type Options = Readonly<{
@@ -53,10 +50,12 @@ const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
 export function createDirectoryWriter(options: Options): DirectoryWriter {
   const { stream, view, clock, random, followed, followTimeoutMs } = options
-  async function append(events: readonly DirectoryEvent[], expected?: Expected): Promise<Position> {
+  function seal(events: readonly DirectoryEvent[]): readonly NewEvent[] {
     const at = clock()
-    const sealed = events.map((event) => sealDirectoryEvent(event, at, hex(random(16))))
-    const { last } = await stream.append(sealed, expected)
+    return events.map((event) => sealDirectoryEvent(event, at, hex(random(16))))
+  }
+  async function append(events: readonly NewEvent[], expected?: Expected): Promise<Position> {
+    const { last } = await stream.append(events, expected)
     if (!(await followed(last, followTimeoutMs))) {
       const hint = 'it is written; this process is slow to follow'
       throw new TransientError({ operation: 'follow', subject: 'directory', hint })
@@ -68,10 +67,12 @@ export function createDirectoryWriter(options: Options): DirectoryWriter {
     random,
     clock,
     newId: (letter) => letter + hex(random(8)),
-    write: (events) => append(events),
-    writeFirst: async (events, subject, position = beforeAll) => {
+    write: async (events) => append(seal(events)),
+    writeFirst: async (events, freeSince = beforeAll) => {
+      const sealed = seal(events)
+      const subject = present(sealed[0]?.subject, 'what must be the first of its kind has a subject')
       try {
-        return ok(await append(events, { subject, position }))
+        return ok(await append(sealed, { subject, position: freeSince }))
       } catch (error) {
         if (error instanceof ConflictError) return fail('conflict')
         throw error

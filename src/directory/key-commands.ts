@@ -1,4 +1,3 @@
-import { uniqueSubject } from '#src/events/directory.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
@@ -93,7 +92,7 @@ export function createKeyCommands(writer: DirectoryWriter, pepper: string, limit
       if (view.key(event.keyId) !== undefined) return fail(madeBefore(view, event.keyId))
       const tooMany = tooManyKeys(view, workspaceId, limits.keysPerWorkspaceMax)
       if (tooMany !== undefined) return tooMany
-      const written = await writeFirst([event], uniqueSubject('key', event.keyId))
+      const written = await writeFirst([event])
       if (!written.ok) return fail(madeBefore(view, event.keyId))
       return ok({ key: present(view.key(event.keyId), 'a created key is in the view'), secret })
     },

@@ -1,7 +1,7 @@
 import { scrypt, timingSafeEqual } from 'node:crypto'
 import { TransientError } from '#src/lib/failure.ts'
 import type { RandomBytes } from './keys.ts'
-import { createLane } from '#src/lib/lane.ts'
+import { createSemaphore } from '#src/lib/semaphore.ts'
 
 /** The fewest and the most characters of a chosen password (scrypt itself takes any length). */
 export const passwordCharactersMin = 10
@@ -46,9 +46,9 @@ function parseStored(stored: string): Stored | undefined {
 }
 
 export function createPasswords({ random, cost = 15, atOnceMax = 2, waitingMax = 64 }: Options): Passwords {
-  const lane = createLane(atOnceMax)
+  const semaphore = createSemaphore(atOnceMax)
   const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
-    if (lane.waiting() < waitingMax) return lane.run(1, work)
+    if (semaphore.waiting() < waitingMax) return semaphore.run(1, work)
     throw new TransientError({ operation: 'check', subject: 'password', hint: 'too many sign-ins at once' })
   }
   const nobody: Stored = { cost, salt: random(16), hash: new Uint8Array(hashBytes) }

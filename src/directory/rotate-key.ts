@@ -1,4 +1,3 @@
-import { uniqueSubject } from '#src/events/directory.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
 import { dayMs } from '#src/lib/day.ts'
@@ -53,7 +52,7 @@ export async function rotateKey(
   const worksUntil = Math.trunc(clock()) + overlapMs
   const rotation = { workspaceId, keyId, replacedBy: event.keyId, worksUntil, by }
   const rotated = { type: 'directory.key.rotated', ...rotation } as const
-  const written = await writeFirst([event, rotated], uniqueSubject('key', id))
+  const written = await writeFirst([event, rotated])
   if (!written.ok) return rotatedAlready
   const created = present(view.key(event.keyId), 'a created key is in the view')
   return ok({ key: created, secret, rotated: view.key(keyId) ?? key })

@@ -1,4 +1,4 @@
-import { uniqueSubject, type DirectoryEvent } from '#src/events/directory.ts'
+import type { DirectoryEvent } from '#src/events/directory.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
@@ -97,7 +97,7 @@ export function createUserCommands(writer: DirectoryWriter, passwords: Passwords
       if (view.userByEmail(email) !== undefined) return taken
       const event = userCreated(writer, email, await passwords.hash(password))
       const membership = { type: 'directory.member.added', workspaceId, userId: event.userId, role, by } as const
-      const written = await writeFirst([event, membership], uniqueSubject('email', email))
+      const written = await writeFirst([event, membership])
       return written.ok ? ok(present(view.user(event.userId), 'a created user is in the view')) : taken
     },
     changePassword: async ({ userId, password, passwordPosition }) => {

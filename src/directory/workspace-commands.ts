@@ -1,4 +1,4 @@
-import { directoryWorkspaceId, uniqueSubject, type DirectoryEvent } from '#src/events/directory.ts'
+import { directoryWorkspaceId, type DirectoryEvent } from '#src/events/directory.ts'
 import { beforeAll, type Position } from '#src/events/envelope.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
@@ -60,7 +60,7 @@ export function createWorkspaceCommands(writer: DirectoryWriter, plans: Plans): 
       const taken = refuse('exists', 'name', `There is a workspace ${JSON.stringify(name)} already.`)
       if (view.workspaceNamed(name) !== undefined || name.toLowerCase() === directoryWorkspaceId) return taken
       const event = workspaceCreated(writer, name, wanted.plan)
-      const written = await writeFirst([event], uniqueSubject('workspace', name.toLowerCase()), freeSince(name))
+      const written = await writeFirst([event], freeSince(name))
       return written.ok ? ok(present(view.workspace(event.workspaceId), 'a created workspace is in the view')) : taken
     },
     changePlan: async (id, plan) => {

@@ -92,14 +92,15 @@ export type DirectoryEvent = {
 
 export const directoryEventTypes = Object.keys(payloads) as readonly DirectoryEventType[]
 
-/**
- * Subject that enforces uniqueness, for `append(…, expected)`: two processes that create the same name or e-mail, or a key of which there
- * can be only one, at once conflict on it. Hashed, so that any text fits every engine's subjects.
- */
-export function uniqueSubject(kind: 'workspace' | 'email' | 'key', value: string): string {
+/** Hashed, so that any text fits every engine's subjects. */
+function uniqueSubject(kind: 'workspace' | 'email' | 'key', value: string): string {
   return `unique-${kind}-${createHash('sha256').update(value).digest('hex').slice(0, 32)}`
 }
 
+/**
+ * The subject that enforces uniqueness, for `append(…, expected)`: two processes that create the same name or e-mail, or a key of which
+ * there can be only one, at once conflict on it.
+ */
 function subjectOf(event: DirectoryEvent): string | undefined {
   if (event.type === 'directory.workspace.created' || event.type === 'directory.workspace.erased')
     return uniqueSubject('workspace', event.name.toLowerCase())

@@ -4,8 +4,8 @@ import type { Level } from './telemetry.ts'
 export type Bound = Readonly<{ value: string; inclusive: boolean }>
 
 /**
- * A search as the user meant it: the checked tree that the search language makes of text. It holds words
- * as typed; each projection's query.ts turns it into a filter over its own fields and tokens.
+ * A search as the user meant it: the checked tree that the search language makes of text. It holds words as typed;
+ * projections/field-query.ts turns it into a filter over the fields and tokens of a collection.
  */
 export type QueryTree =
   | Readonly<{ kind: 'all' }>

@@ -9,8 +9,8 @@ import { jsonInTurns } from '#src/lib/in-turns.ts'
 import type { Result } from '#src/lib/result.ts'
 import type { Answered, QueryContext } from './context.ts'
 import { answerLogExport } from './export.ts'
-import { createReads, type Reads } from './reads.ts'
-import { createSearches, tooBroad, type Searches } from './searches.ts'
+import type { Reads } from './reads.ts'
+import { tooBroad, type Searches } from './searches.ts'
 
 type QueryOptions = QueryContext &
   Readonly<{
@@ -18,9 +18,9 @@ type QueryOptions = QueryContext &
     admitListing: (ctx: Context) => Promise<Result<Readonly<{ workspaceId: WorkspaceId }>, Refusal>>
     /** The audit entry of an export; durable when it resolves. */
     recordExport: (exported: Readonly<{ session: Session; query: string }>) => Promise<void>
-    /** Shared with the pages; ones of their own if not given. */
-    searches?: Searches
-    reads?: Reads
+    /** Shared with the pages. */
+    searches: Searches
+    reads: Reads
     /** How a person is refused an export, which a page leads to; as everybody else if not given. */
     refuseExport?: NonNullable<Route['refuse']>
   }>
@@ -36,8 +36,7 @@ async function sendAnswer(ctx: Context, asked: Answered): Promise<Refusal | void
 
 /** The read routes. They ask projections only, inside the workspace of the session or the key. */
 export function createQueryRoutes(options: QueryOptions): readonly Route[] {
-  const { directory, admitListing, recordExport, refuseExport } = options
-  const { searches = createSearches(options), reads = createReads(options.limits) } = options
+  const { directory, searches, reads, admitListing, recordExport, refuseExport } = options
 
   const search = (path: string, ask: (workspaceId: WorkspaceId, search: string) => Answered): Route => ({
     method: 'GET',

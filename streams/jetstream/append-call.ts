@@ -1,13 +1,14 @@
 import { positionStep } from '#src/events/envelope.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { freeBytes } from '#src/lib/free-bytes.ts'
+import { createKeyedMutex } from '#src/lib/keyed-mutex.ts'
+import { createSemaphore } from '#src/lib/semaphore.ts'
 import { ConflictError, type Appended, type Expected } from '../stream.ts'
 import { answerOf, distinctOf, type Distinct } from './distinct.ts'
 import type { Ids } from './ids.ts'
 import { encodeMessage, messageBytes, positionIn, type PackedEvent } from './message.ts'
 import type { Expectation, Outgoing, Published, Publisher } from './publish.ts'
 import type { Subjects } from './subjects.ts'
-import { createLane, createTurns } from '#src/lib/lane.ts'
 
 /** Appends one call: each event in a message of its own, under its id, all in one step. */
 export type AppendCall = (events: readonly PackedEvent[], expected: Expected | undefined) => Promise<Appended>
@@ -30,9 +31,9 @@ function expectationOf({ subject, position }: Expected, subjects: Subjects): Exp
 type Parts = Readonly<{ subjects: Subjects; publisher: Publisher; ids: Ids; log: string; replicated: boolean }>
 
 export function createAppendCall({ subjects, publisher, ids, log, replicated }: Parts): AppendCall {
-  const lane = createLane(roomMax)
-  const batches = createLane(batchesAtOnce)
-  const turns = createTurns()
+  const room = createSemaphore(roomMax)
+  const batches = createSemaphore(batchesAtOnce)
+  const turns = createKeyedMutex()
 
   /** Looks up the ids in the log; for those that are not there, finds the key to store them under. */
   async function seek(distinct: readonly Distinct[]): Promise<void> {
@@ -96,13 +97,13 @@ export function createAppendCall({ subjects, publisher, ids, log, replicated }: 
     throw new TransientError({ operation: 'append to', subject: log, hint: 'other processes keep taking its ids' })
   }
 
-  const inLane: AppendCall = (events, expected) =>
-    lane.run(Math.max(messageBytes(events), roomMin), () => append(events, expected))
+  const inRoom: AppendCall = (events, expected) =>
+    room.run(Math.max(messageBytes(events), roomMin), () => append(events, expected))
 
   // With replicas, the server accepts one message at a time that expects something of a subject, and refuses the others. So calls of this
-  // process wait for each other here, and before the lane, in order not to occupy it meanwhile.
+  // process wait for each other here, and before there is room for them, in order not to occupy it meanwhile.
   return (events, expected) =>
     expected !== undefined && replicated
-      ? turns.run(expected.subject, () => inLane(events, expected))
-      : inLane(events, expected)
+      ? turns.run(expected.subject, () => inRoom(events, expected))
+      : inRoom(events, expected)
 }

@@ -48,7 +48,7 @@ export async function openCopyTarget(nats: Nats, options: CopyTargetOptions): Pr
     throw new PermanentError({ operation: 'copy to', subject: name, hint: 'it has not been made' })
   }
   const subjects = createSubjects(log, epoch)
-  const publisher = createPublisher(nats, name, async () => void (await lastSequence(nats, log, epoch)))
+  const publisher = createPublisher(nats, name, () => lastSequence(nats, log, epoch))
   const ids = createIds(subjects, publisher, createMessageSource(nats, log, subjects))
 
   const place = async (): Promise<Place> => {

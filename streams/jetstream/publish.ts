@@ -103,7 +103,7 @@ export type Publisher = Readonly<{
 }>
 
 /** `explain` throws the reason why nobody listens to a log's subject, if it is known. */
-export function createPublisher(nats: Nats, log: string, explain: () => Promise<void>): Publisher {
+export function createPublisher(nats: Nats, log: string, explain: () => Promise<unknown>): Publisher {
   const messageBytesMax = (): number => nats.payloadBytesMax() - headerBytesMax
 
   async function request(operation: string, subject: string, data: Uint8Array | string, fields: Headers) {

@@ -103,7 +103,7 @@ export async function openJetStream(nats: Nats, { partition, prefix, limits }: J
   const subjects = createSubjects(log, epoch)
   const head = async (): Promise<Position> => headOf(await lastSequence(nats, log, epoch))
   const waker = createWaker(nats, storedSubject(log), head)
-  const publisher = createPublisher(nats, name, async () => void (await lastSequence(nats, log, epoch)))
+  const publisher = createPublisher(nats, name, () => lastSequence(nats, log, epoch))
   const source = createMessageSource(nats, log, subjects)
   const read = createRead(nats, log, source, { head: waker.head, ends: () => endsOf(nats, log, epoch) })
   const ids = createIds(subjects, publisher, source)

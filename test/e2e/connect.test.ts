@@ -159,7 +159,7 @@ describe('the connect flow', () => {
       const steps = stepsIn(connected.page, guide)
       expect(steps.length).to.be.greaterThan(0)
       expect((await arrivalOf(connected)).state).to.equal('waiting')
-      await follow(steps, guide === 'python' ? (process.env['SENDERS_PYTHON'] ?? bringPython()) : undefined)
+      await follow(steps, guide === 'python' ? (process.env['SENDERS_PYTHON'] ?? (await bringPython())) : undefined)
       await untilIndexed(server)
       const arrived = await arrivalOf(connected)
       expect(arrived.state, arrived.text).to.equal('arrived')

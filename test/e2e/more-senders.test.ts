@@ -163,8 +163,8 @@ describe('further real senders, found again with equal content', () => {
 
   describe('Python', () => {
     let python: string
-    before(() => {
-      python = process.env['SENDERS_PYTHON'] ?? bringPython()
+    before(async () => {
+      python = process.env['SENDERS_PYTHON'] ?? (await bringPython())
     })
 
     for (const compression of ['none', 'gzip']) {

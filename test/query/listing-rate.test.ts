@@ -2,7 +2,9 @@ import { expect } from 'chai'
 import { limits } from '#src/config.ts'
 import { createAdmission } from '#src/ingest/admission.ts'
 import { createCursors } from '#src/query/cursor.ts'
+import { createReads } from '#src/query/reads.ts'
 import { createQueryRoutes } from '#src/query/routes.ts'
+import { createSearches } from '#src/query/searches.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { foldIntoStore } from '#test/projections/traces/every-store.ts'
@@ -18,12 +20,12 @@ describe('the rate of the public listing', () => {
     const few = { ...limits, requestsPerKeyPerSecond: 1, requestsPerKeyBurst: 2 }
     const clock = () => 1_795_240_000_000
     const admit = createAdmission({ directory: directory.view, limits: few, ticks: clock, onExposed: () => {} })
+    const cursors = createCursors('secret')
+    const context = { readerOf: () => store.reader, directory: directory.view, cursors, clock, limits: few }
     const routes = createQueryRoutes({
-      readerOf: () => store.reader,
-      directory: directory.view,
-      cursors: createCursors('secret'),
-      clock,
-      limits: few,
+      ...context,
+      searches: createSearches(context),
+      reads: createReads(few),
       admitListing: (ctx) => admit(ctx, 'listing'),
       recordExport: async () => {},
     })

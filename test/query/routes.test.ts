@@ -13,7 +13,9 @@ import { TransientError } from '#src/lib/failure.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { fail, ok } from '#src/lib/result.ts'
 import { createCursors } from '#src/query/cursor.ts'
+import { createReads } from '#src/query/reads.ts'
 import { createQueryRoutes } from '#src/query/routes.ts'
+import { createSearches } from '#src/query/searches.ts'
 import { TooBroadError, type IndexReader } from '#projections/index-store.ts'
 import { correlationProjection } from '#projections/correlation/fold.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
@@ -95,7 +97,7 @@ describe('the read routes over a store that a test holds back', () => {
       ctx.state['session'] = { id: 's', userId: 'u', email: 'a@b.c', workspaceId, startedAt: 0 }
       await next()
     }
-    const routes = createQueryRoutes({
+    const context = {
       readerOf: () => watch.reader,
       directory: directory.view,
       cursors: createCursors('secret'),
@@ -107,6 +109,11 @@ describe('the read routes over a store that a test holds back', () => {
         exportsPerWorkspaceAtOnce: 2,
         answerStallMs: 2_000,
       },
+    }
+    const routes = createQueryRoutes({
+      ...context,
+      searches: createSearches(context),
+      reads: createReads(context.limits),
       admitListing: async (ctx) =>
         ctx.get('authorization') === '' ? fail(refusal('missing_credential', 'no key')) : ok({ workspaceId: acme }),
       recordExport: async ({ query }) => {

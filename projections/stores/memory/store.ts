@@ -109,9 +109,11 @@ function createWriter(builds: Map<IndexName, Build>, rosters: Rosters): IndexWri
     },
     load: async (index, keys) =>
       keys.map(({ workspaceId, collection, id, day }) => load(buildOf(index), workspaceId, collection, id, day)),
-    async write(index, entries: readonly WorkspaceEntries[], checkpoint) {
+    async write(index, written: readonly WorkspaceEntries[], checkpoint) {
       const build = buildOf(index)
-      for (const of of entries) for (const entry of of.entries) writeEntry(build, of.workspaceId, entry)
+      for (const { workspaceId, entries } of written) {
+        for (const entry of entries) writeEntry(build, workspaceId, entry)
+      }
       const { epoch, position, isAhead } = checkpoint
       if (isAhead !== true && position > build.checkpoint.position) build.checkpoint = { epoch, position }
     },

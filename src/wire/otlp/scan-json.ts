@@ -14,13 +14,13 @@ import { cutJson } from './cut-json.ts'
 import { hexValues } from './hex-values.ts'
 import { isGroup, isList, itemPlace, listBits, memberPlace, places } from './json-schema.ts'
 import {
-  addRow,
-  columns,
+  addSpan,
   createSpanScan,
   createSpanTable,
   faults,
   tooManyNodes,
   tooManySpans,
+  type IdPlaces,
   type ScanLimits,
   type SpanScan,
   type SpanTable,
@@ -40,7 +40,7 @@ const openObject = 0x7b
 const closeObject = 0x7d
 const letterN = 0x6e
 
-type Walk = {
+type Walk = IdPlaces & {
   readonly body: Uint8Array
   readonly reader: JsonReader
   readonly limits: ScanLimits
@@ -49,10 +49,6 @@ type Walk = {
   readonly lists: number[]
   nodes: number
   members: number
-  traceStart: number
-  traceLength: number
-  spanStart: number
-  spanLength: number
   misnomer: boolean
   refusal: Refusal | undefined
 }
@@ -221,15 +217,7 @@ function walkSpan(walk: Walk, start: number, depth: number): number {
   walk.spanStart = -1
   const end = walkValue(walk, start, places.span, depth)
   if (end < 0) return -1
-  const row = addRow(table)
-  const { cells } = table
-  cells[row + columns.start] = start
-  cells[row + columns.end] = end
-  cells[row + columns.traceStart] = walk.traceStart
-  cells[row + columns.traceLength] = walk.traceLength
-  cells[row + columns.spanStart] = walk.spanStart
-  cells[row + columns.spanLength] = walk.spanLength
-  cells[row + columns.fault] = walk.body[start] === openObject ? faultOf(walk) : faults.notASpan
+  addSpan(table, start, end, walk, walk.body[start] === openObject ? faultOf(walk) : faults.notASpan)
   return end
 }
 

@@ -3,13 +3,13 @@ import { type Result, fail, ok } from '#src/lib/result.ts'
 import { cutProtobuf } from './cut-protobuf.ts'
 import { actions, actionTable, depthTable, librarySpansField, nodeTable, unknownByWireType } from './protobuf-schema.ts'
 import {
-  addRow,
-  columns,
+  addSpan,
   createSpanScan,
   createSpanTable,
   faults,
   tooManyNodes,
   tooManySpans,
+  type IdPlaces,
   type ScanLimits,
   type SpanScan,
   type SpanTable,
@@ -20,7 +20,7 @@ const groupDepthMax = 32
 /** Messages of any kind for each node: bounds what repeated singular fields can make the decoder do. */
 const messagesPerNode = 4
 
-type Walk = {
+type Walk = IdPlaces & {
   readonly body: Uint8Array
   readonly table: SpanTable
   readonly limits: ScanLimits
@@ -28,10 +28,6 @@ type Walk = {
   readonly depthMax: number
   nodes: number
   messages: number
-  traceStart: number
-  traceLength: number
-  spanStart: number
-  spanLength: number
   /** The varint read last. */
   value: number
   refusal: Refusal | undefined
@@ -150,7 +146,7 @@ function isVarint(body: Uint8Array, start: number, last: number): boolean {
 }
 
 function enterSpan(walk: Walk, start: number, end: number): boolean {
-  const { body, limits, table } = walk
+  const { limits, table } = walk
   if (table.count === limits.recordsPerBatchMax) {
     walk.refusal = tooManySpans(limits, table.count + 1)
     return false
@@ -158,28 +154,14 @@ function enterSpan(walk: Walk, start: number, end: number): boolean {
   walk.traceStart = -1
   walk.spanStart = -1
   if (!walkMessage(walk, actions.span, start, end, 0)) return false
-  const row = addRow(table)
-  const { cells } = table
-  cells[row + columns.start] = start
-  cells[row + columns.end] = end
-  cells[row + columns.traceStart] = walk.traceStart
-  cells[row + columns.traceLength] = walk.traceLength
-  cells[row + columns.spanStart] = walk.spanStart
-  cells[row + columns.spanLength] = walk.spanLength
-  const { traceStart, traceLength } = walk
-  const fault =
-    traceStart < 0 || traceLength === 0
-      ? faults.traceIdMissing
-      : traceLength !== 16 && traceLength !== 8
-        ? faults.traceIdMalformed
-        : isZero(body, traceStart, traceLength)
-          ? faults.traceIdZero
-          : spanIdFault(walk)
-  cells[row + columns.fault] = fault
+  addSpan(table, start, end, walk, faultOf(walk))
   return true
 }
 
-function spanIdFault({ body, spanStart, spanLength }: Walk): number {
+function faultOf({ body, traceStart, traceLength, spanStart, spanLength }: Walk): number {
+  if (traceStart < 0 || traceLength === 0) return faults.traceIdMissing
+  if (traceLength !== 16 && traceLength !== 8) return faults.traceIdMalformed
+  if (isZero(body, traceStart, traceLength)) return faults.traceIdZero
   if (spanStart < 0 || spanLength === 0) return faults.spanIdMissing
   if (spanLength !== 8) return faults.spanIdMalformed
   return isZero(body, spanStart, spanLength) ? faults.spanIdZero : faults.none

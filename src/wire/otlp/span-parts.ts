@@ -55,6 +55,7 @@ const createBag = (): BagDraft => ({
   attributesDropped: 0,
 })
 export const createShared = (): SharedDraft => ({ ...createBag(), name: '', version: '' })
+// Written out: of spans and their events there are thousands, and to spread a bag costs a tenth of what decoding a span does.
 export const createSpanEvent = (): SpanEventDraft => ({
   attributes: createBareObject(),
   attributesSeen: 0,

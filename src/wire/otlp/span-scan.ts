@@ -73,8 +73,11 @@ export type SpanTable = { cells: Int32Array; count: number }
 
 export const createSpanTable = (): SpanTable => ({ cells: new Int32Array(width * 64), count: 0 })
 
-/** Makes room for one more row, and returns where it begins in `cells`. */
-export function addRow(table: SpanTable): number {
+/** Where the ids of the span being scanned stand; start -1: it has none. */
+export type IdPlaces = { traceStart: number; traceLength: number; spanStart: number; spanLength: number }
+
+/** Adds the row of a span that stands between `start` and `end`. */
+export function addSpan(table: SpanTable, start: number, end: number, ids: Readonly<IdPlaces>, fault: number): void {
   const row = table.count * width
   if (row === table.cells.length) {
     const cells = new Int32Array(table.cells.length * 2)
@@ -82,7 +85,14 @@ export function addRow(table: SpanTable): number {
     table.cells = cells
   }
   table.count++
-  return row
+  const { cells } = table
+  cells[row + columns.start] = start
+  cells[row + columns.end] = end
+  cells[row + columns.traceStart] = ids.traceStart
+  cells[row + columns.traceLength] = ids.traceLength
+  cells[row + columns.spanStart] = ids.spanStart
+  cells[row + columns.spanLength] = ids.spanLength
+  cells[row + columns.fault] = fault
 }
 
 /** One cell of a finished table. */

@@ -1,12 +1,12 @@
 /** Limits how much is under way at once, first come, first served. */
-export type Lane = Readonly<{
-  /** Runs an action once there is room for it. One that needs more than the whole lane runs alone. */
+type Semaphore = Readonly<{
+  /** Runs an action once there is room for it. One that needs more than there is runs alone. */
   run<T>(room: number, action: () => Promise<T>): Promise<T>
   /** How many wait. */
   waiting(): number
 }>
 
-export function createLane(roomMax: number): Lane {
+export function createSemaphore(roomMax: number): Semaphore {
   const waiting: Readonly<{ room: number; enter: () => void }>[] = []
   let taken = 0
   const admit = (): void => {
@@ -29,22 +29,6 @@ export function createLane(roomMax: number): Lane {
       } finally {
         taken -= room
         admit()
-      }
-    },
-  }
-}
-
-/** Runs actions of the same name one after the other. */
-export function createTurns() {
-  const last = new Map<string, Promise<unknown>>()
-  return {
-    async run<T>(name: string, action: () => Promise<T>): Promise<T> {
-      const turn = Promise.resolve(last.get(name)).then(action, action)
-      last.set(name, turn)
-      try {
-        return await turn
-      } finally {
-        if (last.get(name) === turn) last.delete(name)
       }
     },
   }

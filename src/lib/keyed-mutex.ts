@@ -1,0 +1,15 @@
+/** Runs actions of the same key one after the other, whatever becomes of them; of others side by side. */
+export function createKeyedMutex() {
+  const last = new Map<string, Promise<unknown>>()
+  return {
+    async run<T>(key: string, action: () => Promise<T>): Promise<T> {
+      const turn = Promise.resolve(last.get(key)).then(action, action)
+      last.set(key, turn)
+      try {
+        return await turn
+      } finally {
+        if (last.get(key) === turn) last.delete(key)
+      }
+    },
+  }
+}
