@@ -94,6 +94,18 @@ describe('query threads', () => {
     expect(await Promise.all([...busy, kept])).to.deep.equal([1, 1, 2])
   })
 
+  it('break off what nobody waits for any more, and go on with the next', async () => {
+    lockFile(acme)
+    const gone = new AbortController()
+    const begun = threads.readerFor('acme', gone.signal).count(scopeOf('lines', acme), { filter: everything })
+    const failed = begun.catch((error: unknown) => error)
+    await count('other', other)
+    gone.abort('gone')
+    unlock()
+    expect(await failed).to.equal('gone')
+    expect(await Promise.all([count('acme', acme), count('acme', acme)])).to.deep.equal([1, 1])
+  })
+
   it('say clearly that they are closed', async () => {
     await threads.close()
     expect(await count('acme', acme).catch((error: unknown) => error)).to.be.instanceOf(TransientError)

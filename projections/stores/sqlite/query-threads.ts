@@ -1,14 +1,14 @@
 import { createFairPool } from '#src/lib/fair-pool.ts'
 import type { IndexReader } from '../../index-store.ts'
-import { createSqliteQueryThread } from './query-thread.ts'
+import { createSqliteQueryThread, type SqliteQueryThread } from './query-thread.ts'
 import type { SqliteReaderOptions } from './reader.ts'
 
 /** Threads that answer queries, shared by all who ask. */
 export type QueryThreads = Readonly<{
   /**
    * The reader of one request. Questions asked at once go to one thread; later ones come after them. However long the queries of one owner take, a
-   * thread is left for the others (lib/fair-pool.ts). When the signal is aborted, what has not begun rejects with its reason, and what has begun
-   * is finished.
+   * thread is left for the others (lib/fair-pool.ts). When the signal is aborted, what is asked rejects with its reason: what has not begun at
+   * once, what has begun when its thread next looks.
    */
   readerFor(owner: string, signal?: AbortSignal): IndexReader
   close(): Promise<void>
@@ -32,7 +32,9 @@ export function createSqliteQueryThreads(options: SqliteReaderOptions, threadsMa
       const together = asked
       asked = []
       try {
-        await pool.run(owner, (reader) => Promise.all(together.map(({ put }) => put(reader))), signal)
+        const putAll = (thread: SqliteQueryThread) =>
+          thread.within(signal, () => Promise.all(together.map(({ put }) => put(thread))))
+        await pool.run(owner, putAll, signal)
       } catch (error) {
         for (const { fail } of together) fail(error)
       }
@@ -41,7 +43,8 @@ export function createSqliteQueryThreads(options: SqliteReaderOptions, threadsMa
     }
     const ask = <T>(question: (reader: IndexReader) => Promise<T>): Promise<T> =>
       new Promise((resolve, reject) => {
-        asked.push({ put: (reader) => question(reader).then(resolve, reject), fail: reject })
+        const fail = (error: unknown): void => reject(signal?.aborted === true ? signal.reason : error)
+        asked.push({ put: (reader) => question(reader).then(resolve, fail), fail })
         if (!isAsking) begin()
       })
     return {
