@@ -18,6 +18,7 @@ import {
   thingEntry,
   write,
   openFixture,
+  other,
 } from '#test/support/index-fixture.ts'
 import { startRecordingProxy, type RecordingProxy } from '#test/support/recording-proxy.ts'
 import { limits } from '#test/support/sqlite-fixture.ts'
@@ -108,6 +109,22 @@ describe('requests to Elasticsearch', () => {
       same(`search-${name.replace(' ', '-')}`)
     })
   }
+
+  it('search by a pattern of which others have more words than it may meet', async () => {
+    const few = createElasticsearchIndexReader({
+      url: proxy.url,
+      prefix,
+      partition: 3,
+      limits: { ...limits, patternExpansionsMax: 1 },
+    })
+    await write(writer, [lineEntry({ text: 'part' }, 3)], 3, other)
+    proxy.take()
+    const pattern: Filter = { kind: 'pattern', fields: ['message'], prefix: 'pa', regex: 'pa.*' }
+    const query = { filter: pattern, orderBy: 'timeNs', direction: 'desc', limit: 10 } as const
+    expect(await few.search(scopeOf('lines'), query)).to.have.length(1)
+    same('search-own-words')
+    await few.close()
+  })
 
   it('search a page of a range, a snapshot, another order', async () => {
     const after = { value: noonNs, id: 'z' }

@@ -80,8 +80,7 @@ async function expand(
 ): Promise<readonly Terms[]> {
   const shared = await Promise.all(fields.map((field) => sharedTerms(where, pattern, field, max)))
   if (shared.every((terms) => terms !== undefined) && countOf(shared) <= max) return shared
-  const own: Terms[] = []
-  for (const field of fields) own.push(await ownTerms(where.target, pattern, field, max))
+  const own = await Promise.all(fields.map((field) => ownTerms(where.target, pattern, field, max)))
   if (countOf(own) > max) throw new TooBroadError(`the pattern meets more than ${max} words`)
   return own
 }
