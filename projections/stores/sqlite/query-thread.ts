@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { LateError } from '#src/lib/failure.ts'
 import { createRemote } from '#src/lib/remote.ts'
 import { TooBroadError, type IndexReader } from '../../index-store.ts'
 import type { QueryWorkerData } from './query-worker.ts'
@@ -10,17 +11,11 @@ function revived(error: unknown): unknown {
   return error instanceof Error && error.name === 'TooBroadError' ? new TooBroadError(error.message) : error
 }
 
-const withErrors = async <T>(answer: Promise<T>): Promise<T> => {
-  try {
-    return await answer
-  } catch (error) {
-    throw revived(error)
-  }
-}
+/** How long a task may last, ms, and the signal of whom it is for. */
+type Until = Readonly<{ taskMsMax: number; signal: AbortSignal | undefined }>
 
-/** `within`: what the task asks is broken off when the signal is aborted. One task at a time. */
-export type SqliteQueryThread = IndexReader &
-  Readonly<{ within<T>(signal: AbortSignal | undefined, task: () => Promise<T>): Promise<T> }>
+/** `within`: what the task asks is broken off when the signal is aborted, or it has taken too long. One task at a time. */
+export type SqliteQueryThread = IndexReader & Readonly<{ within<T>(until: Until, task: () => Promise<T>): Promise<T> }>
 
 /**
  * A reader whose queries run in a thread, one after the other, so that none blocks the event loop. Questions asked at once read each file as of one
@@ -33,6 +28,14 @@ export function createSqliteQueryThread(options: SqliteReaderOptions, onEnd = ()
   worker.on('error', onEnd)
   worker.on('exit', onEnd)
   const remote = createRemote<TextReader>(worker, 'the query thread')
+  let broken: Readonly<{ reason: unknown }> | undefined
+  const withErrors = async <T>(answer: Promise<T>): Promise<T> => {
+    try {
+      return await answer
+    } catch (error) {
+      throw broken === undefined ? revived(error) : broken.reason
+    }
+  }
   const reader = withDocuments({
     answersInOrder: true,
     progress: (projection) => withErrors(remote.progress(projection)),
@@ -52,15 +55,29 @@ export function createSqliteQueryThread(options: SqliteReaderOptions, onEnd = ()
   })
   return {
     ...reader,
-    async within(signal, task) {
-      const breakOff = (): void => void Atomics.store(stop, 0, 1)
-      signal?.addEventListener('abort', breakOff)
+    async within({ signal, taskMsMax }, task) {
+      const breakOff = (reason: unknown): void => {
+        broken = { reason }
+        Atomics.store(stop, 0, 1)
+      }
+      const gone = (): void => breakOff(signal?.reason)
+      const timer = setTimeout(() => breakOff(late(taskMsMax)), taskMsMax)
+      signal?.addEventListener('abort', gone)
       try {
         return await task()
       } finally {
-        signal?.removeEventListener('abort', breakOff)
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', gone)
+        broken = undefined
         Atomics.store(stop, 0, 0)
       }
     },
   }
 }
+
+const late = (ms: number): LateError =>
+  new LateError({
+    operation: 'search',
+    subject: 'an index',
+    hint: `not done in ${ms / 1000} s: it is too broad for this machine`,
+  })
