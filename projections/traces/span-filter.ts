@@ -108,16 +108,17 @@ export async function spanFilter(reader: IndexReader, workspaceId: WorkspaceId, 
 
   async function leafOfSpan(leaf: QueryLeaf): Promise<Filter> {
     if (leaf.kind === 'all') return { kind: 'all' }
-    const parts: (Filter | Promise<Filter>)[] = [leafFilter(leaf, anywhere), setsThat(leaf)]
+    const parts = [leafFilter(leaf, anywhere)]
+    const lookedUp = [setsThat(leaf)]
     const alias = withAlias(leaf)
     if (alias !== undefined) parts.push(leafFilter(alias, inSpan))
     const narrowed = narrow(leaf)
     if (narrowed?.where === 'span') parts.push(leafFilter(withAlias(narrowed.leaf) ?? narrowed.leaf, inSpan))
     if (narrowed?.where === 'event') parts.push(leafFilter(narrowed.leaf, inEvents))
     if (narrowed?.where === 'resource' || narrowed?.where === 'scope') {
-      parts.push(setsThat(narrowed.leaf, [narrowed.where]))
+      lookedUp.push(setsThat(narrowed.leaf, [narrowed.where]))
     }
-    return join('or', await Promise.all(parts))
+    return join('or', [...parts, ...(await Promise.all(lookedUp))])
   }
 
   async function treeOfSpan(tree: QueryTree): Promise<Filter> {

@@ -340,23 +340,6 @@ export function filterClauses(use: () => OpenIndexStore): void {
       expect(await found({ kind: 'and', of: [not(both), not(d)] })).to.deep.equal(['a b', 'a c', 'a b c', 'b'])
     })
 
-    it('finds what has any of some hundred words, beside other conditions', async () => {
-      const words = Array.from({ length: 300 }, (_, n) => `w${n}`)
-      const entries = words.map((word, n) => lineEntry({ text: `${n % 2 === 0 ? 'even' : 'odd'} ${word}` }, n + 1))
-      await write(use().writer, entries, words.length)
-      const idOf = (n: number): string => entries[n]?.id ?? ''
-      const anyWord: Filter = { kind: 'or', of: words.slice(0, 250).map((word) => phrase([word])) }
-      const anyEven: Filter = { kind: 'and', of: [anyWord, phrase(['even'])] }
-      const ofAll = (first: number, step: number, end: number): readonly string[] =>
-        Array.from({ length: Math.ceil((end - first) / step) }, (_, n) => idOf(first + n * step)).toSorted()
-      const found = async (filter: Filter): Promise<readonly string[]> => (await ids('lines', filter)).toSorted()
-      expect(await found(anyWord)).to.deep.equal(ofAll(0, 1, 250))
-      expect(await found(anyEven)).to.deep.equal(ofAll(0, 2, 250))
-      expect(await found({ kind: 'not', of: anyWord })).to.deep.equal(ofAll(250, 1, 300))
-      const without: Filter = { kind: 'and', of: [phrase(['odd']), { kind: 'not', of: anyWord }] }
-      expect(await found(without)).to.deep.equal(ofAll(251, 2, 300))
-    })
-
     it('joins deeply nested conditions', async () => {
       await write(use().writer, [lineEntry({ text: 'a b', size: 1 }, 1), lineEntry({ text: 'a', size: 2 }, 2)], 2)
       let filter: Filter = phrase(['b'])
