@@ -3,6 +3,7 @@ import type { QueryTree } from '#src/events/query-tree.ts'
 import { opaqueId } from '#src/events/tokens.ts'
 import { wildcardAtEndOnly } from '#src/events/wildcard.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { createLane } from '#src/lib/lane.ts'
 import { isLeaf, leafFilter, ownField, type FieldSchema, type KeywordField, type QueryLeaf } from '../field-query.ts'
 import { is, isOneOf, join, negate } from '../filters.ts'
 import { TooBroadError, type Filter, type IndexReader } from '../index-store.ts'
@@ -10,6 +11,8 @@ import { tracesScope } from './trace-answer.ts'
 
 /** Distinct resources and scopes that one condition may match. Each deployment of a fleet brings new ones. */
 const attributeSetsMax = 10_000
+/** Look-ups of one search that are under way together: each condition has its own, and a search may have a hundred. */
+const lookUpsAtOnce = 8
 type SetKind = 'resource' | 'scope'
 
 /** A field in which each span has one of these values. */
@@ -78,12 +81,15 @@ export function unmetIdPatterns(tree: QueryTree): readonly string[] {
  */
 export async function spanFilter(reader: IndexReader, workspaceId: WorkspaceId, tree: QueryTree): Promise<Filter> {
   const scope = tracesScope(workspaceId, 'attributeSets')
+  const lookUps = createLane(lookUpsAtOnce)
 
   /** The hashes of the sets that meet a condition. Documents are not read: a set may have a megabyte. */
   async function hashesOf(condition: Filter, kind: SetKind): Promise<readonly string[]> {
     const filter = join('and', [condition, is('kind', kind)])
     const limit = attributeSetsMax + 1
-    const places = await reader.places(scope, { filter, orderBy: 'timeNs', direction: 'asc', limit })
+    const places = await lookUps.run(1, () =>
+      reader.places(scope, { filter, orderBy: 'timeNs', direction: 'asc', limit }),
+    )
     return [...new Set(places.map(({ id }) => id))]
   }
 
@@ -102,24 +108,23 @@ export async function spanFilter(reader: IndexReader, workspaceId: WorkspaceId, 
 
   async function leafOfSpan(leaf: QueryLeaf): Promise<Filter> {
     if (leaf.kind === 'all') return { kind: 'all' }
-    const parts = [leafFilter(leaf, anywhere), await setsThat(leaf)]
+    const parts = [leafFilter(leaf, anywhere)]
+    const lookedUp = [setsThat(leaf)]
     const alias = withAlias(leaf)
     if (alias !== undefined) parts.push(leafFilter(alias, inSpan))
     const narrowed = narrow(leaf)
     if (narrowed?.where === 'span') parts.push(leafFilter(withAlias(narrowed.leaf) ?? narrowed.leaf, inSpan))
     if (narrowed?.where === 'event') parts.push(leafFilter(narrowed.leaf, inEvents))
     if (narrowed?.where === 'resource' || narrowed?.where === 'scope') {
-      parts.push(await setsThat(narrowed.leaf, [narrowed.where]))
+      lookedUp.push(setsThat(narrowed.leaf, [narrowed.where]))
     }
-    return join('or', parts)
+    return join('or', [...parts, ...(await Promise.all(lookedUp))])
   }
 
   async function treeOfSpan(tree: QueryTree): Promise<Filter> {
     if (isLeaf(tree)) return leafOfSpan(tree)
     if (tree.kind === 'not') return negate(await treeOfSpan(tree.of))
-    const parts: Filter[] = []
-    for (const part of tree.of) parts.push(await treeOfSpan(part))
-    return join(tree.kind, parts)
+    return join(tree.kind, await Promise.all(tree.of.map(treeOfSpan)))
   }
 
   return treeOfSpan(tree)

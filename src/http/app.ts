@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import Koa, { type Context, type Middleware } from 'koa'
-import { problemOf, requestIdOf, sendProblem, setRefusal, unavailable } from './errors.ts'
+import type { Refusal } from '#src/events/refusal.ts'
+import { answerTo, problemOf, requestIdOf, sendProblem, setRefusal } from './errors.ts'
 import { answerThenClose } from './linger.ts'
 import { createRouter, routePathOf, sendRefusal, type Route } from './route.ts'
 
@@ -64,9 +65,10 @@ export function createHttpApp({ routes, session, random, trustedProxies, report,
       return
     }
     for (const name of this.res.getHeaderNames()) this.res.removeHeader(name)
-    setRefusal(this, unavailable)
+    const answer = answerTo(error)
+    setRefusal(this, answer)
     this.res.setHeader('Content-Type', 'application/problem+json')
-    this.res.end(JSON.stringify(problemOf(unavailable, requestIdOf(this))))
+    this.res.end(JSON.stringify(problemOf(answer, requestIdOf(this))))
   }
   Object.defineProperty(app.context, 'onerror', { value: answerFailure })
 
@@ -84,7 +86,7 @@ export function createHttpApp({ routes, session, random, trustedProxies, report,
     } catch (error) {
       if (ctx.req.socket.destroyed || isHangUp(error)) return
       fail(ctx, error)
-      sendFailure(ctx, fail)
+      sendFailure(ctx, answerTo(error), fail)
     }
     observe?.({ method: ctx.method, route: routePathOf(ctx) ?? 'none', status: ctx.status })
     if (!ctx.req.complete) answerThenClose(ctx)
@@ -93,13 +95,13 @@ export function createHttpApp({ routes, session, random, trustedProxies, report,
   return app
 }
 
-function sendFailure(ctx: Context, fail: (ctx: Context, error: unknown) => void): void {
+function sendFailure(ctx: Context, answer: Refusal, fail: (ctx: Context, error: unknown) => void): void {
   // Headers that the handler has set for a body that is not sent: its encoding, its file name.
   for (const name of ctx.res.getHeaderNames()) if (name.startsWith('content-')) ctx.remove(name)
   try {
-    sendRefusal(ctx, unavailable)
+    sendRefusal(ctx, answer)
   } catch (second) {
     fail(ctx, second)
-    sendProblem(ctx, unavailable)
+    sendProblem(ctx, answer)
   }
 }

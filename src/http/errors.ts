@@ -1,5 +1,6 @@
 import type { Context } from 'koa'
 import { refusal, type Refusal, type RefusalCode } from '#src/events/refusal.ts'
+import { LateError } from '#src/lib/failure.ts'
 
 /** The only table of status codes: what each refusal is called on the wire. Statuses: RFC 9110, RFC 6585. */
 const answers: Readonly<Record<RefusalCode, readonly [status: number, title: string]>> = {
@@ -104,7 +105,15 @@ export function sendProblem(ctx: Context, refused: Refusal): void {
  * What the caller is told of a failure of ours: always 503, because senders drop their data on 500 and a passing fault is
  * what most failures are. The failure itself goes to the server's log, under the request's id.
  */
-export const unavailable: Refusal = refusal(
+const unavailable: Refusal = refusal(
   'unavailable',
   'The service could not do this just now; nothing is wrong with the request. Send it again.',
 )
+
+/** To send the same again may be in vain. */
+const late: Refusal = refusal(
+  'unavailable',
+  'This was not done in the time there is for it. Ask for less, such as a shorter time, fewer conditions or words without *; if it asks little, send it again later.',
+)
+
+export const answerTo = (error: unknown): Refusal => (error instanceof LateError ? late : unavailable)

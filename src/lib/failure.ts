@@ -14,6 +14,9 @@ export class TransientError extends Error {
   }
 }
 
+/** Was not done in the time there is for it: what does it is busy or away, or it is too much to ask. */
+export class LateError extends TransientError {}
+
 /** Will not pass by itself: somebody has to act. */
 export class PermanentError extends Error {
   override readonly name = 'PermanentError'

@@ -8,7 +8,7 @@ import { retryAfterS, statusOf } from '#src/http/errors.ts'
 import { createHttpServer } from '#src/http/server.ts'
 import type { Route } from '#src/http/route.ts'
 import { refusal } from '#src/events/refusal.ts'
-import { TransientError } from '#src/lib/failure.ts'
+import { LateError, TransientError } from '#src/lib/failure.ts'
 import { listen, rawConnection, rawStatus, type TestServer } from '#test/support/http.ts'
 
 const routes: readonly Route[] = [
@@ -35,6 +35,12 @@ const routes: readonly Route[] = [
     path: '/broken',
     auth: 'key',
     handler: () => Promise.reject(new Error('the inner detail of it')),
+  },
+  {
+    method: 'GET',
+    path: '/late',
+    auth: 'public',
+    handler: () => Promise.reject(new LateError({ operation: 'search', subject: 'an index' })),
   },
   {
     method: 'POST',
@@ -167,6 +173,16 @@ describe('http application', () => {
     const reported = server.failures.at(-1)
     expect(reported?.requestId).to.equal(response.headers.get('x-request-id'))
     expect(String(reported?.error)).to.contain('inner detail')
+  })
+
+  it('says of what was not done in time that less may be asked, and reports it', async () => {
+    const before = server.failures.length
+    const response = await ask('/late')
+    expect(response.status).to.equal(503)
+    const { code, detail } = (await response.json()) as Readonly<{ code: string; detail: string }>
+    expect(code).to.equal('unavailable')
+    expect(detail).to.contain('Ask for less').and.not.to.contain('nothing is wrong with the request')
+    expect(server.failures).to.have.length(before + 1)
   })
 
   it('answers a body that fails before its first byte with 503', async () => {

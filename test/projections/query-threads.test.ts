@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { createSqliteQueryThreads, type QueryThreads } from '#projections/stores/sqlite/query-threads.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { TransientError } from '#src/lib/failure.ts'
+import { LateError, TransientError } from '#src/lib/failure.ts'
 import { acme, day, everything, index, lineEntry, other, scopeOf, write } from '#test/support/index-fixture.ts'
 import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
 
@@ -92,6 +92,30 @@ describe('query threads', () => {
     expect(await Promise.all([...dropped, ask()])).to.deep.equal(['gone', 'gone', 'gone'])
     unlock()
     expect(await Promise.all([...busy, kept])).to.deep.equal([1, 1, 2])
+  })
+
+  it('break off what nobody waits for any more, and go on with the next', async () => {
+    lockFile(acme)
+    const gone = new AbortController()
+    const begun = threads.readerFor('acme', gone.signal).count(scopeOf('lines', acme), { filter: everything })
+    const failed = begun.catch((error: unknown) => error)
+    await count('other', other)
+    gone.abort('gone')
+    unlock()
+    expect(await failed).to.equal('gone')
+    expect(await Promise.all([count('acme', acme), count('acme', acme)])).to.deep.equal([1, 1])
+  })
+
+  it('break off what takes too long', async () => {
+    const hasty = createSqliteQueryThreads({ folder: given.folder, limits }, 1, 1)
+    lockFile(acme)
+    const failed = hasty.readerFor('acme').count(scopeOf('lines', acme), { filter: everything })
+    const error = failed.catch((reason: unknown) => reason)
+    // Timers of as long end in their order, and the thread's has begun.
+    await new Promise<void>((resolve) => process.nextTick(() => setTimeout(resolve, 1)))
+    unlock()
+    expect(await error).to.be.instanceOf(LateError)
+    await hasty.close()
   })
 
   it('say clearly that they are closed', async () => {

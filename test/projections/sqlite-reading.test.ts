@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { DatabaseSync } from 'node:sqlite'
+import type { Filter, Selection } from '#projections/index-store.ts'
 import { createSqliteTextReader, type SqliteTextReader } from '#projections/stores/sqlite/reader.ts'
 import { everything, lineEntry, scopeOf, write } from '#test/support/index-fixture.ts'
 import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
@@ -63,6 +64,64 @@ describe('what is read of SQLite together', () => {
     expect(failure).to.match(/Error/)
     expect(after).to.equal(1)
     expect(await count()).to.equal(1)
+  })
+
+  describe('is broken off between any two rows, and read anew for the next question:', () => {
+    let many: SqliteFixture
+    let looking: SqliteTextReader
+    let looks = 0
+    let looksMax = Infinity
+
+    before(async () => {
+      many = await openSqliteFixture()
+      const entries = Array.from({ length: 1_000 }, (_, n) => lineEntry({ text: 'a', size: n }, n + 1))
+      await write(many.writer, entries, entries.length)
+      await many.writer.close()
+      looking = createSqliteTextReader({ folder: many.folder, limits }, () => {
+        if (++looks > looksMax) throw new Error('nobody waits')
+      })
+      expect(await looking.count(scopeOf('lines'), found)).to.equal(1_000)
+    })
+    after(async () => {
+      await looking.close()
+      many.remove()
+    })
+
+    const sizeFrom = (from: number): Filter => ({ kind: 'number', field: 'size', from })
+    const word: Filter = { kind: 'phrase', fields: ['message'], tokens: ['a'] }
+    // Without a position, counts that are kept would answer. What finds nothing is one walk.
+    const found = { filter: { kind: 'and', of: [word, sizeFrom(0)] }, since: 0 } as const
+    const walks: Readonly<Record<string, Selection>> = {
+      'of rows': { filter: sizeFrom(1_000), since: 0 },
+      'of postings': { filter: { kind: 'and', of: [word, sizeFrom(1_000)] }, since: 0 },
+      'of postings that are left out': {
+        filter: { kind: 'and', of: [sizeFrom(0), { kind: 'not', of: word }] },
+        since: 0,
+      },
+    }
+    const page = { direction: 'desc', limit: 1 } as const
+    const questions: Readonly<Record<string, (selection: Selection) => Promise<unknown>>> = {
+      'a page': (selection) => looking.search(scopeOf('lines'), { ...selection, ...page, orderBy: 'timeNs' }),
+      'a page that is sorted': (selection) =>
+        looking.search(scopeOf('lines'), { ...selection, ...page, orderBy: 'size' }),
+      'a count': (selection) => looking.count(scopeOf('lines'), selection),
+      facets: (selection) => looking.facets(scopeOf('lines'), selection, ['level'], 1),
+      'a histogram': (selection) => looking.histogram(scopeOf('lines'), selection, 1_000_000n, 'level'),
+    }
+    for (const [question, ask] of Object.entries(questions)) {
+      for (const [walk, selection] of Object.entries(walks)) {
+        it(`${question}, by a walk ${walk}`, async () => {
+          looks = 0
+          await ask(selection)
+          expect(looks).to.be.above(1_000 / 100)
+          looksMax = looks - 1
+          looks = 0
+          expect(await ask(selection).catch(String)).to.equal('Error: nobody waits')
+          looksMax = Infinity
+          expect(await looking.count(scopeOf('lines'), found)).to.equal(1_000)
+        })
+      }
+    }
   })
 
   it('leaves no reading behind when a task fails', async () => {

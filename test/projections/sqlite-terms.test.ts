@@ -67,6 +67,24 @@ describe('patterns in the terms of SQLite files', () => {
     }
   })
 
+  it('are found beside others, and left out, however many words they meet', async () => {
+    const reader = readerOf(10_000_000)
+    // A thousand words each: of the first half of a day's lines, and of two quarters of them.
+    const [a, b] = [pattern('w0', 'w0...0'), pattern('w', 'w.[0-4]..1')]
+    const not = (of: Filter): Filter => ({ kind: 'not', of })
+    for (const [filter, lines] of [
+      [a, 2_000],
+      [b, 2_000],
+      [{ kind: 'and', of: [a, b] }, 1_000],
+      [{ kind: 'or', of: [a, b] }, 3_000],
+      [{ kind: 'and', of: [a, not(b)] }, 1_000],
+      [{ kind: 'and', of: [not(a), not(b)] }, 1_000],
+      [not({ kind: 'or', of: [a, { kind: 'and', of: [b, not(a)] }] }), 1_000],
+    ] as const) {
+      expect(await reader.count(scope, { filter }), JSON.stringify(filter)).to.equal(lines)
+    }
+  })
+
   it('are too broad when one question has to look at too much in all files together', async () => {
     const filter = pattern('w', 'w.*777', ['message'])
     const reader = readerOf(1.5 * perDay)

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { after as afterAll, before, describe, it } from 'mocha'
 import type { Filter, IndexReader, IndexWriter, Selection } from '#projections/index-store.ts'
+import { createElasticsearchIndexReaders } from '#projections/stores/elasticsearch/reader.ts'
 import { createElasticsearchIndexReader } from '#test/support/elasticsearch-reader.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { removeIndices } from '#test/support/elasticsearch.ts'
@@ -18,6 +19,7 @@ import {
   thingEntry,
   write,
   openFixture,
+  other,
 } from '#test/support/index-fixture.ts'
 import { startRecordingProxy, type RecordingProxy } from '#test/support/recording-proxy.ts'
 import { limits } from '#test/support/sqlite-fixture.ts'
@@ -108,6 +110,56 @@ describe('requests to Elasticsearch', () => {
       same(`search-${name.replace(' ', '-')}`)
     })
   }
+
+  it('search by a pattern of which others have more words than it may meet', async () => {
+    const few = createElasticsearchIndexReader({
+      url: proxy.url,
+      prefix,
+      partition: 3,
+      limits: { ...limits, patternExpansionsMax: 1 },
+    })
+    await write(writer, [lineEntry({ text: 'part' }, 3)], 3, other)
+    proxy.take()
+    const pattern: Filter = { kind: 'pattern', fields: ['message'], prefix: 'pa', regex: 'pa.*' }
+    const query = { filter: pattern, orderBy: 'timeNs', direction: 'desc', limit: 10 } as const
+    expect(await few.search(scopeOf('lines'), query)).to.have.length(1)
+    same('search-own-words')
+    await few.close()
+  })
+
+  it('expand a pattern once for all questions of one request', async () => {
+    const place = { url: proxy.url, prefix, limits }
+    const [all] = createElasticsearchIndexReaders(place, [3])
+    const ofRequest = all?.readerFor(new AbortController().signal)
+    const selection = { filter: { kind: 'pattern', fields: ['message', 'fields'], prefix: 'p', regex: 'p.*' } } as const
+    proxy.take()
+    await Promise.all([
+      ofRequest?.search(scopeOf('lines'), { ...selection, orderBy: 'timeNs', direction: 'desc', limit: 10 }),
+      ofRequest?.count(scopeOf('lines'), selection),
+    ])
+    await ofRequest?.facets(scopeOf('lines'), selection, ['level'], 5)
+    await ofRequest?.facets(scopeOf('lines', other), selection, ['level'], 5)
+    const expanded = proxy.take().filter((request) => request.includes('_validate'))
+    expect(expanded, 'two fields, of two workspaces').to.have.length(4)
+    await all?.close()
+  })
+
+  it('expand a few patterns at once, however many a search has', async () => {
+    let [underWay, most] = [0, 0]
+    const isExpanding = (line: string): boolean => line.includes('_validate')
+    const counted = await startRecordingProxy(
+      url,
+      async (line) => void (isExpanding(line) && (most = Math.max(most, ++underWay))),
+      async (line) => void (isExpanding(line) && underWay--),
+    )
+    const few = createElasticsearchIndexReader({ url: counted.url, prefix, partition: 3, limits })
+    const of = Array.from({ length: 20 }, (_, n) => ({ ...filters['pattern'], regex: `p.*${n}` }) as Filter)
+    expect(await few.count(scopeOf('lines'), { filter: { kind: 'or', of } })).to.equal(0)
+    expect(counted.take().filter(isExpanding)).to.have.length(20)
+    expect(most).to.be.within(2, 4)
+    await few.close()
+    await counted.close()
+  })
 
   it('search a page of a range, a snapshot, another order', async () => {
     const after = { value: noonNs, id: 'z' }

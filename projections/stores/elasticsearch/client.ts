@@ -1,5 +1,5 @@
 import { Client, errors, Serializer, UndiciConnection } from '@elastic/elasticsearch'
-import { isOperatingFailure, PermanentError, TransientError } from '#src/lib/failure.ts'
+import { isOperatingFailure, LateError, PermanentError, TransientError } from '#src/lib/failure.ts'
 import { isJsonObject, parseJson, stringifyJson, type JsonObject } from '#src/lib/json.ts'
 import { objectIn, objectsIn, textIn } from './answer-parts.ts'
 
@@ -152,6 +152,10 @@ function failureOf(error: unknown, call: Call, host: string, isKnown: boolean): 
     if (isKnown) return notOurs(call, host)
     const hint = `what answers at ${host} is not Elasticsearch: check ELASTICSEARCH_URL`
     return new PermanentError({ operation, subject, hint })
+  }
+  if (error instanceof errors.TimeoutError) {
+    const hint = `not answered in ${requestTimeoutMs / 1000} s: it is busy or away, or a search is too broad for it`
+    return new LateError({ operation, subject, hint, cause })
   }
   if (error instanceof errors.ElasticsearchClientError && !(error instanceof errors.ConfigurationError)) {
     const hint = `is Elasticsearch running at ${host}? Its address is ELASTICSEARCH_URL`

@@ -1,4 +1,5 @@
 import { PermanentError } from '#src/lib/failure.ts'
+import { createLane, type Lane } from '#src/lib/lane.ts'
 import { TooBroadError, type Filter } from '../../index-store.ts'
 import { patternsOf, wholePattern, type PatternFilter } from '../pattern.ts'
 import { visible } from '../row.ts'
@@ -10,7 +11,7 @@ import { tokensField } from './mapping.ts'
 import { dayIn } from './names.ts'
 import { ownTerms } from './own-terms.ts'
 import { sendPatiently } from './patience.ts'
-import type { Target } from './search.ts'
+import { placeOf, type Target } from './search.ts'
 
 /** The query whose rewritten form names the terms that a pattern may match in a field, up to one more than allowed. */
 function expansionQuery(pattern: PatternFilter, field: string, expansionsMax: number): object {
@@ -64,6 +65,9 @@ async function sharedTerms(
   return new Set([...met].filter((term) => term.startsWith(prefix) && matcher.test(term)))
 }
 
+/** How many requests for patterns one search has under way: each goes to all shards, whose queue is everybody's, and a search may have a hundred patterns. */
+const requestsAtOnce = 4
+
 type Terms = ReadonlySet<string>
 
 const countOf = (terms: readonly Terms[]): number => new Set(terms.flatMap((each) => [...each])).size
@@ -77,11 +81,13 @@ async function expand(
   pattern: PatternFilter,
   fields: readonly string[],
   max: number,
+  lane: Lane,
 ): Promise<readonly Terms[]> {
-  const shared = await Promise.all(fields.map((field) => sharedTerms(where, pattern, field, max)))
+  const inTurn = <T>(ask: (field: string) => Promise<T>): Promise<readonly T[]> =>
+    Promise.all(fields.map((field) => lane.run(1, () => ask(field))))
+  const shared = await inTurn((field) => sharedTerms(where, pattern, field, max))
   if (shared.every((terms) => terms !== undefined) && countOf(shared) <= max) return shared
-  const own: Terms[] = []
-  for (const field of fields) own.push(await ownTerms(where.target, pattern, field, max))
+  const own = await inTurn((field) => ownTerms(where.target, pattern, field, max))
   if (countOf(own) > max) throw new TooBroadError(`the pattern meets more than ${max} words`)
   return own
 }
@@ -92,11 +98,26 @@ export async function expandPatterns(
   filter: Filter,
   { patternExpansionsMax: max }: ExpansionLimits,
 ): Promise<Expansions> {
+  const lane = createLane(requestsAtOnce)
   const all = patternsOf(filter).map(async (pattern) => {
     const fields = [...new Set(pattern.fields)]
-    const terms = await expand(where, pattern, fields, max)
+    const terms = await expand(where, pattern, fields, max, lane)
     const met = fields.map((field, at) => [field, [...(terms[at] ?? [])]] as const)
     return [pattern, new Map(met.filter(([, words]) => words.length > 0))] as const
   })
   return new Map(await Promise.all(all))
+}
+
+/** `expandPatterns` that remembers, for the time of one request: a page asks four questions of one filter, an export one for each batch. */
+export function createExpander(): typeof expandPatterns {
+  const known = new WeakMap<Filter, Map<string, Promise<Expansions>>>()
+  return (where, filter, limits) => {
+    const { target, fromDay = '' } = where
+    const place = `${placeOf(target)} ${fromDay}`
+    const inPlaces = known.get(filter) ?? new Map<string, Promise<Expansions>>()
+    known.set(filter, inPlaces)
+    const expansions = inPlaces.get(place) ?? expandPatterns(where, filter, limits)
+    inPlaces.set(place, expansions)
+    return expansions
+  }
 }

@@ -7,9 +7,18 @@ import { hitsIn, objectIn, textIn } from './answer-parts.ts'
 import { and, ofWorkspace, type Query } from './filter.ts'
 import { anyWord, widened, widerPattern } from './lucene-regex.ts'
 import { tokensField } from './mapping.ts'
-import { ask, type Target } from './search.ts'
+import { ask, placeOf, type Target } from './search.ts'
 
-const documentsAtOnce = 200
+/** How many documents are asked for at once: as many as are likely to fit, because each round goes through all words of the indices. */
+const documentsMax = 1_000
+const documentsUnseen = 200
+const charactersAtOnce = 16 * 1024 * 1024
+
+function documentsAtOnce(target: Target): number {
+  const mean = target.seen.meanOf(placeOf(target))
+  if (mean === undefined) return documentsUnseen
+  return Math.max(1, Math.min(documentsMax, Math.floor(charactersAtOnce / Math.max(mean, 1))))
+}
 
 /** The most states of the automaton of a pattern and the known words: about 1,000 words of 100 letters. */
 const statesMax = 100_000
@@ -41,12 +50,12 @@ export async function ownTerms(
   const work = { left: matcherWorkMax }
   const met = new Set<string>()
   const known = new Set<string>()
+  const size = documentsAtOnce(target)
   for (;;) {
     const parts = [ofWorkspace(target.workspaceId), documentsWithOther(field, wider, known)]
     const query = and(target.days === undefined ? parts : [...parts, target.days])
-    const body = { size: documentsAtOnce, track_total_hits: false, _source: [field], query }
+    const body = { size, track_total_hits: false, _source: [field], query }
     const hits = hitsIn(await ask(target, body))
-    if (hits.length === 0) return met
     const before = known.size
     for (const word of hits.flatMap((hit) => textIn(objectIn(hit['_source'])[field]).split(' '))) {
       if (!word.startsWith(prefix) || !mayBeMet(word, work)) continue
@@ -54,6 +63,10 @@ export async function ownTerms(
       if (isMet.test(word, work)) met.add(word)
       if (met.size > max) return met
     }
-    if (known.size === before || work.left < 0) throw new TooBroadError('the pattern is too complex')
+    if ((hits.length > 0 && known.size === before) || work.left < 0) {
+      throw new TooBroadError('the pattern is too complex')
+    }
+    // All documents with another word have come, and with them all other words.
+    if (hits.length < size) return met
   }
 }

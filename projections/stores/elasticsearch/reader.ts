@@ -4,7 +4,7 @@ import { connectPlaces, type Place, type PlaceOptions } from './build-record.ts'
 import { readBuild, readRoster } from './builds.ts'
 import type { Elasticsearch } from './client.ts'
 import { bucketsOf, countIn, countingBody, facetOf, facetsBody, histogramBody, isRough, shardValues } from './counts.ts'
-import { expandPatterns } from './expand.ts'
+import { createExpander, expandPatterns } from './expand.ts'
 import { and, daysQuery, selectionQuery, type Query } from './filter.ts'
 import { createRecords } from './records.ts'
 import { ask, find, placesIn, searchPages, type Target } from './search.ts'
@@ -41,11 +41,11 @@ function abortableReader(place: Place, limits: Limits): ElasticsearchIndexReader
   }
   return {
     ...all,
-    readerFor: (signal) => (signal === undefined ? all : readerOn(abortable(signal), limits, seen)),
+    readerFor: (signal) => (signal === undefined ? all : readerOn(abortable(signal), limits, seen, createExpander())),
   }
 }
 
-function readerOn(place: Place, limits: Limits, seen: SeenSizes): IndexReader {
+function readerOn(place: Place, limits: Limits, seen: SeenSizes, expand = expandPatterns): IndexReader {
   const { elasticsearch, names } = place
   /** Where a scope is stored now; undefined before the first promotion. Looked up each time, because readers may move at any moment. */
   const targetOf = async ({ workspaceId, projection, collection, fromDay }: Scope): Promise<Target | undefined> => {
@@ -64,7 +64,7 @@ function readerOn(place: Place, limits: Limits, seen: SeenSizes): IndexReader {
     const target = await targetOf(scope)
     if (target === undefined) return nothing
     const { days } = target
-    const expansions = await expandPatterns({ target, fromDay: scope.fromDay }, selection.filter, limits)
+    const expansions = await expand({ target, fromDay: scope.fromDay }, selection.filter, limits)
     const query = selectionQuery(scope.workspaceId, selection, expansions)
     return task(target, days === undefined ? query : and([query, days]))
   }

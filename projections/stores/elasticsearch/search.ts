@@ -172,9 +172,13 @@ async function eachPlace(
   }
 }
 
+/** Under which the sizes of a target's documents are remembered. */
+export const placeOf = ({ indices, workspaceId }: Target): string => `${indices} ${workspaceId}`
+
 /** How large the pages of a search may be that may end for its size: as many hits as there is room for, if they are like those seen. */
-function sizedPages({ indices, workspaceId, seen }: Target, charactersMax: number) {
-  const place = `${indices} ${workspaceId}`
+function sizedPages(target: Target, charactersMax: number) {
+  const { seen } = target
+  const place = placeOf(target)
   let [hits, characters] = [0, 0]
   return {
     most(before: number | undefined): number {

@@ -22,9 +22,28 @@ const none: Condition = { kind: 'none' }
 /** FTS5's parser gives up at about thirty levels of parentheses. What is deeper is joined by SQL. */
 const matchDepthMax = 10
 
-/** FTS5 checks each term of an expression for each matching row, so more terms are split into several expressions. */
+/** More terms are split into several expressions. */
 const orTermsMax = 1_000
 const orTermsAtOnce = 100
+
+/** An expression of MATCH, and how deeply it is nested. */
+type Match = Readonly<{ match: string; depth: number }>
+
+/** FTS5 looks at all members of an OR for each matching row, and at those of an OR within it only where that has the row. */
+const orAtOnceMax = 10
+
+/** Any of several expressions, in groups. An OR directly within another FTS5 would join into it, so each is written as itself without nothing. */
+function either(parts: readonly Match[]): Match {
+  const depth = deepest(parts)
+  if (parts.length <= orAtOnceMax) return { match: parts.map(({ match }) => match).join(' OR '), depth }
+  const size = Math.max(orAtOnceMax, Math.ceil(parts.length / orAtOnceMax))
+  return either(partsOf(parts, size).map(eitherApart))
+}
+
+function eitherApart(parts: readonly Match[]): Match {
+  const { match, depth } = either(parts)
+  return { match: `((${match}) NOT "")`, depth: depth + 1 }
+}
 
 /**
  * Compiles a filter for one file; what its patterns and ranges match depends on the file's terms. `part` compiles the parts of the filter, and may
@@ -77,9 +96,12 @@ const partsOf = <T>(all: readonly T[], length: number): readonly (readonly T[])[
 
 function anyOf(columns: readonly string[], phrases: readonly string[]): Condition {
   if (phrases.length === 0) return none
-  const matchOf = (some: readonly string[]): string => `{${columns.join(' ')}} : (${some.join(' OR ')})`
-  if (phrases.length <= orTermsMax) return { kind: 'terms', match: matchOf(phrases), depth: 1 }
-  return { kind: 'manyTerms', matches: partsOf(phrases, orTermsAtOnce).map(matchOf) }
+  const matchOf = (some: readonly string[]): Match => {
+    const { match, depth } = either(some.map((phrase) => ({ match: phrase, depth: 0 })))
+    return { match: `{${columns.join(' ')}} : (${match})`, depth: depth + 1 }
+  }
+  if (phrases.length <= orTermsMax) return { kind: 'terms', ...matchOf(phrases) }
+  return { kind: 'manyTerms', matches: partsOf(phrases, orTermsAtOnce).map((some) => matchOf(some).match) }
 }
 
 function phraseCondition(columns: readonly string[], tokens: readonly string[], prefix: boolean): Condition {
@@ -121,12 +143,12 @@ function numberCondition(
 type Terms = Extract<Condition, { kind: 'terms' }>
 const isTerms = (condition: Condition): condition is Terms => condition.kind === 'terms'
 
-function deepest(parts: readonly Terms[]): number {
-  return Math.max(...parts.map(({ depth }) => depth)) + 1
-}
+const deepest = (parts: readonly Match[]): number => Math.max(0, ...parts.map(({ depth }) => depth))
 
 const flat = (kind: 'and' | 'or', parts: readonly Condition[]): readonly Condition[] =>
   parts.flatMap((part) => (part.kind === kind ? part.of : [part]))
+
+const inParentheses = ({ match, depth }: Match): Match => ({ match: `(${match})`, depth: depth + 1 })
 
 /** `a AND b AND NOT c` of terms becomes one MATCH expression; other conditions stay beside it. */
 function conjunction(given: readonly Condition[]): Condition {
@@ -135,12 +157,14 @@ function conjunction(given: readonly Condition[]): Condition {
   const wanted = parts.filter(isTerms)
   const unwanted = parts.flatMap((part) => (part.kind === 'not' && isTerms(part.of) ? [part.of] : []))
   const [first, ...others] = wanted
-  if (first === undefined || deepest([...wanted, ...unwanted]) + 1 > matchDepthMax) return joined('and', parts)
-  const rest = parts.filter((part) => !isTerms(part) && !(part.kind === 'not' && isTerms(part.of)))
+  if (first === undefined) return joined('and', parts)
   const together = others.length === 0 ? first.match : wanted.map(({ match }) => `(${match})`).join(' AND ')
-  const without = unwanted.map(({ match }) => `(${match})`).join(' OR ')
-  const match = unwanted.length === 0 ? together : `(${together}) NOT (${without})`
-  const depth = others.length + unwanted.length === 0 ? first.depth : deepest([...wanted, ...unwanted]) + 1
+  const without = either(unwanted.map(inParentheses))
+  const match = unwanted.length === 0 ? together : `(${together}) NOT (${without.match})`
+  const isOne = others.length + unwanted.length === 0
+  const depth = isOne ? first.depth : Math.max(deepest(wanted) + 1, without.depth) + 1
+  if (depth > matchDepthMax) return joined('and', parts)
+  const rest = parts.filter((part) => !isTerms(part) && !(part.kind === 'not' && isTerms(part.of)))
   return joined('and', [{ kind: 'terms', match, depth }, ...rest])
 }
 
@@ -148,9 +172,9 @@ function disjunction(given: readonly Condition[]): Condition {
   const parts = flat('or', given).filter(({ kind }) => kind !== 'none')
   if (parts.some(({ kind }) => kind === 'all')) return all
   const terms = parts.filter(isTerms)
-  if (terms.length < 2 || deepest(terms) > matchDepthMax) return joined('or', parts)
-  const match = terms.map((part) => `(${part.match})`).join(' OR ')
-  return joined('or', [{ kind: 'terms', match, depth: deepest(terms) }, ...parts.filter((part) => !isTerms(part))])
+  const any = either(terms.map(inParentheses))
+  if (terms.length < 2 || any.depth > matchDepthMax) return joined('or', parts)
+  return joined('or', [{ kind: 'terms', ...any }, ...parts.filter((part) => !isTerms(part))])
 }
 
 function joined(kind: 'and' | 'or', parts: readonly Condition[]): Condition {

@@ -55,6 +55,15 @@ const statementsMax = 100
 type HearNumbers = (first: number, second: number) => void
 const deaf: HearNumbers = () => undefined
 
+/** Throws when nobody waits any more for what is read. */
+export type Look = () => void
+const noLook: Look = () => undefined
+
+/** A function of SQL that calls a connection's `Look`: SQLite cannot be interrupted here, so what walks many rows asks it now and then. */
+export const lookSql = (rowid: string): string => `(${rowid} % ${rowsBetweenLooks} <> 0 OR look())`
+/** A prime number, so that whatever rowids have in common does not matter. */
+const rowsBetweenLooks = 61
+
 /** A connection with its prepared statements. Integers are bigint in both directions. */
 export type Database = Readonly<{
   path: string
@@ -84,20 +93,26 @@ export const openDatabase = (path: string, synchronous: 'NORMAL' | 'FULL' = 'NOR
  * Opens a file that is there, for reading. It is not opened as a read-only file, only kept from writing: otherwise what a killed writer
  * left half done could not be rolled back.
  */
-export const openDatabaseToRead = (path: string): Database =>
-  openWith(path, true, (database) => database.exec('PRAGMA query_only = 1; PRAGMA temp_store = MEMORY'))
+export const openDatabaseToRead = (path: string, look = noLook): Database =>
+  openWith(path, true, (database) => database.exec('PRAGMA query_only = 1; PRAGMA temp_store = MEMORY'), look)
 
 /** Opens an existing file to be read whole, with temporary tables, which SQLite keeps in a file of its own. */
 export const openDatabaseToAudit = (path: string): Database =>
   openWith(path, true, (database) => database.exec('PRAGMA temp_store = FILE'))
 
-function openWith(path: string, isThere: boolean, prepareConnection: (database: DatabaseSync) => void): Database {
+function openWith(
+  path: string,
+  isThere: boolean,
+  prepareConnection: (database: DatabaseSync) => void,
+  look = noLook,
+): Database {
   const location = pathToFileURL(path)
   if (isThere) location.searchParams.set('mode', 'rw')
   const database = guarded('open', path, () => new DatabaseSync(location, { timeout: 5_000 }))
   const statements = new Map<string, StatementSync>()
   let hearing = deaf
   const prepare = (sql: string): StatementSync => {
+    look()
     const known = statements.get(sql)
     if (known !== undefined) return known
     if (statements.size >= statementsMax) statements.clear()
@@ -109,6 +124,10 @@ function openWith(path: string, isThere: boolean, prepareConnection: (database: 
   prepared(database, () => {
     database.function('tell', { directOnly: true }, (first, second) => {
       hearing(Number(first), Number(second))
+      return 1
+    })
+    database.function('look', { directOnly: true }, () => {
+      look()
       return 1
     })
     guarded('open', path, () => prepareConnection(database))

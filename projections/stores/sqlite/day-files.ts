@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Position } from '#src/events/envelope.ts'
 import { assert } from '#src/lib/assert.ts'
 import { TooBroadError, type IndexName, type Scope } from '../../index-store.ts'
-import { openDatabaseToRead, openIfThere, type Database } from './database.ts'
+import { openDatabaseToRead, openIfThere, type Database, type Look } from './database.ts'
 import { readCollections, type DayCollection } from './day-query.ts'
 import { createFolderNames } from './folder-names.ts'
 import {
@@ -46,8 +46,12 @@ const roomyCacheKb = 16_384
 const roomyFilesMax = 8
 
 /** Undefined if the file does not exist, or is just being created. */
-const openFile = (path: string): Database | undefined =>
-  openIfThere(path, openDatabaseToRead, (database) => layoutOf(database) || undefined)?.database
+const openFile = (path: string, look?: Look): Database | undefined =>
+  openIfThere(
+    path,
+    (found) => openDatabaseToRead(found, look),
+    (database) => layoutOf(database) || undefined,
+  )?.database
 
 function openBuild(folder: string, index: IndexName): LiveBuild | undefined {
   const opened = openMetaToRead(folder, index)
@@ -119,7 +123,7 @@ function once<T>(find: (name: string) => T): (name: string) => T {
 }
 
 /** The open files. At most `openMax` stay open between two tasks; a task may open more. */
-function createConnections(openMax: number) {
+function createConnections(openMax: number, look: Look | undefined) {
   const inUse = new Set<Database>()
   const roomy = new Set<string>()
   const files = createOpenFiles(
@@ -136,7 +140,7 @@ function createConnections(openMax: number) {
     isReading: () => inUse.size > 0,
     /** Begins a read transaction on a file, until `endReading`: what is read from it is of one moment. */
     read(path: string): Database | undefined {
-      const database = files.use(path, () => openFile(path))
+      const database = files.use(path, () => openFile(path, look))
       if (database === undefined) return undefined
       inUse.add(database)
       database.exec('BEGIN')
@@ -161,8 +165,9 @@ function createConnections(openMax: number) {
   }
 }
 
-export function createDayFiles(folder: string, openMax: number): DayFiles {
-  const connections = createConnections(openMax)
+/** `look`: called now and then while rows are read. What it throws ends the task. */
+export function createDayFiles(folder: string, openMax: number, look?: Look): DayFiles {
+  const connections = createConnections(openMax, look)
   const namesIn = createFolderNames()
   const live = createLive(folder, (index) => connections.closeWithin(buildFolder(folder, index)))
   let reading: Reading | undefined

@@ -2,7 +2,7 @@ import type { Position } from '#src/events/envelope.ts'
 import type { Filter, IndexQuery, Selection, SortKey } from '../../index-store.ts'
 import { clampInt64, floorTo } from '../row.ts'
 import { compile, toSql, type Condition, type Sql } from './compile.ts'
-import type { Columns, Database, Value } from './database.ts'
+import { lookSql, type Columns, type Database, type Value } from './database.ts'
 import type { Expansion } from './expand.ts'
 import { firstRow, isOutermost, lastRow, msOf, numberColumn, type Tables } from './layout.ts'
 import { createTallies, type From, type Tallies } from './tally.ts'
@@ -84,8 +84,9 @@ function boundsOf({ fromNs, toNs }: TimeRange, spilled: boolean): Bounds {
   return { rows, rest: { sql: rest.join(' AND '), values } }
 }
 
+/** For each walk, of rows or of postings. Before other conditions: what does not meet the first is not asked for the next. */
 const rowBounds = (bounds: Bounds, column: string): Sql => ({
-  sql: bounds.rows.map(([operator]) => ` AND ${column} ${operator} ?`).join(''),
+  sql: `${bounds.rows.map(([operator]) => ` AND ${column} ${operator} ?`).join('')} AND ${lookSql(column)}`,
   values: bounds.rows.map(([, row]) => row),
 })
 
@@ -144,8 +145,8 @@ export function fromSelection(
     const where = toSql(condition, tables, rowBounds(bounds, 'f.rowid'))
     const all = joinAnd([where, bounds.rest, position])
     const rows = rowBounds(bounds, 'r.row')
-    const sql = `FROM ${tables.rows} r WHERE ${all.sql}${rows.sql}`
-    return { sql, values: [...all.values, ...rows.values], rowid: 'r.row' }
+    const sql = `FROM ${tables.rows} r WHERE 1${rows.sql} AND ${all.sql}`
+    return { sql, values: [...rows.values, ...all.values], rowid: 'r.row' }
   }
   const rest =
     driven.rest.kind === 'all' ? { sql: '', values: [] } : toSql(driven.rest, tables, rowBounds(bounds, 'f.rowid'))

@@ -1,14 +1,14 @@
 import { createFairPool } from '#src/lib/fair-pool.ts'
 import type { IndexReader } from '../../index-store.ts'
-import { createSqliteQueryThread } from './query-thread.ts'
+import { createSqliteQueryThread, type SqliteQueryThread } from './query-thread.ts'
 import type { SqliteReaderOptions } from './reader.ts'
 
 /** Threads that answer queries, shared by all who ask. */
 export type QueryThreads = Readonly<{
   /**
    * The reader of one request. Questions asked at once go to one thread; later ones come after them. However long the queries of one owner take, a
-   * thread is left for the others (lib/fair-pool.ts). When the signal is aborted, what has not begun rejects with its reason, and what has begun
-   * is finished.
+   * thread is left for the others (lib/fair-pool.ts). When the signal is aborted, what is asked rejects with its reason: what has not begun at
+   * once, what has begun when its thread next looks. What takes too long rejects with LateError.
    */
   readerFor(owner: string, signal?: AbortSignal): IndexReader
   close(): Promise<void>
@@ -16,8 +16,15 @@ export type QueryThreads = Readonly<{
 
 type Question = Readonly<{ put(reader: IndexReader): Promise<void>; fail(error: unknown): void }>
 
+/** How long questions that are asked at once may hold a thread: as long as Elasticsearch may take. */
+const taskMsMaxDefault = 60_000
+
 /** All threads together keep at most the allowed number of files open. A thread that ends unexpectedly is replaced, and its callers fail. */
-export function createSqliteQueryThreads(options: SqliteReaderOptions, threadsMax: number): QueryThreads {
+export function createSqliteQueryThreads(
+  options: SqliteReaderOptions,
+  threadsMax: number,
+  taskMsMax = taskMsMaxDefault,
+): QueryThreads {
   const limits = { ...options.limits, indexFilesOpenMax: Math.ceil(options.limits.indexFilesOpenMax / threadsMax) }
   const pool = createFairPool((onEnd) => createSqliteQueryThread({ ...options, limits }, onEnd), threadsMax)
   const readerFor = (owner: string, signal?: AbortSignal): IndexReader => {
@@ -32,7 +39,9 @@ export function createSqliteQueryThreads(options: SqliteReaderOptions, threadsMa
       const together = asked
       asked = []
       try {
-        await pool.run(owner, (reader) => Promise.all(together.map(({ put }) => put(reader))), signal)
+        const putAll = (thread: SqliteQueryThread) =>
+          thread.within({ signal, taskMsMax }, () => Promise.all(together.map(({ put }) => put(thread))))
+        await pool.run(owner, putAll, signal)
       } catch (error) {
         for (const { fail } of together) fail(error)
       }

@@ -3,7 +3,12 @@ import { present } from '#src/lib/assert.ts'
 import { serveRemote } from '#src/lib/remote.ts'
 import { createSqliteTextReader, type SqliteReaderOptions } from './reader.ts'
 
+/** `stop`: not 0 while nobody waits for what this thread is asked; it hears no message before it has answered. */
+export type QueryWorkerData = Readonly<{ options: SqliteReaderOptions; stop: Int32Array }>
+
 /** The thread behind createSqliteQueryThread: it answers the calls of an IndexReader. */
-const options = workerData as SqliteReaderOptions
-const reader = createSqliteTextReader(options)
+const { options, stop } = workerData as QueryWorkerData
+const reader = createSqliteTextReader(options, () => {
+  if (Atomics.load(stop, 0) !== 0) throw new Error('nobody waits for the answer')
+})
 serveRemote(present(parentPort, 'a parent port'), reader, reader.together)

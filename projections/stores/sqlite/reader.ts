@@ -13,6 +13,7 @@ import {
   type Place,
   type TimeRange,
 } from './day-query.ts'
+import type { Look } from './database.ts'
 import { findRow } from './day-writer.ts'
 import { createExpansion, type Expansion, type ExpansionLimits } from './expand.ts'
 import { inTimeOrder, mergeRows, type Placed, type Source } from './merge.ts'
@@ -136,10 +137,10 @@ function facetsOf(
 
 export type SqliteTextReader = TextReader & Readonly<{ together: DayFiles['together'] }>
 
-/** The reading side of a folder of SQLite files, with documents as stored text. It blocks while it works. */
-export function createSqliteTextReader(options: SqliteReaderOptions): SqliteTextReader {
+/** The reading side of a folder of SQLite files, with documents as stored text. It blocks while it works; what `look` throws ends a question. */
+export function createSqliteTextReader(options: SqliteReaderOptions, look?: Look): SqliteTextReader {
   const { folder, limits } = options
-  const files = createDayFiles(folder, limits.indexFilesOpenMax)
+  const files = createDayFiles(folder, limits.indexFilesOpenMax, look)
   const selected = <T>(scope: Scope, selection: Selection, task: (days: readonly DayCollection[]) => T): T =>
     files.withDays(scope, (days) => task(days.filter((day) => mayHold(day, selection))))
   return {

@@ -129,6 +129,21 @@ describeOnEveryStore('traces: q over spans', (newStore) => {
     expect(await walk(fleet, { query: { kind: 'not', of: match('env', 'prod') } })).to.deep.equal(['staging'])
   })
 
+  it('looks up several conditions side by side, but not all of many', async () => {
+    let [underWay, most] = [0, 0]
+    const places: IndexReader['places'] = async (...asked) => {
+      most = Math.max(most, ++underWay)
+      // What is asked beside it is asked before this turn has ended.
+      await new Promise((resolve) => setImmediate(resolve))
+      underWay--
+      return reader.places(...asked)
+    }
+    const of = Array.from({ length: 50 }, (_, n) => match('region', n === 49 ? 'us-east' : `nowhere-${n}`))
+    const query: QueryTree = { kind: 'or', of: [{ kind: 'and', of: [text('nobody'), text('neither')] }, ...of] }
+    expect(await walk({ ...reader, places }, { query, order: 'oldest' })).to.deep.equal(['b'])
+    expect(most).to.be.within(4, 8)
+  })
+
   it('refuses a condition that matches too many resources', async () => {
     const broad = await readerOf(newStore, [givenEvent('spans.received', 1, { spans: spansOfPods(10_001) })])
     const refused = await walk(broad, { query: { kind: 'exists', field: 'pod' } }).catch((error: unknown) => error)
