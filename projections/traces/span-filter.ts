@@ -3,7 +3,7 @@ import type { QueryTree } from '#src/events/query-tree.ts'
 import { opaqueId } from '#src/events/tokens.ts'
 import { wildcardAtEndOnly } from '#src/events/wildcard.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { createLane } from '#src/lib/lane.ts'
+import { createSemaphore } from '#src/lib/semaphore.ts'
 import { isLeaf, leafFilter, ownField, type FieldSchema, type KeywordField, type QueryLeaf } from '../field-query.ts'
 import { is, isOneOf, join, negate } from '../filters.ts'
 import { TooBroadError, type Filter, type IndexReader } from '../index-store.ts'
@@ -81,7 +81,7 @@ export function unmetIdPatterns(tree: QueryTree): readonly string[] {
  */
 export async function spanFilter(reader: IndexReader, workspaceId: WorkspaceId, tree: QueryTree): Promise<Filter> {
   const scope = tracesScope(workspaceId, 'attributeSets')
-  const lookUps = createLane(lookUpsAtOnce)
+  const lookUps = createSemaphore(lookUpsAtOnce)
 
   /** The hashes of the sets that meet a condition. Documents are not read: a set may have a megabyte. */
   async function hashesOf(condition: Filter, kind: SetKind): Promise<readonly string[]> {

@@ -1,5 +1,5 @@
 /** Limits how much is under way at once, first come, first served. */
-type Semaphore = Readonly<{
+export type Semaphore = Readonly<{
   /** Runs an action once there is room for it. One that needs more than there is runs alone. */
   run<T>(room: number, action: () => Promise<T>): Promise<T>
   /** How many wait. */

@@ -1,5 +1,5 @@
 import { PermanentError } from '#src/lib/failure.ts'
-import { createLane, type Lane } from '#src/lib/lane.ts'
+import { createSemaphore, type Semaphore } from '#src/lib/semaphore.ts'
 import { TooBroadError, type Filter } from '../../index-store.ts'
 import { patternsOf, wholePattern, type PatternFilter } from '../pattern.ts'
 import { visible } from '../row.ts'
@@ -81,10 +81,10 @@ async function expand(
   pattern: PatternFilter,
   fields: readonly string[],
   max: number,
-  lane: Lane,
+  semaphore: Semaphore,
 ): Promise<readonly Terms[]> {
   const inTurn = <T>(ask: (field: string) => Promise<T>): Promise<readonly T[]> =>
-    Promise.all(fields.map((field) => lane.run(1, () => ask(field))))
+    Promise.all(fields.map((field) => semaphore.run(1, () => ask(field))))
   const shared = await inTurn((field) => sharedTerms(where, pattern, field, max))
   if (shared.every((terms) => terms !== undefined) && countOf(shared) <= max) return shared
   const own = await inTurn((field) => ownTerms(where.target, pattern, field, max))
@@ -98,10 +98,10 @@ export async function expandPatterns(
   filter: Filter,
   { patternExpansionsMax: max }: ExpansionLimits,
 ): Promise<Expansions> {
-  const lane = createLane(requestsAtOnce)
+  const semaphore = createSemaphore(requestsAtOnce)
   const all = patternsOf(filter).map(async (pattern) => {
     const fields = [...new Set(pattern.fields)]
-    const terms = await expand(where, pattern, fields, max, lane)
+    const terms = await expand(where, pattern, fields, max, semaphore)
     const met = fields.map((field, at) => [field, [...(terms[at] ?? [])]] as const)
     return [pattern, new Map(met.filter(([, words]) => words.length > 0))] as const
   })
