@@ -63,27 +63,31 @@ const pollMs = 1_000
 /** How often it looks whether the builds have reached the head of the log. */
 const pollsMax = 60
 
-/** The builds of this log that are not being dropped. `isFolded`: a projector folds it. */
-async function buildsOf({ stream, writer, projections, clock }: RetentionOptions): Promise<readonly Build[]> {
-  const found: Build[] = []
-  for (const projection of projections) {
-    const roster = await writer.roster(projection.name)
-    for (const { index, epoch, checkpoint, heartbeat } of await writer.builds(projection.name)) {
+/** The builds of this log that are not being dropped. All projections are asked about at once: a store then looks once for all of them. */
+async function buildsOf(options: RetentionOptions): Promise<readonly Build[]> {
+  const { stream, writer, projections, clock } = options
+  const each = projections.map(async (projection): Promise<readonly Build[]> => {
+    const { name } = projection
+    const roster = await writer.roster(name)
+    const ours = (await writer.builds(name)).filter(
+      ({ index, epoch }) => epoch === stream.epoch && followedAs(roster, index) !== 'dropped',
+    )
+    return ours.map(({ index, checkpoint, heartbeat }): Build => {
       const as = followedAs(roster, index)
-      const isLost = followedBuild(roster, index)?.lost === true
-      if (epoch !== stream.epoch || as === 'dropped') continue
-      found.push({
+      const followed = followedBuild(roster, index)
+      const isLost = followed?.lost === true
+      return {
         projection,
         index,
         checkpoint,
         isFolded: roster.live === index || as === 'candidate' || (as === 'kept' && !isLost),
         isLost,
         isLeft: roster.live !== index && !isFolded(heartbeat, clock()),
-        heldSinceMs: followedBuild(roster, index)?.heldSinceMs,
-      })
-    }
-  }
-  return found
+        heldSinceMs: followed?.heldSinceMs,
+      }
+    })
+  })
+  return (await Promise.all(each)).flat()
 }
 
 const areAllBuilt = ({ projections }: RetentionOptions, builds: readonly Build[]): boolean =>

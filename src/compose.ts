@@ -47,7 +47,7 @@ export async function composeServer(config: Config): Promise<WorkerServer> {
   const engines = await openEngines(config)
   const { projector } = engines
   const metrics = createMetrics()
-  const http = createWorkerHttp(config, engines, metrics)
+  const http = await createWorkerHttp(config, engines, metrics)
   const { sampler } = engines
   if (sampler !== undefined) observeSamples(metrics, (onSample) => sampler.listen(onSample), console.error)
   let isFolding = false

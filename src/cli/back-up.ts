@@ -3,7 +3,6 @@ import { shellWord } from '#src/lib/shell-quote.ts'
 import { required, type Verb } from './verb.ts'
 
 export const backUp: Verb = {
-  name: 'backup',
   usage: '--to FOLDER',
   about:
     'copies the log, the directory and the secrets of a data folder into a new folder, as they stand at one moment, beside the running server; a server started on that folder folds the indexes again',

@@ -42,7 +42,6 @@ async function buildsOf({ projections, index, stream }: OpenBuilds) {
 }
 
 export const builds: Verb = {
-  name: 'builds',
   about:
     'lists the builds of each index: which one readers use, which are kept to roll back to, how far each has been folded, and since when one that nobody folds keeps the log from being cut',
   run: async (given) => {

@@ -65,7 +65,6 @@ async function letterJson({ partition, projection, letter, letters }: Found) {
 }
 
 export const deadLettersList: Verb = {
-  name: 'dead-letters list',
   about:
     'lists the events that an index could not take and that are missing from it: their position in the log, and the reason',
   run: (given) =>
@@ -80,7 +79,6 @@ export const deadLettersList: Verb = {
 }
 
 export const deadLettersShow: Verb = {
-  name: 'dead-letters show',
   names: ['POSITION'],
   about: 'shows one, with its bytes as received, decompressed',
   run: (given) => {
@@ -103,9 +101,8 @@ export const deadLettersShow: Verb = {
   },
 }
 
-function settle(name: string, as: 'retried' | 'dropped', about: string, done: string): Verb {
+function settle(as: 'retried' | 'dropped', about: string, done: string): Verb {
   return {
-    name,
     names: ['POSITION'],
     about,
     run: (given) => {
@@ -127,14 +124,12 @@ function settle(name: string, as: 'retried' | 'dropped', about: string, done: st
 }
 
 export const deadLettersRetry = settle(
-  'dead-letters retry',
   'retried',
   'folds it into its index after all, with the program as it is now; if that fails, it is listed again at a new position',
   'It is folded when its index comes to this decision',
 )
 
 export const deadLettersDrop = settle(
-  'dead-letters drop',
   'dropped',
   'accepts that it stays out: it is no longer counted; its bytes stay in the log',
   'It stays out',

@@ -4,7 +4,6 @@ import type { Verb } from './verb.ts'
 import { projectionOf, withBuilds } from './with-builds.ts'
 
 export const drop: Verb = {
-  name: 'drop',
   names: ['BUILD'],
   about: 'removes a build that readers do not use',
   run: async (given) => {

@@ -7,7 +7,6 @@ import { shellQuote } from '#src/lib/shell-quote.ts'
 import type { Verb } from './verb.ts'
 
 export const env: Verb = {
-  name: 'env',
   about: 'prints keys and sign-in of the first run for a shell: eval "$(npx throughline env)"',
   run: async ({ dataFolder }) => {
     const firstRun = readFirstRun(dataFolder)

@@ -4,7 +4,6 @@ import { ok } from '#src/lib/result.ts'
 import { required, UsageError, type Verb } from './verb.ts'
 
 export const firstRun: Verb = {
-  name: 'first-run',
   usage: '--base-url URL',
   about: 'in an empty cluster: creates a workspace, its owner and a key of each kind, and keeps them in first-run.json',
   options: { 'base-url': { type: 'string' } },

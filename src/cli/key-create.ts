@@ -12,7 +12,6 @@ function scopesOf(names: readonly string[], allowed: readonly KeyScope[]): reado
 }
 
 export const keyCreate: Verb = {
-  name: 'key create',
   usage: `--workspace W --kind ${keyKinds.join('|')} [--name N] [--origin O …] [--scope S …]`,
   about: 'creates a key and shows it once',
   options: {

@@ -9,7 +9,6 @@ function stateOf({ revokedAt, worksUntil, exposed }: Key): string {
 }
 
 export const keyList: Verb = {
-  name: 'key list',
   usage: '--workspace W',
   about: 'lists the keys of a workspace, without their secrets',
   options: { workspace: { type: 'string' } },

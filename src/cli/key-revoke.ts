@@ -2,7 +2,6 @@ import { ok } from '#src/lib/result.ts'
 import { keyJson, unknownKey, type Verb } from './verb.ts'
 
 export const keyRevoke: Verb = {
-  name: 'key revoke',
   names: ['ID'],
   about: 'revokes a key for good, at once',
   run: async ({ names: [id = ''], directory: open }) => {

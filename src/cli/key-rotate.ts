@@ -13,7 +13,6 @@ function overlapMsOf(given: string | undefined): number {
 }
 
 export const keyRotate: Verb = {
-  name: 'key rotate',
   names: ['ID'],
   usage: '[--overlap 24h]',
   about: 'creates a successor of a key and shows it once; the old key keeps working for the overlap',

@@ -66,7 +66,6 @@ function summaryOf(compared: readonly Compared[], equal: boolean): string {
 }
 
 export const moveLog: Verb = {
-  name: 'move-log',
   usage: '--from DATA [--to NATS_URL] [--verify-only]',
   about:
     'copies the log and the directory of a stopped embedded server to a cluster’s NATS, and compares both sides; continues where it was interrupted; exit code 0 equal, 1 different, 2 failed',

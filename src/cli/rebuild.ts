@@ -64,7 +64,6 @@ async function rebuildPartition(
 }
 
 export const rebuild: Verb = {
-  name: 'rebuild',
   names: ['PROJECTION|all'],
   usage: '[--workspace W] [--from POSITION] [--throttle EVENTS_PER_SECOND] [--keep] [--dry-run]',
   about:

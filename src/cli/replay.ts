@@ -187,7 +187,6 @@ async function replayAll(given: VerbContext, workspaceId: WorkspaceId | undefine
 }
 
 export const replay: Verb = {
-  name: 'replay',
   usage: '[--from P] [--to P] [--workspace W] [--type T …] [--in FILE] [--to-url URL|--out FILE]',
   about:
     'reads stored events again: prints their headers, sends them to another installation, or writes them to a file',

@@ -19,7 +19,6 @@ async function moveAll(context: OpenBuilds, asked: readonly Projection[]) {
 }
 
 export const rollback: Verb = {
-  name: 'rollback',
   names: ['PROJECTION|all'],
   about: 'moves readers back to the build that they used before; it was folded on, so it is just as fresh',
   run: async (given) => {

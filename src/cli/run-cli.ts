@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { createDirectory, type Directory } from '#src/directory/create-directory.ts'
-import { createPasswords } from '#src/directory/passwords.ts'
+import type { Directory } from '#src/directory/create-directory.ts'
 import { ownVersion } from '#src/lib/own-version.ts'
+import { present } from '#src/lib/assert.ts'
 import { createClock } from '#src/lib/clock.ts'
 import { isOperatingFailure } from '#src/lib/failure.ts'
 import { nearest } from '#src/lib/nearest.ts'
@@ -10,14 +10,21 @@ import { parseGiven } from './parse-given.ts'
 import { optional, UsageError, type CliIo, type CliServices, type Given, type Outcome, type Verb } from './verb.ts'
 import { verbs } from './verbs.ts'
 
-const usageOf = ({ name, names = [], usage = '' }: Verb): string =>
-  ['throughline', name, ...names, usage].join(' ').trimEnd()
+type NamedVerb = Verb & Readonly<{ name: string }>
+const names = Object.keys(verbs)
+const load = async (name: string): Promise<NamedVerb> => ({
+  ...(await present(verbs[name], 'its name is known')()),
+  name,
+})
+
+const usageOf = ({ name, names: given = [], usage = '' }: NamedVerb): string =>
+  ['throughline', name, ...given, usage].join(' ').trimEnd()
 
 /** Lines of at most 100 characters, broken between words, each behind six blanks. */
 const indented = (text: string): string => text.replaceAll(/(.{1,94})(?: +|$)/g, '      $1\n').trimEnd()
 
-function helpText(shown: readonly Verb[]): string {
-  const lines = shown.map((verb) => `  ${usageOf(verb)}\n${indented(verb.about)}`)
+async function helpText(shown: readonly string[]): Promise<string> {
+  const lines = (await Promise.all(shown.map(load))).map((verb) => `  ${usageOf(verb)}\n${indented(verb.about)}`)
   return `Usage: npx throughline VERB … [--json] [--data FOLDER]
 
 ${lines.join('\n')}
@@ -31,14 +38,14 @@ With NATS_URL and ELASTICSEARCH_URL set, verbs work on that cluster. Without a v
 `
 }
 
-/** The verb that the first one or two words name. Throws UsageError with the nearest known one. */
-function findVerb(argv: readonly string[]): Verb {
+/** The name of the verb that the first one or two words name. Throws UsageError with the nearest known one. */
+function findVerb(argv: readonly string[]): string {
   const [first = '', second = ''] = argv
-  const found = verbs.find(({ name }) => name === `${first} ${second}` || name === first)
+  const found = names.find((name) => name === `${first} ${second}` || name === first)
   if (found !== undefined) return found
-  const group = verbs.filter(({ name }) => name.startsWith(`${first} `))
+  const group = names.filter((name) => name.startsWith(`${first} `))
   if (group.length > 0) {
-    const known = group.map(({ name }) => name.slice(first.length + 1))
+    const known = group.map((name) => name.slice(first.length + 1))
     const meant = nearest(second, known)
     const what =
       second === '' || second.startsWith('-')
@@ -48,18 +55,20 @@ function findVerb(argv: readonly string[]): Verb {
       `${what}; ${meant === undefined || second === '' ? `known: ${known.join(', ')}` : `did you mean ${first} ${meant}?`}`,
     )
   }
-  const groups = [...new Set(verbs.flatMap(({ name }) => name.split(' ', 1))), 'help']
+  const groups = [...new Set(names.flatMap((name) => name.split(' ', 1))), 'help']
   const meant = nearest(first, groups)
   throw new UsageError(
     `there is no verb ${JSON.stringify(first)}${meant === undefined ? '' : `; did you mean ${meant}?`}`,
   )
 }
 
-/** Opens the directory beside running servers, once and only if a verb asks for it. */
+/** Opens the directory beside running servers, once and only if a verb asks for it: only then are its modules loaded. */
 function createOpener(services: CliServices, dataFolder: string) {
   const closers: (() => Promise<void>)[] = []
   let opened: Promise<Directory> | undefined
   async function open(): Promise<Directory> {
+    const { createDirectory } = await import('#src/directory/create-directory.ts')
+    const { createPasswords } = await import('#src/directory/passwords.ts')
     const { stream, pepper } = await services.openDirectory(dataFolder)
     closers.push(() => stream.close())
     const directory = await createDirectory({
@@ -106,7 +115,7 @@ const stackOf = (error: unknown): string => (error instanceof Error ? (error.sta
 /** Where a verb's exit code 1 says something else, a failure that nobody knows must not say it. */
 function explainFailure(
   error: unknown,
-  { asJson, io, verb }: Readonly<{ asJson: boolean; io: CliIo; verb: Verb | undefined }>,
+  { asJson, io, verb }: Readonly<{ asJson: boolean; io: CliIo; verb: NamedVerb | undefined }>,
 ): number {
   if (error instanceof UsageError) {
     io.stderr.write(complain({ code: 'usage', detail: error.message }, asJson))
@@ -137,11 +146,11 @@ const isHelpFlag = (word: string): boolean => word === '--help' || word === '-h'
 const isHelp = (word: string | undefined): boolean => word === undefined || word === 'help' || isHelpFlag(word)
 
 /** What `--help` behind some words is about: the verb that they name, or those that begin with the first of them. */
-function verbsAskedAbout(argv: readonly string[]): readonly Verb[] {
+function verbsAskedAbout(argv: readonly string[]): readonly string[] {
   if (!argv.some(isHelpFlag)) return []
   const [first = '', second = ''] = argv
-  const named = verbs.filter(({ name }) => name === `${first} ${second}`)
-  return named.length > 0 ? named : verbs.filter(({ name }) => name.split(' ', 1)[0] === first)
+  const named = names.filter((name) => name === `${first} ${second}`)
+  return named.length > 0 ? named : names.filter((name) => name.split(' ', 1)[0] === first)
 }
 
 /**
@@ -150,8 +159,8 @@ function verbsAskedAbout(argv: readonly string[]): readonly Verb[] {
  */
 export async function runCli(argv: readonly string[], io: CliIo, services: CliServices): Promise<number> {
   if (isHelp(argv[0])) {
-    const asked = verbs.filter(({ name }) => name.startsWith(argv.slice(1).join(' ')))
-    io.stdout.write(helpText(asked.length > 0 ? asked : verbs))
+    const asked = names.filter((name) => name.startsWith(argv.slice(1).join(' ')))
+    io.stdout.write(await helpText(asked.length > 0 ? asked : names))
     return 0
   }
   if (isVersion(argv[0])) {
@@ -161,13 +170,13 @@ export async function runCli(argv: readonly string[], io: CliIo, services: CliSe
   // Before anything else is read: who asks how a verb is written has not written it yet.
   const asked = verbsAskedAbout(argv)
   if (asked.length > 0) {
-    io.stdout.write(helpText(asked))
+    io.stdout.write(await helpText(asked))
     return 0
   }
   const asJson = asksForJson(argv)
-  let verb: Verb | undefined
+  let verb: NamedVerb | undefined
   try {
-    verb = findVerb(argv)
+    verb = await load(findVerb(argv))
     const given = parseGiven(verb, argv.slice(verb.name.split(' ').length))
     const outcome = await runVerb(verb, given, io, services)
     return tell(outcome, asJson, io, verb.failureCode)

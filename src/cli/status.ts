@@ -209,7 +209,6 @@ function errorText(indexes: readonly IndexStatus[]): readonly string[] {
 const notBuilt: Asked = { progress: undefined, error: null }
 
 export const status: Verb = {
-  name: 'status',
   about:
     'shows how far the log and each index are, partition by partition; the exit code is 1 where an index cannot be read, which is said with the rest',
   run: async ({ services, dataFolder, clock, directory: open }) => {

@@ -3,7 +3,6 @@ import { firstRole, namedMember, roleText, wantedRole } from './members.ts'
 import type { Verb } from './verb.ts'
 
 export const userAdd: Verb = {
-  name: 'user add',
   names: ['EMAIL'],
   usage: '--workspace W [--role owner|member]',
   about:

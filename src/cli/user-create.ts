@@ -14,7 +14,6 @@ function refused(created: Readonly<{ ok: false; error: Refused }>, workspace: st
 }
 
 export const userCreate: Verb = {
-  name: 'user create',
   names: ['EMAIL'],
   usage: '--workspace W [--role owner|member] [--password-stdin]',
   about:

@@ -3,7 +3,6 @@ import { choosePassword } from './read-password.ts'
 import { unknownUser, type Verb } from './verb.ts'
 
 export const userPassword: Verb = {
-  name: 'user password',
   names: ['EMAIL'],
   usage: '[--password-stdin]',
   about: 'sets a new password for somebody who has forgotten theirs; ends all their sessions',

@@ -3,7 +3,6 @@ import { namedMember } from './members.ts'
 import type { Verb } from './verb.ts'
 
 export const userRemove: Verb = {
-  name: 'user remove',
   names: ['EMAIL'],
   usage: '--workspace W',
   about: 'removes somebody from a workspace and ends their sessions in it; the last member and the last owner stay',

@@ -94,9 +94,8 @@ export type VerbContext = Given &
     directory: () => Promise<Directory>
   }>
 
+/** Its name is in verbs.ts. */
 export type Verb = Readonly<{
-  /** `key create`: one word or two. */
-  name: string
   /** Positional arguments, as the usage shows them: `NAME`; none if not given. */
   names?: readonly string[]
   /** Options as the usage shows them. */

@@ -65,7 +65,6 @@ const missingText = ({ projection, partition }: Missing): string =>
   `${projection} has no index of partition ${partition}, whose log holds events: a process that folds makes it, or "throughline rebuild ${projection}".`
 
 export const verify: Verb = {
-  name: 'verify',
   names: ['PROJECTION|all'],
   usage: '[--workspace W] [--sample P]',
   about:

@@ -2,7 +2,6 @@ import { ok } from '#src/lib/result.ts'
 import { optional, workspaceJson, type Verb } from './verb.ts'
 
 export const workspaceCreate: Verb = {
-  name: 'workspace create',
   names: ['NAME'],
   usage: '[--plan free|pro]',
   about: 'creates a workspace, on the plan free unless another is named',

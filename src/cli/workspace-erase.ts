@@ -168,7 +168,6 @@ async function erase(context: VerbContext, directory: Directory, workspace: Name
 }
 
 export const workspaceErase: Verb = {
-  name: 'workspace erase',
   names: ['NAME'],
   usage: '[--confirm NAME]',
   about:

@@ -2,7 +2,6 @@ import { ok } from '#src/lib/result.ts'
 import { isoTime, table, workspaceJson, type Verb } from './verb.ts'
 
 export const workspaceList: Verb = {
-  name: 'workspace list',
   about: 'lists the workspaces',
   run: async ({ directory: open }) => {
     const workspaces = (await open()).workspaces()

@@ -2,7 +2,6 @@ import { ok } from '#src/lib/result.ts'
 import { unknownWorkspace, workspaceJson, type Verb } from './verb.ts'
 
 export const workspacePlan: Verb = {
-  name: 'workspace plan',
   names: ['NAME', 'PLAN'],
   about: 'changes the plan of a workspace, at once',
   run: async ({ names: [name = '', plan = ''], directory: open }) => {

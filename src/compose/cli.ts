@@ -1,11 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, statSync } from 'node:fs'
-import { withOwnVersions } from '#projections/own-versions.ts'
-import { projections } from '#projections/registry.ts'
-import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
+import type { IndexReader } from '#projections/index-store.ts'
+import { projectionNames } from '#projections/names.ts'
 import { asksForJson, complain } from '#src/cli/complaint.ts'
-import { moveLog } from '#src/cli/move-log.ts'
-import { replay } from '#src/cli/replay.ts'
 import { runCli } from '#src/cli/run-cli.ts'
 import type { CliServices, MoveRequest } from '#src/cli/verb.ts'
 import { limitsBeside, openLogBeside } from '#src/compose/threads/log-beside.ts'
@@ -13,16 +10,20 @@ import { limits, plans, readClusterConfig, type ClusterConfig } from '#src/confi
 import { givenSecrets, loadSecrets } from '#src/directory/secrets.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
-import { backUpFolder } from './back-up.ts'
-import { openBuilds } from './builds.ts'
 import { checkPlaces, foldersOf, type Folders } from './folders.ts'
 import { quarantinesOf } from './quarantines.ts'
+
+/** What few verbs need is loaded by these: it takes longer than most of what verbs do. */
+async function withOwnMarks(readers: readonly IndexReader[]): Promise<readonly IndexReader[]> {
+  const { withOwnVersions } = await import('#projections/own-versions.ts')
+  const { projections } = await import('#projections/registry.ts')
+  return readers.map((reader) => withOwnVersions(reader, projections))
+}
 
 const common = {
   plans,
   limits,
-  projections: projections.map(({ name }) => name),
-  /** Its drivers are loaded only here. */
+  projections: projectionNames,
   openMove: async (request: MoveRequest) => (await import('./move.ts')).openMove(request, process.env),
 }
 
@@ -71,24 +72,24 @@ const embeddedServices: CliServices = {
   openIndexes: async (dataFolder) => {
     const { indexFolder } = filesOf(dataFolder)
     if (!existsSync(indexFolder)) return []
-    return [withOwnVersions(createSqliteIndexReader({ folder: indexFolder, limits }), projections)]
+    const { createSqliteIndexReader } = await import('#projections/stores/sqlite/reader.ts')
+    return withOwnMarks([createSqliteIndexReader({ folder: indexFolder, limits })])
   },
   quarantines: quarantinesOf,
   backUp: async (dataFolder, folder) => {
     filesWithLog(dataFolder)
-    return backUpFolder(dataFolder, folder)
+    return (await import('./back-up.ts')).backUpFolder(dataFolder, folder)
   },
   openBuilds: async (dataFolder) => {
     filesWithLog(dataFolder)
-    return openBuilds(dataFolder)
+    return (await import('./builds.ts')).openBuilds(dataFolder)
   },
   close: async () => undefined,
 }
 
 /** The engines of a cluster. Its drivers are loaded only here. */
 async function clusterServices(cluster: ClusterConfig): Promise<CliServices> {
-  const { connectLogs, createReaders, hasIndexes, openLog, partitionNames } = await import('./cluster.ts')
-  const { openClusterBuilds } = await import('./cluster-builds.ts')
+  const { connectLogs, createReaders, hasIndexes, openLog, partitionNames } = await import('./cluster-logs.ts')
   const { directoryPartition } = await import('#streams/jetstream/subjects.ts')
   let connected: ReturnType<typeof connectLogs> | undefined
   const nats = () => (connected ??= connectLogs(cluster, 'cli', () => hasIndexes(cluster)))
@@ -101,13 +102,16 @@ async function clusterServices(cluster: ClusterConfig): Promise<CliServices> {
       return { stream: await open(directoryPartition), pepper }
     },
     openLogs: () => Promise.all(partitionNames(cluster).map(open)),
-    openIndexes: async () => createReaders(cluster).map((reader) => withOwnVersions(reader, projections)),
+    openIndexes: async () => withOwnMarks(createReaders(cluster)),
     quarantines: () => [],
     backUp: async () => {
       const hint = "NATS holds a cluster's log: nats stream backup, for each of its streams"
       throw new PermanentError({ operation: 'back up', subject: 'a cluster', hint })
     },
-    openBuilds: async (dataFolder) => openClusterBuilds(await nats(), cluster, dataFolder),
+    openBuilds: async (dataFolder) => {
+      const { openClusterBuilds } = await import('./cluster-builds.ts')
+      return openClusterBuilds(await nats(), cluster, dataFolder)
+    },
     close: async () => (await connected?.catch(() => undefined))?.close(),
   }
 }
@@ -117,7 +121,7 @@ export async function composeCli(argv: readonly string[]): Promise<number> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') {
       // The reader of the output may have seen enough: `throughline replay | head`. A verb that changes anything continues.
-      if (argv[0] === replay.name) process.exit(0)
+      if (argv[0] === 'replay') process.exit(0)
       return
     }
     const detail = `the answer could not be written: ${error.message}`
@@ -127,6 +131,6 @@ export async function composeCli(argv: readonly string[]): Promise<number> {
   // Nobody reads the messages; the work is done nevertheless.
   process.stderr.on('error', () => undefined)
   // Moves from one form to the other: of the cluster perhaps only the log exists yet.
-  const cluster = argv[0] === moveLog.name ? undefined : readClusterConfig(process.env)
+  const cluster = argv[0] === 'move-log' ? undefined : readClusterConfig(process.env)
   return runCli(argv, process, cluster === undefined ? embeddedServices : await clusterServices(cluster))
 }

@@ -15,7 +15,7 @@ import { createLeaseBoard } from '#streams/jetstream/lease-board.ts'
 import { leaseTtlMs } from '#streams/jetstream/lease.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
 import type { Stream } from '#streams/stream.ts'
-import { openLog, partitionNames } from './cluster.ts'
+import { openLog, partitionNames } from './cluster-logs.ts'
 import { indexesOf, overOwnConnection, type ClusterPlace } from './places.ts'
 import { openScratch, type Scratch } from './scratch.ts'
 

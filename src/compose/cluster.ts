@@ -3,84 +3,23 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { IndexReader } from '#projections/index-store.ts'
 import { withLogHead } from '#projections/log-head.ts'
-import {
-  createElasticsearchIndexReaders,
-  type ElasticsearchIndexReader,
-} from '#projections/stores/elasticsearch/reader.ts'
+import type { ElasticsearchIndexReader } from '#projections/stores/elasticsearch/reader.ts'
 import { withEraser } from '#src/compose/threads/eraser.ts'
 import type { PartitionsData } from '#src/compose/threads/partitions-thread.ts'
 import { createProjectorThread, withBeside, type ProjectorThread } from '#src/compose/threads/projector.ts'
 import { retainedReaders } from '#src/compose/threads/retention.ts'
 import { createSampler, type Sampler } from '#src/compose/threads/sampler.ts'
-import { limits, type ClusterConfig, type Config, type LogConfig } from '#src/config.ts'
+import { limits, type ClusterConfig, type Config } from '#src/config.ts'
 import { givenSecrets } from '#src/directory/secrets.ts'
-import { positionStep } from '#src/events/envelope.ts'
 import { partitionNumber, partitionOf, type PartitionOf } from '#src/events/partition.ts'
 import { abortScope } from '#src/lib/abort-scope.ts'
 import { present } from '#src/lib/assert.ts'
 import { createClock } from '#src/lib/clock.ts'
-import { PermanentError } from '#src/lib/failure.ts'
-import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
-import { provisionLogs } from '#streams/jetstream/provision.ts'
-import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
+import type { JetStream } from '#streams/jetstream/stream.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
 import { openAllowance } from './allowance.ts'
+import { connectLogs, createReaders, hasIndexes, openLog, partitionNames } from './cluster-logs.ts'
 import { openDirectory, type Engines } from './engines.ts'
-
-/** The partitions' names, in order. */
-export const partitionNames = ({ partitions }: LogConfig): readonly string[] =>
-  Array.from({ length: partitions }, (_, partition) => String(partition))
-
-/**
- * Connects, and creates missing logs, unless `isKnown`: the installation had them. Throws with one line that says what to do.
- */
-export async function connectLogs(config: LogConfig, name: string, isKnown?: () => Promise<boolean>): Promise<Nats> {
-  const { natsUrl, partitions, natsReplicas, durability, allowLazyLog, allowLostLog, indexPrefix } = config
-  const nats = await connectNats({ url: natsUrl, name: `throughline ${name}` })
-  let failure: unknown
-  /** Its failure is none of NATS, which would be asked again for a minute. */
-  const isKnownOnce = async (): Promise<boolean> => {
-    try {
-      return (await isKnown?.()) ?? false
-    } catch (error) {
-      failure = error
-      throw new PermanentError({ operation: 'ask', subject: 'Elasticsearch', cause: error })
-    }
-  }
-  try {
-    await provisionLogs(nats, {
-      partitions,
-      prefix: indexPrefix,
-      allowLazyLog,
-      allowLostLog,
-      warn: (line) => console.error(line),
-      isKnown: isKnownOnce,
-      ...(natsReplicas === undefined ? {} : { replicas: natsReplicas }),
-      ...(durability === undefined ? {} : { proof: durability }),
-    })
-  } catch (error) {
-    await nats.close()
-    throw failure ?? error
-  }
-  return nats
-}
-
-export const openLog = (
-  nats: Nats,
-  { indexPrefix }: Pick<LogConfig, 'indexPrefix'>,
-  partition: string,
-): Promise<JetStream> => openJetStream(nats, { partition, prefix: indexPrefix, limits })
-
-/** The readers, one for each partition. Does not ask Elasticsearch anything yet. */
-export const createReaders = ({
-  elasticsearchUrl,
-  indexPrefix,
-  partitions,
-}: ClusterConfig): readonly ElasticsearchIndexReader[] =>
-  createElasticsearchIndexReaders(
-    { url: elasticsearchUrl, prefix: indexPrefix, limits },
-    Array.from({ length: partitions }, (_, partition) => partition),
-  )
 
 /** Readers for requests: aborted with the request, and aware of the heads of their logs (none in a role that serves no queries). */
 function requestReaders(
@@ -132,18 +71,6 @@ function createProjector(
       await projector.stop()
       if (room !== undefined) rmSync(room, { recursive: true, force: true })
     },
-  }
-}
-
-/** Whether indexes of the installation hold events: a NATS without any of its logs, as with another disk, is not a new installation then. */
-export async function hasIndexes(cluster: ClusterConfig): Promise<boolean> {
-  const readers = createReaders(cluster)
-  try {
-    const progress = await Promise.all(readers.map((reader) => reader.progress('logs')))
-    // The first event of a log is none of a sender's.
-    return progress.some((one) => one !== undefined && one.position > positionStep)
-  } finally {
-    await Promise.all(readers.map((reader) => reader.close()))
   }
 }
 

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { projections } from '#projections/registry.ts'
+import { projectionNames } from '#projections/names.ts'
 import { removeDamaged } from '#projections/stores/sqlite/remove-damaged.ts'
 import { telemetryEventTypes, type RecordedEvent } from '#src/events/envelope.ts'
 import { createClock } from '#src/lib/clock.ts'
@@ -102,8 +102,7 @@ export function tellQuarantines(dataFolder: string): void {
 
 /** What the log can rebuild is not set aside. */
 function mendIndexes(dataFolder: string): void {
-  const names = projections.map(({ name }) => name)
-  removeDamaged(foldersOf(dataFolder).indexFolder, names, (line) => console.error(line))
+  removeDamaged(foldersOf(dataFolder).indexFolder, projectionNames, (line) => console.error(line))
 }
 
 /**

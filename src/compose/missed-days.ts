@@ -1,5 +1,5 @@
 import type { IndexName, LostDay } from '#projections/index-store.ts'
-import { projections } from '#projections/registry.ts'
+import { projectionNames } from '#projections/names.ts'
 import { missedDays } from '#projections/stores/sqlite/known-days.ts'
 import { storedLiveBuilds, type LiveRevision } from '#projections/stores/sqlite/live.ts'
 import { foldersOf } from './folders.ts'
@@ -30,7 +30,7 @@ function tell(indexFolder: string, index: IndexName, projection: string, missed:
 export function tellMissedDays(dataFolder: string): void {
   const { indexFolder } = foldersOf(dataFolder)
   const live = readable(() => storedLiveBuilds(indexFolder), new Map<string, LiveRevision>())
-  for (const { name } of projections) {
+  for (const name of projectionNames) {
     const index = live.get(name)?.index
     if (index !== undefined)
       tell(

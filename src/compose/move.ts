@@ -14,7 +14,7 @@ import { streamInfo } from '#streams/jetstream/provision.ts'
 import { directoryPartition, logName } from '#streams/jetstream/subjects.ts'
 import { lockFolder } from '#streams/sqlite/lock.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
-import { connectLogs, openLog, partitionNames } from './cluster.ts'
+import { connectLogs, openLog, partitionNames } from './cluster-logs.ts'
 import { foldersOf } from './folders.ts'
 
 type Closers = (() => unknown)[]

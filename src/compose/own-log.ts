@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { foldedBy, seenBy, type StoredBuild } from '#projections/index-store.ts'
-import { projections } from '#projections/registry.ts'
+import { projectionNames } from '#projections/names.ts'
 import { storedBuilds } from '#projections/stores/sqlite/build-folders.ts'
 import type { Position } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
@@ -15,7 +15,7 @@ import type { Folders } from './folders.ts'
 
 /** The builds of a data folder, without those of an unreadable projection: whoever folds them reports that. */
 function buildsIn({ indexFolder }: Folders): readonly StoredBuild[] {
-  return projections.flatMap(({ name }) => {
+  return projectionNames.flatMap((name) => {
     try {
       return storedBuilds(indexFolder, name)
     } catch {

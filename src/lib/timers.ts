@@ -19,3 +19,27 @@ export const systemTimers: Timers = {
   pause: (ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined),
   turn: () => turn(),
 }
+
+/** What is done every so many ms is done in one turn of the event loop with all else of that interval, whenever it began. */
+export function inStep(timers: Timers): Timers {
+  const steps = new Map<number, Readonly<{ tasks: Set<() => void>; stop: () => void }>>()
+  const begin = (ms: number) => {
+    const tasks = new Set<() => void>()
+    const step = { tasks, stop: timers.every(ms, () => tasks.forEach((task) => task())) }
+    steps.set(ms, step)
+    return step
+  }
+  return {
+    ...timers,
+    every(ms, task) {
+      const { tasks, stop } = steps.get(ms) ?? begin(ms)
+      const own = (): void => task()
+      tasks.add(own)
+      return () => {
+        if (!tasks.delete(own) || tasks.size > 0) return
+        stop()
+        steps.delete(ms)
+      }
+    },
+  }
+}

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { connectLogs, openLog } from '#src/compose/cluster.ts'
+import { connectLogs, openLog } from '#src/compose/cluster-logs.ts'
 import { limits, plans, type ClusterConfig } from '#src/config.ts'
 import { createDirectory, type Directory } from '#src/directory/create-directory.ts'
 import type { KeyKind } from '#src/directory/directory.ts'

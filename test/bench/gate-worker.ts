@@ -24,7 +24,7 @@ const config = readConfig(process.env, flags)
 const engines = await openEmbeddedEngines(config)
 const { allowances } = engines
 const withGate = { ...engines, allowances: gate === 'open' ? allowances.map(() => openGate) : allowances }
-const { server } = createWorkerHttp(config, withGate, createMetrics())
+const { server } = await createWorkerHttp(config, withGate, createMetrics())
 process.on('disconnect', () => process.exit(1))
 server.listen(0, '127.0.0.1', () => {
   const address = server.address()

@@ -1,4 +1,4 @@
-import { connectLogs, openLog, partitionNames } from '#src/compose/cluster.ts'
+import { connectLogs, openLog, partitionNames } from '#src/compose/cluster-logs.ts'
 import { readCurrent } from '#streams/follow.ts'
 import type { Kind } from './bench-client.ts'
 import type { Cluster } from './cluster-form.ts'

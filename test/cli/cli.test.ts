@@ -339,7 +339,7 @@ describe('command line', () => {
   })
 
   it('helps behind any verb, whatever else is missing, and behind the first word of some', async () => {
-    for (const { name } of verbs) {
+    for (const name of Object.keys(verbs)) {
       for (const flag of ['--help', '-h']) {
         const { code, out, err } = await run([...name.split(' '), flag])
         expect([code, err], `${name} ${flag}`).to.deep.equal([0, ''])

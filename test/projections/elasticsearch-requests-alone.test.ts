@@ -8,7 +8,7 @@ import { ask as search, find, searchPages, type Target } from '#projections/stor
 import { createSeenSizes } from '#projections/stores/elasticsearch/sized-parts.ts'
 import { expandPatterns } from '#projections/stores/elasticsearch/expand.ts'
 import { createNames } from '#projections/stores/elasticsearch/names.ts'
-import { createRecords } from '#projections/stores/elasticsearch/records.ts'
+import { createGatheredRecords, createRecords } from '#projections/stores/elasticsearch/records.ts'
 import { createFreshness } from '#projections/stores/elasticsearch/refresh.ts'
 import { acme, epoch } from '#test/support/index-fixture.ts'
 import { rejection } from '#test/streams/read-all.ts'
@@ -210,6 +210,42 @@ describe('what stands before a search in Elasticsearch', () => {
       }),
     )
     expect(words.asked).to.equal(3)
+  })
+})
+
+describe('the records of all builds', () => {
+  const buildsBy = (list: (listing: number) => Promise<void>) => {
+    let listings = 0
+    const elasticsearch = answering(async ({ path }) => {
+      if (!path.endsWith('/_search')) return {}
+      const listing = ++listings
+      await list(listing)
+      return { hits: { hits: [{ _source: { listing } }] } }
+    })
+    const { builds } = createGatheredRecords(elasticsearch, createNames('x'))
+    return async () => (await builds())[0]?.['listing']
+  }
+
+  it('are listed once for all who ask at once, and once more for who asks meanwhile: the first may lack what he has written', async () => {
+    const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const listing = buildsBy(() => {
+      asked.resolve()
+      return answer.promise
+    })
+    const first = [listing(), listing()]
+    await asked.promise
+    const later = [listing(), listing()]
+    answer.resolve()
+    expect(await Promise.all([...first, ...later])).to.deep.equal([1, 1, 2, 2])
+  })
+
+  it('are listed anew after a failure', async () => {
+    const listing = buildsBy(async (number) => {
+      if (number === 1) throw new Error('not now')
+    })
+    const answers = await Promise.allSettled([listing(), listing()])
+    expect(answers.map(({ status }) => status)).to.deep.equal(['rejected', 'rejected'])
+    expect(await listing()).to.equal(2)
   })
 })
 

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { TransientError } from '#src/lib/failure.ts'
 import type { Json, JsonObject } from '#src/lib/json.ts'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
-import { projections } from '#projections/registry.ts'
+import { projectionNames } from '#projections/names.ts'
 import type { IndexReader, Progress } from '#projections/index-store.ts'
 import { openInstallation } from './installation.ts'
 import { isCluster, type FirstRun, type Server } from './server.ts'
@@ -111,7 +111,7 @@ async function progressOf(index: IndexReader, projection: string): Promise<Progr
 
 /** Waits until the indexes of one partition have followed its log to a position. They are asked at once, which is one request for all. */
 async function untilAt(index: IndexReader, head: number, output: readonly string[]): Promise<void> {
-  for (let behind = projections.map(({ name }) => name); ; await setTimeout(pollMs)) {
+  for (let behind: readonly string[] = projectionNames; ; await setTimeout(pollMs)) {
     const found = await Promise.all(behind.map((name) => progressOf(index, name)))
     behind = behind.filter((_, each) => (found[each]?.position ?? 0) < head)
     if (behind.length === 0) return

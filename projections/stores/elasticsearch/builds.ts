@@ -14,7 +14,7 @@ import type {
 } from '../../index-store.ts'
 import { isBuildOf, noRoster, otherCollections, otherLog, wasDropped } from '../builds.ts'
 import type { Shapes } from '../row.ts'
-import { hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
+import { numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
 import { buildId, changeBuild, recordOf, type Place } from './build-record.ts'
 import type { Elasticsearch } from './client.ts'
 import { stateIndex, template, type IndexSettings } from './mapping.ts'
@@ -235,13 +235,7 @@ async function refuseLeftover(place: Place, index: IndexName): Promise<void> {
 }
 
 /** Records of builds, of all partitions. */
-export async function allBuilds({ elasticsearch, names }: Place): Promise<readonly JsonObject[]> {
-  const call = { operation: 'list builds', subject: names.state, method: 'POST' } as const
-  await elasticsearch.send({ ...call, path: `/${names.state}/_refresh`, accept: [404] })
-  const body = { size: 10_000, query: { term: { kind: 'build' } } }
-  const answer = await elasticsearch.send({ ...call, path: `/${names.state}/_search`, body, accept: [404] })
-  return hitsIn(answer.body).map((hit) => objectIn(hit['_source']))
-}
+export const allBuilds = ({ records }: Place): Promise<readonly JsonObject[]> => records.builds()
 
 /** The records of a projection's builds in this partition, including dropped ones. */
 async function recordsOf(place: Place, projection: string): Promise<readonly JsonObject[]> {

@@ -1,6 +1,6 @@
 import { createGather } from '#src/lib/gather.ts'
 import { isJsonObject, stringifyJson, type JsonObject } from '#src/lib/json.ts'
-import { numberIn, objectIn, objectsIn } from './answer-parts.ts'
+import { hitsIn, numberIn, objectIn, objectsIn } from './answer-parts.ts'
 import type { Elasticsearch } from './client.ts'
 import type { Names } from './names.ts'
 import { sendPatiently } from './patience.ts'
@@ -19,6 +19,8 @@ export type Records = Readonly<{
   read(id: string): Promise<StoredRecord | undefined>
   /** Replaces fields, each whole, of a document that is still as it was. Returns the condition under which it stays so, else what is in the way. */
   update(update: Update): Promise<Unchanged | 'gone' | 'changed'>
+  /** Those of all builds, of all partitions. */
+  builds(): Promise<readonly JsonObject[]>
 }>
 
 export const recordPath = (names: Names, kind: '_doc' | '_create' | '_update', id: string): string =>
@@ -50,7 +52,28 @@ export function createRecords(elasticsearch: Elasticsearch, names: Names): Recor
       if (status === 404) return 'gone'
       return status === 409 ? 'changed' : unchangedSince(body)
     },
+    async builds() {
+      const call = { operation: 'list builds', subject: names.state, method: 'POST' } as const
+      await elasticsearch.send({ ...call, path: `/${names.state}/_refresh`, accept: [404] })
+      const body = { size: 10_000, query: { term: { kind: 'build' } } }
+      const answer = await elasticsearch.send({ ...call, path: `/${names.state}/_search`, body, accept: [404] })
+      return hitsIn(answer.body).map((hit) => objectIn(hit['_source']))
+    },
   }
+}
+
+/** One at a time. Who asks meanwhile waits for the next, with all others who do: the one under way may lack what he has just written. */
+function createNext<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
+  let last: Promise<unknown> = Promise.resolve()
+  let next: Promise<Answer> | undefined
+  const begin = async (): Promise<Answer> => {
+    await last.catch(() => undefined)
+    next = undefined
+    const asked = ask()
+    last = asked
+    return asked
+  }
+  return () => (next ??= begin())
 }
 
 /**
@@ -82,6 +105,7 @@ export function createGatheredRecords(elasticsearch: Elasticsearch, names: Names
     return objectsIn(body['items']).map((item) => objectIn(item['update']))
   })
   return {
+    builds: createNext(() => alone.builds()),
     async read(id) {
       const { answer, at } = await readAll(id)
       const mine = answer[at] ?? {}

@@ -32,7 +32,8 @@ import { documentKey } from './names.ts'
 import type { StoredRecord } from './records.ts'
 import { createFreshness, type Freshness } from './refresh.ts'
 
-type ElasticsearchWriterOptions = PlaceOptions &
+/** `place`: over a connection that others use too, and that is not this writer's to close. */
+type ElasticsearchWriterOptions = (PlaceOptions | Readonly<{ place: Place }>) &
   Readonly<{
     settings?: IndexSettings
     /** Called once for day indices that somebody has removed, and for those that somebody has closed. */
@@ -316,7 +317,7 @@ const dropped = ({ index }: Build): PermanentError =>
 export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions): IndexWriter {
   const { settings = defaultSettings, refreshEveryMs = 500, now = () => performance.now(), share } = given
   const { onLost, onClosed } = given
-  const place: Place = { ...connectPlace(given), onLost, onClosed }
+  const place: Place = { ...('place' in given ? given.place : connectPlace(given)), onLost, onClosed }
   const { elasticsearch } = place
   const [prepare, forbid] = [createPrepare(place, settings), createForbid(place, now)]
   const options = { settings, refreshEveryMs, now, share, prepare, forbid }
@@ -374,7 +375,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
         for (const build of builds.values()) await recordWritten(place, build, share)
       } finally {
         builds.clear()
-        await elasticsearch.close()
+        if (!('place' in given)) await elasticsearch.close()
       }
     },
   }

@@ -2,8 +2,6 @@ import { closeSync, openSync } from 'node:fs'
 import { limits, type Config } from '#src/config.ts'
 import { bindSocket } from '#src/http/listening-socket.ts'
 import { checkPlaces } from '#src/compose/folders.ts'
-import { mendDataFolder, tellQuarantines } from '#src/compose/mend.ts'
-import { tellMissedDays } from '#src/compose/missed-days.ts'
 import { checkOpenFiles } from '#src/compose/open-files.ts'
 import { makeDataFolder } from '#src/lib/make-folder.ts'
 import { lockFolder, type HeldFolder } from '#streams/sqlite/lock.ts'
@@ -111,6 +109,23 @@ function lockData({ dataFolder, cluster }: Config): HeldFolder {
 }
 
 /**
+ * Mends the data folder and tells of what was set aside or is missing. What this takes is loaded here, and in a cluster never; afterwards
+ * nothing is, for the sources may be other ones by then.
+ */
+async function startMending(dataFolder: string): Promise<Readonly<{ mendAgain(): Promise<void> }>> {
+  const { mendDataFolder, tellQuarantines } = await import('#src/compose/mend.ts')
+  const { tellMissedDays } = await import('#src/compose/missed-days.ts')
+  await mendDataFolder(dataFolder)
+  tellQuarantines(dataFolder)
+  tellMissedDays(dataFolder)
+  return {
+    mendAgain: async () => {
+      if (await mendDataFolder(dataFolder)) tellQuarantines(dataFolder)
+    },
+  }
+}
+
+/**
  * A server in any role: this process holds the listening sockets and, embedded, the data folder's lock, and nothing else; a worker
  * process does the work. SIGHUP replaces the worker, SIGTERM and SIGINT stop the server. `argv`: of the command line; the worker
  * reads the same. Resolves with the exit code.
@@ -118,18 +133,13 @@ function lockData({ dataFolder, cluster }: Config): HeldFolder {
 export async function composeParent(config: Config, argv: readonly string[]): Promise<number> {
   checkOpenFiles(limits.openFilesMin)
   const lock = lockData(config)
-  const isEmbedded = config.cluster === undefined
-  if (isEmbedded) {
-    await mendDataFolder(config.dataFolder)
-    tellQuarantines(config.dataFolder)
-    tellMissedDays(config.dataFolder)
-  }
+  const mending = config.cluster === undefined ? await startMending(config.dataFolder) : undefined
   const sockets = await bindSockets(config)
   let isUp = false
   const supervisor = createSupervisor({
     prepare: async () => {
       lock.check()
-      if (isEmbedded && (await mendDataFolder(config.dataFolder))) tellQuarantines(config.dataFolder)
+      await mending?.mendAgain()
     },
     startWorker: (id) => {
       // A worker that found no folder would begin another installation, which knows no sender; also where one serves, or ends, beside it.

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { workerData } from 'node:worker_threads'
+import { connectPlaces, type Place } from '#projections/stores/elasticsearch/build-record.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { createRetryReport } from '#src/compose/troubles.ts'
 import { limits, type ClusterConfig } from '#src/config.ts'
-import { indexesOf } from '#src/compose/places.ts'
+import { present } from '#src/lib/assert.ts'
+import { inStep, systemTimers } from '#src/lib/timers.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
 import { createLeaseBoard } from '#streams/jetstream/lease-board.ts'
 import { holdPartitions, leaseTtlMs } from '#streams/jetstream/lease.ts'
@@ -19,11 +21,22 @@ import { refuseOtherLog } from './other-log.ts'
 export type PartitionsData = Readonly<{ cluster: ClusterConfig; name: string }>
 
 const { cluster, name } = workerData as PartitionsData
-const { partitions, indexPrefix: prefix, indexRefreshMs: refreshEveryMs, allowLostLog } = cluster
+const {
+  partitions,
+  elasticsearchUrl: url,
+  indexPrefix: prefix,
+  indexRefreshMs: refreshEveryMs,
+  allowLostLog,
+  indexSettings: settings,
+} = cluster
 
-/** All partitions may be this process's at times: together they keep as much loaded as one would. */
+/**
+ * All partitions may be this process's at times: together they keep as much loaded as one would, and what they tell each second goes in one
+ * request.
+ */
 const folding = {
   ...createFolding(),
+  timers: inStep(systemTimers),
   limits: {
     ...limits,
     cachedDocumentsMax: Math.ceil(limits.cachedDocumentsMax / partitions),
@@ -49,14 +62,19 @@ const printClosed =
         'and what belongs there waits, until they are opened again (POST /INDEX/_open)',
     )
 
-/** Folds one partition until its lease ends. The connection stays: what is opened over it is closed, whichever step fails. */
-async function fold(nats: Nats, partition: number, tell: Tell, signal: AbortSignal): Promise<void> {
+/** Of each partition. What all of them ask of the records of builds at once, as at a start, goes in one request. */
+const places = connectPlaces({ url, prefix }, [...Array(partitions).keys()])
+type Reached = Readonly<{ nats: Nats; place: Place }>
+
+/** Folds one partition until its lease ends. The connections stay: what is opened over them is closed, whichever step fails. */
+async function fold({ nats, place }: Reached, tell: Tell, signal: AbortSignal): Promise<void> {
+  const { partition } = place
   const stream = await openJetStream(nats, { partition: String(partition), prefix, limits })
   try {
     const directory = await openJetStream(nats, { partition: directoryPartition, prefix, limits })
     try {
       const told = { onLost: printLost(partition), onClosed: printClosed(partition) }
-      const writer = createElasticsearchIndexWriter({ ...indexesOf(cluster, partition), refreshEveryMs, ...told })
+      const writer = createElasticsearchIndexWriter({ place, settings, refreshEveryMs, ...told })
       try {
         await refuseOtherLog({ stream, writer, projections: folding.projections, allowLostLog, tell: print })
         const nameOf = (projection: string): string => `${projection} of partition ${partition}`
@@ -82,12 +100,14 @@ await runWhenTold(async (tell, stopped) => {
         id: randomBytes(8).toString('hex'),
         partitions,
         ttlMs: leaseTtlMs,
-        run: (partition, signal) => fold(nats, partition, tell, signal),
+        run: (partition, signal) =>
+          fold({ nats, place: present(places[partition], 'it is a partition') }, tell, signal),
         onFailure: createRetryReport(folding.clock, 'a partition could not be folded on'),
       },
       stopped,
     )
   } finally {
     await nats.close()
+    await places[0]?.elasticsearch.close()
   }
 })

@@ -9,7 +9,7 @@ import { createMetrics } from '#src/operations/metrics.ts'
  */
 const config = readConfig(process.env, process.argv.slice(2))
 const engines = await openEmbeddedEngines(config)
-const { server, stop } = createWorkerHttp(config, engines, createMetrics())
+const { server, stop } = await createWorkerHttp(config, engines, createMetrics())
 process.stdin.on('close', () => process.exit(1)).resume()
 process.on('SIGTERM', () => {
   server.closeIdleConnections()

@@ -1,0 +1,79 @@
+import {
+  createElasticsearchIndexReaders,
+  type ElasticsearchIndexReader,
+} from '#projections/stores/elasticsearch/reader.ts'
+import { limits, type ClusterConfig, type LogConfig } from '#src/config.ts'
+import { positionStep } from '#src/events/envelope.ts'
+import { PermanentError } from '#src/lib/failure.ts'
+import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
+import { provisionLogs } from '#streams/jetstream/provision.ts'
+import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
+
+// What processes and verbs reach a cluster's engines by.
+
+/** The partitions' names, in order. */
+export const partitionNames = ({ partitions }: LogConfig): readonly string[] =>
+  Array.from({ length: partitions }, (_, partition) => String(partition))
+
+/**
+ * Connects, and creates missing logs, unless `isKnown`: the installation had them. Throws with one line that says what to do.
+ */
+export async function connectLogs(config: LogConfig, name: string, isKnown?: () => Promise<boolean>): Promise<Nats> {
+  const { natsUrl, partitions, natsReplicas, durability, allowLazyLog, allowLostLog, indexPrefix } = config
+  const nats = await connectNats({ url: natsUrl, name: `throughline ${name}` })
+  let failure: unknown
+  /** Its failure is none of NATS, which would be asked again for a minute. */
+  const isKnownOnce = async (): Promise<boolean> => {
+    try {
+      return (await isKnown?.()) ?? false
+    } catch (error) {
+      failure = error
+      throw new PermanentError({ operation: 'ask', subject: 'Elasticsearch', cause: error })
+    }
+  }
+  try {
+    await provisionLogs(nats, {
+      partitions,
+      prefix: indexPrefix,
+      allowLazyLog,
+      allowLostLog,
+      warn: (line) => console.error(line),
+      isKnown: isKnownOnce,
+      ...(natsReplicas === undefined ? {} : { replicas: natsReplicas }),
+      ...(durability === undefined ? {} : { proof: durability }),
+    })
+  } catch (error) {
+    await nats.close()
+    throw failure ?? error
+  }
+  return nats
+}
+
+export const openLog = (
+  nats: Nats,
+  { indexPrefix }: Pick<LogConfig, 'indexPrefix'>,
+  partition: string,
+): Promise<JetStream> => openJetStream(nats, { partition, prefix: indexPrefix, limits })
+
+/** The readers, one for each partition. Does not ask Elasticsearch anything yet. */
+export const createReaders = ({
+  elasticsearchUrl,
+  indexPrefix,
+  partitions,
+}: ClusterConfig): readonly ElasticsearchIndexReader[] =>
+  createElasticsearchIndexReaders(
+    { url: elasticsearchUrl, prefix: indexPrefix, limits },
+    Array.from({ length: partitions }, (_, partition) => partition),
+  )
+
+/** Whether indexes of the installation hold events: a NATS without any of its logs, as with another disk, is not a new installation then. */
+export async function hasIndexes(cluster: ClusterConfig): Promise<boolean> {
+  const readers = createReaders(cluster)
+  try {
+    const progress = await Promise.all(readers.map((reader) => reader.progress('logs')))
+    // The first event of a log is none of a sender's.
+    return progress.some((one) => one !== undefined && one.position > positionStep)
+  } finally {
+    await Promise.all(readers.map((reader) => reader.close()))
+  }
+}
