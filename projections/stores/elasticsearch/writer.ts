@@ -31,6 +31,7 @@ import { dayIndex, defaultSettings, type IndexSettings } from './mapping.ts'
 import { documentKey } from './names.ts'
 import type { StoredRecord } from './records.ts'
 import { createFreshness, type Freshness } from './refresh.ts'
+import { createTellAgain } from './tell-again.ts'
 
 type ElasticsearchWriterOptions = PlaceOptions &
   Readonly<{
@@ -47,6 +48,7 @@ type ElasticsearchWriterOptions = PlaceOptions &
      * is the share's; readers are told nothing.
      */
     share?: string
+    tellAgainMs?: number
   }>
 
 type Build = {
@@ -315,7 +317,7 @@ const dropped = ({ index }: Build): PermanentError =>
 /** The writing side in Elasticsearch, for one partition. */
 export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions): IndexWriter {
   const { settings = defaultSettings, refreshEveryMs = 500, now = () => performance.now(), share } = given
-  const { onLost, onClosed } = given
+  const { onLost, onClosed, tellAgainMs = 1_500 } = given
   const place: Place = { ...connectPlace(given), onLost, onClosed }
   const { elasticsearch } = place
   const [prepare, forbid] = [createPrepare(place, settings), createForbid(place, now)]
@@ -323,6 +325,8 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
   const builds = new Map<IndexName, Build>()
   const days = createDayIndices(place, options)
   const buildOf = (index: IndexName): Build => openedIn(builds, index)
+  const told = (): Iterable<Build> => (share === undefined ? builds.values() : [])
+  const tellingAgain = createTellAgain(place, told, { everyMs: tellAgainMs, now })
   return {
     async open(index, projection, epoch, after = 0) {
       if (!builds.has(index)) builds.set(index, await openedBuild(place, options, projection, { index, epoch, after }))
@@ -334,9 +338,11 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
       await days.prepare(build, entries)
       const restore = (name: string): Promise<void> => days.restore(build, name)
       const operations = operationsOf(build, days, entries)
-      await orLookAfter(build, writeAll({ elasticsearch, epoch: build.epoch, restore }, operations))
-      if (checkpoint.isAhead !== true) build.written = Math.max(build.written, checkpoint.position)
-      await build.freshness.refresh()
+      await tellingAgain(async () => {
+        await orLookAfter(build, writeAll({ elasticsearch, epoch: build.epoch, restore }, operations))
+        if (checkpoint.isAhead !== true) build.written = Math.max(build.written, checkpoint.position)
+        await build.freshness.refresh()
+      })
     },
     async checkpoint(index) {
       const build = builds.get(index)
