@@ -33,7 +33,9 @@ export function createTellAgain(place: Place, builds: () => Iterable<Telling>, {
     let telling: Promise<unknown> = Promise.resolve()
     // If that fails, the task will as well, or the next heartbeat, which say why.
     const again = (): Promise<unknown> => Promise.allSettled([...builds()].map(tell))
-    const timer = setInterval(() => (telling = telling.then(again)), everyMs)
+    const timer = setInterval(() => {
+      telling = telling.then(again)
+    }, everyMs)
     try {
       return await task()
     } finally {
