@@ -17,22 +17,26 @@ type TellOptions = Readonly<{ everyMs: number; now: () => number }>
 
 /**
  * Readers take a build without a recent heartbeat for one that nobody folds, and so do commands. A batch may take longer than they wait: one event may
- * have 64 MiB, and Elasticsearch be busy. So while a task runs, the last heartbeat of each build is repeated with the current time; unless it is too
- * old for that, because nobody folds the build any more.
+ * have 64 MiB, and Elasticsearch be busy. So before a task and while it runs, the last heartbeat of each build is repeated with the current time. Not of
+ * a build that was left out when others had theirs: nobody folds it any more.
  */
 export function createTellAgain(place: Place, builds: () => Iterable<Telling>, { everyMs, now }: TellOptions) {
   const tell = async (build: Telling): Promise<void> => {
     const { index, recorded: checkpoint, told, toldAt, record } = build
     const passedMs = now() - toldAt
-    if (passedMs < everyMs || !isFolded({ at: toldAt }, now())) return
-    const heartbeat = { ...told, at: told.at + passedMs }
+    if (passedMs < everyMs) return
+    const heartbeat = { ...told, at: told.at + Math.round(passedMs) }
     Object.assign(build, { told: heartbeat, toldAt: now() })
     build.record = await tellProgress(place, index, { checkpoint, heartbeat }, record)
   }
+  // If that fails, the task will as well, or the next heartbeat, which say why.
+  const again = (): Promise<unknown> => {
+    const all = [...builds()]
+    const lastMs = Math.max(...all.map(({ toldAt }) => toldAt))
+    return Promise.allSettled(all.filter(({ toldAt }) => isFolded({ at: toldAt }, lastMs)).map(tell))
+  }
   return async <T>(task: () => Promise<T>): Promise<T> => {
-    let telling: Promise<unknown> = Promise.resolve()
-    // If that fails, the task will as well, or the next heartbeat, which say why.
-    const again = (): Promise<unknown> => Promise.allSettled([...builds()].map(tell))
+    let telling = again()
     const timer = setInterval(() => {
       telling = telling.then(again)
     }, everyMs)
