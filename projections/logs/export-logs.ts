@@ -1,4 +1,5 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { TransientError } from '#src/lib/failure.ts'
 import { mapInTurns } from '#src/lib/in-turns.ts'
 import type { Hit, IndexReader, Selection, SortKey } from '../index-store.ts'
 import { isAll, pageCharactersMax } from '../page-size.ts'
@@ -18,6 +19,7 @@ const batchCharacters = 2 * 1024 * 1024
 /**
  * Every record that matches, as of the position that the index stands at now: what arrives later is not in it. Pages by
  * (time, id), so memory is that of one batch, and a batch is the smaller the larger its records are, and those before it were.
+ * Rejects at the end where some have gone meanwhile: erased, or of a day that readers no longer see.
  */
 export async function exportLogs(
   reader: IndexReader,
@@ -26,8 +28,27 @@ export async function exportLogs(
 ): Promise<LogExport> {
   const progress = await reader.progress('logs')
   const selection = { ...logSelection(request), upTo: progress?.position ?? 0 }
-  const matched = await reader.count(logsScope(workspaceId), selection)
-  return { matched, batches: walk(reader, workspaceId, request, selection) }
+  const count = (): Promise<number> => reader.count(logsScope(workspaceId), selection)
+  const matched = await count()
+  return { matched, batches: whole({ matched, count }, walk(reader, workspaceId, request, selection)) }
+}
+
+type Counted = Readonly<{ matched: number; count: () => Promise<number> }>
+
+/** The batches, unless some of what was counted has gone meanwhile: who reads them must not take a part for the whole. */
+async function* whole(
+  { matched, count }: Counted,
+  batches: AsyncIterable<readonly LogItem[]>,
+): AsyncGenerator<readonly LogItem[]> {
+  let found = 0
+  for await (const items of batches) {
+    found += items.length
+    yield items
+  }
+  // A record that several days hold was counted for each of them.
+  if (found >= matched || (await count()) >= matched) return
+  const hint = `of ${matched} records some were erased, or have expired, while it ran`
+  throw new TransientError({ operation: 'export', subject: 'logs', hint })
 }
 
 async function* walk(

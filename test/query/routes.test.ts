@@ -37,21 +37,21 @@ const noise = (): string => randomBytes(15_000).toString('base64')
 
 type Call = 'search' | 'count' | 'progress'
 
-/** What stands before the store: it can hold calls back and make them fail, and counts them. */
+/** What stands before the store: it can hold calls back, make them fail and find nothing, and counts them. */
 function watched(reader: IndexReader) {
   const calls = { search: 0, count: 0, progress: 0 }
-  let before: (call: Call, isLaterPage: boolean) => Promise<void> = async () => {}
+  let before: (call: Call, isLaterPage: boolean) => Promise<'nothing' | void> = async () => {}
   const wrapped: IndexReader = {
     ...reader,
     search: async (scope, query) => {
       calls.search++
-      await before('search', query.after !== undefined)
-      return reader.search(scope, query)
+      const found = await before('search', query.after !== undefined)
+      return found === 'nothing' ? [] : reader.search(scope, query)
     },
     count: async (...args) => {
       calls.count++
-      await before('count', false)
-      return reader.count(...args)
+      const found = await before('count', false)
+      return found === 'nothing' ? 0 : reader.count(...args)
     },
     progress: async (...args) => {
       calls.progress++
@@ -338,6 +338,14 @@ describe('the read routes over a store that a test holds back', () => {
         expect(text.split('\n').filter(Boolean)).to.have.length(recordsMax)
       })
     }
+
+    it('break the body when not all that was counted is there any more, as of a workspace that is erased', async () => {
+      watch.on(async () => (watch.calls.search < 5 ? undefined : 'nothing'))
+      const response = await begin('/app/logs/export')
+      expect(response.headers['x-export-matched']).to.equal(String(recordsMax))
+      expect(await failureOf(response)).to.have.property('code', 'ECONNRESET')
+      watch.clear()
+    })
 
     for (const coding of ['identity', 'gzip']) {
       it(`stop reading when the client hangs up (${coding})`, async () => {

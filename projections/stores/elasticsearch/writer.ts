@@ -31,6 +31,7 @@ import { dayIndex, defaultSettings, type IndexSettings } from './mapping.ts'
 import { documentKey } from './names.ts'
 import type { StoredRecord } from './records.ts'
 import { createFreshness, type Freshness } from './refresh.ts'
+import { createTellAgain } from './tell-again.ts'
 
 /** `place`: over a connection that others use too, and that is not this writer's to close. */
 type ElasticsearchWriterOptions = (PlaceOptions | Readonly<{ place: Place }>) &
@@ -48,6 +49,7 @@ type ElasticsearchWriterOptions = (PlaceOptions | Readonly<{ place: Place }>) &
      * is the share's; readers are told nothing.
      */
     share?: string
+    tellAgainMs?: number
   }>
 
 type Build = {
@@ -316,7 +318,7 @@ const dropped = ({ index }: Build): PermanentError =>
 /** The writing side in Elasticsearch, for one partition. */
 export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions): IndexWriter {
   const { settings = defaultSettings, refreshEveryMs = 500, now = () => performance.now(), share } = given
-  const { onLost, onClosed } = given
+  const { onLost, onClosed, tellAgainMs = 1_500 } = given
   const place: Place = { ...('place' in given ? given.place : connectPlace(given)), onLost, onClosed }
   const { elasticsearch } = place
   const [prepare, forbid] = [createPrepare(place, settings), createForbid(place, now)]
@@ -324,6 +326,8 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
   const builds = new Map<IndexName, Build>()
   const days = createDayIndices(place, options)
   const buildOf = (index: IndexName): Build => openedIn(builds, index)
+  const told = (): Iterable<Build> => (share === undefined ? builds.values() : [])
+  const tellingAgain = createTellAgain(place, told, { everyMs: tellAgainMs, now })
   return {
     async open(index, projection, epoch, after = 0) {
       if (!builds.has(index)) builds.set(index, await openedBuild(place, options, projection, { index, epoch, after }))
@@ -335,9 +339,11 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
       await days.prepare(build, entries)
       const restore = (name: string): Promise<void> => days.restore(build, name)
       const operations = operationsOf(build, days, entries)
-      await orLookAfter(build, writeAll({ elasticsearch, epoch: build.epoch, restore }, operations))
-      if (checkpoint.isAhead !== true) build.written = Math.max(build.written, checkpoint.position)
-      await build.freshness.refresh()
+      await tellingAgain(async () => {
+        await orLookAfter(build, writeAll({ elasticsearch, epoch: build.epoch, restore }, operations))
+        if (checkpoint.isAhead !== true) build.written = Math.max(build.written, checkpoint.position)
+        await build.freshness.refresh()
+      })
     },
     async checkpoint(index) {
       const build = builds.get(index)

@@ -361,6 +361,18 @@ describe('projections/logs: export', () => {
     expect(sizes).to.deep.equal([16, 16, 8])
   })
 
+  it('is whole where a request came once more after days, whose records are found once', async () => {
+    const { store, append } = createGrowingLog()
+    const first = numbered(1, 0, 3)
+    const { id, receivedAt } = first.event
+    await append(first)
+    await append(givenLogs(2, first.logs(), { id, receivedAt: receivedAt + 3 * 86_400_000 }))
+    const found = await exportLogs(store.reader, acme, { order: 'asc' })
+    const seen: string[] = []
+    for await (const items of found.batches) seen.push(...messagesOf(items))
+    expect(seen).to.deep.equal(['line 0', 'line 1', 'line 2'])
+  })
+
   it('is empty before the first build', async () => {
     const found = await exportLogs(createMemoryIndexStore().reader, acme, { order: 'desc' })
     expect(found.matched).to.equal(0)
