@@ -180,12 +180,17 @@ function rejectedCount(parts: readonly Told[], has: (spanId: string) => boolean)
   return notKept + [...refused].filter((spanId) => !has(spanId)).length
 }
 
+/** When a part may last have moved the start of its trace: never, if all of its spans have begun after that. */
+const startMovedBy = (part: TracePart, start: string): Position =>
+  part.replaced === null && digestOfPart(part).start > start ? 0 : part.startMovedAt
+
 /** Sums up the parts of one trace document, which hold each span once. It depends on the parts alone. */
 export function summarize(parts: readonly TracePart[]): SpansSummary {
   const digest = addUp(parts.map(digestOfPart))
   const { partOf, missing } =
     parts.length > 1 ? togetherIn(parts) : { partOf: holderIn(parts), missing: digest.outerParents.size }
-  return summaryOf(digest, missing, parts, (spanId) => partOf(spanId) !== undefined)
+  const summary = summaryOf(digest, missing, parts, (spanId) => partOf(spanId) !== undefined)
+  return { ...summary, startMovedAt: Math.max(0, ...parts.map((part) => startMovedBy(part, digest.start))) }
 }
 
 /** Adds up the parts of several documents of one trace, which may repeat each other's spans, the newest part first. */
