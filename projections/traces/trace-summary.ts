@@ -1,8 +1,8 @@
 import type { Position } from '#src/events/envelope.ts'
 import { mapInTurns } from '#src/lib/in-turns.ts'
 import { memoize } from '../memoize.ts'
-import { joinReplaced, ownId, rowIndex, rowsOf, type PartRow, type Replaced, type TracePart } from './trace-part.ts'
-import { holderIn, togetherIn } from './spans-of-parts.ts'
+import { joinReplaced, ownId, rowsOf, type PartRow, type Replaced, type TracePart } from './trace-part.ts'
+import { togetherIn } from './spans-of-parts.ts'
 import { timeOfSortable } from './sortable-time.ts'
 
 const servicesMax = 200
@@ -66,8 +66,6 @@ type Digest = Readonly<{
   services: ReadonlyMap<string, Readonly<Counts>>
   root: Root | null
   sessions: ReadonlySet<string>
-  /** Parents that are not in the same part. */
-  outerParents: ReadonlySet<string>
 }>
 
 const earlier = (a: Root | null, b: Root | null): Root | null => {
@@ -81,10 +79,9 @@ function count(services: Map<string, Counts>, name: string, spanCount: number, e
   services.set(name, { spanCount: of.spanCount + spanCount, errorCount: of.errorCount + errorCount })
 }
 
-function digestOf(rows: Iterable<PartRow>, has: (spanId: string) => boolean): Digest {
+function digestOf(rows: Iterable<PartRow>): Digest {
   const services = new Map<string, Counts>()
   const sessions = new Set<string>()
-  const outerParents = new Set<string>()
   const sum = { spanCount: 0, repeatedCount: 0, errorCount: 0, start: 'g', end: '', lastStart: '' }
   let root: Root | null = null
   for (const { spanId, parentSpanId, start, end, service, sessionId, error, name, repeats } of rows) {
@@ -98,15 +95,11 @@ function digestOf(rows: Iterable<PartRow>, has: (spanId: string) => boolean): Di
     count(services, service, 1, errors)
     if (sessionId !== null) sessions.add(sessionId)
     if (parentSpanId === null) root = earlier(root, { spanId, service, operation: name ?? '', start })
-    else if (!has(parentSpanId)) outerParents.add(parentSpanId)
   }
-  return { ...sum, services, root, sessions, outerParents }
+  return { ...sum, services, root, sessions }
 }
 
-const digestOfPart = memoize((part: TracePart): Digest => {
-  const index = rowIndex(part)
-  return digestOf(rowsOf(part), (spanId) => index.has(spanId))
-})
+const digestOfPart = memoize((part: TracePart): Digest => digestOf(rowsOf(part)))
 
 /** Adds up the sums of parts, in order of arrival. */
 function createSum() {
@@ -126,7 +119,7 @@ function createSum() {
       for (const session of digest.sessions) if (sessions.size < sessionsMax) sessions.add(session)
       root = earlier(root, digest.root)
     },
-    digest: (): Digest => ({ ...sum, services, root, sessions, outerParents: new Set() }),
+    digest: (): Digest => ({ ...sum, services, root, sessions }),
   }
 }
 
@@ -187,8 +180,7 @@ const startMovedBy = (part: TracePart, start: string): Position =>
 /** Sums up the parts of one trace document, which hold each span once. It depends on the parts alone. */
 export function summarize(parts: readonly TracePart[]): SpansSummary {
   const digest = addUp(parts.map(digestOfPart))
-  const { partOf, missing } =
-    parts.length > 1 ? togetherIn(parts) : { partOf: holderIn(parts), missing: digest.outerParents.size }
+  const { partOf, missing } = togetherIn(parts)
   const summary = summaryOf(digest, missing, parts, (spanId) => partOf(spanId) !== undefined)
   return { ...summary, startMovedAt: Math.max(0, ...parts.map((part) => startMovedBy(part, digest.start))) }
 }
@@ -212,8 +204,10 @@ function createSumAcross() {
         missing.delete(spanId)
         held.add(ownId(spanId))
       }
-      const digest = digestOf(newest, (spanId) => held.has(spanId))
-      for (const parent of digest.outerParents) missing.add(ownId(parent))
+      for (const { parentSpanId } of newest) {
+        if (parentSpanId !== null && !held.has(parentSpanId)) missing.add(ownId(parentSpanId))
+      }
+      const digest = digestOf(newest)
       sum.add(digest)
       sessions = [...new Set([...digest.sessions, ...sessions])].slice(0, sessionsMax)
       const { refused, refusedNotKept, startMovedAt, replaced } = part
