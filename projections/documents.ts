@@ -3,7 +3,15 @@ import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { EntryKey, WorkspaceEntries } from './index-store.ts'
 import { dayBefore, dayOf } from '#src/lib/day.ts'
-import { type DecodedEvent, type DocumentId, type Documents, type Entry, type Key, daysReplaced } from './projection.ts'
+import {
+  type Collection,
+  type DecodedEvent,
+  type DocumentId,
+  type Documents,
+  type Entry,
+  type Key,
+  daysReplaced,
+} from './projection.ts'
 
 /** The entries of one id, by day. `asked`: the event days for which the store has already been asked. */
 type Slot = { entries: Map<string, Entry>; asked: Set<string>; bytes: number }
@@ -50,8 +58,8 @@ const place = ({ event }: DecodedEvent): Place => ({
  * The entry that an event at this place folds into: the newest within the look-back. An entry that a later event created does not count: a
  * replay after a crash may meet it.
  */
-function entryAt(slot: Slot, key: Key<never>, at: Place): Entry | undefined {
-  const oldest = dayBefore(at.day, key.collection.lookbackDays)
+function entryAt(slot: Slot, { lookbackDays }: Pick<Collection, 'lookbackDays'>, at: Place): Entry | undefined {
+  const oldest = dayBefore(at.day, lookbackDays)
   let found: Entry | undefined
   for (const entry of slot.entries.values()) {
     if (entry.day > at.day || entry.day < oldest || (entry.created ?? 0) > at.position) continue
@@ -127,17 +135,23 @@ function documentsOf(event: DecodedEvent, slots: Slots, changes: Changes, onChan
     assert(slot !== undefined && isLoaded, `needs() of the fold did not name ${key.collection.name} ${key.id}`)
     return slot
   }
+  /** A document is kept on the day of the one it belongs to: whoever finds that one finds it too, also where days of receipt interleave. */
+  const dayOfNew = ({ collection, id }: Key<never>): string => {
+    const owner = collection.belongsTo?.(id)
+    const slot = owner && slots.find(nameOf(at.workspaceId, owner.collection, owner.id))
+    return (slot && entryAt(slot, collection, at)?.day) ?? at.day
+  }
   return {
     get: <Document extends object>(key: Key<Document>) =>
-      entryAt(slotOf(key), key, at)?.document as Document | undefined,
+      entryAt(slotOf(key), key.collection, at)?.document as Document | undefined,
     update<Document extends object>(key: Key<Document>, fold: (document: Document | undefined) => Document): void {
       assert(key.collection.kind === 'document', `${key.collection.name} holds records: put() writes them`)
       const slot = slotOf(key)
-      const entry = entryAt(slot, key, at)
+      const entry = entryAt(slot, key.collection, at)
       if (entry !== undefined && entry.position >= at.position && !mine.has(slot)) return
       const document = fold(entry?.document as Document | undefined)
       if (document === entry?.document) return
-      const { day, created } = { day: entry?.day ?? at.day, created: entry?.created ?? at.position }
+      const { day, created } = { day: entry?.day ?? dayOfNew(key), created: entry?.created ?? at.position }
       const next: Entry = { collection: key.collection.name, id: key.id, day, document, position: at.position, created }
       mine.add(slot)
       slot.entries.set(day, next)
@@ -183,7 +197,7 @@ export function createDocumentCache(limits: CacheLimits): DocumentCache {
       return {
         get: <Document extends object>(key: Key<Document>) => {
           const slot = slots.find(nameOf(at.workspaceId, key.collection.name, key.id))
-          return (slot && entryAt(slot, key, at)?.document) as Document | undefined
+          return (slot && entryAt(slot, key.collection, at)?.document) as Document | undefined
         },
       }
     },

@@ -39,7 +39,7 @@ export type Collection<Document extends object = object> = Readonly<{
   /** How many days of receipt before the event's own a document is looked for; 0: each day has its own document. */
   lookbackDays: number
   fields: Fields
-  /** The document of another collection that one of these belongs to: when that one starts anew, so does this. */
+  /** The document of another collection that one of these belongs to: it is kept on that one's day, and starts anew when that one does. */
   belongsTo?(id: DocumentId): Readonly<{ collection: string; id: DocumentId }>
   /** Counts per minute of record time are kept by these keywords: wide histograms and facets without touching records. */
   countedBy?: readonly string[]

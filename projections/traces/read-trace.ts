@@ -164,15 +164,14 @@ const isReplaced = ({ spanId, startNs }: SpanDocument, stored: ReadonlyMap<strin
 
 const noParts: PartsRead = { stored: new Map(), missing: [], refused: new Map(), isCut: false }
 
-/** What only the parts tell, not their sum. Nothing, if a trace has one document, no repeated spans, and nothing missing. */
+/** What only the parts tell, not their sum. Nothing, if no span is repeated, which those are too that several documents hold, and none missing. */
 async function readDetails(
   pages: PartPages,
   { summary }: TraceDocument,
-  isContinued: boolean,
   spanIds: readonly string[],
 ): Promise<PartsRead> {
   const { repeatedCount, missingParentCount, rejectedSpanCount } = summary
-  if (!isContinued && repeatedCount + missingParentCount + rejectedSpanCount === 0) return noParts
+  if (repeatedCount + missingParentCount + rejectedSpanCount === 0) return noParts
   return lookThroughParts(pages, { spanIds: new Set(spanIds), missingCount: missingParentCount })
 }
 
@@ -252,7 +251,7 @@ export async function readTrace(
   const spanIds = found.map(({ document }) => document.spanId)
   const [{ fitting: shown, sets }, details] = await Promise.all([
     readSets(reader, workspaceId, found, charactersMax),
-    readDetails(pages, trace, isContinued, spanIds),
+    readDetails(pages, trace, spanIds),
   ])
   const last = shown.length < found.length || hasMore(hits, page.limit) ? shown.at(-1) : undefined
   const { stored } = details

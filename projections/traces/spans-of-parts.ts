@@ -102,8 +102,21 @@ function heldBy(parts: readonly TracePart[]): Held {
 /** The number of the part that holds a span. To be asked before other parts are looked at. */
 type PartOf = (spanId: string) => number | undefined
 
-/** Of several parts: also how many distinct parents none of them holds. */
+/** How many distinct parents a part does not hold. */
+function missingOf(part: TracePart): number {
+  const index = rowIndex(part)
+  const missing = new Set<string>()
+  for (let row = 0; row < rowsIn(part.rows); row++) {
+    const parent = parentAt(part.rows, row)
+    if (parent !== null && !index.has(parent)) missing.add(parent)
+  }
+  return missing.size
+}
+
+/** Also how many distinct parents none of the parts holds. */
 export function togetherIn(parts: readonly TracePart[]): Readonly<{ partOf: PartOf; missing: number }> {
+  const [first] = parts
+  if (parts.length <= 1) return { partOf: holderIn(parts), missing: first === undefined ? 0 : missingOf(first) }
   const { ids, missing } = heldBy(parts)
   return { partOf: (spanId) => ids.get(spanId)?.part, missing }
 }

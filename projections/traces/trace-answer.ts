@@ -2,7 +2,7 @@ import { beginningOf } from '#src/lib/beginning.ts'
 import type { SpanKind, SpanStatus } from '#src/events/telemetry.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
-import type { Hit, IndexReader, Scope, SortKey } from '../index-store.ts'
+import type { Hit, IndexQuery, IndexReader, Scope, SortKey } from '../index-store.ts'
 import { unsetStatus, type SpanDocument } from './span-document.ts'
 import { sessionsOf, type TraceDocument } from './trace-document.ts'
 import type { TracePart } from './trace-part.ts'
@@ -99,15 +99,16 @@ async function* searchPages<Document extends object>(
   scope: Scope,
   field: string,
   values: readonly string[],
-  { orderBy = 'position', limit = pageMax }: Readonly<{ orderBy?: string; limit?: number }> = {},
+  page: Partial<Pick<IndexQuery, 'orderBy' | 'direction' | 'limit'>> = {},
 ): AsyncGenerator<readonly Hit<Document>[]> {
   if (values.length === 0) return
+  const { orderBy = 'position', direction = 'asc', limit = pageMax } = page
   let after: SortKey | undefined
   for (;;) {
     const hits = await reader.search<Document>(scope, {
       filter: { kind: 'keyword', field, values },
       orderBy,
-      direction: 'asc',
+      direction,
       limit,
       after,
     })
@@ -117,13 +118,14 @@ async function* searchPages<Document extends object>(
   }
 }
 
-/** The parts of a trace, of all its documents, the oldest document first, about a megabyte at a time. */
+/** The parts of a trace, of all its documents, the oldest document first (`desc`: the newest), about a megabyte at a time. */
 export async function* partPages(
   reader: IndexReader,
   workspaceId: WorkspaceId,
   traceId: string,
+  direction: IndexQuery['direction'] = 'asc',
 ): AsyncGenerator<readonly TracePart[]> {
-  const page = { orderBy: 'timeNs', limit: partsPageMax }
+  const page = { orderBy: 'timeNs', direction, limit: partsPageMax }
   const found = searchPages<TracePart>(reader, tracesScope(workspaceId, 'parts'), 'trace_id', [traceId], page)
   for await (const hits of found) yield hits.map(({ document }) => document)
 }
@@ -135,11 +137,9 @@ async function mergeDocuments(
 ): Promise<TraceDocument | undefined> {
   const [first, ...later] = documents
   if (first === undefined || later.length === 0) return first
-  const parts: TracePart[] = []
-  for await (const page of partPages(reader, workspaceId, first.traceId)) parts.push(...page)
   return {
     ...first,
-    summary: summarizeAcross(parts),
+    summary: await summarizeAcross(partPages(reader, workspaceId, first.traceId, 'desc')),
     hasLogs: documents.some(({ hasLogs }) => hasLogs),
     hasRum: documents.some(({ hasRum }) => hasRum),
     joinedSessions: [...new Set(documents.flatMap(({ joinedSessions }) => joinedSessions))],

@@ -1,7 +1,8 @@
 import type { Position } from '#src/events/envelope.ts'
+import { mapInTurns } from '#src/lib/in-turns.ts'
 import { memoize } from '../memoize.ts'
-import { joinReplaced, rowIndex, rowsOf, type PartRow, type Replaced, type TracePart } from './trace-part.ts'
-import { holderIn, togetherIn } from './spans-of-parts.ts'
+import { joinReplaced, ownId, rowsOf, type PartRow, type Replaced, type TracePart } from './trace-part.ts'
+import { togetherIn } from './spans-of-parts.ts'
 import { timeOfSortable } from './sortable-time.ts'
 
 const servicesMax = 200
@@ -65,8 +66,6 @@ type Digest = Readonly<{
   services: ReadonlyMap<string, Readonly<Counts>>
   root: Root | null
   sessions: ReadonlySet<string>
-  /** Parents that are not in the same part. */
-  outerParents: ReadonlySet<string>
 }>
 
 const earlier = (a: Root | null, b: Root | null): Root | null => {
@@ -80,10 +79,9 @@ function count(services: Map<string, Counts>, name: string, spanCount: number, e
   services.set(name, { spanCount: of.spanCount + spanCount, errorCount: of.errorCount + errorCount })
 }
 
-function digestOf(rows: Iterable<PartRow>, has: (spanId: string) => boolean): Digest {
+function digestOf(rows: Iterable<PartRow>): Digest {
   const services = new Map<string, Counts>()
   const sessions = new Set<string>()
-  const outerParents = new Set<string>()
   const sum = { spanCount: 0, repeatedCount: 0, errorCount: 0, start: 'g', end: '', lastStart: '' }
   let root: Root | null = null
   for (const { spanId, parentSpanId, start, end, service, sessionId, error, name, repeats } of rows) {
@@ -97,40 +95,48 @@ function digestOf(rows: Iterable<PartRow>, has: (spanId: string) => boolean): Di
     count(services, service, 1, errors)
     if (sessionId !== null) sessions.add(sessionId)
     if (parentSpanId === null) root = earlier(root, { spanId, service, operation: name ?? '', start })
-    else if (!has(parentSpanId)) outerParents.add(parentSpanId)
   }
-  return { ...sum, services, root, sessions, outerParents }
+  return { ...sum, services, root, sessions }
 }
 
-const digestOfPart = memoize((part: TracePart): Digest => {
-  const index = rowIndex(part)
-  return digestOf(rowsOf(part), (spanId) => index.has(spanId))
-})
+const digestOfPart = memoize((part: TracePart): Digest => digestOf(rowsOf(part)))
 
-function addUp(all: readonly Digest[]): Digest {
-  if (all.length === 1 && all[0] !== undefined) return all[0]
+/** Adds up the sums of parts, in order of arrival. */
+function createSum() {
   const services = new Map<string, Counts>()
   const sessions = new Set<string>()
   const sum = { spanCount: 0, repeatedCount: 0, errorCount: 0, start: 'g', end: '', lastStart: '' }
   let root: Root | null = null
-  for (const digest of all) {
-    sum.spanCount += digest.spanCount
-    sum.repeatedCount += digest.repeatedCount
-    sum.errorCount += digest.errorCount
-    if (digest.start < sum.start) sum.start = digest.start
-    if (digest.end > sum.end) sum.end = digest.end
-    if (digest.lastStart > sum.lastStart) sum.lastStart = digest.lastStart
-    for (const [name, { spanCount, errorCount }] of digest.services) count(services, name, spanCount, errorCount)
-    for (const session of digest.sessions) if (sessions.size < sessionsMax) sessions.add(session)
-    root = earlier(root, digest.root)
+  return {
+    add(digest: Digest): void {
+      sum.spanCount += digest.spanCount
+      sum.repeatedCount += digest.repeatedCount
+      sum.errorCount += digest.errorCount
+      if (digest.start < sum.start) sum.start = digest.start
+      if (digest.end > sum.end) sum.end = digest.end
+      if (digest.lastStart > sum.lastStart) sum.lastStart = digest.lastStart
+      for (const [name, { spanCount, errorCount }] of digest.services) count(services, name, spanCount, errorCount)
+      for (const session of digest.sessions) if (sessions.size < sessionsMax) sessions.add(session)
+      root = earlier(root, digest.root)
+    },
+    digest: (): Digest => ({ ...sum, services, root, sessions }),
   }
-  return { ...sum, services, root, sessions, outerParents: new Set() }
 }
+
+function addUp(all: readonly Digest[]): Digest {
+  if (all.length === 1 && all[0] !== undefined) return all[0]
+  const sum = createSum()
+  for (const digest of all) sum.add(digest)
+  return sum.digest()
+}
+
+/** What a part says beside its spans. */
+type Told = Pick<TracePart, 'refused' | 'refusedNotKept' | 'startMovedAt' | 'replaced'>
 
 function summaryOf(
   digest: Digest,
   missingParentCount: number,
-  parts: readonly TracePart[],
+  parts: readonly Told[],
   has: (spanId: string) => boolean,
 ): SpansSummary {
   const { spanCount, repeatedCount, errorCount, root } = digest
@@ -160,40 +166,67 @@ function summaryOf(
   }
 }
 
-/** A refused span that was stored later is no longer missing. */
-function rejectedCount(parts: readonly TracePart[], has: (spanId: string) => boolean): number {
-  let rejected = 0
-  for (const { refused, refusedNotKept } of parts) {
-    rejected += refusedNotKept
-    for (const [spanId] of refused) if (!has(spanId)) rejected++
-  }
-  return rejected
+/** A refused span that was stored later is no longer missing; several documents of a trace may hold its refusal. */
+function rejectedCount(parts: readonly Told[], has: (spanId: string) => boolean): number {
+  const refused = new Set(parts.flatMap((part) => part.refused.map(([spanId]) => spanId)))
+  const notKept = parts.reduce((sum, { refusedNotKept }) => sum + refusedNotKept, 0)
+  return notKept + [...refused].filter((spanId) => !has(spanId)).length
 }
+
+/** When a part may last have moved the start of its trace: never, if all of its spans have begun after that. */
+const startMovedBy = (part: TracePart, start: string): Position =>
+  part.replaced === null && digestOfPart(part).start > start ? 0 : part.startMovedAt
 
 /** Sums up the parts of one trace document, which hold each span once. It depends on the parts alone. */
 export function summarize(parts: readonly TracePart[]): SpansSummary {
   const digest = addUp(parts.map(digestOfPart))
-  const { partOf, missing } =
-    parts.length > 1 ? togetherIn(parts) : { partOf: holderIn(parts), missing: digest.outerParents.size }
-  return summaryOf(digest, missing, parts, (spanId) => partOf(spanId) !== undefined)
+  const { partOf, missing } = togetherIn(parts)
+  const summary = summaryOf(digest, missing, parts, (spanId) => partOf(spanId) !== undefined)
+  return { ...summary, startMovedAt: Math.max(0, ...parts.map((part) => startMovedBy(part, digest.start))) }
 }
 
-/** All spans of a continued trace, whose documents may repeat each other's spans: the later part wins. */
-function mergeRows(parts: readonly TracePart[]): ReadonlyMap<string, PartRow> {
-  const merged = new Map<string, PartRow>()
-  for (const part of parts) {
-    for (const row of rowsOf(part)) {
-      const before = merged.get(row.spanId)
-      merged.set(row.spanId, before === undefined ? row : { ...row, repeats: row.repeats + before.repeats + 1 })
-    }
+/** Adds up the parts of several documents of one trace, which may repeat each other's spans, the newest part first. */
+function createSumAcross() {
+  const held = new Set<string>()
+  const missing = new Set<string>()
+  const told: Told[] = []
+  const sum = createSum()
+  let sessions: readonly string[] = []
+  let repeatedCount = 0
+  return {
+    add(this: void, part: TracePart): void {
+      const newest: PartRow[] = []
+      for (const row of rowsOf(part)) {
+        if (held.has(row.spanId)) repeatedCount += row.repeats + 1
+        else newest.push(row)
+      }
+      for (const { spanId } of newest) {
+        missing.delete(spanId)
+        held.add(ownId(spanId))
+      }
+      for (const { parentSpanId } of newest) {
+        if (parentSpanId !== null && !held.has(parentSpanId)) missing.add(ownId(parentSpanId))
+      }
+      const digest = digestOf(newest)
+      sum.add(digest)
+      sessions = [...new Set([...digest.sessions, ...sessions])].slice(0, sessionsMax)
+      const { refused, refusedNotKept, startMovedAt, replaced } = part
+      told.push({ refused, refusedNotKept, startMovedAt, replaced })
+    },
+    summary(this: void): SpansSummary {
+      const digest = sum.digest()
+      const all = { ...digest, repeatedCount: digest.repeatedCount + repeatedCount, sessions: new Set(sessions) }
+      return summaryOf(all, missing.size, told, (spanId) => held.has(spanId))
+    },
   }
-  return merged
 }
 
-/** As `summarize`, for the parts of several documents of one trace, oldest document first. */
-export function summarizeAcross(parts: readonly TracePart[]): SpansSummary {
-  const rows = mergeRows(parts)
-  const has = (spanId: string): boolean => rows.has(spanId)
-  const digest = digestOf(rows.values(), has)
-  return summaryOf(digest, digest.outerParents.size, parts, has)
+/**
+ * As `summarize`, of the parts of several documents of one trace, page by page, the newest part first, because of a span that comes again it has
+ * the last version. Of the pages before, only the ids are kept: a sender may use one trace id for everything.
+ */
+export async function summarizeAcross(pages: AsyncIterable<readonly TracePart[]>): Promise<SpansSummary> {
+  const { add, summary } = createSumAcross()
+  for await (const page of pages) await mapInTurns(page, add)
+  return summary()
 }

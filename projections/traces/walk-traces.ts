@@ -210,5 +210,8 @@ export async function walkSpans(walk: Walk, filters: TraceFilters, spans: SpanSe
 export async function walkByNumber(walk: Walk, filters: TraceFilters, spans: SpanSearch): Promise<WalkedPage> {
   const few = await spans.allTraces(matchingSpansMax)
   if (few === undefined) return walkTraces(walk, filters, spans)
-  return walkTraces(walk, { ...filters, traces: join('and', [filters.traces, inTraces([...few])]) }, undefined)
+  // All of them have such a span in the range, also where it is in another document than the one that meets the conditions.
+  const { fromNs: _from, toNs: _to, ...request } = walk.request
+  const traces = join('and', [filters.traces, inTraces([...few])])
+  return walkTraces({ ...walk, request }, { ...filters, traces }, undefined)
 }

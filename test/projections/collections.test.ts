@@ -9,7 +9,7 @@ import { stringifyJson } from '#src/lib/json.ts'
  * its projection stops: a digest never changes without its version.
  */
 const known = {
-  traces: '14 4dhG9Zv9eqlR',
+  traces: '15 4dhG9Zv9eqlR',
   logs: '14 zEOe_15QbbCu',
   correlation: '11 eADnUAlXiPOL',
   allowance: '7 pPR9ntiZrqpF',

@@ -16,7 +16,7 @@ import { foldAll } from '#test/support/fold-harness.ts'
  * program of its version: one that folds something else makes an index that differs from its log.
  */
 const folded: Readonly<Record<string, string>> = {
-  traces: 'v14 da69fc794a9b6e69',
+  traces: 'v15 da69fc794a9b6e69',
   logs: 'v14 ba28e068d161a360',
   correlation: 'v11 2f5450b01ac1d26d',
   allowance: 'v7 f078a615b16fa6ca',

@@ -15,7 +15,7 @@ import { stringifyJson } from '#src/lib/json.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { givenLog, givenSpan, spanIdOf, traceIdOf, type GivenSpan } from './given.ts'
 
-const index = 'traces-v14-001'
+const index = 'traces-v15-001'
 const projection = withSeenEvents(tracesProjection)
 
 async function newStore(): Promise<MemoryIndexStore> {

@@ -134,7 +134,7 @@ describe('traces: the fold', () => {
   it('keeps a span that comes again on another day once', async () => {
     const nextDay = { receivedAt: noonMs + dayMs }
     const store = await harness.fold([received(1, [{ id: 'a' }]), received(2, [{ id: 'a', name: 'again' }], nextDay)])
-    const spans = store.dump('traces-v14-001').filter(({ entry }) => entry.collection === 'spans')
+    const spans = store.dump('traces-v15-001').filter(({ entry }) => entry.collection === 'spans')
     expect(spans.map(({ entry }) => [entry.day, (entry.document as { name: string }).name])).to.deep.equal([
       ['2026-11-22', 'again'],
     ])
@@ -196,6 +196,24 @@ describe('traces: the fold', () => {
     })
   })
 
+  it('stays where it began as long as later parts begin after it', async () => {
+    const first = received(
+      1,
+      Array.from({ length: 1_000 }, (_, id) => ({ id, atMs: id })),
+    )
+    for (const [atMs, movedBy] of [
+      [4_000, 1],
+      [-1, 3],
+    ] as const) {
+      const store = await foldAll(tracesProjection, [
+        first,
+        received(2, [{ id: 'late', atMs: 5_000 }]),
+        received(3, [{ id: 'last', atMs }]),
+      ])
+      expect(trace(store).summary.startMovedAt).to.equal(movedBy * positionStep)
+    }
+  })
+
   it('knows refused spans until they are stored after all', async () => {
     const store = await harness.fold([
       refused(1, ['x', 'y', 'z']),
@@ -247,7 +265,7 @@ describe('traces: the fold', () => {
       givenEvent('logs.received', 1, { logs: [givenLog({ trace: 't' })] }),
       givenEvent('logs.received', 2, { logs: [givenLog({ trace: 't' })] }),
     ])
-    const [entry] = store.dump('traces-v14-001').filter(({ entry }) => entry.collection === 'traces')
+    const [entry] = store.dump('traces-v15-001').filter(({ entry }) => entry.collection === 'traces')
     expect(entry?.entry.position).to.equal(4096)
   })
 
@@ -284,13 +302,26 @@ describe('traces: the fold', () => {
       received(5, [{ id: 'c', parent: 'b' }], at(13)),
     ])
     const documents = store
-      .dump('traces-v14-001')
+      .dump('traces-v15-001')
       .filter(({ entry }) => entry.collection === 'traces')
       .map(({ entry }) => entry.document as TraceDocument)
     expect(documents.map(({ generation, summary }) => [generation, summary.spanCount])).to.deep.equal([
       ['2026-11-21', 2],
       ['2026-11-29', 2],
     ])
+  })
+
+  it('counts what is received around midnight, in whatever order', async () => {
+    const many = (from: number, count: number): GivenSpan[] =>
+      Array.from({ length: count }, (_, n) => ({ id: from + n }))
+    const [today, tomorrow] = [{ receivedAt: noonMs }, { receivedAt: noonMs + dayMs }]
+    const store = await harness.fold([
+      received(1, many(0, 990), today),
+      received(2, many(990, 20), tomorrow),
+      received(3, many(1_000, 20), today),
+      received(4, many(1_010, 20), tomorrow),
+    ])
+    expect(trace(store).summary).to.include({ spanCount: 1_030, repeatedCount: 20, partCount: 2 })
   })
 
   it('stores attributes of resources and scopes once a day', async () => {

@@ -394,6 +394,17 @@ describeOnEveryStore('traces: a trace that goes on for long', (newStore) => {
     expect(traces[0]).to.include({ span_count: 3, repeated_count: 1, missing_parent_count: 1 })
   })
 
+  it('lists such a trace in each order if one of its documents is in the range and another meets the conditions', async () => {
+    const at = (days: number) => ({ receivedAt: Number(noonNs / msNs) + days * dayMs })
+    const reader = await readerOf(newStore, [
+      received(1, spansOf('long', [{ id: 'a', service: 'web' }]), at(0)),
+      received(2, spansOf('long', [{ id: 'b', parent: 'a', atMs: 9_000, status: 'error' }]), at(9)),
+    ])
+    const conditions = { service: 'web', has: ['error'], toNs: noonNs + 5_000n * msNs } as const
+    for (const order of ['newest', 'oldest', 'longest', 'most_spans', 'errors'] as const)
+      expect(await walk(reader, { ...conditions, order }), order).to.deep.equal(['long'])
+  })
+
   it('lists no such trace that only one of its documents would meet the conditions', async () => {
     const at = (days: number) => ({ receivedAt: Number(noonNs / msNs) + days * dayMs })
     const failed = { id: 'b', parent: 'a', atMs: 1 }

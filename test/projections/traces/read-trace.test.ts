@@ -247,6 +247,24 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
     expect(read?.missing).to.deep.equal([])
   })
 
+  it('reads the parts of such a trace once where it is all there', async () => {
+    const later = { receivedAt: Number(noonNs / msNs) + 9 * dayMs }
+    const reader = await readerOf(newStore, [
+      received(1, [{ id: 'a' }]),
+      received(2, [{ id: 'b', parent: 'a' }], later),
+    ])
+    let asked = 0
+    const counting: IndexReader = {
+      ...reader,
+      search: (scope, query) => {
+        if (scope.collection === 'parts') asked++
+        return reader.search(scope, query)
+      },
+    }
+    const read = await readTrace(counting, acme, traceIdOf('t'), { limit: 10 })
+    expect([read?.spans.length, read?.missing, asked]).to.deep.equal([2, [], 1])
+  })
+
   it('tells where the pages begin that hold a span, also of a trace that went on after seven days', async () => {
     const spansFrom = (from: number, to: number): GivenSpan[] =>
       Array.from({ length: to - from }, (_, n) => ({
