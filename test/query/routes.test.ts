@@ -16,7 +16,7 @@ import { createCursors } from '#src/query/cursor.ts'
 import { createReads } from '#src/query/reads.ts'
 import { createQueryRoutes } from '#src/query/routes.ts'
 import { createSearches } from '#src/query/searches.ts'
-import { TooBroadError, type IndexReader } from '#projections/index-store.ts'
+import { TooBroadError } from '#projections/index-store.ts'
 import { correlationProjection } from '#projections/correlation/fold.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
@@ -26,6 +26,7 @@ import { foldIntoStore, indexOf } from '#test/projections/traces/every-store.ts'
 import { createDoor } from '#test/support/door.ts'
 import { createFakeDirectory, type FakeDirectory } from '#test/support/fake-directory.ts'
 import { listen, rawConnection, rawStatus, type TestServer } from '#test/support/http.ts'
+import { watched, type Call } from './watched-reader.ts'
 
 const nowMs = Number(noonNs / 1_000_000n) + 3_600_000
 const acme = workspaceIdOf('acme')
@@ -34,37 +35,6 @@ const deaf = { isReading: false }
 const fault = new TransientError({ operation: 'read', subject: 'the index' })
 /** Text that does not pack, so that what is written goes out. */
 const noise = (): string => randomBytes(15_000).toString('base64')
-
-type Call = 'search' | 'count' | 'progress'
-
-/** What stands before the store: it can hold calls back, make them fail and find nothing, and counts them. */
-function watched(reader: IndexReader) {
-  const calls = { search: 0, count: 0, progress: 0 }
-  let before: (call: Call, isLaterPage: boolean) => Promise<'nothing' | void> = async () => {}
-  const wrapped: IndexReader = {
-    ...reader,
-    search: async (scope, query) => {
-      calls.search++
-      const found = await before('search', query.after !== undefined)
-      return found === 'nothing' ? [] : reader.search(scope, query)
-    },
-    count: async (...args) => {
-      calls.count++
-      const found = await before('count', false)
-      return found === 'nothing' ? 0 : reader.count(...args)
-    },
-    progress: async (...args) => {
-      calls.progress++
-      await before('progress', false)
-      return reader.progress(...args)
-    },
-  }
-  const clear = (): void => {
-    before = async () => {}
-    for (const name of ['search', 'count', 'progress'] as const) calls[name] = 0
-  }
-  return { reader: wrapped, calls, clear, on: (hook: typeof before) => (before = hook) }
-}
 
 describe('the read routes over a store that a test holds back', () => {
   let server: TestServer
