@@ -181,8 +181,8 @@ const startMovedBy = (part: TracePart, start: string): Position =>
 export function summarize(parts: readonly TracePart[]): SpansSummary {
   const digest = addUp(parts.map(digestOfPart))
   const { partOf, missing } = togetherIn(parts)
-  const summary = summaryOf(digest, missing, parts, (spanId) => partOf(spanId) !== undefined)
-  return { ...summary, startMovedAt: Math.max(0, ...parts.map((part) => startMovedBy(part, digest.start))) }
+  const told = parts.map((part): Told => ({ ...part, startMovedAt: startMovedBy(part, digest.start) }))
+  return summaryOf(digest, missing, told, (spanId) => partOf(spanId) !== undefined)
 }
 
 /** Adds up the parts of several documents of one trace, which may repeat each other's spans, the newest part first. */
