@@ -100,7 +100,7 @@ describe('command line, where something is wrong', () => {
     await writeLog('0', logFile(), 1)
     symlinkSync(join(dataFolder(), 'nowhere', 'index'), foldersOf(dataFolder()).indexFolder)
     const { status, stderr } = runMain('builds')
-    expect(stderr).to.match(/^throughline: make the folder of the indexes .*\(this user must be able to make it\)\n$/)
+    expect(stderr).to.match(/^throughline: make the folder .*\(the folder above it must be there, .*\)\n$/)
     expect(status).to.equal(1)
   })
 

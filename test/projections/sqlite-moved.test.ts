@@ -1,8 +1,10 @@
 import { expect } from 'chai'
 import { existsSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
 import { createSqliteTextReader } from '#projections/stores/sqlite/reader.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { TransientError } from '#src/lib/failure.ts'
-import { acme, everything, lineEntry, other, scopeOf, write } from '#test/support/index-fixture.ts'
+import { acme, epoch, everything, fixture, lineEntry, other, scopeOf, write } from '#test/support/index-fixture.ts'
 import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
 
 describe('a folder of SQLite files that is moved while it is written', () => {
@@ -19,7 +21,7 @@ describe('a folder of SQLite files that is moved while it is written', () => {
     renameSync(folder, away)
     const failure = await write(writer, [lineEntry({}, 2)], 2, other).catch((error: unknown) => error)
     expect(failure).to.be.instanceOf(TransientError)
-    expect(String(failure)).to.include('its folder must be there')
+    expect(String(failure)).to.include('the folder above it must be there')
     expect(existsSync(folder)).to.equal(false)
     renameSync(away, folder)
     await write(writer, [lineEntry({}, 2)], 2, other)
@@ -29,5 +31,17 @@ describe('a folder of SQLite files that is moved while it is written', () => {
       expect(await reader.count(scopeOf('lines', workspaceId), { filter: everything })).to.equal(1)
     }
     await reader.close()
+  })
+
+  it('is not made anew by a build that is begun meanwhile, nor by a writer', async () => {
+    const { folder, writer } = given
+    const away = `${folder}.away`
+    renameSync(folder, away)
+    const failure = await writer.open('fixture-v1-002', fixture, epoch).catch((error: unknown) => error)
+    expect(failure).to.be.instanceOf(TransientError)
+    expect(() => createSqliteIndexWriter({ folder: join(folder, 'index'), limits })).to.throw(TransientError)
+    expect(existsSync(folder)).to.equal(false)
+    renameSync(away, folder)
+    await writer.open('fixture-v1-002', fixture, epoch)
   })
 })

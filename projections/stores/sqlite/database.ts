@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
@@ -80,6 +81,21 @@ export type Database = Readonly<{
   hear(numbers: readonly [string, string], from: string, values: readonly Value[], hear: HearNumbers): void
   close(): void
 }>
+
+/**
+ * Makes the folder of a file, in one that is there. Where that is gone, somebody has moved it or is removing it: in its place nothing is made,
+ * which would be in the way when it is put back. Throws TransientError.
+ */
+export function makeFolderOf(path: string): void {
+  const folder = dirname(path)
+  try {
+    mkdirSync(folder)
+  } catch (cause) {
+    if (existsSync(folder)) return
+    const hint = 'the folder above it must be there, and be writable for this user, and its disk must have room'
+    throw new TransientError({ operation: 'make the folder', subject: folder, hint, cause })
+  }
+}
 
 /** Opens a file, or makes it, to be written to. */
 export const openDatabase = (path: string, synchronous: 'NORMAL' | 'FULL' = 'NORMAL'): Database =>

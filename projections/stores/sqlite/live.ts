@@ -1,14 +1,14 @@
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
-import { makeFolder } from '#src/lib/make-folder.ts'
 import type { FollowedBuild, IndexName, Roster } from '../../index-store.ts'
 import { noRoster } from '../builds.ts'
-import { openDatabase, prepared, readIfThere, transaction, type Database } from './database.ts'
+import { makeFolderOf, openDatabase, prepared, readIfThere, transaction, type Database } from './database.ts'
 import { layoutOf, layoutVersion, livePath } from './layout.ts'
 
 /** Opens the file of rosters: which build of each projection readers use, and which are folded. */
 export function openLive(folder: string): Database {
-  makeFolder(folder, { operation: 'make the folder of the indexes', hint: 'this user must be able to make it' })
-  return prepared(openDatabase(livePath(folder), 'FULL'), (database) =>
+  const path = livePath(folder)
+  makeFolderOf(path)
+  return prepared(openDatabase(path, 'FULL'), (database) =>
     transaction(database, () => {
       if (layoutOf(database) === 0n) {
         database.exec('CREATE TABLE live (projection TEXT PRIMARY KEY, build TEXT NOT NULL, revision INTEGER NOT NULL)')

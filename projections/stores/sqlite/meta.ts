@@ -1,5 +1,3 @@
-import { mkdirSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
@@ -8,6 +6,7 @@ import type { Heartbeat, IndexName, LastFolded } from '../../index-store.ts'
 import {
   hasColumn,
   hasTable,
+  makeFolderOf,
   openDatabase,
   openDatabaseToRead,
   openIfThere,
@@ -142,7 +141,7 @@ export function openMeta(
   { epoch, shapes, after }: Pick<Meta, 'epoch' | 'shapes' | 'after'>,
 ): Database {
   const path = metaPath(folder, index)
-  mkdirSync(dirname(path), { recursive: true })
+  makeFolderOf(path)
   // Not synced with each heartbeat: if a power cut takes one back, only more of the log is read again.
   return prepared(openDatabase(path), (database) =>
     transaction(database, () => {

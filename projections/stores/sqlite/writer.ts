@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { PermanentError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
@@ -8,7 +8,7 @@ import { daysLookedAt, daysReplaced, type Entry } from '../../projection.ts'
 import { collectionIn, openedIn, otherLog } from '../builds.ts'
 import { closeBuild, daysOf, openBuild, syncInTime, type Build, type BuildOptions } from './build.ts'
 import { dropBuild, removeDays, removeDropped, storedBuilds } from './build-folders.ts'
-import { hasTable, openDatabase, prepared, transaction, type Database } from './database.ts'
+import { hasTable, makeFolderOf, openDatabase, prepared, transaction, type Database } from './database.ts'
 import { positionOf, readEntry, writeDay, type Batch, type DayChanges, type Replaced } from './day-writer.ts'
 import { dropDays } from './drop-days.ts'
 import { forgetDays, noteGone, noteMade, storedDays } from './known-days.ts'
@@ -61,19 +61,6 @@ function prepareDay(database: Database, { index, epoch, shapes }: Build): boolea
 
 type Files = OpenFiles & Readonly<{ open(build: Build, workspaceId: WorkspaceId, day: string): Database }>
 
-/**
- * A workspace's folder, in that of its build. Where that is gone, somebody has moved it or is removing it: in its place nothing is made, which
- * would be lost when it is put back. Opening a file there says so, and is tried again.
- */
-function makeWorkspaceFolder(folder: string): void {
-  try {
-    mkdirSync(folder)
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code !== 'EEXIST' && code !== 'ENOENT') throw error
-  }
-}
-
 function createFiles(openMax: number, builds: ReadonlyMap<IndexName, Build>): Files {
   const sync = ({ path }: Database): void => {
     // Its commits are synced before a connection is closed, because closing the last one removes the WAL.
@@ -85,10 +72,9 @@ function createFiles(openMax: number, builds: ReadonlyMap<IndexName, Build>): Fi
   return {
     ...files,
     open(build, workspaceId, day) {
-      const own = workspaceFolder(build.folder, build.index, workspaceId)
-      const path = join(own, fileOfDay(day))
+      const path = join(workspaceFolder(build.folder, build.index, workspaceId), fileOfDay(day))
       return files.use(path, () => {
-        makeWorkspaceFolder(own)
+        makeFolderOf(path)
         const isMade = build.makeDay(path)
         return prepared(openDatabase(path), (database) => {
           const isNew = prepareDay(database, build) || isMade
