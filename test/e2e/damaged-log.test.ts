@@ -139,9 +139,9 @@ describe('a server whose files were damaged', () => {
     await server.printed(/^the projector has ended.*checksum of its payload.*stop the server and start it again/, 0)
     await send([messages])
     const setAside = server.printed(/^The event log was damaged, and was set aside/)
+    const serves = server.printed(/^worker \d+ serves/)
     process.kill(server.workerPid(), 'SIGKILL')
-    await setAside
-    await server.printed(/^worker \d+ serves/)
+    await Promise.all([setAside, serves])
     const kept = await found()
     expect(new Set(kept)).to.deep.equal(new Set([...all, messages].filter((n) => n !== 3).map(messageOf)))
     expect(await quarantines()).to.have.length(1)
