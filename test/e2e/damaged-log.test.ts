@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { foldersOf } from '#src/compose/folders.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { cli } from '../support/cli.ts'
-import { at, completeAnswerOf, listOf, post, signIn, untilIndexed } from '../support/client.ts'
+import { at, completeAnswerOf, figuresOf, listOf, post, signIn, untilIndexed } from '../support/client.ts'
 import { newDataFolder, removeFolder, startServer, type Server } from '../support/server.ts'
 import { runVerb } from '../support/run-program.ts'
 import { hex } from '../support/telemetry.ts'
@@ -45,8 +45,7 @@ describe('a server whose files were damaged', () => {
   const files = () => foldersOf(dataFolder)
   const metrics = async (): Promise<string> => {
     const line = server.output.find((each) => each.startsWith('Health and metrics on ')) ?? ''
-    const response = await fetch(`${line.slice('Health and metrics on '.length)}/metrics`)
-    return response.text()
+    return figuresOf(line.slice('Health and metrics on '.length))
   }
   const figure = async (name: string, log: string): Promise<number> => {
     const [, value] = new RegExp(`^${name}\\{log="${log}"\\} (\\d+)$`, 'm').exec(await metrics()) ?? []
