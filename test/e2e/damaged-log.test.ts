@@ -223,12 +223,14 @@ describe('a server whose files were damaged', () => {
     while (!listOf(answer, 'logs').some(({ message }) => message === 'the last one')) answer = await ask()
     expect(listOf(answer, 'logs')).to.have.length(2)
     expect(at(answer, 'index', 'complete')).to.equal(false)
+    /** Each index follows the log by itself; one that a busy machine has not let write for five seconds is silent until it does. */
     const stateOf = async (projection: string): Promise<readonly unknown[]> => {
-      const found = listOf(await cli(server, 'status'), 'indexes').find((one) => one['projection'] === projection)
-      return [found?.['state'], found?.['lost_days']]
+      for (;;) {
+        const found = listOf(await cli(server, 'status'), 'indexes').find((one) => one['projection'] === projection)
+        if (found?.['state'] !== 'behind' && found?.['state'] !== 'silent')
+          return [found?.['state'], found?.['lost_days']]
+      }
     }
-    // Each index follows the log by itself.
-    while ((await stateOf('traces'))[0] === 'behind') continue
     expect([await stateOf('logs'), await stateOf('traces')]).to.deep.equal([
       ['lacks days', 1],
       ['complete', 0],
