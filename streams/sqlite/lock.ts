@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { PermanentError } from '#src/lib/failure.ts'
@@ -30,11 +30,13 @@ function damaged(subject: string, cause: unknown): PermanentError {
   return new PermanentError({ operation, subject, hint, cause })
 }
 
-/** A lock that is a transaction on an empty database. Throws PermanentError with the hint if another process holds it. */
+/**
+ * A lock that is a transaction on an empty database. Throws PermanentError with the hint if another process holds it, or where the folder is
+ * not there: somebody may have moved it while a worker was started, and in its place none is made.
+ */
 function hold(folder: string, { file, begin, timeoutMs, hint }: Hold): FolderLock {
   let database: DatabaseSync | undefined
   try {
-    mkdirSync(folder, { recursive: true })
     database = new DatabaseSync(join(folder, file), { timeout: timeoutMs })
     database.exec(begin)
   } catch (cause) {

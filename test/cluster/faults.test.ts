@@ -101,7 +101,7 @@ describe('a cluster whose directory is removed from NATS while it runs', () => {
 })
 
 describe('a cluster whose NATS comes back without any of its streams, as on another disk', function () {
-  this.timeout(180_000)
+  this.timeout(600_000)
   let test: TestCluster
   before(async function () {
     this.timeout(enginesTimeoutMs)

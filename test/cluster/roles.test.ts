@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { JsonObject } from '#src/lib/json.ts'
 import { cli } from '../support/cli.ts'
-import { cookieOf, listOf, post, postOnce, signIn, untilIndexed, withCookie } from '../support/client.ts'
+import { cookieOf, figuresOf, listOf, post, postOnce, signIn, untilIndexed, withCookie } from '../support/client.ts'
 import { enginesTimeoutMs } from '../support/engines.ts'
 import { runProgram } from '../support/run-program.ts'
 import type { FirstRun } from '../support/server.ts'
@@ -127,12 +127,12 @@ describe('the roles of a cluster', function () {
       expect(await status(`${server.operationsUrl}/health/live`)).to.equal(200)
       expect(await status(`${server.operationsUrl}/health/ready`)).to.equal(200)
     }
-    const figures = await (await fetch(`${ingest[0].operationsUrl}/metrics`)).text()
+    const figures = await figuresOf(ingest[0].operationsUrl)
     expect(figures).to.match(
       /^throughline_http_requests_total\{method="POST",route="\/api\/logs\/v1\/ingest",status="200"\} \d+$/m,
     )
     expect(figures).to.match(/^throughline_records_accepted_total\{kind="log"\} \d+$/m)
-    const lags = await (await fetch(`${project.operationsUrl}/metrics`)).text()
+    const lags = await figuresOf(project.operationsUrl)
     expect(lags).to.match(/^throughline_index_lag_seconds\{projection="logs",partition="3"\} [\d.]+$/m)
   })
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -7,6 +7,7 @@ import type { Engines } from '#src/compose/engines.ts'
 import { readConfig } from '#src/config.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { abortScope } from '#src/lib/abort-scope.ts'
+import { PermanentError } from '#src/lib/failure.ts'
 
 describe('the engines of the embedded form', () => {
   const folder = mkdtempSync(join(tmpdir(), 'throughline-engines-'))
@@ -18,6 +19,13 @@ describe('the engines of the embedded form', () => {
   after(async () => {
     await engines.close()
     rmSync(folder, { recursive: true })
+  })
+
+  it('make no data folder: another installation would begin where one was moved while a worker was started', async () => {
+    const gone = join(folder, 'gone')
+    const failure = await openEmbeddedEngines(readConfig({ THROUGHLINE_DATA: gone })).catch((error: unknown) => error)
+    expect(failure).to.be.instanceOf(PermanentError)
+    expect(existsSync(gone)).to.equal(false)
   })
 
   it('ask nothing more for a request whose client is gone', async () => {

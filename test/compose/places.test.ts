@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import { openLogIn } from '#src/compose/places.ts'
 import type { ClusterConfig } from '#src/config.ts'
@@ -13,8 +14,8 @@ describe('a log that is opened over a connection of its own', () => {
       const cluster = { natsUrl: server.url, indexPrefix: 'of-nobody' } as ClusterConfig
       const failure = await openLogIn({ cluster, partition: '0' }).catch((error: unknown) => error)
       expect(failure).to.have.property('name', 'PermanentError')
-      for (let turn = 0; turn < 100 && sockets() > before; turn++) await new Promise((next) => setImmediate(next))
-      expect(sockets()).to.equal(before)
+      // One that was kept would be there for ever: the test's own limit is all that there is.
+      while (sockets() > before) await setImmediate()
     } finally {
       await server.remove()
     }

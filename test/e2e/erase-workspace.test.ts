@@ -139,9 +139,9 @@ describe('a workspace that is erased', function () {
       env: environment(),
       stdio: 'ignore',
     })
+    const gone = once(erasing, 'close')
     // It is under way as soon as its keys are refused.
     while (sending[1]?.statuses.at(-1) !== 401) await setTimeout(1)
-    const gone = once(erasing, 'close')
     erasing.kill('SIGKILL')
     await Promise.all([gone, server.kill()])
     server = await startServer({ dataFolder })

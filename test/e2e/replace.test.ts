@@ -1,12 +1,12 @@
 import http from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
-import { limits, plans } from '#src/config.ts'
+import { plans } from '#src/config.ts'
 import { acceptedSpans, auditedLog, auditedSpans, expectFound, logsPath, otlpPath, spansOf } from '../support/audit.ts'
 import { createSpanWorkspace } from '../support/cli.ts'
 import { untilIndexed } from '../support/client.ts'
 import { sendOnce, type Post, type Posted } from '../support/sender.ts'
-import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { patientWithBodies, removeFolder, startServer, type Server } from '../support/server.ts'
 
 const isSoak = process.env['SOAK'] === '1'
 const replacements = isSoak ? 102 : 9
@@ -14,8 +14,6 @@ const replacements = isSoak ? 102 : 9
 /** Workers that may still have connections before a further replacement hurries the oldest. */
 const drainingMax = 3
 const idleMs = 2_000
-/** A body has to come within a time, which a replacement may exceed where the machine is slow. */
-const heldBackMsMax = limits.bodyTimeoutMs / 2
 
 /**
  * A workspace lasts for so many replacements. In all but the last, large requests leave little of its allowance; during the last
@@ -106,12 +104,12 @@ describe(`${replacements} planned replacements under looping clients`, function 
   async function replaceOnce(workspace: Workspace): Promise<void> {
     const replaced = Promise.withResolvers<void>()
     const begun = Promise.withResolvers<void>()
-    // The worker that is replaced has to store it: its body ends when another serves, or begins to.
+    // The worker that is replaced has to store it: its body ends when another serves.
     const slow = deliverSpans(workspace, `slow ${round}`, smallRequest, {
       agent: false,
       until: () => {
         begun.resolve()
-        return Promise.race([replaced.promise, pause(heldBackMsMax)])
+        return replaced.promise
       },
     })
     await begun.promise
@@ -122,7 +120,7 @@ describe(`${replacements} planned replacements under looping clients`, function 
   }
 
   before(async () => {
-    server = await startServer()
+    server = await startServer({ environment: patientWithBodies })
     for (let index = 0; index < replacements / roundsPerWorkspace; index++) {
       workspaces.push(await createSpanWorkspace(server, `workspace-${index}`, 'free'))
     }

@@ -43,6 +43,9 @@ describe('the read routes over a store that a test holds back', () => {
   let heartbeat: (position: number, head: number, at?: number) => Promise<void>
   const store = createMemoryIndexStore()
   const watch = watched(store.reader)
+  /** After which an answer that nobody reads is broken off: not within a test, but for those that wait for it. */
+  let answerStallMs: number
+  const shortStallMs = 500
   const exported: string[] = []
 
   before(async () => {
@@ -77,7 +80,9 @@ describe('the read routes over a store that a test holds back', () => {
         queriesPerWorkspaceAtOnce: 2,
         queryWaitMs: 20,
         exportsPerWorkspaceAtOnce: 2,
-        answerStallMs: 2_000,
+        get answerStallMs() {
+          return answerStallMs
+        },
       },
     }
     const routes = createQueryRoutes({
@@ -95,6 +100,7 @@ describe('the read routes over a store that a test holds back', () => {
   })
   beforeEach(async () => {
     signedIn = 'acme'
+    answerStallMs = limits.answerStallMs
     watch.clear()
     directory.setPlan('acme', plans['pro'] as WorkspacePlan)
     await heartbeat(positionStep, positionStep)
@@ -158,17 +164,29 @@ describe('the read routes over a store that a test holds back', () => {
       })
     }
 
-    it('count until their answers have gone out: who does not read is let in no more, and cut off in the end', async () => {
-      const page = '/api/app/logs/search?limit=1000'
+    /** Two of them, whose answers go out to clients that read nothing. */
+    async function beginUnread() {
       // Who has read anything is sent more than who has not: a kernel then takes in all of an answer.
       const unread = [await rawConnection(server.port, deaf), await rawConnection(server.port, deaf)]
       const door = createDoor()
       watch.on((call) => (call === 'progress' ? door.wait() : Promise.resolve()))
-      for (const each of unread) each.write(`GET ${page} HTTP/1.1\r\nHost: x\r\n\r\n`)
+      for (const each of unread) each.write('GET /api/app/logs/search?limit=1000 HTTP/1.1\r\nHost: x\r\n\r\n')
       await door.arrived(2)
       watch.clear()
       door.open()
+      return unread
+    }
+
+    it('count until their answers have gone out: who does not read is let in no more', async () => {
+      const unread = await beginUnread()
       expect((await ask('/api/app/logs/search?limit=1')).status).to.equal(429)
+      for (const { socket } of unread) socket.destroy()
+      await untilFree('progress', '/api/app/logs/search?limit=1')
+    })
+
+    it('are broken off when nobody reads their answers', async () => {
+      answerStallMs = shortStallMs
+      const unread = await beginUnread()
       await untilFree('progress', '/api/app/logs/search?limit=1')
       for (const { read, ended } of unread) {
         read()
@@ -236,7 +254,7 @@ describe('the read routes over a store that a test holds back', () => {
     it('let in as many as a workspace may have under way', async () => {
       const door = createDoor()
       watch.on((_call, isLaterPage) => (isLaterPage ? door.wait() : Promise.resolve()))
-      const held = [await begin('/app/logs/export'), await begin('/app/logs/export')]
+      const held = [linesOf(await begin('/app/logs/export')), linesOf(await begin('/app/logs/export'))]
       await door.arrived(2)
       const refused = await ask('/app/logs/export')
       expect([refused.status, refused.body['code']]).to.deep.equal([429, 'rate_limited'])
@@ -246,12 +264,13 @@ describe('the read routes over a store that a test holds back', () => {
       signedIn = 'acme'
       watch.clear()
       door.open()
-      for (const response of held) await linesOf(response)
+      await Promise.all(held)
       expect(await linesOf(await begin('/app/logs/export'))).to.have.length(recordsMax)
     })
 
     for (const coding of ['identity', 'gzip']) {
       it(`are broken off when nobody reads them (${coding})`, async () => {
+        answerStallMs = shortStallMs
         // Who has read the head is sent all of it, by a kernel that takes in so much.
         const { read, write, ended } = await rawConnection(server.port, deaf)
         const door = createDoor()

@@ -1,4 +1,5 @@
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -54,20 +55,21 @@ describe('the lock on the data folder', () => {
     lock.release()
   })
 
-  it('makes the folder where there is none', () => {
-    const deep = join(folder, 'deep', 'data')
-    const lock = lockFolder(deep)
-    expect(() => lockFolder(deep)).to.throw()
-    lock.release()
-    lockFolder(deep).release()
+  it('makes no folder where there is none: one may have been moved while a worker of its server was started', () => {
+    const gone = join(folder, 'gone')
+    for (const hold of [joinFolder, lockFolder])
+      expect(() => hold(gone)).to.throw(PermanentError, 'the folder must be there')
+    expect(existsSync(gone)).to.equal(false)
   })
 
   it('tells whether the folder is still the one that is held: not one that was moved away, nor another in its place', async () => {
     const [data, away] = [join(folder, 'data'), join(folder, 'away')]
+    await mkdir(data)
     const lock = lockFolder(data)
     lock.check()
     await rename(data, away)
     expect(() => lock.check()).to.throw(PermanentError, 'moved or removed while the server runs: put it back')
+    await mkdir(data)
     lockFolder(data).release()
     expect(() => lock.check()).to.throw(PermanentError)
     await rm(data, { recursive: true })

@@ -162,3 +162,12 @@ export const listOf = (body: JsonObject, name: string): readonly JsonObject[] =>
   (body[name] ?? []) as readonly JsonObject[]
 export const at = (value: Json | undefined, ...path: readonly string[]): Json | undefined =>
   path.reduce<Json | undefined>((inner, name) => (inner as JsonObject | undefined)?.[name], value)
+
+/** The figures of a server, all of them: what its engines do not tell within two seconds is asked for again, as a scraper does. */
+export async function figuresOf(operationsUrl: string): Promise<string> {
+  for (;;) {
+    const text = await (await fetch(`${operationsUrl}/metrics`)).text()
+    if (!/^# \S+ could not be read$/m.test(text)) return text
+    await setTimeout(pollMs)
+  }
+}
