@@ -42,6 +42,8 @@ export const words = [
     'not',
   ],
   ...['Müller', 'MÜLLER', 'Mu\u0308ller', 'Muller', 'Straße', 'STRASSE', 'İstanbul', 'ΟΔΟΣ', 'οδός', 'ﬁn', 'naïve'],
+  ...['STRAẞE', 'ıstanbul', 'i\u0307', 'ǅ', '\u212a', 'ſ', 'ŉ', 'ΐ'],
+  ...['ꮳꮃ', '𐐀', 'ｶﾞ', '각'.normalize('NFD'), 'x\u200by', 'a\u034fb'],
   ...[
     '支付失败',
     '支付',
@@ -140,6 +142,8 @@ export const fieldNames = [
     '1st',
     'a·b',
   ],
+  ...['', '.', 'a.', '.a', 'a..b', 'a[0]', '{x}', "a'b", 'a\\b', 'a,b', 'a*', 'NOT'],
+  ...['é', 'e\u0301', 'İ', 'ß', 'SS', 'span.x', 'x'.repeat(300)],
 ]
 
 /** Numbers at the edges, as JSON writes them. */

@@ -23,7 +23,11 @@ type Parameters = (readonly [string, string])[]
 /** Mostly a moment at which something happened. */
 const time = (random: Random): string => {
   const timeNs = random.chance(0.7) ? baseNs + BigInt(random.below(120)) * minuteNs : anyTimeNs(random)
-  return random.pick([formatTimeNs(timeNs), String(timeNs), String(timeNs / 1_000_000n)])
+  const written = formatTimeNs(timeNs)
+  return random.pick([
+    ...[written, written.replace('Z', '-00:30'), written.slice(0, 10), written.slice(0, 16).replace('T', ' ')],
+    ...[String(timeNs), String(timeNs / 1_000n), String(timeNs / 1_000_000n), String(timeNs / 1_000_000_000n)],
+  ])
 }
 
 /** `ends`: before telemetry that names no time, since the buckets of a histogram of arrivals are of each server's own. */
@@ -49,8 +53,13 @@ const mistakes: readonly (readonly [string, string])[] = [
   ['ordr', 'desc'],
   ['limit', '0'],
   ['limit', 'x'],
+  ['limit', ''],
+  ['q', ''],
+  ['trace_id', '0'],
   ['order', 'sideways'],
   ['from', 'yesterday'],
+  ['from', '2026-02-30'],
+  ['to', '1970-01-01'],
   ['cursor', 'abc'],
   ['include', 'everything'],
   ['workspace_id', 'ignored'],

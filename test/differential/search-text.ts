@@ -176,7 +176,10 @@ function clause(random: Random): string {
 /** As deep, or as long, as a search may be, and beyond. */
 function largeText(random: Random): string {
   const size = 20 + random.below(20)
-  if (random.chance(0.5)) return Array.from({ length: size * 3 }, () => plainWord(random)).join(' OR ')
+  const kind = random.below(4)
+  if (kind === 0) return Array.from({ length: size * 3 }, () => plainWord(random)).join(' OR ')
+  if (kind === 1) return Array.from({ length: size }, () => wildcard(random)).join(' OR ')
+  if (kind === 2) return quoted(`${random.pick(words)} ${random.pick(words)} `.repeat(size))
   let text = plainWord(random)
   for (let depth = 0; depth < size; depth++)
     text = depth % 2 === 0 ? `(${text} ${clause(random)})` : `NOT (${text} OR ${clause(random)})`

@@ -3,6 +3,8 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { connectElasticsearch, reasonOf } from '#projections/stores/elasticsearch/client.ts'
+import { openDriver } from '#projections/stores/elasticsearch/driver.ts'
+import { LateError } from '#src/lib/failure.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
 import { rejection } from '#test/streams/read-all.ts'
 
@@ -64,6 +66,17 @@ describe('a connection to Elasticsearch', () => {
     const make = () => elasticsearch.send({ ...call, path: `/${prefix()}-state/_create/one` })
     await make()
     expect((await rejection(make())).name).to.equal('TransientError')
+  })
+
+  it('does not wait longer than the time that it has, and says that it was that', async () => {
+    const hasty = openDriver(url(), 100)
+    closeLater(hasty)
+    // Answered when there are so many nodes, or after a minute.
+    const query = { wait_for_nodes: '>=9', timeout: '60s' }
+    const call = { operation: 'search', subject: 'all', method: 'GET', path: '/_cluster/health', query } as const
+    const failure = await rejection(hasty.send(call))
+    expect(failure).to.be.instanceOf(LateError)
+    expect(failure.message).to.match(/^search all: .*\(not answered in 0\.1 s: .* too broad for it\)$/)
   })
 
   it('refuses a server that is too old, and says which is needed', async () => {

@@ -16,7 +16,7 @@ import {
 
 /** The oldest version that has all that we use; tests run with it. */
 const leastVersion = [8, 19] as const
-const requestTimeoutMs = 60_000
+const requestTimeoutMsDefault = 60_000
 
 /** Keeps all digits of 64-bit integers. */
 class ExactSerializer extends Serializer {
@@ -83,7 +83,9 @@ function responseFailure(error: errors.ResponseError, call: Call, host: string):
   return new PermanentError({ operation, subject, cause })
 }
 
-function failureOf(error: unknown, call: Call, host: string, isKnown: boolean): Error {
+type Server = Readonly<{ host: string; isKnown: boolean; requestTimeoutMs: number }>
+
+function failureOf(error: unknown, call: Call, { host, isKnown, requestTimeoutMs }: Server): Error {
   const { operation, subject } = call
   if (isOperatingFailure(error)) return error
   if (error instanceof errors.ResponseError) return responseFailure(error, call, host)
@@ -136,8 +138,8 @@ function requestOf({ method, path, query, body, lines, accept = [], bytesMax, si
   return { params, options: { ignore: [...accept], ...size, ...(signal === undefined ? {} : { signal }) } }
 }
 
-/** See connectElasticsearch. */
-export function openDriver(url: string): Elasticsearch {
+/** See connectElasticsearch. What is not answered in `requestTimeoutMs` rejects with LateError. */
+export function openDriver(url: string, requestTimeoutMs = requestTimeoutMsDefault): Elasticsearch {
   const { host } = new URL(url)
   const own = { Serializer: ExactSerializer, Connection: HeardConnection }
   const client = new Client({ node: url, ...own, maxRetries: 0, requestTimeout: requestTimeoutMs })
@@ -167,7 +169,7 @@ export function openDriver(url: string): Elasticsearch {
       } catch (error) {
         // An abort is reported with the signal's reason.
         signal?.throwIfAborted()
-        throw failureOf(error, call, host, isKnown)
+        throw failureOf(error, call, { host, isKnown, requestTimeoutMs })
       }
     },
     close: () => client.close(),
