@@ -4,6 +4,7 @@ import type { Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
+import { asJson } from './as-json.ts'
 import {
   counted,
   inWords,
@@ -203,7 +204,7 @@ function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
       : [['#browser-events', `Browser events ${counts(events.items, events.next_cursor)}`]]),
     ...(sessions.length === 0 ? [] : [['#sessions', `Sessions ${counts(sessions)}`]]),
     ...(origins.resources.size + origins.scopes.size === 0 ? [] : [['#origins', 'Resources and scopes']]),
-    [`/api/app/correlation?${shown.id}`, 'As JSON'] as const,
+    [asJson(shown.id), 'As JSON'] as const,
   ]
   return html`<nav class="tabs" aria-label="On this page">
     ${links.map(([place, words]) => html`<a href="${place}">${words}</a> `)}

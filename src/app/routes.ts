@@ -6,6 +6,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { createBodyBudget } from '#src/http/body.ts'
 import type { Route } from '#src/http/route.ts'
 import type { Clock, Ticks } from '#src/lib/clock.ts'
+import { createAsJsonRoutes } from './as-json.ts'
 import { createAssetRoutes } from './assets.ts'
 import { createAuditRoutes } from './audit.ts'
 import { createConnectRoutes } from './connect.ts'
@@ -61,6 +62,7 @@ export function createAppRoutes(options: AppOptions): Route[] {
   const routes = [
     ...createAssetRoutes(),
     ...createSignInRoutes(app),
+    ...createAsJsonRoutes(app),
     ...createOverviewRoutes(app),
     ...asQueries(options.query, [
       ...createTracePageRoutes(app),

@@ -72,6 +72,11 @@ type BodyOptions = Readonly<{
 const tooLarge = (bytesMax: number): Refusal =>
   refusal('payload_too_large', `The body is larger than ${bytesMax} bytes; send smaller batches.`)
 
+/** As lines of text it would be stored as noise, behind a 2xx: nothing that is read here begins with these bytes (RFC 1952). */
+const isGzip = (bytes: Uint8Array): boolean => bytes[0] === 0x1f && bytes[1] === 0x8b && bytes[2] === 0x08
+
+const packedUnsaid = refusal('invalid_body', 'The body is gzip, and no header says so: send "Content-Encoding: gzip".')
+
 /** The content coding of a request, undefined for none; several in a row are refused (RFC 9110 §8.4). */
 function readEncoding(ctx: Context, allowed: readonly Encoding[]): Result<Encoding | undefined, Refusal> {
   const header = ctx.get('Content-Encoding')
@@ -165,7 +170,7 @@ export async function readBody(
   if (ctx.get('Expect') !== '' && ctx.req.httpVersion !== '1.0') ctx.res.writeContinue()
   const received = await receive(ctx.req, limits, take)
   if (!received.ok) return received
-  if (encoding.value === undefined) return ok({ bytes: received.value })
+  if (encoding.value === undefined) return isGzip(received.value) ? fail(packedUnsaid) : ok({ bytes: received.value })
   const bounds = { bytesMax: limits.decodedBytesMax, ratioMax: limits.compressionRatioMax }
   const decoded = await decompress(encoding.value, received.value, bounds, take)
   if (!decoded.ok) return decoded

@@ -69,6 +69,14 @@ const nameOf = ({ method, path }: Readonly<{ method: string; path: string }>): s
 const routeAbove = (routes: readonly Route[], address: string): Route | undefined =>
   routes.filter(({ path }) => address.startsWith(`${path}/`)).sort((a, b) => b.path.length - a.path.length)[0]
 
+/** For a sender at a wrong address: what most of them show of an answer is its text. */
+const addresses =
+  'Traces are sent to /api/traces/v1/otlp, logs to /api/logs/v1/ingest, browser events to /api/rum/v1/ingest.'
+
+/** What is wrong with an address, and for a program that sends to it, which are right. */
+const withAddresses = (ctx: Context, wrong: string): string =>
+  ctx.method === 'POST' && !/^\/app(?:\/|$)/.test(ctx.path) ? `${wrong} ${addresses}` : wrong
+
 /** A path without parameters or patterns. */
 const plainPath = /^[\w./-]+$/
 
@@ -117,13 +125,16 @@ export function createRouter(routes: readonly Route[], session?: Middleware): Mi
     if (layer === undefined || route === undefined) {
       const above = routeAbove(routes, ctx.path)
       const refuse = async (): Promise<void> =>
-        (above?.refuse ?? sendProblem)(ctx, refusal('not_found', `There is nothing at ${ctx.path}.`))
+        (above?.refuse ?? sendProblem)(
+          ctx,
+          refusal('not_found', withAddresses(ctx, `There is nothing at ${ctx.path}.`)),
+        )
       return session === undefined || above?.auth !== 'session' ? refuse() : session(ctx, refuse)
     }
     routeOf.set(ctx, route)
     if (!matched.route) {
       const allow = [...new Set(matched.path.flatMap((each) => each.methods))].sort()
-      const detail = `${ctx.path} takes ${allow.join(', ')}, not ${ctx.method}.`
+      const detail = withAddresses(ctx, `${ctx.path} takes ${allow.join(', ')}, not ${ctx.method}.`)
       return sendRefusal(ctx, refusal('method_not_allowed', detail, { allow }))
     }
     ctx['params'] = layer.params(ctx.path, layer.captures(ctx.path))

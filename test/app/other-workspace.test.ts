@@ -83,9 +83,13 @@ describe('pages of somebody who has several workspaces', () => {
     const back = await goTo(first, next)
     const { location } = await browser.get(back.location ?? '')
     expect((await browser.get(location ?? '')).text).to.include('of <mark>acme</mark>')
-    for (const path of ['/app/usage', '/app/keys', '/app/trace/5b8efff798038103d269b633813fc60c']) {
+    const traceId = '5b8efff798038103d269b633813fc60c'
+    for (const path of ['/app/usage', '/app/keys', `/app/trace/${traceId}`]) {
       expect((await browser.get(`${path}?shown_in=${second}`)).status, path).to.equal(409)
     }
+    expect((await browser.get(`/app/json?trace_id=${traceId}&shown_in=${second}`)).status).to.equal(409)
+    const own = await browser.get(`/app/json?trace_id=${traceId}&shown_in=${first}`)
+    expect(own.location).to.equal(`/api/app/correlation?trace_id=${traceId}`)
   })
 
   it('are led to from an address that says none, as one that was typed; programs and who has one workspace are not', async () => {

@@ -335,7 +335,7 @@ describe('the page of a trace', () => {
       { name: 'Logs (2)', address: '#logs' },
       { name: 'Sessions (1)', address: '#sessions' },
       { name: 'Resources and scopes', address: '#origins' },
-      { name: 'As JSON', address: `/api/app/correlation?trace_id=${traceIdOf('t')}` },
+      { name: 'As JSON', address: `/app/json?trace_id=${traceIdOf('t')}` },
     ])
     for (const { address } of linksOfPage(nav).slice(0, -1)) expect(text).to.include(` id="${address.slice(1)}"`)
   })

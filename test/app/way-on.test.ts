@@ -93,7 +93,7 @@ describe('the way on', () => {
     await site.index(spans(1, { id: 'a', trace: 't', sessionId: 's 1' }, { id: 'b', trace: 'u', sessionId: 's 1' }))
     const links = linksOfPage((await browser.get('/app/find?id=s+1')).text)
     const { address = '' } = links.find(({ name }) => name === 'As JSON') ?? {}
-    expect(address).to.equal('/api/app/correlation?id=s+1')
+    expect((await browser.get(address)).location).to.equal('/api/app/correlation?id=s+1')
   })
 
   it('from a search that finds nothing leads further back, unless it has been there', async () => {

@@ -136,6 +136,16 @@ describe('http application', () => {
     expect(response.headers.get('allow')).to.equal('GET, HEAD')
   })
 
+  it('tells who sends to a wrong address which are right', async () => {
+    const detailOf = async (path: string, method: string): Promise<unknown> =>
+      ((await (await ask(path, { method })).json()) as { detail: string }).detail
+    const right = 'Traces are sent to /api/traces/v1/otlp, logs to /api/logs/v1/ingest'
+    expect(await detailOf('/api/logs', 'POST')).to.include(`There is nothing at /api/logs. ${right}`)
+    expect(await detailOf('/refused', 'POST')).to.include(`/refused takes GET, HEAD, not POST. ${right}`)
+    expect(await detailOf('/api/logs', 'GET')).to.equal('There is nothing at /api/logs.')
+    expect(await detailOf('/app/logs', 'POST')).to.equal('There is nothing at /app/logs.')
+  })
+
   it('sends the members of a refusal', async () => {
     const response = await ask('/refused')
     expect(response.status).to.equal(400)

@@ -179,6 +179,13 @@ describe('http body', () => {
     })
   }
 
+  it('refuses gzip that no header tells of, and says which one would', async () => {
+    const { status, code, text } = await send(gzipSync('first line'))
+    expect([status, code]).to.deep.equal([400, 'invalid_body'])
+    expect((JSON.parse(text) as { detail: string }).detail).to.include('send "Content-Encoding: gzip"')
+    expect((await send(gzipSync('first line').subarray(0, 2))).status).to.equal(200)
+  })
+
   it('gives gzip that lies about its size what it deserves', async () => {
     const packed = gzipSync(words(900_000))
     packed.writeUInt32LE(10, packed.length - 4)

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { observeDeadLetters } from '#src/operations/dead-letters.ts'
 import { observeDisk } from '#src/operations/disk.ts'
@@ -51,6 +52,14 @@ waiting 3
     expect(text).to.include('# lost could not be read\n')
     expect(text).to.match(/^kept 1$/m)
     expect(text).to.not.match(/^lost/m)
+  })
+
+  it('have the names that the operator’s page calls them by', () => {
+    const own = readdirSync('src/operations').map((file) => `src/operations/${file}`)
+    const made = [...own, 'src/compose/http.ts'].map((file) => readFileSync(file, 'utf8')).join('\n')
+    const named = [...new Set(readFileSync('infra/operating.md', 'utf8').match(/\bthroughline_[a-z_]+/g))]
+    expect(named).to.have.length.above(8)
+    expect(named.filter((name) => !made.includes(`'${name}'`))).to.deep.equal([])
   })
 
   it('do not wait for what is never read', async () => {
