@@ -16,7 +16,7 @@ export function countRows(day: DayCollection, selection: Selection, expansion: E
 type Count = Readonly<{ startNs: bigint; texts: readonly unknown[]; count: number }>
 
 /** What to count by: keyword fields together, and steps of time; without a step, all time together. */
-export type By = Readonly<{ stepNs?: bigint | undefined; fields: readonly string[] }>
+type By = Readonly<{ stepNs?: bigint | undefined; fields: readonly string[] }>
 
 /** Counts in a single walk, because the walk is the expensive part. */
 export function countBy(day: DayCollection, selection: Selection, by: By, expansion: Expansion): readonly Count[] {
@@ -102,7 +102,7 @@ const sliceBounds = ({ from, to }: SliceRange): readonly [first: bigint, last: b
 ]
 
 /** The count of one value, or of values together, in a step. */
-export type SliceCount = Readonly<{ startNs: bigint; value: string; count: number }>
+type SliceCount = Readonly<{ startNs: bigint; value: string; count: number }>
 
 /** The kept counts per minute of a field, in steps of `step` minutes. */
 export function countedMinutes(
