@@ -82,7 +82,10 @@ export function createMessageSource(nats: Nats, log: LogName, subjects: Subjects
       let first = given
       let more = await fetch(first, max)
       const before = partsBefore(more[0], first)
-      if (before > 0) more = await fetch((first -= before), max)
+      if (before > 0) {
+        first -= before
+        more = await fetch(first, max)
+      }
       const messages: Stored[] = []
       for (;;) {
         messages.push(...more)
