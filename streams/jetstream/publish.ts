@@ -51,10 +51,7 @@ function expectationFields({ subject, sequence }: Expectation): Headers {
 type Message = Readonly<{ subject: string; data: Buffer; fields: Headers }>
 
 /** Splits an event that is too large for one message (`Throughline-Part: 2/3`); the parts are stored in one step. */
-function partsOf(
-  { subject, data, id, expected, fields: given }: Outgoing,
-  bytesMax: number,
-): readonly Message[] {
+function partsOf({ subject, data, id, expected, fields: given }: Outgoing, bytesMax: number): readonly Message[] {
   const count = partCount(data, bytesMax)
   return Array.from({ length: count }, (_, index) => {
     const part = data.subarray(index * bytesMax, (index + 1) * bytesMax)
