@@ -1,5 +1,6 @@
+import { int64Max, int64Min } from '#src/lib/int64.ts'
 import type { Selection } from '../../index-store.ts'
-import { clampInt64, floorTo } from '../row.ts'
+import { floorTo } from '../row.ts'
 import { askedBeyond, countedSql } from './counted-where.ts'
 import { fromSelection, type DayCollection } from './day-query.ts'
 import type { Expansion } from './expand.ts'
@@ -97,8 +98,8 @@ function countByRowids(day: DayCollection, given: Selection, by: By, expansion: 
 export type SliceRange = Readonly<{ from: bigint | undefined; to: bigint | undefined }>
 
 const sliceBounds = ({ from, to }: SliceRange): readonly [first: bigint, last: bigint] => [
-  from ?? clampInt64(-(1n << 64n)),
-  to === undefined ? clampInt64(1n << 64n) : to - 1n,
+  from ?? int64Min,
+  to === undefined ? int64Max : to - 1n,
 ]
 
 /** The count of one value, or of values together, in a step. */
