@@ -33,18 +33,22 @@ export async function findBuild(
   const { followed } = await writer.roster(projection.name)
   const stored = await writer.builds(projection.name)
   const begun = followed.filter(({ as }) => as === 'building')
-  const mayGoOn = async ({ index, workspaceId: of }: FollowedBuild): Promise<boolean> => {
+  const mayGoOn = async ({ index, workspaceId: ofOne }: FollowedBuild): Promise<boolean> => {
     const build = stored.find((one) => one.index === index)
     // A copy may have been interrupted: such a build is begun again from nothing.
-    if (of !== undefined || workspaceId !== undefined || build?.epoch !== stream.epoch) return false
+    if (ofOne !== undefined || workspaceId !== undefined || build?.epoch !== stream.epoch) return false
     // One of another version is folded by another fold.
     if (build.after !== from || buildNumber(projection, index) === undefined) return false
     return !(await hasLostTail(stream, build))
   }
-  let resumable: FollowedBuild | undefined
-  for (const build of begun) if (resumable === undefined && (await mayGoOn(build))) resumable = build
-  const index = resumable?.index ?? (await nextBuild(writer, projection))
-  const stale = begun.map((build) => build.index).filter((name) => name !== resumable?.index)
+  let resumable: IndexName | undefined
+  for (const build of begun) {
+    if (!(await mayGoOn(build))) continue
+    resumable = build.index
+    break
+  }
+  const index = resumable ?? (await nextBuild(writer, projection))
+  const stale = begun.map((build) => build.index).filter((name) => name !== resumable)
   return { index, resumes: resumable !== undefined, stale }
 }
 

@@ -44,25 +44,25 @@ export class UndecidedError extends PermanentError {
  * log, skips the same ones.
  */
 export type DeadLetters = Readonly<{
-  letters(of: FoldVersion): Promise<readonly DeadLetter[]>
+  letters(fold: FoldVersion): Promise<readonly DeadLetter[]>
   /**
    * Decides to skip this event, unless that is decided already. Returns all positions that are skipped then. Rejects with PermanentError
    * beyond 1,000 of them, and with UndecidedError if nothing may be decided here.
    */
-  put(of: FoldVersion, poison: PoisonError): Promise<ReadonlySet<Position>>
+  put(fold: FoldVersion, poison: PoisonError): Promise<ReadonlySet<Position>>
   /**
    * The dead letter that this event, a decision to retry, brings back: as if it had been received at the position of the decision. Undefined
    * for any other event, and for decisions of other versions.
    */
-  brought(of: FoldVersion, event: RecordedEvent): Promise<RecordedEvent | undefined>
+  brought(fold: FoldVersion, event: RecordedEvent): Promise<RecordedEvent | undefined>
   /** Decides what becomes of a dead letter. Returns its state before; undefined if there is none at this position. */
-  settle(of: FoldVersion, position: Position, as: 'retried' | 'dropped'): Promise<DeadLetter['state'] | undefined>
+  settle(fold: FoldVersion, position: Position, as: 'retried' | 'dropped'): Promise<DeadLetter['state'] | undefined>
   /** The event at a position, or the one that a decision there has brought back; undefined if the log does not hold it. */
   event(position: Position): Promise<RecordedEvent | undefined>
   /** Why an event is skipped. */
   reason(letter: DeadLetter): Promise<string>
   /** Forgets the letters whose events the log no longer holds, after the erasure of their workspace. */
-  forgetGone(of: FoldVersion, erasure: RecordedEvent): Promise<void>
+  forgetGone(fold: FoldVersion, erasure: RecordedEvent): Promise<void>
 }>
 
 /** `reason`: why an event is put aside. `gone`: positions to be forgotten. */
@@ -99,11 +99,11 @@ function createDecide(stream: Stream, clock: Clock) {
   /** Written before the decision, so that whoever reads the decision finds the reason. */
   const explain = async (event: NewEvent): Promise<Position> => (await stream.append([event])).last
   return async (
-    of: FoldVersion,
+    fold: FoldVersion,
     workspaceId: WorkspaceId,
     decide: (letters: readonly DeadLetter[]) => Change | undefined,
   ): Promise<readonly DeadLetter[]> => {
-    const subject = deadLettersSubject(of)
+    const subject = deadLettersSubject(fold)
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const newest = await stream.last(subject)
       const letters = deadLettersAfter(newest, epoch)
@@ -111,7 +111,7 @@ function createDecide(stream: Stream, clock: Clock) {
       if (change === undefined) return letters
       const { type, position, reason } = change
       const before = newest?.position ?? beforeAll
-      const said = { projection: of.name, version: of.version, epoch, position }
+      const said = { projection: fold.name, version: fold.version, epoch, position }
       const place = { workspaceId, at: clock(), before }
       const put = reason === undefined ? beforeAll : await explain(sealExplanation({ ...said, reason }, place))
       const standing = standingAfter(letters, change, put)
@@ -123,7 +123,7 @@ function createDecide(stream: Stream, clock: Clock) {
         if (!(error instanceof ConflictError)) throw error
       }
     }
-    throw new Error(`the dead letters of ${of.name} change all the time`)
+    throw new Error(`the dead letters of ${fold.name} change all the time`)
   }
 }
 
@@ -143,8 +143,8 @@ export function createDeadLetters({
 }: Readonly<{ stream: Stream; clock: Clock; decides?: boolean }>): DeadLetters {
   const decide = createDecide(stream, clock)
   const at = (position: Position): Promise<RecordedEvent | undefined> => eventAt(stream, position)
-  const letters = async (of: FoldVersion): Promise<readonly DeadLetter[]> =>
-    deadLettersAfter(await stream.last(deadLettersSubject(of)), stream.epoch)
+  const letters = async (fold: FoldVersion): Promise<readonly DeadLetter[]> =>
+    deadLettersAfter(await stream.last(deadLettersSubject(fold)), stream.epoch)
   const origin = async (position: Position): Promise<RecordedEvent | undefined> => {
     let event = await at(position)
     // A retry that failed is itself a dead letter.
@@ -154,32 +154,32 @@ export function createDeadLetters({
   return {
     letters,
     event: origin,
-    put: async (of, poison) => {
+    put: async (fold, poison) => {
       const { event, reason } = poison
       const { position, workspaceId } = event
-      const known = await decide(of, workspaceId, (now) => {
+      const known = await decide(fold, workspaceId, (now) => {
         if (now.some((letter) => letter.position === position)) return undefined
-        if (!decides) throw new UndecidedError(of, poison)
+        if (!decides) throw new UndecidedError(fold, poison)
         if (now.length >= lettersMax) {
           const hint = `${lettersMax} events before it could not be folded either: see throughline dead-letters list, and mend the program`
-          throw new PermanentError({ operation: 'fold', subject: `${of.name} at ${position}`, hint, cause: reason })
+          throw new PermanentError({ operation: 'fold', subject: `${fold.name} at ${position}`, hint, cause: reason })
         }
         return { type: 'deadletter.put', position, reason: reason.message }
       })
       return leftOut(known)
     },
-    brought: async (of, event) => {
+    brought: async (fold, event) => {
       if (event.type !== 'deadletter.retried') return undefined
       const { projection, version, epoch, position } = decodeDeadLetterEvent(event)
-      if (projection !== of.name || version !== of.version || epoch !== stream.epoch) return undefined
+      if (projection !== fold.name || version !== fold.version || epoch !== stream.epoch) return undefined
       const found = await origin(position)
       return found && { ...found, position: event.position }
     },
-    settle: async (of, position, as) => {
+    settle: async (fold, position, as) => {
       const event = await at(position)
       if (event === undefined) return undefined
       let before: DeadLetter['state'] | undefined
-      await decide(of, event.workspaceId, (now) => {
+      await decide(fold, event.workspaceId, (now) => {
         const state = now.find((letter) => letter.position === position)?.state
         before ??= state
         // A retried event is folded at the position of its retry: it can be neither dropped nor retried again.
@@ -192,13 +192,13 @@ export function createDeadLetters({
       const event = await at(put)
       return event === undefined ? '' : reasonIn(event)
     },
-    forgetGone: async (of, erasure) => {
+    forgetGone: async (fold, erasure) => {
       const found = await Promise.all(
-        (await letters(of)).map(async ({ position }) => ((await origin(position)) === undefined ? [position] : [])),
+        (await letters(fold)).map(async ({ position }) => ((await origin(position)) === undefined ? [position] : [])),
       )
       const gone = new Set(found.flat())
       // This decision belongs to no workspace, so that no erasure removes it.
-      await decide(of, directoryWorkspaceId, (now) =>
+      await decide(fold, directoryWorkspaceId, (now) =>
         now.some(({ position }) => gone.has(position))
           ? { type: 'deadletter.erased', position: erasure.position, gone }
           : undefined,

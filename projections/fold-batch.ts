@@ -21,7 +21,7 @@ export class PoisonError extends Error {
 }
 
 /** Runs a projection on one event. A failure other than a PermanentError may be the program's, and is not the event's fault. */
-function ofEvent<T>({ event }: DecodedEvent, task: () => T): T {
+function blaming<T>({ event }: DecodedEvent, task: () => T): T {
   try {
     return task()
   } catch (error) {
@@ -44,14 +44,11 @@ async function loadNeeds(
   load: Load,
 ): Promise<void> {
   for (let round = 0; ; round++) {
-    const missing = distinct(
-      events.flatMap((event) =>
-        cache.missing(
-          event,
-          ofEvent(event, () => projection.needs(event, cache.loaded(event))),
-        ),
-      ),
-    )
+    const missingOf = (event: DecodedEvent): readonly EntryKey[] => {
+      const needed = blaming(event, () => projection.needs(event, cache.loaded(event)))
+      return cache.missing(event, needed)
+    }
+    const missing = distinct(events.flatMap(missingOf))
     if (missing.length === 0) return
     assert(round < roundsMax, `${projection.name} names new documents after ${roundsMax} rounds`)
     cache.add(missing, await load(missing))
@@ -73,6 +70,6 @@ export async function foldBatch(
   await loadNeeds(projection, handled, cache, load)
   for (const event of handled) {
     await loadNeeds(projection, [event], cache, load)
-    ofEvent(event, () => projection.fold(event, cache.documents(event)))
+    blaming(event, () => projection.fold(event, cache.documents(event)))
   }
 }

@@ -25,8 +25,8 @@ export type Lane = Readonly<{
   index: IndexName
   /** The last event that readers can find. */
   position(): Position
-  /** The build when it was opened, as it was left: a log that has not what that had seen is not the one it was folded from. */
-  left: StoredBuild | undefined
+  /** The build as it was stored before it was opened; undefined if it is new. A log that lacks what it had read is another log. */
+  storedBefore: StoredBuild | undefined
   /**
    * Folds and writes those of these events that it has not folded yet; may be retried after a failure. An event that cannot be folded
    * becomes a dead letter, and the others are folded. After an erasure, the workspace's earlier events are gone from the build.
@@ -103,11 +103,11 @@ export async function openLane(
   let { position } = await writer.checkpoint(index)
   let cache = createDocumentCache(limits)
   let ahead: Ahead | undefined
-  const left = await storedBuild(writer, projection.name, index)
+  const storedBefore = await storedBuild(writer, projection.name, index)
   // Of one that is new, lag is counted from now on.
-  let caughtUpAt = left?.heartbeat.caughtUpAt || clock()
-  let last = left?.heartbeat.last
-  let out = leftOut(await deadLetters.letters(projection))
+  let caughtUpAt = storedBefore?.heartbeat.caughtUpAt || clock()
+  let last = storedBefore?.heartbeat.last
+  let skipped = leftOut(await deadLetters.letters(projection))
   /** Folds up to the next erasure, carries it out, and goes on after it: what it erases must be in the index by then. */
   const foldParts = async (events: readonly DecodedEvent[], to: Aim): Promise<void> => {
     const at = events.findIndex(({ event }) => isErasure(event))
@@ -120,7 +120,7 @@ export async function openLane(
     await foldParts(events.slice(at + 1), to)
   }
   const foldOnce = async (events: readonly DecodedEvent[], to: Aim): Promise<void> => {
-    const wanted = events.filter(({ event }) => !out.has(event.position))
+    const wanted = events.filter(({ event }) => !skipped.has(event.position))
     try {
       await foldBatch(complete, wanted, cache, (keys) => writer.load(index, keys))
       await writer.write(index, leastFirst(cache.takeChanged(), wanted), { epoch, ...to })
@@ -128,7 +128,7 @@ export async function openLane(
       // The cache may hold half an event: a retry starts from what is stored.
       cache = createDocumentCache(limits)
       if (!(error instanceof PoisonError)) throw error
-      out = await deadLetters.put(projection, error)
+      skipped = await deadLetters.put(projection, error)
       onDeadLetter({ projection: projection.name, position: error.event.position, reason: error.message })
       await foldOnce(events, to)
     }
@@ -137,7 +137,7 @@ export async function openLane(
     projection: projection.name,
     index,
     position: () => position,
-    left,
+    storedBefore,
     async fold(events, to) {
       if (to <= position) return
       const fresh = events.filter(({ event }) => event.position > reachedFor({ position, ahead }, event.workspaceId))

@@ -58,9 +58,9 @@ export type Lanes = Readonly<{
   groups(): readonly (readonly Lane[])[]
   /** Whether readers use what the lane folds, as far as is known. */
   isLive(lane: Lane): boolean
-  /** Their builds as they were when they were opened; those that were new left out. */
-  left(): readonly StoredBuild[]
-  /** Lanes that rest, since something that passes by itself has failed them, go on. True when there were such. */
+  /** Their builds as they were stored before they were opened, without new ones. */
+  storedBefore(): readonly StoredBuild[]
+  /** Lanes that rest after a TransientError go on. True when there were such. */
   goOn(): boolean
   /** Opens each projection's build of this log; a new one becomes a candidate, or the live one where readers have none. */
   openAll(signal: AbortSignal): Promise<void>
@@ -215,7 +215,9 @@ function isAsFar(lane: Lane, told: Reached): boolean {
   const own = { position: lane.position(), ahead: lane.ahead() }
   if (told.ahead === undefined || told.ahead.position <= own.position) return true
   if (own.ahead === undefined || own.ahead.position < told.ahead.position) return false
-  return [...own.ahead.behind.keys()].every((of) => reachedFor(own, of) >= reachedFor(told, of))
+  return [...own.ahead.behind.keys()].every(
+    (workspaceId) => reachedFor(own, workspaceId) >= reachedFor(told, workspaceId),
+  )
 }
 
 /** Runs tasks of lanes and of projections: one that fails rests or stops alone. */
@@ -272,7 +274,7 @@ export function createLanes(given: LanesOptions): Lanes {
   return {
     groups: () => byPlace(state.lanes.filter((lane) => !state.resting.has(lane))),
     isLive: ({ projection, index }) => state.rosters.get(projection)?.live === index,
-    left: () => state.lanes.flatMap(({ left }) => left ?? []),
+    storedBefore: () => state.lanes.flatMap(({ storedBefore }) => storedBefore ?? []),
     goOn() {
       const { size } = state.resting
       state.resting.clear()

@@ -1,5 +1,6 @@
 import type { Position, RecordedEvent, TelemetryEventType } from '#src/events/envelope.ts'
 import { dayBefore } from '#src/lib/day.ts'
+import { int64Min } from '#src/lib/int64.ts'
 import type { LogRecord, RefusedSpan, RumEvent, Span } from '#src/events/telemetry.ts'
 
 export type DocumentId = string
@@ -133,14 +134,14 @@ export const identityOf = ({ event: { id } }: DecodedEvent): string => id.slice(
  * record is found by its time, and (time, id) is a total order in which records of one request and one time keep their order.
  */
 export function recordId(timeNs: bigint, identity: string, ordinal: number): DocumentId {
-  const time = BigInt.asUintN(64, timeNs + (1n << 63n))
+  const time = BigInt.asUintN(64, timeNs - int64Min)
   return `${time.toString(16).padStart(16, '0')}-${identity}-${sortableOrdinal(ordinal)}`
 }
 
 /** The time that a record's id begins with; undefined if it is not of that form. */
 export function timeOfRecordId(id: DocumentId): bigint | undefined {
   if (!/^[0-9a-f]{16}-/.test(id)) return undefined
-  return BigInt.asIntN(64, BigInt(`0x${id.slice(0, 16)}`) - (1n << 63n))
+  return BigInt.asIntN(64, BigInt(`0x${id.slice(0, 16)}`) + int64Min)
 }
 
 /** Days on which a document is looked for, the newest first. */

@@ -193,8 +193,8 @@ export function createProjector(options: ProjectorOptions): Projector {
       let failure: unknown
       let wake = new AbortController()
       await lanes.openAll(signal)
-      // Before anything is told of them: that would be that the log ends where it does now.
-      for (const build of lanes.left()) await checkTail(options.stream, build)
+      // Before the first heartbeat, which would record that the log ends where it does now.
+      for (const build of lanes.storedBefore()) await checkTail(options.stream, build)
       // While one waits for its turn, the next need not.
       let isWaiting = false
       const beatOnce = async (): Promise<void> => {

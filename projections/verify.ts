@@ -2,6 +2,7 @@ import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { beforeAll, type Position } from '#src/events/envelope.ts'
 import { erasureSubject } from '#src/events/erasure.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import type { FirstEvent } from '#streams/stream.ts'
 import { projectionNamed, withWriter, type BuildContext, type BuildPlace } from './build-place.ts'
 import { compareLater, compareParts, type Comparison, type Difference, type Later } from './compare.ts'
 import { createDeadLetters } from './dead-letters.ts'
@@ -9,7 +10,8 @@ import { createEnds, createExpectedFold, createQueue, type ExpectedFold, type Li
 import type { BuildTask } from './fold-share.ts'
 import { foldShares } from './fold-shares.ts'
 import { createHorizon, type Horizon } from './horizon.ts'
-import type { FrozenPart, Part } from './index-audit.ts'
+import type { FirstDay } from './first-days.ts'
+import type { FrozenPart, IndexAudit, Part } from './index-audit.ts'
 import { reachedBy, storedBuild, type IndexName, type IndexWriter, type StoredBuild } from './index-store.ts'
 import { openLane } from './lane.ts'
 import { refuseOtherVersions } from './own-versions.ts'
@@ -67,8 +69,8 @@ type Target = Readonly<{
   index: IndexName
   writer: IndexWriter
   scratch: BuildPlace
-  indexed: ReturnType<BuildPlace['audit']>
-  expectedParts: ReturnType<BuildPlace['audit']>
+  indexed: IndexAudit
+  expectedParts: IndexAudit
   expected: ExpectedFold
   takes: (workspaceId: WorkspaceId) => boolean
   horizon: Horizon
@@ -195,7 +197,10 @@ function createTally() {
       // One by one: there may be more of them than a call can take as arguments.
       for (const one of found.later) later.push(one)
     },
-    value: () => ({ workspaces: [...workspaces].map(([workspaceId, of]) => ({ workspaceId, ...of })), differences }),
+    value: () => ({
+      workspaces: [...workspaces].map(([workspaceId, verdict]) => ({ workspaceId, ...verdict })),
+      differences,
+    }),
   }
 }
 type Tally = ReturnType<typeof createTally>
@@ -317,6 +322,35 @@ async function tasksOf({ stream }: BuildContext, writer: IndexWriter, targets: B
   })
 }
 
+/** What all builds of a verification share: the log's beginning, the plans, and where both sides are read. */
+type Common = Pick<Target, 'context' | 'writer' | 'scratch' | 'indexed' | 'expectedParts' | 'takes'> &
+  Readonly<{
+    scratchWriter: IndexWriter
+    /** What the parts of the fold hold before it goes on (horizon.ts). */
+    earlierParts: IndexAudit
+    /** Where the log begins now: later than what was folded, if it was cut meanwhile. */
+    first: FirstEvent | undefined
+    firstDay: FirstDay
+  }>
+
+async function verifyBuild(common: Common, { projection, index, after }: BuildTask): Promise<Verdict> {
+  const { context, scratchWriter, takes, earlierParts, first, firstDay } = common
+  const fold = projectionNamed(context, projection)
+  if (fold === undefined) throw new PermanentError({ operation: 'verify', subject: projection })
+  const { stream, clock } = context
+  const deadLetters = createDeadLetters({ stream, clock, decides: false })
+  const laneOptions = { ...context, writer: scratchWriter, epoch: stream.epoch, deadLetters }
+  const lane = await openLane(fold, index, laneOptions, after)
+  const expected = createExpectedFold(context, lane, takes)
+  const horizon = createHorizon({ projection: fold, index, first, firstDay, expected: earlierParts })
+  const collections = collectionsOf(withSeenEvents(fold)).map(({ name }) => name)
+  const found = await compareAll({ ...common, projection, collections, index, expected, horizon })
+  const equal = found.workspaces.every(({ different }) => different === 0)
+  const { comparedFrom } = horizon
+  const from = comparedFrom === undefined ? {} : { comparedFrom }
+  return { projection, index, position: expected.position(), equal, ...found, ...from }
+}
+
 async function verifyIn(
   context: BuildContext,
   scratch: BuildPlace,
@@ -331,28 +365,13 @@ async function verifyIn(
   try {
     const builds = await tasksOf(context, writer, targets)
     await foldShares(context, scratch, builds, { ...options, compares: true })
-    // Where the log begins now: later than what was folded, if it was cut meanwhile.
     const first = await context.stream.first()
     const firstDay = await context.firstDays()
     scratchWriter = scratch.writer()
+    const sides = { scratch, scratchWriter, indexed, expectedParts, earlierParts }
     const verdicts: Verdict[] = []
-    for (const { projection, index, after } of builds) {
-      const fold = projectionNamed(context, projection)
-      if (fold === undefined) throw new PermanentError({ operation: 'verify', subject: projection })
-      const { stream, clock } = context
-      const deadLetters = createDeadLetters({ stream, clock, decides: false })
-      const laneOptions = { ...context, writer: scratchWriter, epoch: stream.epoch, deadLetters }
-      const lane = await openLane(fold, index, laneOptions, after)
-      const expected = createExpectedFold(context, lane, takes)
-      const horizon = createHorizon({ projection: fold, index, first, firstDay, expected: earlierParts })
-      const sides = { scratch, indexed, expectedParts, expected }
-      const collections = collectionsOf(withSeenEvents(fold)).map(({ name }) => name)
-      const target: Target = { context, projection, collections, index, writer, ...sides, takes, horizon }
-      const found = await compareAll(target)
-      const { comparedFrom } = horizon
-      const equal = found.workspaces.every(({ different }) => different === 0)
-      const from = comparedFrom === undefined ? {} : { comparedFrom }
-      verdicts.push({ projection, index, position: expected.position(), equal, ...found, ...from })
+    for (const build of builds) {
+      verdicts.push(await verifyBuild({ context, writer, ...sides, takes, first, firstDay }, build))
     }
     return verdicts
   } finally {

@@ -4,7 +4,7 @@ import type { EntryKey, IndexName, IndexWriter, WorkspaceEntries } from './index
 function createHolds(written: readonly WorkspaceEntries[]): (key: EntryKey) => boolean {
   const gathered = new Map<string, ReadonlySet<string>>()
   const gather = ({ workspaceId, collection }: EntryKey): ReadonlySet<string> => {
-    const mine = written.filter((of) => of.workspaceId === workspaceId).flatMap(({ entries }) => entries)
+    const mine = written.filter((changes) => changes.workspaceId === workspaceId).flatMap(({ entries }) => entries)
     return new Set(mine.filter((entry) => entry.collection === collection).map(({ id }) => id))
   }
   return (key) => {

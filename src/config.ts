@@ -347,6 +347,13 @@ export function readLogConfig(environment: NodeJS.ProcessEnv): LogConfig {
 
 export const isRole = (word: string | undefined): word is Role => roles.some((role) => role === word)
 
+/** What a process of a role does: takes requests in, folds the log, answers queries. */
+export const dutiesOf = ({ role }: Pick<Config, 'role'>) => ({
+  takesIn: role === 'ingest' || role === 'all',
+  folds: role === 'project' || role === 'all',
+  answers: role === 'query' || role === 'all',
+})
+
 /** Checks the environment and the command line: an optional role, and flags, which take precedence. Throws ConfigError. */
 export function readConfig(environment: NodeJS.ProcessEnv, argv: readonly string[] = []): Config {
   const [first] = argv

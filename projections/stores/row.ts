@@ -1,4 +1,5 @@
 import { sentinel, wholePrefix, wholeToken } from '#src/events/tokens.ts'
+import { clampInt64, int64Max, int64Min } from '#src/lib/int64.ts'
 import { collectionsOf, timeOfRecordId } from '../projection.ts'
 import type { Collection, Entry, Fields, NumberFrom, Projection } from '../projection.ts'
 
@@ -47,10 +48,6 @@ export type Row = Readonly<{
   /** Tokens with single blanks between. */
   tokens: ReadonlyMap<string, string>
 }>
-
-const int64Max = (1n << 63n) - 1n
-const int64Min = -(1n << 63n)
-export const clampInt64 = (value: bigint): bigint => (value > int64Max ? int64Max : value < int64Min ? int64Min : value)
 
 /** The smallest int64 at or above a bound, or the greatest at or below it; undefined where there is none. */
 function nearestInt64(bound: number | bigint, side: 'above' | 'below'): bigint | undefined {

@@ -16,7 +16,7 @@ import { durationNs, partPages, readTraces, traceSummary, tracesScope, type Trac
 import { sortKeyOf, walkKeyOf, type WalkKey } from './trace-request.ts'
 
 /** A span as a reader of a trace sees it: as it was received, with the attributes of its resource and scope. */
-export type SpanAnswer = Readonly<{
+type SpanAnswer = Readonly<{
   trace_id: string
   span_id: string
   parent_span_id: string | null
@@ -61,9 +61,9 @@ export type SpanAnswer = Readonly<{
   cuts: readonly string[]
 }>
 
-export type MissingReason = 'not_received' | 'not_indexed_yet' | RefusalReason
+type MissingReason = 'not_received' | 'not_indexed_yet' | RefusalReason
 /** A span that is known but not stored; `referenced_by`: up to 20 spans whose parent it is. */
-export type MissingSpan = Readonly<{ span_id: string; referenced_by: readonly string[]; reason: MissingReason }>
+type MissingSpan = Readonly<{ span_id: string; referenced_by: readonly string[]; reason: MissingReason }>
 
 /** A trace with a page of its spans, by start. `spans_next` is null at the end. */
 export type TraceRead = Readonly<{

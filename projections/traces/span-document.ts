@@ -1,9 +1,9 @@
 import type { Attributes, SharedAttributes, Span, SpanKind, SpanLink, SpanStatus } from '#src/events/telemetry.ts'
 import { opaqueId, words } from '#src/events/tokens.ts'
+import { clampInt64 } from '#src/lib/int64.ts'
 import type { Filter } from '../index-store.ts'
 import { createTokenRoom, fieldTokens, type TokenRoom } from '../record-tokens.ts'
 import { recordId, type Absent, type Collection, type DocumentId, type Searchable } from '../projection.ts'
-import { clampTimeNs } from './sortable-time.ts'
 
 type SpanEventDocument = Readonly<{
   timeNs: string
@@ -86,7 +86,7 @@ const storedEvent = ({ timeNs, ...event }: Span['spanEvents'][number]): SpanEven
 })
 
 export const spanRecordId = (startNs: bigint, traceId: string, spanId: string): DocumentId =>
-  recordId(clampTimeNs(startNs), traceId + spanId, 0)
+  recordId(clampInt64(startNs), traceId + spanId, 0)
 
 export const traceIdOfSpanRecord = (id: DocumentId): string => id.slice(17, 49)
 export const spanIdOfSpanRecord = (id: DocumentId): string => id.slice(49, 65)
@@ -128,7 +128,7 @@ function searchableSpan(span: SpanRecord): Searchable {
     tokensOf(attributes, { 'event.name': name }, [name], room),
   )
   return {
-    timeNs: clampTimeNs(BigInt(span.startNs)),
+    timeNs: clampInt64(BigInt(span.startNs)),
     fields: {
       trace_id: span.traceId,
       span_id: span.spanId,

@@ -93,20 +93,19 @@ export function traceSummary(trace: TraceDocument, matched: readonly MatchedSpan
 const pageMax = 500
 const partsPageMax = 16
 
-/** The hits of a keyword, page by page, in an order in which two documents of one id have different places. */
+/** The hits of these traces, page by page, in an order in which two documents of one id have different places. */
 async function* searchPages<Document extends object>(
   reader: IndexReader,
   scope: Scope,
-  field: string,
-  values: readonly string[],
+  traceIds: readonly string[],
   page: Partial<Pick<IndexQuery, 'orderBy' | 'direction' | 'limit'>> = {},
 ): AsyncGenerator<readonly Hit<Document>[]> {
-  if (values.length === 0) return
+  if (traceIds.length === 0) return
   const { orderBy = 'position', direction = 'asc', limit = pageMax } = page
   let after: SortKey | undefined
   for (;;) {
     const hits = await reader.search<Document>(scope, {
-      filter: { kind: 'keyword', field, values },
+      filter: { kind: 'keyword', field: 'trace_id', values: traceIds },
       orderBy,
       direction,
       limit,
@@ -126,7 +125,7 @@ export async function* partPages(
   direction: IndexQuery['direction'] = 'asc',
 ): AsyncGenerator<readonly TracePart[]> {
   const page = { orderBy: 'timeNs', direction, limit: partsPageMax }
-  const found = searchPages<TracePart>(reader, tracesScope(workspaceId, 'parts'), 'trace_id', [traceId], page)
+  const found = searchPages<TracePart>(reader, tracesScope(workspaceId, 'parts'), [traceId], page)
   for await (const hits of found) yield hits.map(({ document }) => document)
 }
 
@@ -163,7 +162,7 @@ export async function readTraces(
   const scope = tracesScope(workspaceId, 'traces')
   for (let from = 0; from < traceIds.length; from += pageMax) {
     const ids = traceIds.slice(from, from + pageMax)
-    for await (const hits of searchPages<TraceDocument>(reader, scope, 'trace_id', ids)) {
+    for await (const hits of searchPages<TraceDocument>(reader, scope, ids)) {
       for (const { document } of hits) {
         const { traceId, generation } = document
         found.set(traceId, (found.get(traceId) ?? new Map<string, TraceDocument>()).set(generation, document))

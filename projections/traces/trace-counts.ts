@@ -7,7 +7,7 @@ import { tracesScope } from './trace-answer.ts'
 import type { TraceFilters, TraceRequest } from './trace-request.ts'
 
 /** Counts over time: of traces, each at its start, or of the spans that meet the conditions. */
-export type TraceHistogram = Readonly<{
+type TraceHistogram = Readonly<{
   of: 'traces' | 'spans'
   step_ms: number
   /** `and_later`: the last one, which has no end. */

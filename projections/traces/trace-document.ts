@@ -1,6 +1,6 @@
 import { opaqueId } from '#src/events/tokens.ts'
+import { clampInt64 } from '#src/lib/int64.ts'
 import type { Collection, Searchable } from '../projection.ts'
-import { clampTimeNs } from './sortable-time.ts'
 import { emptySummary, type SpansSummary } from './trace-summary.ts'
 
 /**
@@ -57,7 +57,7 @@ export const durationOf = ({ startNs, endNs }: TraceDocument['summary']): bigint
 function searchableTrace(trace: TraceDocument): Searchable {
   const { traceId, summary } = trace
   return {
-    timeNs: clampTimeNs(BigInt(summary.startNs ?? 0)),
+    timeNs: clampInt64(BigInt(summary.startNs ?? 0)),
     fields: {
       trace_id: traceId,
       service: summary.services.map(({ name }) => name),

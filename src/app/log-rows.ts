@@ -87,7 +87,7 @@ type Placed = Partial<Omit<Drawn, 'linksFor'>> &
     placeOf?: ((number: number) => string) | undefined
   }>
 
-export function logTable(logs: readonly ShownLog[], linksFor: LogLinks, placed: Placed = {}): Html {
+export function logTable(logs: readonly ShownLog[], linksFor: LogLinks, placed: Placed): Html {
   const { tail, here, shown = [], placeOf } = placed
   const rows = logs.map((log, number) => rowOf(log, { linksFor, here, shown }, placeOf?.(number)))
   return html`<table class="logs">

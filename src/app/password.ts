@@ -13,7 +13,7 @@ const path = '/app/password'
 /** `field`: the one that the problem is about. */
 type Shown = Readonly<{ status?: number; problem?: string; field?: string; notice?: string | undefined }>
 
-function sendPassword(ctx: Context, app: AppContext, shown: Shown = {}): Promise<void> {
+function sendPassword(ctx: Context, app: AppContext, shown: Shown): Promise<void> {
   const at = (field: string): Html => atFault(shown.field === field)
   const body = html`${problem(shown.problem)}${notice(shown.notice)}
     <form class="stack" method="post" action="${path}">

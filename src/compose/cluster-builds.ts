@@ -32,7 +32,7 @@ function indexPlace(place: ClusterPlace): BuildPlace {
 
 /**
  * Builds used only for comparison, in files beside this process. Elasticsearch does no second fold's work, and an index is not compared
- * with its own output. Search tokens are derived from the entries during the comparison (expected.ts).
+ * with its own output. Search tokens are derived from the entries during the comparison (stores/elasticsearch/expected.ts).
  */
 function scratchPlace(place: ClusterPlace, dataFolder: string, clusterEpoch: string): Scratch {
   const { folder, ...scratch } = openScratch(dataFolder, { clusterEpoch })

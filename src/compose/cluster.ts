@@ -9,7 +9,7 @@ import type { PartitionsData } from '#src/compose/threads/partitions-thread.ts'
 import { createProjectorThread, withBeside, type ProjectorThread } from '#src/compose/threads/projector.ts'
 import { retainedReaders } from '#src/compose/threads/retention.ts'
 import { createSampler, type Sampler } from '#src/compose/threads/sampler.ts'
-import { limits, type ClusterConfig, type Config } from '#src/config.ts'
+import { dutiesOf, limits, type ClusterConfig, type Config } from '#src/config.ts'
 import { givenSecrets } from '#src/directory/secrets.ts'
 import { partitionNumber, partitionOf, type PartitionOf } from '#src/events/partition.ts'
 import { abortScope } from '#src/lib/abort-scope.ts'
@@ -84,9 +84,7 @@ export async function openClusterEngines(config: Config, cluster: ClusterConfig)
   const nats = await connectLogs(cluster, role, role === 'ingest' ? () => isKnown().catch(() => false) : isKnown)
   const directoryStream = await openLog(nats, cluster, directoryPartition)
   const directory = await openDirectory(directoryStream, clock, cluster.pepper)
-  const takesIn = role === 'ingest' || role === 'all'
-  const folds = role === 'project' || role === 'all'
-  const answers = role === 'query' || role === 'all'
+  const { takesIn, folds, answers } = dutiesOf(config)
   const openOne = (partition: string): Promise<JetStream> => openLog(nats, cluster, partition)
   const logs = takesIn || answers ? await Promise.all(partitionNames(cluster).map(openOne)) : []
   const streams = takesIn ? logs : []

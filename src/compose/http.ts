@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
-import { ConfigError, limits, type Config } from '#src/config.ts'
+import { ConfigError, dutiesOf, limits, type Config } from '#src/config.ts'
 import { createSessionStore } from '#src/directory/session-store.ts'
 import { createHttpApp } from '#src/http/app.ts'
 import type { Route } from '#src/http/route.ts'
@@ -16,9 +16,7 @@ const backlog = 4_096
 
 /** The routes of this role: a role loads no other's. */
 async function routesOf(config: Config, engines: Engines, metrics: Metrics): Promise<readonly Route[]> {
-  const { role } = config
-  const takesIn = role === 'ingest' || role === 'all'
-  const answers = role === 'query' || role === 'all'
+  const { takesIn, answers } = dutiesOf(config)
   return [
     ...(takesIn ? (await import('./ingest-routes.ts')).ingestRoutes(engines, metrics) : []),
     ...(answers ? (await import('./query-routes.ts')).queryRoutes(config, engines) : []),

@@ -32,12 +32,8 @@ export function tellMissedDays(dataFolder: string): void {
   const live = readable(() => storedLiveBuilds(indexFolder), new Map<string, LiveRevision>())
   for (const name of projectionNames) {
     const index = live.get(name)?.index
-    if (index !== undefined)
-      tell(
-        indexFolder,
-        index,
-        name,
-        readable(() => missedDays(indexFolder, index), []),
-      )
+    if (index === undefined) continue
+    const missed = readable(() => missedDays(indexFolder, index), [])
+    tell(indexFolder, index, name, missed)
   }
 }

@@ -10,7 +10,7 @@ import { freeBytes } from '#src/lib/free-bytes.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { Admission } from './admission.ts'
 import type { Credential, Surface } from './credential.ts'
-import { besideId, countedEvent, readIdempotencyKey, refusedEvent, requestEventId, type Receipt } from './event-of.ts'
+import { countedEvent, readIdempotencyKey, refusedBeside, requestEventId, type Receipt } from './event-of.ts'
 import type { Recorder } from './record.ts'
 import type { Renew } from './renew.ts'
 
@@ -102,7 +102,6 @@ export async function countRefusedSpans(
   receipt: Receipt,
   unlisted: number,
 ): Promise<void> {
-  const beside = { ...receipt, id: besideId(receipt.id) }
   const recorder = recorderOf(receipt.credential.workspaceId)
-  await recorder.record(async () => refusedEvent(beside, [], { spansMax: 0, answer: undefined, unlisted }))
+  await recorder.record(async () => refusedBeside(receipt, [], { spansMax: 0, unlisted }))
 }

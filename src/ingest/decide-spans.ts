@@ -11,8 +11,8 @@ type Standing = Readonly<{
 }>
 
 export type SpanDecision =
-  /** Reserve enough for the first `whole` requests. `isNear`: near the limit, so that unused spans are returned at once. */
-  | Readonly<{ kind: 'reserve'; spans: number; whole: number; isNear: boolean }>
+  /** Reserve enough for the first requests, at least one. `isNear`: near the limit, so that unused spans are returned at once. */
+  | Readonly<{ kind: 'reserve'; spans: number; isNear: boolean }>
   /** Grant the first request less than it asks for: there is certainly no more. */
   | Readonly<{ kind: 'rest'; spans: number }>
   /** Wait: spans held by others may be returned. */
@@ -34,8 +34,8 @@ export function decideSpans({ limit, spent, held, asked }: Standing, limits: Chu
     wanted += spans
     whole++
   }
-  if (whole === asked.length && !isNear) return { kind: 'reserve', spans: Math.max(chunk, wanted), whole, isNear }
-  if (whole > 0) return { kind: 'reserve', spans: wanted, whole, isNear: true }
+  if (whole === asked.length && !isNear) return { kind: 'reserve', spans: Math.max(chunk, wanted), isNear }
+  if (whole > 0) return { kind: 'reserve', spans: wanted, isNear: true }
   const isFinal = held === 0 || spent >= (limit ?? Infinity)
   return isFinal ? { kind: 'rest', spans: left } : { kind: 'wait' }
 }

@@ -84,14 +84,16 @@ export async function receivedEvent(receipt: Receipt, accepted: Accepted, { byte
 /** The id of the event beside a request's own one, which records its refused spans. */
 export const besideId = (id: EventId): EventId => `${id}/refused`
 
+type RefusedOptions = Readonly<{ spansMax: number; answer?: StoredAnswer; unlisted?: number }>
+
 /**
- * The event that records refused spans: under the request's own id when nothing else of it was stored, else beside it. `unlisted`: how
- * many more spans were refused, without their ids.
+ * The event that records refused spans, under the request's own id: when nothing else of it was stored. `unlisted`: how many more spans were
+ * refused, without their ids.
  */
 export function refusedEvent(
   receipt: Receipt,
   refused: readonly RefusedSpan[],
-  { spansMax, answer, unlisted = 0 }: Readonly<{ spansMax: number; answer: StoredAnswer; unlisted?: number }>,
+  { spansMax, answer, unlisted = 0 }: RefusedOptions,
 ): NewEvent {
   const spans = refused.slice(0, spansMax).map(({ traceId, spanId, reason }) => [traceId, spanId, reason])
   const payload = Buffer.from(stringifyJson({ spans }))
@@ -103,6 +105,13 @@ export function refusedEvent(
   )
   return sealEvent({ ...fields, contentType: 'application/json' }, payload)
 }
+
+/** The same beside the request's own event, which has the answer. */
+export const refusedBeside = (
+  receipt: Receipt,
+  refused: readonly RefusedSpan[],
+  options: Omit<RefusedOptions, 'answer'>,
+): NewEvent => refusedEvent({ ...receipt, id: besideId(receipt.id) }, refused, options)
 
 const nothingOf = { logs: '[]', rum: '{"events":[]}' } as const
 

@@ -62,9 +62,9 @@ export function createRounds(options: RoundOptions, onCounted: () => void) {
   const isDrained = (holding: Holding): boolean => holding !== holdings.current() && holding.underWay === 0
 
   /** What was spent of a reservation, if it has ended. */
-  const spentOf = ({ id, holder: of }: OpenReservation): number | undefined => {
+  const spentOf = ({ id, holder: owner }: OpenReservation): number | undefined => {
     const counted = counting.result(id)
-    if (counted !== undefined || of !== holder) return counted
+    if (counted !== undefined || owner !== holder) return counted
     const holding = holdings.find(id)
     // Its event was written, but we never learned of it: nothing was granted from it.
     if (holding === undefined) return 0

@@ -11,7 +11,7 @@ import type { SpanScan } from '#src/wire/otlp/span-scan.ts'
 import type { Grant } from './allowance.ts'
 import { countRefusedSpans, setPosition, withBody, type IngestContext, type Received } from './context.ts'
 import { cutSpans } from './cut-spans.ts'
-import { besideId, receivedEvent, refusedEvent } from './event-of.ts'
+import { receivedEvent, refusedBeside, refusedEvent } from './event-of.ts'
 import { spanMessage } from './span-messages.ts'
 
 const endpoint = '/api/traces/v1/otlp'
@@ -69,11 +69,8 @@ async function eventsOf(
   if (grant.granted === scan.spans) return [await receivedEvent(receipt, { ...accepted, payload: body.bytes }, body)]
   const { keep, refused } = cutSpans(scan, grant.granted)
   if (grant.granted === 0) return [refusedEvent(receipt, refused, { spansMax, answer })]
-  const beside = { ...receipt, id: besideId(receipt.id) }
-  return [
-    await receivedEvent(receipt, { ...accepted, payload: scan.cut(keep) }, body),
-    refusedEvent(beside, refused, { spansMax, answer: undefined }),
-  ]
+  const stored = await receivedEvent(receipt, { ...accepted, payload: scan.cut(keep) }, body)
+  return [stored, refusedBeside(receipt, refused, { spansMax })]
 }
 
 async function store(

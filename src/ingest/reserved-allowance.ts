@@ -54,14 +54,14 @@ export function createReservedAllowance(options: ReservedAllowanceOptions): Rese
       if (month.isIdle() && !isWaiting) months.delete(subject)
     }
   })
-  const of = ({ workspaceId, spans, at }: SpansAsked): MonthAllowance => {
+  const allowanceFor = ({ workspaceId, spans, at }: SpansAsked): MonthAllowance => {
     assert(Number.isSafeInteger(spans) && spans >= 0, 'spans are counted')
     return monthAllowanceOf(workspaceId, monthOf(at))
   }
 
   return {
-    take: (asked) => of(asked).take(asked),
-    reserve: async (asked) => (closed.signal.aborted ? 'pending' : of(asked).reserve(asked)),
+    take: (asked) => allowanceFor(asked).take(asked),
+    reserve: async (asked) => (closed.signal.aborted ? 'pending' : allowanceFor(asked).reserve(asked)),
     settle: (grant, eventId) => months.get(grant.ledger)?.settle(grant, eventId),
     release: (grant) => months.get(grant.ledger)?.release(grant),
     doubt: (grant) => months.get(grant.ledger)?.doubt(grant),

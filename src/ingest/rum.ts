@@ -16,7 +16,7 @@ import {
 import { allowOrigin, answerPreflight, denyOrigin } from './cors.ts'
 import type { Credential } from './credential.ts'
 import { cutSpans } from './cut-spans.ts'
-import { besideId, countedEvent, receivedEvent, refusedEvent, requestEventId } from './event-of.ts'
+import { countedEvent, receivedEvent, refusedBeside, refusedEvent, requestEventId } from './event-of.ts'
 
 const path = '/api/rum/v1/ingest'
 
@@ -83,8 +83,7 @@ async function eventsOf(
   } as const
   const event = await receivedEvent(receipt, taken, body)
   if (refused.length === 0) return [event]
-  const beside = { ...receipt, id: besideId(receipt.id) }
-  return [event, refusedEvent(beside, refused, { spansMax, answer: undefined })]
+  return [event, refusedBeside(receipt, refused, { spansMax })]
 }
 
 /** What the first of these requests was told: only what was not taken whole has its answer kept. */

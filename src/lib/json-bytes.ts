@@ -233,6 +233,6 @@ export function eachMember(
 const keyText = (bytes: Uint8Array, at: number): string => JSON.parse(textOf(bytes, at, stringEnd(bytes, at))) as string
 
 /** The bytes from `start` to `end` as text; what is not UTF-8 becomes U+FFFD. */
-export function textOf(bytes: Uint8Array, start = 0, end = bytes.length): string {
+export function textOf(bytes: Uint8Array, start: number, end = bytes.length): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8')
 }

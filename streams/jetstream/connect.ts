@@ -26,11 +26,11 @@ export type Nats = Readonly<{
   /** Of the server that is connected now. `cluster`: it is one of several. */
   server(): Readonly<{ id: string; cluster: boolean }>
   /** The first answer. One with the status 503 means that nobody listens to the subject. */
-  request(subject: string, data: Uint8Array | string, with_?: Headers): Promise<Received>
+  request(subject: string, data: Uint8Array | string, fields?: Headers): Promise<Received>
   /** All answers, up to and including the first one with a status. */
   requestMany(subject: string, data: string): Promise<readonly Received[]>
   /** Sends without waiting for an answer. */
-  publish(subject: string, data: Uint8Array, with_?: Headers): void
+  publish(subject: string, data: Uint8Array, fields?: Headers): void
   /** Resolves when the server has the subscription. */
   subscribe(subject: string, listener: (received: Received) => void): Promise<() => void>
   /** Called after a reconnect: messages sent meanwhile were missed. */

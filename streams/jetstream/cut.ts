@@ -5,10 +5,9 @@ import { callApi } from './api.ts'
 import type { Nats } from './connect.ts'
 import type { MessageSource } from './message-source.ts'
 import { endsOf, noteCut } from './provision.ts'
+import { wholePart } from './publish.ts'
 import { catchUpPauseMs, catchUpTimeoutMs, isBehind } from './reader.ts'
 import type { LogName } from './subjects.ts'
-
-const whole = { index: 1, count: 1 }
 
 /** `cut` of the port. The server purges up to a sequence in one step, and keeps counting from the last one. */
 export async function cutLog(
@@ -20,7 +19,7 @@ export async function cutLog(
   const { first, last } = await endsOf(nats, log, epoch)
   let sequence = Math.min(Math.floor(upTo / positionStep), last)
   if (sequence < first) return
-  const { index, count } = (await source.part(sequence)) ?? whole
+  const { index, count } = (await source.part(sequence)) ?? wholePart
   // An event of several messages is purged whole or not at all; and the last event stays.
   if (index < count) sequence -= index
   else if (sequence === last) sequence -= count

@@ -79,10 +79,9 @@ export function createMessageSource(nats: Nats, log: LogName, subjects: Subjects
 
   return {
     run: async (given, max) => {
-      let first = given
-      let more = await fetch(first, max)
-      const before = partsBefore(more[0], first)
-      if (before > 0) more = await fetch((first -= before), max)
+      let more = await fetch(given, max)
+      const first = given - partsBefore(more[0], given)
+      if (first < given) more = await fetch(first, max)
       const messages: Stored[] = []
       for (;;) {
         messages.push(...more)

@@ -47,11 +47,11 @@ function expectationFields({ subject, sequence }: Expectation): Headers {
   }
 }
 
+/** A message as it is sent, with all its headers. */
+type Message = Readonly<{ subject: string; data: Buffer; fields: Headers }>
+
 /** Splits an event that is too large for one message (`Throughline-Part: 2/3`); the parts are stored in one step. */
-function partsOf(
-  { subject, data, id, expected, fields: given }: Outgoing,
-  bytesMax: number,
-): readonly (readonly [Headers, Outgoing])[] {
+function partsOf({ subject, data, id, expected, fields: given }: Outgoing, bytesMax: number): readonly Message[] {
   const count = partCount(data, bytesMax)
   return Array.from({ length: count }, (_, index) => {
     const part = data.subarray(index * bytesMax, (index + 1) * bytesMax)
@@ -60,16 +60,19 @@ function partsOf(
     // The event has the position of its last part, so that part carries the id.
     if (id !== undefined && index === count - 1) fields[idHeader] = id
     if (expected !== undefined && index === 0) Object.assign(fields, expectationFields(expected))
-    return [fields, { subject, data: part }]
+    return { subject, data: part, fields }
   })
 }
 
 /** Which part a message is, from 1, and of how many. */
 export type Part = Readonly<{ index: number; count: number }>
 
+/** The part of an event that is one message. */
+export const wholePart: Part = { index: 1, count: 1 }
+
 export function readPart(header: (name: string) => string): Part {
   const [index, count] = header(partHeader).split('/').map(Number)
-  return index === undefined || count === undefined ? { index: 1, count: 1 } : { index, count }
+  return index === undefined || count === undefined ? wholePart : { index, count }
 }
 
 type Answered = Published | Readonly<{ kind: 'again' }>
@@ -113,19 +116,19 @@ export function createPublisher(nats: Nats, log: string, explain: () => Promise<
     throw new TransientError({ operation, subject: log, hint: 'no server has it now' })
   }
 
-  async function ask(subject: string, data: Uint8Array, fields: Headers): Promise<Answered> {
+  async function ask({ subject, data, fields }: Message): Promise<Answered> {
     const { answer, error } = await request('append to', subject, data, fields)
     if (error !== undefined) return answerTo(error, log)
     const sequence = Number(answer['seq'])
     return answer['duplicate'] === true ? { kind: 'known', sequence } : { kind: 'stored', sequence }
   }
 
-  async function sendBatch(parts: readonly (readonly [Headers, Outgoing])[]): Promise<Answered> {
+  async function sendBatch(parts: readonly Message[]): Promise<Answered> {
     const id = randomUUID()
-    for (const [index, [fields, { subject, data }]] of parts.entries()) {
-      const all = { ...fields, 'Nats-Batch-Id': id, 'Nats-Batch-Sequence': String(index + 1) }
-      if (index === parts.length - 1) return ask(subject, data, { ...all, 'Nats-Batch-Commit': '1' })
-      nats.publish(subject, data, all)
+    for (const [index, { subject, data, fields: own }] of parts.entries()) {
+      const fields = { ...own, 'Nats-Batch-Id': id, 'Nats-Batch-Sequence': String(index + 1) }
+      if (index === parts.length - 1) return ask({ subject, data, fields: { ...fields, 'Nats-Batch-Commit': '1' } })
+      nats.publish(subject, data, fields)
     }
     throw new TypeError('a batch of nothing')
   }
@@ -157,9 +160,7 @@ export function createPublisher(nats: Nats, log: string, explain: () => Promise<
         throw new PermanentError({ operation: 'append to', subject: log, hint })
       }
       const [first] = parts
-      if (parts.length > 1 || first === undefined) return insist(() => sendBatch(parts))
-      const [fields, { subject, data }] = first
-      return insist(() => ask(subject, data, fields))
+      return insist(() => (parts.length === 1 && first !== undefined ? ask(first) : sendBatch(parts)))
     },
     // The streams refuse rollups, but the server looks for the id first. So the answer tells whether the id is known, and nothing is stored.
     // The leader answers, so it knows everything that was acknowledged before.

@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { beforeAll, positionStep, type EventId, type Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { isOperatingFailure, PermanentError, TransientError } from '#src/lib/failure.ts'
-import type { Appended, AppendedEvent, Expected } from '../stream.ts'
+import { appendedOf, type Appended, type AppendedEvent, type Expected } from '../stream.ts'
 import { createCut, type Cut } from './cut.ts'
 import { damageOf, isHarmless, openForWriting, pragma, toldOf, type LogFile } from './database.ts'
 import { createIdLookup, createIdTable, type Found } from './ids.ts'
@@ -161,11 +161,7 @@ function writeCall(
     return { position: seq * positionStep }
   })
   for (const workspaceId of workspaces) erase.appended(workspaceId)
-  return {
-    last: places.reduce((last, { position }) => Math.max(last, position), beforeAll),
-    duplicates: events.length - (seq - head),
-    events: places,
-  }
+  return appendedOf(places)
 }
 
 function writeGroup(

@@ -81,11 +81,9 @@ describe('GET /app/logs/export', () => {
   let server: Server
   let reader: Reader
   let send: Sending
-  /** The whole answer, as sent; `Accept-Encoding: identity` unless asked otherwise. */
-  const exported = async (query: string, headers: Readonly<Record<string, string>> = {}) => {
-    const response = await reader.raw(`/app/logs/export?${query}`, {
-      headers: { 'accept-encoding': 'identity', ...headers },
-    })
+  /** The whole answer, as sent. */
+  const exported = async (query: string) => {
+    const response = await reader.raw(`/app/logs/export?${query}`, { headers: { 'accept-encoding': 'identity' } })
     return { status: response.status, headers: response.headers, text: await response.text() }
   }
   const lines = async (query: string): Promise<readonly JsonObject[]> => {

@@ -3,8 +3,7 @@ import { createTokenBuckets } from '#src/http/limits.ts'
 
 describe('token buckets', () => {
   let now: number
-  const start = (more: Partial<Parameters<typeof createTokenBuckets>[0]> = {}) =>
-    createTokenBuckets({ policy: 'key', perSecond: 2, burst: 3, bucketsMax: 2, ticks: () => now, ...more })
+  const start = () => createTokenBuckets({ policy: 'key', perSecond: 2, burst: 3, bucketsMax: 2, ticks: () => now })
   beforeEach(() => {
     now = 0
   })

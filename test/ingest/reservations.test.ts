@@ -33,11 +33,11 @@ describe('how many spans are reserved', () => {
     decideSpans({ limit: 10_000, spent: 10_000 - left, held: 0, asked }, limits)
 
   it('is an eighth of what is left, at most and at least so many, and always what is asked for', () => {
-    expect(decide(10_000, 1)).to.deep.equal({ kind: 'reserve', spans: 1_000, whole: 1, isNear: false })
-    expect(decide(800, 1, 2)).to.deep.equal({ kind: 'reserve', spans: 100, whole: 2, isNear: false })
-    expect(decide(800, 300, 400)).to.deep.equal({ kind: 'reserve', spans: 700, whole: 2, isNear: false })
-    expect(decide(79, 1, 2)).to.deep.equal({ kind: 'reserve', spans: 3, whole: 2, isNear: true })
-    expect(decide(800, 500, 301)).to.deep.equal({ kind: 'reserve', spans: 500, whole: 1, isNear: true })
+    expect(decide(10_000, 1)).to.deep.equal({ kind: 'reserve', spans: 1_000, isNear: false })
+    expect(decide(800, 1, 2)).to.deep.equal({ kind: 'reserve', spans: 100, isNear: false })
+    expect(decide(800, 300, 400)).to.deep.equal({ kind: 'reserve', spans: 700, isNear: false })
+    expect(decide(79, 1, 2)).to.deep.equal({ kind: 'reserve', spans: 3, isNear: true })
+    expect(decide(800, 500, 301)).to.deep.equal({ kind: 'reserve', spans: 500, isNear: true })
   })
 
   it('is what is left, once it is certain that no more comes free', () => {

@@ -5,7 +5,6 @@ import { searchLogs, type LogPage, type LogRequest } from '#projections/logs/que
 import { tracesProjection } from '#projections/traces/fold.ts'
 import { searchTraces } from '#projections/traces/query.ts'
 import type { TraceRequest } from '#projections/traces/trace-request.ts'
-import type { LogRecord } from '#src/events/telemetry.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { acme, givenLogs, noonNs } from './logs/given.ts'
@@ -18,9 +17,9 @@ const lastNs = 9_223_372_036_854_775_807n
 const minutes = (count: number): bigint => noonNs + BigInt(count) * 60_000_000_000n
 
 describeOnEveryStore('histograms without an end', (newStore) => {
-  async function readerOf(times: readonly bigint[], more: Partial<LogRecord> = {}): Promise<IndexReader> {
+  async function readerOf(times: readonly bigint[]): Promise<IndexReader> {
     const store = newStore()
-    const records = times.map((timeNs) => ({ timeNs, level: 'info' as const, ...more }))
+    const records = times.map((timeNs) => ({ timeNs, level: 'info' as const }))
     await foldIntoStore(store, logsProjection, [givenLogs(1, records)])
     return store.reader
   }

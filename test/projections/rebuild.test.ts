@@ -34,7 +34,7 @@ for (const [name, create] of Object.entries(buildPlaces)) {
     afterEach(() => place.remove())
 
     const withWriter = <T>(task: (writer: IndexWriter) => Promise<T>): Promise<T> => withWriterOf(place, task)
-    const live = (projection = 'counting') => withWriter((writer) => liveOf(writer, projection))
+    const live = () => withWriter((writer) => liveOf(writer, 'counting'))
     const names = () => withWriter(async (writer) => (await writer.builds('counting')).map(({ index }) => index))
 
     it('says that an index is what the log says, workspace by workspace', async () => {

@@ -30,8 +30,8 @@ describe('verify finds', () => {
   })
   afterEach(() => rmSync(folder, { recursive: true }))
 
-  const fileOf = (workspace = 'acme'): string => {
-    const path = join(folder, 'counting-v1-001', workspace)
+  const fileOfAcme = (): string => {
+    const path = join(folder, 'counting-v1-001', 'acme')
     return join(
       path,
       readdirSync(path)
@@ -40,12 +40,12 @@ describe('verify finds', () => {
     )
   }
   const tamper = (sql: string): void => {
-    const database = new DatabaseSync(fileOf())
+    const database = new DatabaseSync(fileOfAcme())
     database.exec(sql)
     database.close()
   }
   const one = (sql: string): string => {
-    const database = new DatabaseSync(fileOf())
+    const database = new DatabaseSync(fileOfAcme())
     const found = database.prepare(sql).get()
     database.close()
     return String(Object.values(found ?? {})[0])

@@ -53,7 +53,7 @@ const heartbeatSource = ({ position, head, at, caughtUpAt, ahead, last }: Heartb
 })
 
 /** What a build's record says of its progress. */
-export type Told = Readonly<{ checkpoint: Position; heartbeat: Heartbeat }>
+type Told = Readonly<{ checkpoint: Position; heartbeat: Heartbeat }>
 
 /**
  * Records how far a build is; never less than before: what is written and found stays so, while a late owner of the partition knows only of what it has
@@ -149,7 +149,7 @@ export const daysIn = (source: JsonObject): Days =>
   )
 
 /** Those of which it was last seen that somebody has closed them. */
-export const closedIn = (source: JsonObject): readonly string[] => valuesIn(source['closedDays']).map(textIn)
+const closedIn = (source: JsonObject): readonly string[] => valuesIn(source['closedDays']).map(textIn)
 
 type Named = Readonly<{ named: Days; lost: readonly string[]; closed: readonly string[] }>
 

@@ -1,3 +1,4 @@
+import { int64Min } from '#src/lib/int64.ts'
 import type { Json, JsonObject } from '#src/lib/json.ts'
 import type { Bucket, Facet, Selection } from '../../index-store.ts'
 import { compareText, floorTo } from '../row.ts'
@@ -8,8 +9,6 @@ import { countedField, timeField } from './mapping.ts'
 export const countingBody = (query: Query): object => ({ size: 0, track_total_hits: true, query })
 
 export const countIn = (answer: JsonObject): number => numberIn(objectIn(objectIn(answer['hits'])['total'])['value'])
-
-const int64Min = -(1n << 63n)
 
 /** The most values of a bucket. Histograms are by keywords with few values. */
 const valuesPerBucketMax = 10_000

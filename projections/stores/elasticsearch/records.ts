@@ -8,7 +8,7 @@ import { sendPatiently } from './patience.ts'
 // The documents of the index of records: builds, and rosters. They are found by their ids, refreshed or not.
 
 /** The condition under which a document is still as it was. */
-export type Unchanged = Readonly<Record<string, number>>
+type Unchanged = Readonly<Record<string, number>>
 /** A document as it is stored, or as it was last written, and the condition under which it still is so. */
 export type StoredRecord = Readonly<{ source: JsonObject; unchanged: Unchanged }>
 

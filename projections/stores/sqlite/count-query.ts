@@ -1,5 +1,6 @@
+import { int64Max, int64Min } from '#src/lib/int64.ts'
 import type { Selection } from '../../index-store.ts'
-import { clampInt64, floorTo } from '../row.ts'
+import { floorTo } from '../row.ts'
 import { askedBeyond, countedSql } from './counted-where.ts'
 import { fromSelection, type DayCollection } from './day-query.ts'
 import type { Expansion } from './expand.ts'
@@ -16,7 +17,7 @@ export function countRows(day: DayCollection, selection: Selection, expansion: E
 type Count = Readonly<{ startNs: bigint; texts: readonly unknown[]; count: number }>
 
 /** What to count by: keyword fields together, and steps of time; without a step, all time together. */
-export type By = Readonly<{ stepNs?: bigint | undefined; fields: readonly string[] }>
+type By = Readonly<{ stepNs?: bigint | undefined; fields: readonly string[] }>
 
 /** Counts in a single walk, because the walk is the expensive part. */
 export function countBy(day: DayCollection, selection: Selection, by: By, expansion: Expansion): readonly Count[] {
@@ -97,12 +98,12 @@ function countByRowids(day: DayCollection, given: Selection, by: By, expansion: 
 export type SliceRange = Readonly<{ from: bigint | undefined; to: bigint | undefined }>
 
 const sliceBounds = ({ from, to }: SliceRange): readonly [first: bigint, last: bigint] => [
-  from ?? clampInt64(-(1n << 64n)),
-  to === undefined ? clampInt64(1n << 64n) : to - 1n,
+  from ?? int64Min,
+  to === undefined ? int64Max : to - 1n,
 ]
 
 /** The count of one value, or of values together, in a step. */
-export type SliceCount = Readonly<{ startNs: bigint; value: string; count: number }>
+type SliceCount = Readonly<{ startNs: bigint; value: string; count: number }>
 
 /** The kept counts per minute of a field, in steps of `step` minutes. */
 export function countedMinutes(

@@ -4,7 +4,7 @@ import type { Expansion } from './expand.ts'
 import { mayTell, tellsValues, type Asked } from './kept-counts.ts'
 
 /** Two selections; the second selects a part of the first. The answer is their difference. */
-export type Difference = Readonly<{ all: Selection; less: Selection }>
+type Difference = Readonly<{ all: Selection; less: Selection }>
 
 /**
  * Turns a selection of rows without some words into a difference: all rows, less those with any of the words. Kept counts tell the first, postings

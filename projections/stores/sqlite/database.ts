@@ -38,7 +38,7 @@ function hintOf(code: number): { hint?: string } {
 }
 
 /** Runs an operation of the engine, and turns its errors into ours. */
-export function guarded<T>(operation: string, subject: string, run: () => T): T {
+function guarded<T>(operation: string, subject: string, run: () => T): T {
   try {
     return run()
   } catch (cause) {

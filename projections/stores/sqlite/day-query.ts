@@ -1,6 +1,7 @@
 import type { Position } from '#src/events/envelope.ts'
+import { clampInt64 } from '#src/lib/int64.ts'
 import type { Filter, IndexQuery, Selection, SortKey } from '../../index-store.ts'
-import { clampInt64, floorTo } from '../row.ts'
+import { floorTo } from '../row.ts'
 import { compile, toSql, type Condition, type Sql } from './compile.ts'
 import { lookSql, type Columns, type Database, type Value } from './database.ts'
 import type { Expansion } from './expand.ts'

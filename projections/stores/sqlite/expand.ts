@@ -131,7 +131,7 @@ export function expandRange(
 const hexDigits = '0123456789abcdef'
 const isHex = (text: string): boolean => /^[0-9a-f]{0,32}$/.test(text)
 
-/** The prefixes that cover exactly the numbers of a range; undefined if its bounds are not numbers (tokens.ts). */
+/** The prefixes that cover exactly the numbers of a range; undefined if its bounds are not numbers (src/events/tokens.ts). */
 export function coverOf({ prefix, from, to }: Filter & { kind: 'tokenRange' }): readonly Term[] | undefined {
   const low = from?.slice(prefix.length)
   const high = to?.slice(prefix.length)

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { PermanentError } from '#src/lib/failure.ts'
+import { clamp } from '#src/lib/int64.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexName } from '../../index-store.ts'
 import type { CollectionShape, Shapes } from '../row.ts'
@@ -193,7 +194,7 @@ const rowsPerMs = 1n << counterBits
 export function msOf(timeNs: bigint): bigint {
   const rest = timeNs % 1_000_000n
   const ms = timeNs / 1_000_000n - (rest < 0n ? 1n : 0n)
-  return ms < msMin ? msMin : ms > msMax ? msMax : ms
+  return clamp(ms, msMin, msMax)
 }
 
 export const isOutermost = (ms: bigint): boolean => ms === msMin || ms === msMax

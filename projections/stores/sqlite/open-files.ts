@@ -14,7 +14,7 @@ export type OpenFiles = Readonly<{
 /** `onClose` runs before a connection is closed. `inUse`: connections that must stay open for now. */
 export function createOpenFiles(
   openMax: number,
-  onClose: (database: Database) => void = () => {},
+  onClose: (database: Database) => void,
   inUse: (database: Database) => boolean = () => false,
 ): OpenFiles {
   const files = new Map<string, Database>()

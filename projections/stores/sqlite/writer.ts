@@ -189,7 +189,7 @@ export function createSqliteIndexWriter(options: SqliteWriterOptions): IndexWrit
       const build = buildOf(index)
       telling.begin()
       const batch = { position: checkpoint.position, onStep: () => telling.again() }
-      for (const of of entries) writeEntries(files, build, of, batch)
+      for (const changes of entries) writeEntries(files, build, changes, batch)
       if (checkpoint.isAhead !== true) build.written = Math.max(build.written, checkpoint.position)
     },
     async checkpoint(index) {

@@ -22,16 +22,19 @@ export type ProjectorMessage =
   | ProjectorTrouble
   | Beside
   | Readonly<{ partition: string; isFolded: boolean }>
-  | Readonly<{
-      partition: string
-      daysDropped: number
-      /** Builds because of which its log is not cut as far as it might be; those that are given up for that. */
-      heldBy: readonly string[]
-      givenUp: readonly string[]
-      /** The time (ms) that it has come to, where more has expired by now. */
-      standsAt: number | undefined
-    }>
+  | RetentionDone
   | RetentionWait
+
+/** One turn of retention (projections/retention.ts, `Retained`). */
+type RetentionDone = Readonly<{
+  partition: string
+  daysDropped: number
+  /** Builds because of which its log is not cut as far as it might be; those that are given up for that. */
+  heldBy: readonly string[]
+  givenUp: readonly string[]
+  /** The time (ms) that it has come to, where more has expired by now. */
+  standsAt: number | undefined
+}>
 
 /** Nothing expires yet: it could not be removed, or, until `until`, what was sent last was received long ago by this machine's clock. */
 type RetentionWait =
@@ -87,11 +90,7 @@ export const pauseAfter = (pauseMs: number, livedMs: number): number =>
 function createHolding() {
   const held = new Map<string, readonly string[]>()
   return {
-    hear({
-      partition,
-      heldBy,
-      givenUp,
-    }: Readonly<{ partition: string; heldBy: readonly string[]; givenUp: readonly string[] }>): void {
+    hear({ partition, heldBy, givenUp }: RetentionDone): void {
       const before = held.get(partition) ?? []
       held.set(partition, heldBy)
       for (const build of givenUp)
@@ -109,7 +108,7 @@ function createHolding() {
 /** Which day retention has come to where it is behind, partition by partition; the operator hears of each. */
 function createStanding() {
   const told = new Map<string, string>()
-  return ({ partition, standsAt }: Readonly<{ partition: string; standsAt: number | undefined }>): void => {
+  return ({ partition, standsAt }: RetentionDone): void => {
     if (standsAt === undefined) return void told.delete(partition)
     const day = dayOf(standsAt)
     if (told.get(partition) === day) return

@@ -1,5 +1,6 @@
 import type { Limits } from '#src/config.ts'
 import type { SharedAttributes, Span, SpanEvent, SpanKind, SpanLink, SpanStatus } from '#src/events/telemetry.ts'
+import { int64Max } from '#src/lib/int64.ts'
 import type { Json } from '#src/lib/json.ts'
 import { createBareObject } from './bare-object.ts'
 import { cutText, serviceOf, sessionIdOf, shareAttributes } from './shared-attributes.ts'
@@ -157,13 +158,11 @@ export function takeAttribute(cutter: Cutter, bag: BagDraft): boolean {
   return true
 }
 
-const latestNs = (1n << 63n) - 1n
-
 /** A time that indexes can hold: uint64 nanoseconds beyond the year 2262 are cut to its end. */
 export function storableTime(cutter: Cutter, timeNs: bigint): bigint {
-  if (timeNs <= latestNs) return timeNs
-  mark(cutter, `time ${timeNs} cut to ${latestNs}`)
-  return latestNs
+  if (timeNs <= int64Max) return timeNs
+  mark(cutter, `time ${timeNs} cut to ${int64Max}`)
+  return int64Max
 }
 
 const droppedOf = (cutter: Cutter, bag: BagDraft): number =>

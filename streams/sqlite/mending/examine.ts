@@ -122,14 +122,15 @@ function checkRow(row: Row | undefined, seq: number, withPayload: boolean): void
 /** Checks the newest events and samples of the rest. Returns the newest sequence and the last one that was cut. */
 function checkSome(database: DatabaseSync): Readonly<{ head: number; cut: number }> {
   const cut = createCutMark(database)()
-  let head: number | undefined
-  let bytes = 0
   const newest = database.prepare('SELECT seq, crc, header, payload FROM events ORDER BY seq DESC LIMIT ?')
-  let next = 0
+  let head: number | undefined
+  let expected = 0
+  let bytes = 0
   for (const row of newest.iterate(endRows)) {
-    head ??= next = Number(row['seq'])
-    if (next <= cut) break
-    checkRow(row, next--, true)
+    if (head === undefined) head = expected = Number(row['seq'])
+    if (expected <= cut) break
+    checkRow(row, expected, true)
+    expected--
     bytes += row['payload'] instanceof Uint8Array ? row['payload'].length : 0
     if (bytes > endBytesMax) break
   }

@@ -3,7 +3,6 @@ import type { LogRecord } from '#src/events/telemetry.ts'
 import type { QueryTree } from '#src/events/query-tree.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
-import type { LogRequest } from '#projections/logs/query.ts'
 import { searchLogs } from '#projections/logs/query.ts'
 import type { IndexReader } from '#projections/index-store.ts'
 import { foldIntoStore, type NewStore } from '#test/projections/traces/every-store.ts'
@@ -54,7 +53,7 @@ export async function readerOf(newStore: NewStore, records: readonly Partial<Log
 }
 
 /** The places in `readerOf` of the records that a query finds, in order. */
-export async function found(reader: IndexReader, query: string, request: Partial<LogRequest> = {}): Promise<number[]> {
-  const page = await searchLogs(reader, acme, { order: 'asc', limit: 1_000, query: treeOf(query), ...request })
+export async function found(reader: IndexReader, query: string): Promise<number[]> {
+  const page = await searchLogs(reader, acme, { order: 'asc', limit: 1_000, query: treeOf(query) })
   return page.logs.map(({ timestamp }) => Number(timestamp.slice(20, 23)))
 }

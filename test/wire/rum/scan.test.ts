@@ -4,8 +4,8 @@ import type { Refusal } from '#src/events/refusal.ts'
 import { scanRum, type RumKeep, type RumScan } from '#src/wire/rum/scan.ts'
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
-const span = (spanId: string, more = ''): string =>
-  `{"traceId":"${traceId}", "spanId":"${spanId}","name":"GET","startTimeUnixNano":"1795247820123456789","endTimeUnixNano":"1795247820123456799"${more}}`
+const span = (spanId: string): string =>
+  `{"traceId":"${traceId}", "spanId":"${spanId}","name":"GET","startTimeUnixNano":"1795247820123456789","endTimeUnixNano":"1795247820123456799"}`
 const traces = (...spans: readonly string[]): string =>
   `{"resourceSpans":[{"scopeSpans":[{"spans":[${spans.join(',')}]}]}]}`
 const s1 = '00f067aa0ba902b7'

@@ -1,0 +1,11 @@
+/** The bounds of a signed 64-bit integer, by which engines order times and numbers. */
+export const int64Max = (1n << 63n) - 1n
+export const int64Min = -(1n << 63n)
+
+/** The value, or the bound that it is beyond. */
+export function clamp(value: bigint, min: bigint, max: bigint): bigint {
+  if (value < min) return min
+  return value > max ? max : value
+}
+
+export const clampInt64 = (value: bigint): bigint => clamp(value, int64Min, int64Max)
