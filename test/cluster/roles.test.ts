@@ -28,7 +28,7 @@ describe('the roles of a cluster', function () {
 
   before(async function () {
     this.timeout(enginesTimeoutMs)
-    test = await createTestCluster()
+    test = await createTestCluster({ partitions: 4 })
     // All at once, on engines that hold nothing: one of them makes the logs.
     const roles = ['ingest', 'ingest', 'query', 'query', 'project']
     const [i0, i1, q0, q1, p] = (await Promise.all(roles.map((role) => test.start(role)))) as RoleProcess[]
