@@ -47,7 +47,7 @@ describe('a cluster under load', function () {
     ;[nats, elasticsearch] = engines as [Engine, Engine]
     fleet = await createFleet(
       { ingest: 2, project: 2, query: 2 },
-      { natsUrl: nats.url, elasticsearchUrl: elasticsearch.url },
+      { on: { natsUrl: nats.url, elasticsearchUrl: elasticsearch.url }, partitions: 4 },
     )
   })
   after(async () => {

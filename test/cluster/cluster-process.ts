@@ -1,5 +1,4 @@
-import { bringCluster, type Cluster } from '../support/clusters.ts'
-import type { Engines } from '../support/engines.ts'
+import { bringCluster, type Cluster, type ClusterOptions } from '../support/clusters.ts'
 import { newDataFolder, removeFolder } from '../support/server.ts'
 import { startProcess, type ServerProcess } from '../support/server-process.ts'
 
@@ -20,10 +19,9 @@ export type TestCluster = Readonly<{
   remove(): Promise<void>
 }>
 
-/** On the shared engines, if no others are given. */
-export async function createTestCluster(given?: Engines): Promise<TestCluster> {
+export async function createTestCluster(options?: ClusterOptions): Promise<TestCluster> {
   const dataFolder = await newDataFolder()
-  const cluster = await bringCluster(dataFolder, given)
+  const cluster = await bringCluster(dataFolder, options)
   const started: ServerProcess[] = []
   return {
     dataFolder,

@@ -6,7 +6,7 @@ import { createFront } from '../../infra/cluster/front.ts'
 import type { Role } from '../../infra/cluster/member.ts'
 import type { Audited } from '../support/audit.ts'
 import { cli } from '../support/cli.ts'
-import type { Engines } from '../support/engines.ts'
+import type { ClusterOptions } from '../support/clusters.ts'
 import type { FirstRun } from '../support/server.ts'
 import { createTestCluster, type RoleProcess, type TestCluster } from './cluster-process.ts'
 
@@ -29,9 +29,9 @@ export type Fleet = Audited &
     remove(): Promise<void>
   }>
 
-/** With a first run. On the shared engines, if no others are given. */
-export async function createFleet(counts: Readonly<Record<Role, number>>, engines?: Engines): Promise<Fleet> {
-  const test = await createTestCluster(engines)
+/** With a first run. */
+export async function createFleet(counts: Readonly<Record<Role, number>>, options?: ClusterOptions): Promise<Fleet> {
+  const test = await createTestCluster(options)
   const all: Place[] = []
   const output: string[] = []
   const places = (role: Role): readonly Place[] => all.filter((place) => place.role === role)

@@ -210,7 +210,8 @@ describe('throughline move-log', function () {
     )
     expect([running.code, running.err.includes('another server is using it')]).to.deep.equal([2, true])
     await server.program.stop()
-    cluster = await bringCluster(dataFolder)
+    // As many as the command makes where nothing is said of it.
+    cluster = await bringCluster(dataFolder, { partitions: 4 })
     const { NATS_SYNC_ALWAYS = '', INDEX_PREFIX = '' } = cluster.environment
     environment = { NATS_SYNC_ALWAYS, INDEX_PREFIX }
     nats = await connectNats({ url: cluster.config.natsUrl })

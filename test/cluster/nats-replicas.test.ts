@@ -36,7 +36,7 @@ describe('a cluster on three NATS servers', function () {
     this.timeout(enginesTimeoutMs)
     const [started, elasticsearchUrl] = await Promise.all([startNatsCluster(nodesCount), elasticsearchEngine()])
     servers = started
-    fleet = await createFleet({ ingest: 2, project: 1, query: 1 }, { natsUrl: servers.url, elasticsearchUrl })
+    fleet = await createFleet({ ingest: 2, project: 1, query: 1 }, { on: { natsUrl: servers.url, elasticsearchUrl } })
     nats = await connectNats({ url: servers.url })
     const [workspace] = listOf(await cli(fleet, 'workspace', 'list'), 'workspaces')
     const { indexPrefix, partitions } = fleet.test.cluster.config

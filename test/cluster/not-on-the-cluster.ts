@@ -23,7 +23,18 @@ export const notOnTheCluster: Readonly<Record<string, string>> = {
   'replace-parent.test.ts': 'is about the parent of the embedded form: its data folder, its lock, its port',
 }
 
-/** Files that take minutes there, because they wait for the index hundreds of times: with SOAK=1 only. */
+/**
+ * Files that meet it with SOAK=1 only. One takes minutes there. The others look at what a browser makes of a page, and were a third of what
+ * this suite costs: pages know of no store (test/architecture.test.ts), and test/differential finds the answers of both forms equal, byte for
+ * byte. What a browser meets of a cluster itself (signing in, sending, following, what another process changed) is in those that stay.
+ */
 export const longOnTheCluster: Readonly<Record<string, string>> = {
   'read-paging.test.ts': 'sends between any two pages of some 600 walks, and waits for the index each time',
+  'page-scripts.test.ts':
+    'is about times and bars that scripts change in the browser; search-pages.test.ts follows logs and opens traces',
+  'page-keys.test.ts': 'is about keys and the clipboard of the browser; search-pages.test.ts meets the pages',
+  'narrow-pages.test.ts': 'measures what is drawn on small screens; search-pages.test.ts does so too',
+  'search-form.test.ts': 'measures the form of a search on a phone; search-pages.test.ts searches without scripts too',
+  'trace-page.test.ts': 'measures the page of a trace; search-pages.test.ts opens spans on it',
+  'follow-logs.test.ts': 'answers in the server’s place; search-pages.test.ts follows what a cluster takes in',
 }

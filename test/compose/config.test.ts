@@ -70,6 +70,7 @@ describe('configuration', () => {
   it('is a cluster where both engines are named', () => {
     const { role, cluster: found, port } = readConfig(cluster, ['query', '--port', '9', '--partitions=8'])
     expect([role, port]).to.deep.equal(['query', 9])
+    expect(readConfig(cluster).cluster?.partitions, 'unless it is said').to.equal(4)
     expect(found).to.deep.equal({
       natsUrl: engines.NATS_URL,
       elasticsearchUrl: engines.ELASTICSEARCH_URL,

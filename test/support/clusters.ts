@@ -20,9 +20,16 @@ const configOf = (environment: Cluster['environment']): ClusterConfig =>
 
 export const clusterAt = (dataFolder: string): Cluster | undefined => clusters.get(dataFolder)
 
-/** The cluster of a data folder, the same one each time; on these engines, if they are given. */
-export async function bringCluster(dataFolder: string, given?: Engines): Promise<Cluster> {
-  const { natsUrl, elasticsearchUrl } = given ?? (await engines())
+export type ClusterOptions = Readonly<{
+  /** The shared engines, if no others are given. */
+  on?: Engines
+  /** Two, unless it is about how they are shared out: four cost the engines half as much again, also while nothing is sent. */
+  partitions?: number
+}>
+
+/** The cluster of a data folder, the same one each time. */
+export async function bringCluster(dataFolder: string, { on, partitions = 2 }: ClusterOptions = {}): Promise<Cluster> {
+  const { natsUrl, elasticsearchUrl } = on ?? (await engines())
   const secret = (): string => randomBytes(32).toString('hex')
   const environment = {
     NATS_URL: natsUrl,
@@ -31,6 +38,7 @@ export async function bringCluster(dataFolder: string, given?: Engines): Promise
     // Tests wait for what they have sent, again and again.
     INDEX_REFRESH_MS: '20',
     INDEX_REPLICAS: '0',
+    PARTITIONS: String(partitions),
     INDEX_PREFIX: `t${randomBytes(6).toString('hex')}`,
     SESSION_KEYS: secret(),
     KEY_PEPPER: secret(),
