@@ -1,6 +1,6 @@
 import type { Context } from 'koa'
 import type { Feature, Key, Session } from '#src/directory/directory.ts'
-import { checkEntitlement } from '#src/directory/entitlement.ts'
+import { checkEntitlementNow } from '#src/directory/entitlement.ts'
 import type { CreatedKey } from '#src/directory/new-key.ts'
 import { keyKindNames } from '#src/directory/keys.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
@@ -124,7 +124,7 @@ async function sendChooser(ctx: Context, app: AppContext): Promise<void> {
   const session = sessionHere(ctx)
   const typed = new URLSearchParams(ctx.querystring)
   const connection = connectionNamed(typed.get('what')) ?? first
-  const lacking = checkEntitlement(app.directory.workspace(session.workspaceId), featuresOf(connection))
+  const lacking = await checkEntitlementNow(app.directory, session.workspaceId, featuresOf(connection))
   const form = html`${notice(typed.has('guide') ? notSentYet : undefined)}${chooser(session, connection, typed)}`
   const body = html`${tabs(connection)}${lacking === undefined ? form : problem(lacking.detail)}`
   await sendSessionPage(ctx, app, { title: 'Connect', body })
@@ -179,7 +179,7 @@ async function handleConnect(ctx: Context, app: AppContext): Promise<Refusal | v
   if (connection === undefined || guide === undefined) {
     return refusal('invalid_request', 'The form says neither what is to be connected nor how.')
   }
-  const lacking = checkEntitlement(app.directory.workspace(workspaceId), featuresOf(connection))
+  const lacking = await checkEntitlementNow(app.directory, workspaceId, featuresOf(connection))
   if (lacking !== undefined) return lacking
   const sendAgain = (problemText: string, field: string): Promise<void> => {
     const body = html`${tabs(connection)}${problem(problemText)}${chooser(session, connection, form.value, field)}`

@@ -1,5 +1,5 @@
 import type { Limits } from '#src/config.ts'
-import type { DirectoryView } from '#src/directory/directory.ts'
+import type { FollowedView } from '#src/directory/directory.ts'
 import type { PartitionOf } from '#src/events/partition.ts'
 import type { QueryTree } from '#src/events/query-tree.ts'
 import type { Refusal } from '#src/events/refusal.ts'
@@ -17,7 +17,7 @@ import { resolveRange, type Range } from './time-range.ts'
 /** What every read route works with. */
 export type QueryContext = Readonly<{
   readerOf: PartitionOf<IndexReader>
-  directory: DirectoryView
+  directory: FollowedView
   cursors: Cursors
   clock: Clock
   limits: Limits

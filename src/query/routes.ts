@@ -1,6 +1,6 @@
 import type { Context } from 'koa'
 import type { Session } from '#src/directory/directory.ts'
-import { checkEntitlement } from '#src/directory/entitlement.ts'
+import { checkEntitlementNow } from '#src/directory/entitlement.ts'
 import type { Refusal } from '#src/events/refusal.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Route } from '#src/http/route.ts'
@@ -68,7 +68,7 @@ export function createQueryRoutes(options: QueryOptions): readonly Route[] {
     ...(refuseExport === undefined ? {} : { refuse: refuseExport }),
     handler: async (ctx) => {
       const session = sessionHere(ctx)
-      const refused = checkEntitlement(directory.workspace(session.workspaceId), ['logs'])
+      const refused = await checkEntitlementNow(directory, session.workspaceId, ['logs'])
       if (refused !== undefined) return refused
       const audit = (): Promise<void> => recordExport({ session, query: ctx.querystring })
       return reads.export(ctx, session.workspaceId, () => answerLogExport(options, session, ctx, audit).catch(tooBroad))

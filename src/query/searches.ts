@@ -1,6 +1,6 @@
 import { TooBroadError } from '#projections/index-store.ts'
 import type { Feature } from '#src/directory/directory.ts'
-import { checkEntitlement } from '#src/directory/entitlement.ts'
+import { checkEntitlementNow } from '#src/directory/entitlement.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { fail, type Result } from '#src/lib/result.ts'
@@ -70,7 +70,7 @@ export function createSearches(context: QueryContext): Searches {
       ) => Promise<Result<Body, Refusal>>,
     ) =>
     async (workspaceId: WorkspaceId, asked: string, ...more: More): Promise<Result<Body, Refusal>> => {
-      const refused = checkEntitlement(directory.workspace(workspaceId), features)
+      const refused = await checkEntitlementNow(directory, workspaceId, features)
       if (refused !== undefined) return fail(refused)
       try {
         return await answer(context, workspaceId, asked, ...more)

@@ -410,6 +410,12 @@ describe('the read routes over a store that a test holds back', () => {
     expect(body['omitted']).to.deep.equal(['trace', 'traces', 'logs'])
     expect(body).not.to.have.any.keys('trace', 'traces', 'logs')
     expect(body).to.include.keys('rum_events', 'sessions', 'timeline')
+    // Another process has just changed it, and this one has not heard of it.
+    directory.whenBehind(async () => {
+      directory.setPlan('acme', plans['pro'] as WorkspacePlan)
+      return true
+    })
+    expect((await ask('/api/app/logs/search')).status).to.equal(200)
   })
 
   it('lets nobody list without a key', async () => {
