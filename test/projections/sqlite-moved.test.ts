@@ -1,11 +1,21 @@
 import { expect } from 'chai'
-import { existsSync, renameSync } from 'node:fs'
+import { existsSync, renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createSqliteTextReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { acme, epoch, everything, fixture, lineEntry, other, scopeOf, write } from '#test/support/index-fixture.ts'
 import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
+
+describe('the folders of SQLite files', () => {
+  it('are for their owner alone', async () => {
+    const { folder, remove } = await openSqliteFixture()
+    const own = join(folder, 'index')
+    await createSqliteIndexWriter({ folder: own, limits }).close()
+    expect(statSync(own).mode & 0o777).to.equal(0o700)
+    remove()
+  })
+})
 
 describe('a folder of SQLite files that is moved while it is written', () => {
   let given: SqliteFixture

@@ -83,13 +83,13 @@ export type Database = Readonly<{
 }>
 
 /**
- * Makes the folder of a file, in one that is there. Where that is gone, somebody has moved it or is removing it: in its place nothing is made,
- * which would be in the way when it is put back. Throws TransientError.
+ * Makes the folder of a file for its owner alone, in one that is there. Where that is gone, somebody has moved it or is removing it: in its
+ * place nothing is made, which would be in the way when it is put back. Throws TransientError.
  */
 export function makeFolderOf(path: string): void {
   const folder = dirname(path)
   try {
-    mkdirSync(folder)
+    mkdirSync(folder, { mode: 0o700 })
   } catch (cause) {
     if (existsSync(folder)) return
     const hint = 'the folder above it must be there, and be writable for this user, and its disk must have room'
