@@ -1,10 +1,6 @@
-import { setTimeout as rest } from 'node:timers/promises'
 import { answerOf, at, listOf, positionOf, type Reader } from './client.ts'
 import { sendingTo } from './workspace.ts'
 import type { Server } from './server.ts'
-
-/** Between two requests of either: they are there all the while, and leave processors to what is watched. */
-const restMs = 20
 
 /**
  * A sender of single log records and a reader that knows which of them were acknowledged, at which position: each answer must
@@ -27,7 +23,6 @@ export function watchReading(
       const name = `tracked ${acked.size}`
       const ack = await to.logs([{ message: name, service, level: 'info' }])
       acked.set(name, positionOf(ack))
-      await rest(restMs)
     }
   }
   async function read(): Promise<void> {
@@ -45,7 +40,6 @@ export function watchReading(
       if (found.size < furthest) faults.push(`${furthest} records were found, then ${found.size}`)
       furthest = Math.max(furthest, found.size)
       answers++
-      await rest(restMs)
     }
   }
   const ended = Promise.all([send(), read()])
