@@ -37,6 +37,7 @@ const iconPath = '/app/icon.svg'
 export const connectScript = '/app/connect.js'
 export const copyScript = '/app/copy.js'
 export const histogramScript = '/app/histogram.js'
+export const openSpanScript = '/app/open-span.js'
 export const tailScript = '/app/tail.js'
 /** Of every page of a signed-in person. */
 export const commonScripts = ['/app/times.js', '/app/shortcuts.js'] as const
@@ -47,5 +48,5 @@ const parts = ['/app/remember.js'] as const
 export const createAssetRoutes = (): readonly Route[] => [
   asset('/app/style.css', 'text/css', style),
   asset(iconPath, 'image/svg+xml', icon),
-  ...[...commonScripts, ...parts, connectScript, copyScript, histogramScript, tailScript].map(script),
+  ...[...commonScripts, ...parts, connectScript, copyScript, histogramScript, openSpanScript, tailScript].map(script),
 ]

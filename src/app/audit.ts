@@ -74,9 +74,9 @@ function whoOf(event: DirectoryEvent, { person }: Names): string {
 
 const rowOf = ({ at, event }: AuditEntry, names: Names): Html =>
   html`<tr>
-    <td class="time">${minuteOf(at)}</td>
-    <td>${whoOf(event, names)}</td>
-    <td>${deedOf(event, names)}</td>
+    <td class="time" data-head="When">${minuteOf(at)}</td>
+    <td data-head="Who">${whoOf(event, names)}</td>
+    <td data-head="What">${deedOf(event, names)}</td>
   </tr>`
 
 async function sendAudit(ctx: Context, app: AppContext): Promise<Refusal | void> {
@@ -86,7 +86,7 @@ async function sendAudit(ctx: Context, app: AppContext): Promise<Refusal | void>
   const before = /^\d{1,15}$/.test(given) ? { before: Number(given) } : {}
   const { entries, next } = await app.directory.audit(session.workspaceId, { ...before, limit: entriesPerPage })
   const names = namesIn(app)
-  const body = html`<table>
+  const body = html`<table class="cards">
       <thead>
         <tr>
           <th scope="col">When</th>

@@ -5,6 +5,7 @@ import type { Route } from '#src/http/route.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { asJson } from './as-json.ts'
+import { openSpanScript } from './assets.ts'
 import {
   counted,
   inWords,
@@ -25,7 +26,7 @@ import { logTable } from './log-rows.ts'
 import { seeOther } from './page.ts'
 import { createRefuseSearch } from './refuse-page.ts'
 import { about, readAsked, searchRefusal } from './search-parts.ts'
-import { spanFigures } from './span-figures.ts'
+import { figureLinks, spanFigures } from './span-figures.ts'
 import { createLinkRoom } from './span-links.ts'
 import { originsOf, originsPart } from './span-origins.ts'
 import { isMissingCut, spanIdOf, spanTree, type TreeRow } from './span-tree.ts'
@@ -113,8 +114,8 @@ function tracePart(trace: Trace, shown: Shown): Html {
 /** All traces found, unless the one shown is the only one. */
 function tracesPart({ trace, traces }: CorrelationAnswer, { address, colourOf }: Shown): Html {
   const items = traces?.items ?? []
-  if (traces === undefined || (items.length === 1 && trace?.summary.trace_id === items[0]?.trace_id)) return html``
-  if (items.length === 0) return html``
+  const isShown = items.length === 1 && trace?.summary.trace_id === items[0]?.trace_id
+  if (traces === undefined || items.length === 0 || isShown) return html``
   return html`<h2>Traces</h2>
     ${traceTable(items, colourOf)}${more(address, traces.next_cursor, 'More traces')}`
 }
@@ -197,6 +198,7 @@ function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
     ...foldingLinks(shown),
     ...errorsHere(trace),
     ...errorsBeside,
+    ...figureLinks(trace.spans),
     ...timelineLinks(answer),
     ...(logs === undefined ? [] : [['#logs', `Logs ${counts(logs.items, logs.next_cursor)}`]]),
     ...(events.items.length === 0
@@ -326,10 +328,9 @@ function refusedPage(ctx: Context, app: AppContext, refused: Refusal, { title, n
 async function errorsBesidePage(
   ctx: Context,
   { searches }: AppContext,
-  { answer, isFirst }: Found,
+  { answer: { trace }, isFirst }: Found,
   kept: KeptOfTrace,
 ): Promise<ErrorLinks> {
-  const { trace } = answer
   if (trace == null) return []
   return findErrorsBeside(searches, sessionHere(ctx).workspaceId, trace, { isFirst, ...kept })
 }
@@ -355,7 +356,7 @@ async function sendAnswer(ctx: Context, app: AppContext, wanted: Wanted, found: 
   const errorsBeside = await errorsBesidePage(ctx, app, found, { find: typed, isFolded })
   const looks = { nowMs: app.clock(), asked, isFolded, isSession, errorsBeside, rows, foundSpans }
   const body = html`${given}${bodyOf(answer, { ...looks, ...addresses, isFirst, folding })}`
-  return sendSessionPage(ctx, app, { ...head, body })
+  return sendSessionPage(ctx, app, { ...head, body, scripts: [openSpanScript] })
 }
 
 async function sendFound(ctx: Context, app: AppContext, wanted: Wanted): Promise<void> {

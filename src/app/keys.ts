@@ -154,6 +154,18 @@ function rowOf(key: Key, uses: Uses, { typed, wrong }: Typed): Html {
   </tr>`
 }
 
+const tableOf = (rows: readonly Html[]): Html =>
+  html`<table class="cards">
+    <thead>
+      <tr>
+        ${heads.map((head) => html`<th scope="col">${head}</th>`)}
+      </tr>
+    </thead>
+    <tbody>
+      ${rows}
+    </tbody>
+  </table>`
+
 function createForm(session: Session, given: URLSearchParams, wrong: string | undefined): Html {
   const isTyped = given.get('action') === 'create'
   const typed = (name: string): string => (isTyped ? (given.get(name) ?? '') : '')
@@ -213,17 +225,7 @@ async function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): Promi
   const isBack = ctx.method === 'GET' && typed.has('action')
   const body = html`${problem(shown.problem)}${notice(isBack ? notSentYet : shown.notice)}
     ${shown.created === undefined ? html`` : shownOnce(shown.created)}
-    ${keys.length === 0 ? html`<p>There are no keys yet.</p>` : html``}
-    <table class="cards">
-      <thead>
-        <tr>
-          ${heads.map((head) => html`<th scope="col">${head}</th>`)}
-        </tr>
-      </thead>
-      <tbody>
-        ${sorted.map((key) => rowOf(key, uses, { typed, wrong: shown.field }))}
-      </tbody>
-    </table>
+    ${keys.length === 0 ? html`<p>There are no keys yet.</p>` : tableOf(sorted.map((key) => rowOf(key, uses, { typed, wrong: shown.field })))}
     <h2>New key</h2>
     ${createForm(sessionHere(ctx), typed, shown.field)}`
   const scripts = shown.created === undefined ? [] : [copyScript]

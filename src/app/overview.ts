@@ -103,7 +103,7 @@ async function sendOverview(ctx: Context, app: AppContext): Promise<void> {
 
 function sendMembers(ctx: Context, app: AppContext): Promise<void> {
   const { workspaceId, userId } = sessionHere(ctx)
-  const body = html`<table>
+  const body = html`<table class="cards">
       <thead>
         <tr>
           <th scope="col">E-mail</th>
@@ -115,9 +115,9 @@ function sendMembers(ctx: Context, app: AppContext): Promise<void> {
         ${app.directory.members(workspaceId).map(
           (member) =>
             html`<tr>
-              <td>${member.email}${member.userId === userId ? ' (you)' : ''}</td>
-              <td>${member.role}</td>
-              <td>${minuteOf(member.addedAt)}</td>
+              <td data-head="E-mail">${member.email}${member.userId === userId ? ' (you)' : ''}</td>
+              <td data-head="Role">${member.role}</td>
+              <td data-head="Since">${minuteOf(member.addedAt)}</td>
             </tr>`,
         )}
       </tbody>

@@ -110,17 +110,20 @@ export function idPart(conditions: URLSearchParams): Html {
 
 type About = Pick<TraceSearchAnswer, 'query' | 'index'>
 
-/** How the search was understood, and whether the index has everything. */
-export function about({ query, index }: About): Html {
-  const behind = index.complete
+/** Whether the index has everything. */
+export const behindPart = ({ complete, lag_ms: lagMs }: Pick<About['index'], 'complete' | 'lag_ms'>): Html =>
+  complete
     ? html``
     : html`<p class="notice" role="status">
-        The index is behind the log${index.lag_ms > 0 ? ` by ${Math.ceil(index.lag_ms / 1_000)} s` : ''}: the newest
-        records may be missing.
+        The index is behind the log${lagMs > 0 ? ` by ${Math.ceil(lagMs / 1_000)} s` : ''}: the newest records may be
+        missing.
       </p>`
+
+/** How the search was understood, and whether the index has everything. */
+export function about({ query, index }: About): Html {
   const understood =
     query.normalized === '' ? html`` : html`<p class="note">Searched: <code>${query.normalized}</code></p>`
-  return html`${behind}${understood}${query.warnings.map((warning) => html`<p class="notice">${warning}</p>`)}`
+  return html`${behindPart(index)}${understood}${query.warnings.map((warning) => html`<p class="notice">${warning}</p>`)}`
 }
 
 type Field = Readonly<{

@@ -9,6 +9,16 @@ import type { ShownSpan } from './span-tree.ts'
 const operationsMax = 20
 const wordsCharactersMax = 60
 
+/** Where it is told: within what is folded, so that browsers open what a link leads into. */
+const place = 'own-times'
+
+const isOfOneOperation = ([first, ...others]: readonly ShownSpan[]): boolean =>
+  others.every(({ service, name }) => service === first?.service && name === first.name)
+
+/** A link to it: below a thousand spans nobody would come upon it. */
+export const figureLinks = (spans: readonly ShownSpan[]): readonly (readonly [string, string])[] =>
+  isOfOneOperation(spans) ? [] : [[`#${place}`, 'Where the time went']]
+
 type Interval = readonly [startNs: bigint, endNs: bigint]
 type Figures = { service: string; name: string; spans: number; errors: number; wholeNs: bigint; ownNs: bigint }
 
@@ -70,14 +80,14 @@ const rowOf = ({ service, name, spans, errors, wholeNs, ownNs }: Figures, colour
  * operation. Nothing is known of spans that are not here: their time is that of the span above them.
  */
 export function spanFigures(spans: readonly ShownSpan[], isPart: boolean, colourOf: ColourOf): Html {
+  if (isOfOneOperation(spans)) return html``
   const figures = figuresOf(spans)
-  if (figures.length < 2) return html``
   const left = figures.length - operationsMax
   const cutNote =
     left > 0 ? html` The ${counted(left, 'operation')} with the least time of their own are left out.` : html``
   return html`<details id="figures">
     <summary>Where the time went${isPart ? ', on this page' : ''}</summary>
-    <p class="note">
+    <p class="note" id="${place}">
       A span’s own time is what none of the spans below it took, as far as these are
       ${isPart ? 'on this page' : 'known'}.${cutNote}
     </p>

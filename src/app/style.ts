@@ -63,6 +63,8 @@ button.quiet { background: none; border: 0; padding: 0; color: inherit; text-dec
 button.danger { background: var(--bad); border-color: var(--bad) }
 .problem { padding: .6rem .75rem; border-left: .25rem solid var(--bad) }
 .notice { padding: .6rem .75rem; border-left: .25rem solid var(--accent) }
+:is(.problem, .notice) > :first-child { margin-top: 0 }
+:is(.problem, .notice) > :last-child { margin-bottom: 0 }
 .note { color: color-mix(in srgb, CanvasText 75%, Canvas); font-size: .9rem }
 fieldset { border: 1px solid var(--line); border-radius: .4rem; display: grid; gap: .3rem }
 .tabs { display: flex; flex-wrap: wrap; gap: .25rem 1rem; margin-bottom: 1rem }
@@ -94,7 +96,7 @@ p.row { display: flex; flex-wrap: wrap; gap: .25rem 1rem; align-items: baseline 
 td > details { margin: 0 }
 .logs summary { list-style-position: outside; margin-left: 1.1em }
 #here { scroll-margin-top: 40vh }
-#origins { scroll-margin-top: 5rem }
+:is(#origins, #own-times) { scroll-margin-top: 5rem }
 tr[aria-current], tr:target, .line[aria-current], .line:target, .origin:target { font-weight: normal; outline: 2px solid var(--accent); outline-offset: -2px }
 tr.warn .level { color: var(--warn) }
 tr.error .level, tr.fatal .level, .bad { color: var(--bad) }
@@ -218,6 +220,10 @@ ${serviceFills}
   .figures.cards .number { text-align: left }
   .timeline .bar, .traces .bar { min-width: 3rem }
   .ticks { display: none }
+}
+/* On less, whole counts would make the page wider than the window. */
+@media (min-width: 60rem) {
+  .traces td:last-child .mark { white-space: nowrap }
 }
 /* Ticks of a day with its hour have no room for all four. */
 @media (max-width: 32rem) {

@@ -13,9 +13,11 @@ import {
   type RefusalDocument,
   type Usage,
 } from '#projections/allowance/query.ts'
+import { isCaughtUp, lagMs } from '#projections/index-store.ts'
 import { counted, inWords, sendSessionPage, sessionHere, sessionPage, type AppContext } from './context.ts'
 import { formatBytes, minuteOf } from './format.ts'
 import { html, type Html } from './html.ts'
+import { behindPart } from './search-parts.ts'
 import { forecastSpans } from './usage-forecast.ts'
 
 const path = '/app/usage'
@@ -90,6 +92,12 @@ function usedPart({ spans, spanBytes }: Usage, { spansPerMonth: limit }: Workspa
       value="${Math.min(100, percent)}"
     ></meter>
   </p>`
+}
+
+/** Whether all that has arrived is counted: a sender is told by the log, at once. */
+function countedPart({ progress }: Usage, nowMs: number): Html {
+  if (progress === undefined) return html`<p class="notice">Nothing is counted yet.</p>`
+  return behindPart({ complete: isCaughtUp(progress, nowMs), lag_ms: lagMs(progress, nowMs) })
 }
 
 /** Where the current month is going. */
@@ -192,7 +200,7 @@ async function monthPart(app: AppContext, workspace: Workspace, month: string): 
   const nowMs = app.clock()
   const isCurrent = month === monthOf(nowMs) && kept === 'all'
   const counts = ['Spans', 'Logs', 'Browser events'] as const
-  return html`${usage.progress === undefined ? html`<p class="notice">Nothing is counted yet.</p>` : html``}
+  return html`${countedPart(usage, nowMs)}
   ${kept === 'all' ? html`` : html`<p class="notice">Counted from ${keptFrom} on; earlier days are no longer kept.</p>`}
   ${usedPart(usage, workspace.plan, kept)}
   ${isCurrent ? forecastPart(usage, workspace.plan, nowMs) : html``}${besidePart(usage)}

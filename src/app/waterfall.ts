@@ -77,7 +77,7 @@ function eventRows(span: ShownSpan, linksOf: LinksOf): Html {
   )}`
 }
 
-/** What the sender says that it has left out. */
+/** What is not there: the sender counts what it has left out, and what was cut here is added to that (wire/otlp/span-parts.ts). */
 function droppedOf(span: ShownSpan): string {
   const counts = [
     [span.dropped_attributes_count, 'attribute'],
@@ -104,7 +104,7 @@ function detailsOf(span: ShownSpan, traceStart: string, linksOf: SpanLinks): Htm
     status: status.message === '' ? status.code : `${status.code}: ${status.message}`,
     ...(repeated > 0 ? { repeated: `came again ${repeated} times` } : {}),
     ...(cuts.length > 0 ? { changed: cuts.join('; ') } : {}),
-    ...(dropped === '' ? {} : { 'dropped by the sender': dropped }),
+    ...(dropped === '' ? {} : { [`dropped by the sender${cuts.length > 0 ? ', or cut here' : ''}`]: dropped }),
   }
   return html`${fieldTable('Span', facts, linksOf('facts'))}${fieldTable('Attributes', span.attributes, linksOf('span'))}
   ${eventRows(span, linksOf('event'))}`

@@ -26,8 +26,8 @@ describe('audit page', () => {
 
   /** Who and what of each row, the newest first. */
   const rowsOf = (text: string): readonly string[] =>
-    [...text.matchAll(/<tr>\s*<td class="time">[\s\S]*?<\/tr>/g)].map(([row]) =>
-      [...row.matchAll(/<td>([\s\S]*?)<\/td>/g)].map(([, cell = '']) => cell.trim()).join(': '),
+    [...text.matchAll(/<tr>\s*<td class="time"[^>]*>[\s\S]*?<\/tr>/g)].map(([row]) =>
+      [...row.matchAll(/<td data-head="Wh(?:o|at)">([\s\S]*?)<\/td>/g)].map(([, cell = '']) => cell.trim()).join(': '),
     )
   const audit = async (who = browser) => rowsOf(withPlainTimes((await who.get('/app/audit')).text))
 

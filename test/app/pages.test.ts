@@ -148,6 +148,9 @@ describe('pages', () => {
     const secretIn = (text: string): string => /<pre data-secret>([^<]+)<\/pre>/.exec(text)?.[1] ?? ''
 
     it('are made, shown once, and revoked', async () => {
+      expect((await browser.get('/app/keys')).text)
+        .to.include('There are no keys yet.')
+        .and.not.include('<table')
       for (const kind of ['publishable', 'logs', 'tracing', 'api']) {
         const made = await browser.post('/app/keys', { action: 'create', kind, name: `my ${kind} key` })
         expect(made.status, kind).to.equal(200)

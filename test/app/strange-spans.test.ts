@@ -53,6 +53,12 @@ describe('the page of a trace with strange spans', () => {
     expect(await leadsTo('u')).to.deep.equal([{ name: 'First error', address: `#span-${spanIdOf('alone')}` }])
   })
 
+  it('is not said to lack by its sender what was cut here, which is in the same count', async () => {
+    await site.index(spans(1, { id: 'c', droppedAttributesCount: 2, cuts: ['attributes cut at 256, 2 left out'] }))
+    const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
+    expect(text).to.match(/dropped by the sender, or cut here<\/th>\s*<td>2 attributes</)
+  })
+
   it('has room for a few of very many services, those with errors first, and says how many there are', async () => {
     const many = (trace: string, count: number) =>
       Array.from({ length: count }, (_, n) => {

@@ -331,6 +331,7 @@ describe('the page of a trace', () => {
     const nav = /<nav class="tabs" aria-label="On this page">([^]*?)<\/nav>/.exec(text)?.[1] ?? ''
     expect(linksOfPage(nav)).to.deep.equal([
       { name: 'First error', address: `#span-${spanIdOf('b')}` },
+      { name: 'Where the time went', address: '#own-times' },
       { name: 'Timeline', address: '#timeline' },
       { name: 'Logs (2)', address: '#logs' },
       { name: 'Sessions (1)', address: '#sessions' },

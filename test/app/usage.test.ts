@@ -83,6 +83,15 @@ describe('usage page', () => {
     ])
   })
 
+  it('says so while it has not counted all that has arrived, which senders are told of already', async () => {
+    await site.index(received(1, { spans: 27_000 }))
+    expect((await browser.get('/app/usage')).text)
+      .to.include('<strong>27,000</strong>')
+      .and.not.include('is behind')
+    site.clock.advance(70_000)
+    expect((await browser.get('/app/usage')).text).to.include('The index is behind the log by 70 s')
+  })
+
   it('shows another month, and refuses what is none', async () => {
     await site.index(received(1, { spans: 77 }, { receivedAt: Date.UTC(2026, 9, 5) }))
     const { text } = await browser.get('/app/usage?month=2026-10')

@@ -260,7 +260,12 @@ describe('the connect flow', () => {
           `Bearer ${traces.secret}`,
         ],
         [traces, 'collector', ['service', 'pipelines', 'traces', 'exporters'], '[otlp_http/throughline]'],
-        [traces, 'collector', ['processors', 'batch', 'send_batch_max_size'], String(limits.recordsPerBatchMax)],
+        [
+          traces,
+          'collector',
+          ['exporters', 'otlp_http/throughline', 'sending_queue', 'batch', 'max_size'],
+          String(limits.recordsPerBatchMax),
+        ],
         [logs, 'vector', ['sinks', 'throughline', 'batch', 'max_events'], String(limits.recordsPerBatchMax)],
         [logs, 'vector', ['sinks', 'throughline', 'uri'], `${server.baseUrl}/api/logs/v1/ingest`],
         [logs, 'vector', ['sinks', 'throughline', 'auth', 'token'], logs.secret],

@@ -49,13 +49,35 @@ describe('pages on narrow screens', () => {
     })
   }
 
+  it('have an audit that breaks no name', async () => {
+    const { tab: page } = await openSignedIn(browser, server, { viewport })
+    await page.goto('/app/audit')
+    const lines = await page
+      .getByRole('cell', { name: server.firstRun.sign_in.email })
+      .first()
+      .evaluate((cell) => {
+        const text = cell.ownerDocument.createRange()
+        text.selectNodeContents(cell)
+        return text.getClientRects().length
+      })
+    expect(lines).to.equal(1)
+    await page.context().close()
+  })
+
   it('have lists of traces that need not be pushed aside on a tablet', async () => {
     const start = nowNs()
     const ids = (n: number) => ({ traceId: 'a'.repeat(32), spanId: `000000000000000${n}` })
     const times = { startNs: start, durationNs: 321n * msNs }
     await sendingTo(server, server.firstRun.keys).spans([
-      { ...ids(1), ...times, service: 'web', name: 'POST /api/checkout', status: 'error' },
-      { ...ids(2), ...times, service: 'payments', name: 'POST /charges', parentSpanId: ids(1).spanId, status: 'error' },
+      { ...ids(1), ...times, service: 'web', name: `POST /api/checkout ${'and so on '.repeat(20)}`, status: 'error' },
+      {
+        ...ids(2),
+        ...times,
+        service: 'payments-and-more'.repeat(9),
+        name: 'POST /charges',
+        parentSpanId: ids(1).spanId,
+        status: 'error',
+      },
     ])
     const { tab: page } = await openSignedIn(browser, server, { timezoneId: 'Europe/Berlin' })
     do await page.goto('/app/traces')
@@ -65,6 +87,11 @@ describe('pages on narrow screens', () => {
       const needed = await page.locator('html').evaluate(({ scrollWidth }) => scrollWidth)
       expect(needed, `of ${width}`).to.be.at.most(width)
     }
+    // Where there is room, a count stands beside what it counts.
+    await page.setViewportSize({ width: 1_280, height: 1_024 })
+    const marks = page.locator('.traces > tbody > tr:first-child > td:last-child .mark')
+    const heights = await marks.evaluateAll((all) => all.map((mark) => mark.getBoundingClientRect().height))
+    expect(Math.max(...heights)).to.be.within(1, 40)
     await page.context().close()
   })
 })

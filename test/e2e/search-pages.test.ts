@@ -316,7 +316,8 @@ describe('search pages in a browser', () => {
     const [trace, now] = ['5b8efff798038103d269b633813fc60e', `${Date.now()}000000`]
     const spans = Array.from({ length: 200 }, (_, n) => {
       const spanId = (n + 1).toString(16).padStart(16, 'a')
-      return { traceId: trace, spanId, name: `step ${n}`, startTimeUnixNano: now, endTimeUnixNano: now }
+      const status = n === 40 ? { code: 2 } : {}
+      return { traceId: trace, spanId, name: `step ${n}`, status, startTimeUnixNano: now, endTimeUnixNano: now }
     })
     const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] })
     expect((await post(server, '/api/traces/v1/otlp', server.firstRun.keys.tracing, body, json)).status).to.equal(200)
@@ -334,6 +335,13 @@ describe('search pages in a browser', () => {
     const widthOf = (selector: string): Promise<number> =>
       row.locator(selector).evaluate((element) => element.getBoundingClientRect().width)
     expect(await widthOf('.fields >> nth=0')).to.be.above(0.9 * (await widthOf('summary >> nth=0')))
+    // A link within the page opens what it leads to as well, and the keys go on from there.
+    await tab.getByRole('link', { name: 'First error' }).click()
+    await tab.locator(`#span-${spans[40]?.spanId}[open]`).waitFor()
+    await tab.keyboard.press('j')
+    expect(await tab.locator(':focus').innerText()).to.include('step 41')
+    await tab.getByRole('link', { name: 'Where the time went' }).click()
+    await tab.getByRole('columnheader', { name: 'Own time' }).waitFor()
   })
 
   it('open where their address says after a sign-in too, at the second attempt, without scripts', async () => {

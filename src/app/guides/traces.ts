@@ -150,13 +150,16 @@ const java: Guide = {
   ],
 }
 
-/** Left to itself the batch processor joins what it gets without a limit, and what is refused for its size is lost there. */
+/**
+ * Left to itself a Collector sends on what it gets without a limit, and what is refused for its size is lost there. Its exporter cuts it, whatever
+ * processors there are; the one that did, `batch`, is to be removed (v0.177).
+ */
 const collector: Guide = {
   id: 'collector',
   name: 'OpenTelemetry Collector',
   steps: (filled) => [
     file(
-      'Merge this into its configuration. A Collector that does not know otlp_http is older: call it otlphttp.',
+      `Merge this into its configuration. A Collector that does not know otlp_http is older: call it otlphttp. One that does not take sending_queue.batch needs a batch processor with send_batch_max_size: ${filled.recordsPerBatchMax} instead.`,
       'collector.yaml',
       `receivers:
   otlp:
@@ -165,19 +168,18 @@ const collector: Guide = {
         endpoint: localhost:4317
       http:
         endpoint: localhost:4318
-processors:
-  batch:
-    send_batch_max_size: ${filled.recordsPerBatchMax}
 exporters:
   otlp_http/throughline:
     traces_endpoint: ${endpointOf(filled)}
     headers:
       Authorization: Bearer ${filled.secret}
+    sending_queue:
+      batch:
+        max_size: ${filled.recordsPerBatchMax}
 service:
   pipelines:
     traces:
       receivers: [otlp]
-      processors: [batch]
       exporters: [otlp_http/throughline]
 `,
     ),

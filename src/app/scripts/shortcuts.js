@@ -17,11 +17,14 @@ function follow(match) {
 const openers =
   'main :is(.logs > tbody > tr > td > details > summary, .traces > tbody > tr > td:nth-child(2) > a:first-child, .waterfall .line > summary)'
 
-/** To the next one from where the focus is, or, where it is nowhere, from the span that the page is about; or to the one before. */
+/** To the next one from where the focus is, or, where it is nowhere, from the span that was led to, or that the page is about; or to the one before. */
 function step(by) {
   const all = [...document.querySelectorAll(openers)].filter((opener) => opener.checkVisibility())
   const focused = document.activeElement === document.body ? null : document.activeElement
-  const from = focused ?? document.querySelector('.line[aria-current] > summary')
+  const [line, current] = ['.line:target', '.line[aria-current]'].map((each) =>
+    document.querySelector(`${each} > summary`),
+  )
+  const from = focused ?? line ?? current
   const isAfter = (opener) => (opener.compareDocumentPosition(from) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0
   const at = from === null ? -1 : all.findLastIndex((opener) => opener === from || isAfter(opener))
   const next = all[Math.max(0, at + by)]
