@@ -143,6 +143,7 @@ export function createFront(targets: Targets): Server {
     listener,
   )
   server.on('checkContinue', listener)
+  server.on('checkExpectation', listener)
   server.once('close', () => agent.destroy())
   return server
 }

@@ -49,6 +49,15 @@ function removeLeftovers(place: string): void {
   }
 }
 
+/** Two may have taken a dead owner's lock at once: the first brings the thing to its place. */
+function bring(making: string, place: string): void {
+  try {
+    renameSync(making, place)
+  } catch (failure) {
+    if (!existsSync(place)) throw failure
+  }
+}
+
 /**
  * The file or folder `name` of the cache. `make` makes it under another name, and it is moved when done, so that it is whole or
  * not there at all. Of processes that want it at once one makes it and the others wait: that saves a download; the move is what
@@ -66,7 +75,7 @@ export async function bringOnce(name: string, make: (making: string) => Promise<
     if (!existsSync(place)) {
       try {
         await make(making)
-        renameSync(making, place)
+        bring(making, place)
       } finally {
         rmSync(making, { recursive: true, force: true })
       }

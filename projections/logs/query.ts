@@ -53,6 +53,8 @@ export type LogPage = Readonly<{
   next: Json
   /** Follows by arrival, late records too: give it as `after` of the same request. */
   prev: Json
+  /** The log ends before the place that was followed: it is another one, and `prev` follows it from its end. */
+  beginsAnew?: true
   progress: Progress | undefined
   histogram?: LogHistogram
   facets?: readonly Facet[]
@@ -95,7 +97,7 @@ export async function searchLogs(reader: IndexReader, workspaceId: WorkspaceId, 
   const position = progress?.position ?? 0
   const ahead = found.hits.filter((hit) => hit.position > position).map(({ id }) => id)
   const prev = found.prev ?? tailPlace(position, null, ahead)
-  return { logs, next: found.next, prev, progress, ...more }
+  return { logs, next: found.next, prev, ...(found.beginsAnew && { beginsAnew: true }), progress, ...more }
 }
 
 /** Up to where to count for a page that was read before: what has come since is not on it. */
@@ -111,7 +113,7 @@ type Search = Readonly<{
 }>
 
 /** `prev` is there when the page itself followed by arrival. */
-type Found = Readonly<{ hits: readonly Hit<LogDocument>[]; next: Json; prev?: Json }>
+type Found = Readonly<{ hits: readonly Hit<LogDocument>[]; next: Json; prev?: Json; beginsAnew?: true }>
 
 /** Of documents: an answer may say the message twice, as such and in the fields. */
 const charactersMax = pageCharactersMax / 2
@@ -145,7 +147,10 @@ async function findArrived(
   { position, id, shown }: ArrivalPlace,
 ): Promise<Found> {
   const { limit, order } = request
-  const upTo = (await howFar())?.position ?? 0
+  const { position: upTo, head } = (await howFar()) ?? { position: 0, head: position }
+  // As where an older log was put back: what comes next gets places at which there was something else. Whoever is told so because this
+  // process has heard of an older end only sees some records twice.
+  if (head < position) return { hits: [], next: null, prev: tailPlace(head, null, []), beginsAnew: true }
   const since = id === null ? { since: position } : { after: { value: BigInt(position), id } }
   const walk = {
     ...selection,

@@ -134,6 +134,9 @@ function readNeighbours(
   return alone === undefined ? ok({}) : invalidParameter(alone, 'belongs to around')
 }
 
+const anotherLog =
+  'This cursor is of a log that went further than the one that is here. It is followed anew, from its end.'
+
 /** GET /api/app/logs/search. */
 export async function answerLogSearch(
   context: QueryContext,
@@ -156,7 +159,7 @@ export async function answerLogSearch(
     farNs: farFutureNs(context.clock()),
     limit,
   })
-  const { logs, next, prev, progress, ...included } = page
+  const { logs, next, prev, beginsAnew, progress, ...included } = page
   if (around !== undefined && walk.place === undefined && logs.length === 0) {
     return fail(refusal('not_found', `This workspace has no log record ${JSON.stringify(around)}.`))
   }
@@ -166,7 +169,7 @@ export async function answerLogSearch(
     next_cursor: next === null ? null : write(next),
     prev_cursor: write(prev),
     ...included,
-    query,
+    query: beginsAnew === true ? { ...query, warnings: [...query.warnings, anotherLog] } : query,
     range: rangeAnswer(walk.range),
     index: indexState(progress, context.clock()),
   })

@@ -203,6 +203,20 @@ describe('the front of a cluster', () => {
     connection.socket.destroy()
   })
 
+  it('leaves it to the server to refuse what else a sender expects', async () => {
+    const server = await listenApp({ routes: [] })
+    ending.push(server.close)
+    const { port } = new URL(await startFront([{ address: `127.0.0.1:${server.port}` }]))
+    const connection = await rawConnection(Number(port))
+    connection.write(`POST ${ingestPath} HTTP/1.1\r\nHost: h\r\nExpect: tea\r\nContent-Length: 4\r\n\r\nbody`)
+    const answer = await connection.until((all) => all.includes('\r\n\r\n'))
+    connection.socket.destroy()
+    expect([rawStatus(answer), /content-type: (.*)/i.exec(answer)?.[1]]).to.deep.equal([
+      417,
+      'application/problem+json',
+    ])
+  })
+
   it('brings the answer of a real server to a body that it does not read', async () => {
     const handler: Route['handler'] = () => refusal('payload_too_large', 'This is too big.')
     const server = await listenApp({ routes: [{ method: 'POST', path: ingestPath, auth: 'public', handler }] })

@@ -161,12 +161,15 @@ describe('throughline move-log', function () {
   let answers: readonly JsonObject[]
   let listing: readonly JsonObject[]
   let exported: string
+  /** Where somebody stands who follows the logs of acme. */
+  let followed: JsonObject
 
   const readers = async (server: Running) => ({
     session: await signIn(server.baseUrl, tenants.acme.sign_in),
     api: withKey(server.baseUrl, tenants.first.keys.api),
   })
   const listings = [`/api/v1/traces?${range}&limit=100`, `/api/v1/traces?${range}&service=web`]
+  const following = `/api/app/logs/search?q=${encodeURIComponent('"of the cluster"')}`
   const exportPath = `/app/logs/export?${range}&format=ndjson`
 
   before(async function () {
@@ -201,6 +204,7 @@ describe('throughline move-log', function () {
     listing = await answersOf(api, listings)
     exported = await (await session.raw(exportPath)).text()
     expect(exported.trim().split('\n')).to.have.length(lines)
+    followed = (await session.get(following)).body
     const running = await move(
       { ...process.env, NATS_SYNC_ALWAYS: '1' },
       '--from',
@@ -352,9 +356,16 @@ describe('throughline move-log', function () {
       expect(again.status).to.equal(200)
       const { status } = await post(server, '/api/logs/v1/ingest', revoked, keyedLog, json)
       expect(status).to.equal(401)
+      const { session } = await readers(server)
+      const follow = async (): Promise<void> => {
+        followed = (await session.get(`${following}&cursor=${String(followed['prev_cursor'])}`)).body
+      }
+      await follow()
+      expect(followed['logs']).to.deep.equal([])
       await sendingTo(server, tenants.acme.keys).logs([{ message: 'of the cluster', timestamp: timeAt(700) }])
       await untilIndexed(server)
-      const { session } = await readers(server)
+      await follow()
+      expect(followed['logs'], 'by a cursor of the log that was moved').to.have.length(1)
       const [found] = await answersOf(session, [
         `/api/app/logs/search?${range}&q=${encodeURIComponent('"of the cluster"')}`,
       ])

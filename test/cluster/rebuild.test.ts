@@ -146,12 +146,17 @@ describe('rebuild and verify, beside a running cluster', function () {
     const random = createRandom(23)
     const watch = watchReading({ ...server, firstRun }, reader, 900, 'watched')
     let killed = 0
-    // A partition tells of three phases; what goes on where it was killed tells of fewer, and may end before.
-    for (let kill = 0; kill < kills || killed === 0; kill++) {
-      const isKilled = await killRebuild(1 + random.below(9), random.below(1_000))
-      killed += Number(isKilled)
+    let ran: Ran
+    try {
+      // A partition tells of three phases; what goes on where it was killed tells of fewer, and may end before.
+      for (let kill = 0; kill < kills || killed === 0; kill++) {
+        const isKilled = await killRebuild(1 + random.below(9), random.below(1_000))
+        killed += Number(isKilled)
+      }
+      ran = await rebuild('logs', '--json')
+    } finally {
+      await watch.stop()
     }
-    const ran = await rebuild('logs', '--json')
     const seen = await watch.stop()
     expect(ran.code, ran.err).to.equal(0)
     expect(seen.faults).to.deep.equal([])

@@ -55,16 +55,30 @@ describe('throughline backup', () => {
     ])
     expect(statSync(folder).mode & 0o77, 'for its owner alone').to.equal(0)
 
+    // Somebody follows, and has seen what the copy does not hold.
+    await send('not in the copy')
+    await untilIndexed(server)
+    const follow = '/api/app/logs/search?q=after'
+    const { body: seen } = await (await signIn(server.baseUrl, server.firstRun.sign_in)).get(follow)
+
     const restored = await startServer({ dataFolder: folder })
     try {
       await untilIndexed(restored)
       const reader = await signIn(restored.baseUrl, server.firstRun.sign_in)
+      const { body: anew } = await reader.get(`${follow}&cursor=${String(seen['prev_cursor'])}`)
+      expect([anew['logs'], at(anew, 'query', 'warnings')]).to.deep.equal([
+        [],
+        ['This cursor is of a log that went further than the one that is here. It is followed anew, from its end.'],
+      ])
       const { body } = await reader.get('/api/app/logs/search?q=before&limit=100')
       const found = listOf(body as never, 'logs').map((log) => String(at(log as never, 'message')))
       expect(new Set(found)).to.deep.equal(new Set(Array.from({ length: 50 }, (_, n) => `before ${n}`)))
       expect(found).to.have.length(50)
       expect((await post(restored, path, server.firstRun.keys.logs, '{"message":"after"}', json)).status).to.equal(200)
       await untilIndexed(restored)
+      const { body: followed } = await reader.get(`${follow}&cursor=${String(anew['prev_cursor'])}`)
+      expect(listOf(followed, 'logs').map(({ message }) => message)).to.deep.equal(['after'])
+      expect(at(followed, 'query', 'warnings')).to.deep.equal([])
       const verdict = await tried(folder, 'verify', 'all')
       expect(verdict.code, verdict.out + verdict.err).to.equal(0)
     } finally {

@@ -62,6 +62,17 @@ describe('the cache of what is brought', () => {
     expect(readdirSync(cache)).to.deep.equal(['thing'])
   })
 
+  it('takes what another has brought meanwhile, as where both took the lock of one that died', async () => {
+    const place = await bringOnce('thing', async (making) => {
+      for (const folder of [making, join(cache, 'thing')]) {
+        mkdirSync(folder)
+        writeFileSync(join(folder, 'part'), 'made')
+      }
+    })
+    expect(readFileSync(join(place, 'part'), 'utf8')).to.equal('made')
+    expect(readdirSync(cache)).to.deep.equal(['thing'])
+  })
+
   it('leaves alone what a living process is making', async () => {
     mkdirSync(cache)
     writeFileSync(join(cache, `thing.${process.ppid}`), 'half')

@@ -51,6 +51,8 @@ const groups = new Set<number>()
 process.once('exit', () => {
   for (const group of groups) signalGroup(group, 'SIGKILL')
 })
+// A signal that nobody hears ends a process without its `exit`.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
 function signalGroup(group: number, signal: NodeJS.Signals): void {
   try {

@@ -316,6 +316,18 @@ describe('projections/logs: what arrives later', () => {
     }
   })
 
+  it('is followed anew, from its end, in a log that ends before the place: an older one was put back', async () => {
+    const [before, after] = [createGrowingLog(), createGrowingLog()]
+    await before.append(numbered(9, 0, 1))
+    const { prev } = await search(before.store)
+    await after.append(numbered(1, 0, 3))
+    const anew = await search(after.store, { after: carried(prev) })
+    expect([messagesOf(anew.logs), anew.beginsAnew]).to.deep.equal([[], true])
+    await after.append(numbered(2, 10, 1))
+    const page = await search(after.store, { after: carried(anew.prev) })
+    expect([messagesOf(page.logs), page.beginsAnew]).to.deep.equal([['line 10'], undefined])
+  })
+
   it('does not move the pages of a walk', async () => {
     const { store, append } = createGrowingLog()
     await append(numbered(1, 0, 6))
