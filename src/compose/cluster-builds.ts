@@ -48,7 +48,7 @@ function scratchPlace(place: ClusterPlace, dataFolder: string, clusterEpoch: str
 /** Another process may hold it at any moment. The work continues at the next call, so this one just ends. */
 function loseLease(): never {
   console.error(
-    'throughline: NATS could not be reached for too long, another process may rebuild it now; run this again',
+    'throughline: this rebuild has lost its lease, because NATS or this machine was too slow to renew it; run this again, and it goes on',
   )
   process.exit(1)
 }
