@@ -75,7 +75,7 @@ async function openNew(
     } catch (error) {
       if (!(error instanceof TransientError) || attempt === openAttemptsMax || signal?.aborted === true) throw error
     }
-    await timers.pause(openPauseMs, signal ?? new AbortController().signal)
+    await timers.pause(openPauseMs, signal)
   }
 }
 

@@ -124,7 +124,7 @@ async function awaitBuilds({ index, projections, stream, clock, timers }: OpenBu
       const told = mine.map((build) => standingOf(build, erasure, clock()))
       const isDone = !told.some(({ waits }) => waits) || clock() > until
       if (isDone) return told.map(({ build, erased }) => ({ build, erased }))
-      await timers.pause(pollMs, new AbortController().signal)
+      await timers.pause(pollMs)
     }
   } finally {
     await writer.close()
