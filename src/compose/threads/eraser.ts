@@ -5,23 +5,27 @@ import { createRetryReport } from '#src/compose/troubles.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
 import { partitionNumber } from '#src/events/partition.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { present } from '#src/lib/assert.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { inTime } from '#src/lib/in-time.ts'
 import { systemTimers, type Timers } from '#src/lib/timers.ts'
 import type { Stream } from '#streams/stream.ts'
 import { withBeside, type ProjectorThread } from './projector.ts'
 
-type EraserOptions = Readonly<{
+/** What is erased, and where from. */
+export type ErasingOptions = Readonly<{
   directory: Pick<Directory, 'erasedWorkspaces'>
-  /** The partitions that are this process's to look after now. */
-  folded: () => readonly string[]
   partitions: number
   openLog: (partition: string) => Promise<Stream>
   clock: Clock
-  timers?: Timers
-  onFailure?: (error: unknown) => void
 }>
+
+type EraserOptions = ErasingOptions &
+  Readonly<{
+    /** The partitions that are this process's to look after now. */
+    folded: () => readonly string[]
+    timers?: Timers
+    onFailure?: (error: unknown) => void
+  }>
 
 /**
  * While nothing changes, how often it is looked whether more of an erased workspace came: of one that was found clean a while ago only after
@@ -136,11 +140,8 @@ export function createEraser(options: EraserOptions): Readonly<{ start(): void; 
 }
 
 /** A projector beside which what is erased goes from its logs. */
-export const withEraser = (projector: ProjectorThread, options: Omit<EraserOptions, 'folded'>): ProjectorThread =>
+export const withEraser = (projector: ProjectorThread, options: ErasingOptions): ProjectorThread =>
   withBeside(projector, createEraser({ ...options, folded: projector.folded }))
 
 /** A log that somebody else closes. */
-export const lent = (stream: Stream | undefined): Stream => ({
-  ...present(stream, 'each partition has a log'),
-  close: async () => undefined,
-})
+export const lent = (stream: Stream): Stream => ({ ...stream, close: async () => undefined })
