@@ -10,7 +10,7 @@ import type { Stream } from '#streams/stream.ts'
 import { limitsBeside } from './threads/log-beside.ts'
 
 const readEventsMax = 1_000
-/** In the place of the reservation where there was none. */
+/** The reservation of spans that were stored without one. */
 const unreserved = ''
 
 /** A month of a workspace: `spent` by the newest of its ledger’s events that is left, and in the log by each reservation that is not in that. */
@@ -33,7 +33,7 @@ function takeSpans(months: Months, event: RecordedEvent): void {
   spans.set(reservation, (spans.get(reservation) ?? 0) + counts.spans)
 }
 
-/** All that was spent before is in it, but what is spent of those that it says are open. */
+/** A ledger's event counts all that was spent before it, except by reservations that it says are open. */
 function takeLedger(months: Months, event: RecordedEvent, from: Month): void {
   const { month, spent, open } = decodeLedgerEvent(event)
   if (month < from) return

@@ -28,21 +28,22 @@ type EraserOptions = ErasingOptions &
   }>
 
 /**
- * While nothing changes, how often it is looked whether more of an erased workspace came: of one that was found clean a while ago only after
- * as long again, at least each hour. How soon a failure is tried again.
+ * How often it is looked whether more of an erased workspace came: of one that has been clean for a while, after as long again, but between
+ * these two.
  */
 const lookEveryMs = 60_000
 const lookEveryMsMax = 3_600_000
+/** How soon it is tried again after a failure, or while more keeps coming. */
 const retryMs = 5_000
 const tickMs = 500
-/** Of a long log it takes minutes, and may be broken off anywhere: nobody who is to end waits for that. */
+/** Erasing from a long log takes minutes and may be broken off anywhere: so long a process that is to end waits for it. */
 const endPatienceMs = 1_000
 
 /** Since when nothing was found of a workspace, and when it is looked for again. */
 type Clean = Readonly<{ sinceMs: number; dueAt: number }>
 
 /** What the directory says is erased goes from the logs that this process folds. A log stays open once it was needed. */
-function createSweep({ directory, folded, partitions, openLog, clock }: EraserOptions, isLeft: () => boolean) {
+function createSweep({ directory, folded, partitions, openLog, clock }: EraserOptions, hasStopped: () => boolean) {
   const logs = new Map<string, Promise<Stream>>()
   const logOf = async (partition: string): Promise<Stream> => {
     const opened = logs.get(partition) ?? openLog(partition)
@@ -75,7 +76,7 @@ function createSweep({ directory, folded, partitions, openLog, clock }: EraserOp
       const mine = new Set(folded())
       let isClean = true
       for (const { id } of directory.erasedWorkspaces()) {
-        if (isLeft()) return false
+        if (hasStopped()) return false
         const partition = String(partitionNumber(id, partitions))
         if (mine.has(partition)) isClean = (await erase(id, partition)) && isClean
         else clean.delete(id)
@@ -98,10 +99,9 @@ export function createEraser(options: EraserOptions): Readonly<{ start(): void; 
   const { onFailure = createRetryReport(clock, 'a workspace could not be erased; trying again') } = options
   let running: Promise<void> | undefined
   let stopTicking: (() => void) | undefined
-  /** What is under way is of no interest any more. */
-  let isLeft = false
-  const sweep = createSweep(options, () => isLeft)
-  /** What there was to do when it was last done, or tried. */
+  let hasStopped = false
+  const sweep = createSweep(options, () => hasStopped)
+  /** What was erased, and which partitions were this process's, at the last attempt. */
   let tried = ''
   let dueAt = 0
 
@@ -110,7 +110,7 @@ export function createEraser(options: EraserOptions): Readonly<{ start(): void; 
     try {
       isClean = await sweep.run()
     } catch (error) {
-      if (!isLeft) onFailure(error)
+      if (!hasStopped) onFailure(error)
     }
     dueAt = clock() + (isClean ? lookEveryMs : retryMs)
   }
@@ -124,7 +124,7 @@ export function createEraser(options: EraserOptions): Readonly<{ start(): void; 
   }
   return {
     start: () => {
-      isLeft = false
+      hasStopped = false
       stopTicking ??= timers.every(tickMs, tick)
     },
     stop: async () => {
@@ -133,7 +133,7 @@ export function createEraser(options: EraserOptions): Readonly<{ start(): void; 
       if (running !== undefined) await inTime(running, endPatienceMs)
       // Started again meanwhile, as by a worker whose replacement was given up.
       if (stopTicking !== undefined) return
-      isLeft = true
+      hasStopped = true
       await sweep.close()
     },
   }
