@@ -1,7 +1,7 @@
 import type { ParseArgsOptionsConfig } from 'node:util'
 import type { Directory } from '#src/directory/create-directory.ts'
 import type { Limits } from '#src/config.ts'
-import type { Plans } from '#src/directory/directory-view.ts'
+import type { Plans } from '#src/directory/plans.ts'
 import type { Key, Workspace } from '#src/directory/directory.ts'
 import type { Refused } from '#src/directory/directory-writer.ts'
 import type { RandomBytes } from '#src/directory/keys.ts'
