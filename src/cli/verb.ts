@@ -15,8 +15,6 @@ import type { CopiedLog } from '#streams/copy-log.ts'
 import type { Quarantined } from '#streams/sqlite/mending/quarantine.ts'
 import type { Stream } from '#streams/stream.ts'
 
-export type { Quarantined } from '#streams/sqlite/mending/quarantine.ts'
-
 /** What the command line is run with: the process's own, or a test's. */
 export type CliIo = Readonly<{
   stdout: Readonly<{ write(text: string): unknown }>
@@ -25,8 +23,7 @@ export type CliIo = Readonly<{
   env: Readonly<Record<string, string | undefined>>
 }>
 
-/** A log and an index of one partition, as far as the command line reads them; a log also takes decisions on dead letters. */
-export type LogReader = Stream
+/** An index of one partition, as far as "throughline status" reads it. */
 export type IndexProgress = Pick<IndexReader, 'progress' | 'close'>
 
 /** The engines of a data folder, or of a cluster, and what else compose.ts knows. Everything opened here is closed by the command line. */
@@ -36,7 +33,7 @@ export type CliServices = Readonly<{
   /** The directory's log, for appending beside running servers, and what keys the hashes of its keys. */
   openDirectory(dataFolder: string): Promise<Readonly<{ stream: Stream; pepper: string }>>
   /** The telemetry logs, for reading and for decisions, in order of the partitions; none where there are none yet. */
-  openLogs(dataFolder: string): Promise<readonly LogReader[]>
+  openLogs(dataFolder: string): Promise<readonly Stream[]>
   /** Their indexes, for reading, in the same order; none where there are none yet. */
   openIndexes(dataFolder: string): Promise<readonly IndexProgress[]>
   /** Damaged logs of the data folder that were set aside and still lie there; none in a cluster. */
