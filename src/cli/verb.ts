@@ -32,13 +32,13 @@ export type CliServices = Readonly<{
   limits: Limits
   /** The directory's log, for appending beside running servers, and what keys the hashes of its keys. */
   openDirectory(dataFolder: string): Promise<Readonly<{ stream: Stream; pepper: string }>>
-  /** The telemetry logs, for reading and for decisions, in order of the partitions; none where there are none yet. */
+  /** The telemetry logs, for reading and for decisions, in order of the partitions. */
   openLogs(dataFolder: string): Promise<readonly Stream[]>
   /** Their indexes, for reading, in the same order; none where there are none yet. */
   openIndexes(dataFolder: string): Promise<readonly IndexProgress[]>
   /** Damaged logs of the data folder that were set aside and still lie there; none in a cluster. */
   quarantines(dataFolder: string): readonly Quarantined[]
-  /** Their builds, to be rebuilt, compared, listed and dropped, in the same order; none where there is no log yet. */
+  /** Their builds, to be rebuilt, compared, listed and dropped, in the same order. */
   openBuilds(dataFolder: string): Promise<readonly OpenBuilds[]>
   /** Copies what cannot be made anew of a data folder into a new folder. Throws PermanentError in a cluster. */
   backUp(dataFolder: string, folder: string): Promise<BackedUp>

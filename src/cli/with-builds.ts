@@ -6,10 +6,7 @@ import { optional, unknownWorkspace, UsageError, type Given, type OpenBuilds, ty
 import { ok, type Result } from '#src/lib/result.ts'
 import type { Refused } from '#src/directory/directory-writer.ts'
 
-/**
- * Does it for the builds of each partition, in their order, or only for the partition that a workspace is in; for none where
- * there is no log yet.
- */
+/** Does it for the builds of each partition, in their order, or only for the partition that a workspace is in. */
 export async function withBuilds<T>(
   { services, dataFolder }: VerbContext,
   task: (builds: OpenBuilds) => Promise<T>,

@@ -7,9 +7,11 @@ import { erasureSubject, isErasure } from '#src/events/erasure.ts'
 import type { Position, RecordedEvent } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Refused } from '#src/directory/directory-writer.ts'
+import { present } from '#src/lib/assert.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { readCurrent } from '#streams/follow.ts'
 import {
+  counted,
   optional,
   unknownWorkspace,
   UsageError,
@@ -92,9 +94,8 @@ async function preview(context: VerbContext, workspace: Named): Promise<Outcome>
     builds: await buildsWith(builds, workspace),
   })
   const [found] = await withBuilds(context, look, workspace.id)
-  const none = { events: 0, bytes: 0, spans: 0, logs: 0, rum_events: 0, builds: [] }
-  const { builds, ...counts } = found ?? none
-  const held = builds.map(({ build, days }) => `  ${build}, ${days} ${days === 1 ? 'day' : 'days'}`)
+  const { builds, ...counts } = present(found, 'each workspace has a partition')
+  const held = builds.map(({ build, days }) => `  ${build}, ${counted(days, 'day')}`)
   const { folders, lines } = setAside(context)
   const [name = workspace.name] = context.names
   const text = [
@@ -150,7 +151,7 @@ async function erase(context: VerbContext, directory: Directory, workspace: Name
     await new Promise((resolve) => void setTimeout(resolve, refusedAfterMs))
   }
   const [done] = await withBuilds(context, (builds) => eraseIn(builds, workspace), workspace.id)
-  const { isGone, builds } = done ?? { isGone: true, builds: [] }
+  const { isGone, builds } = present(done, 'each workspace has a partition')
   if (!isGone) {
     const detail = `More of ${workspace.name} keeps arriving. The server will finish this by itself; or run it again (throughline workspace erase ${workspace.id} --confirm ${workspace.id}).`
     return fail({ code: 'exists', field: 'workspace', detail })
