@@ -82,9 +82,8 @@ export function leafFilter(leaf: QueryLeaf, schema: FieldSchema): Filter {
     case 'range':
       return rangeFilter(leaf.field, leaf.from, leaf.to, schema)
     case 'levels':
-      break
+      return levelsFilter(leaf.levels, schema)
   }
-  return levelsFilter(leaf.levels, schema)
 }
 
 const phrase = (fields: readonly string[], tokens: readonly string[], prefix = false): Filter =>

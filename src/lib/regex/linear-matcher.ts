@@ -46,9 +46,8 @@ function add(steps: Step[], node: RegexNode, then: number): number {
     case 'choice':
       return addStep(steps, { next: node.of.map((item) => add(steps, item, then)) })
     case 'repeat':
-      break
+      return addRepeat(steps, node, then)
   }
-  return addRepeat(steps, node, then)
 }
 
 function addRepeat(steps: Step[], node: RegexNode & { kind: 'repeat' }, then: number): number {

@@ -49,9 +49,8 @@ function printLeaf(leaf: Leaf): string {
     case 'range':
       return `${fieldOf(leaf.field)}:${rangeOf(leaf.from, leaf.to)}`
     case 'levels':
-      break
+      return levelsOf(leaf.levels)
   }
-  return levelsOf(leaf.levels)
 }
 
 function patternOf({ syntax, pattern }: Extract<QueryTree, { kind: 'pattern' }>): string {
