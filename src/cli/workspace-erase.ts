@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { eraseWorkspace } from '#projections/erase-workspace.ts'
 import { reachedBy, type StoredBuild } from '#projections/index-store.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
@@ -8,6 +7,7 @@ import type { Position, RecordedEvent } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Refused } from '#src/directory/directory-writer.ts'
 import { present } from '#src/lib/assert.ts'
+import { randomId } from '#src/lib/random-id.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { readCurrent } from '#streams/follow.ts'
 import {
@@ -32,7 +32,10 @@ const patienceMs = 60_000
 const takeoverMs = 15_000
 const pollMs = 100
 
-/** Also one that is no more: what was broken off is done by doing it again. Done again it must not meet one made since. */
+/**
+ * Also one that is erased: an erasure that was broken off is finished by asking for it again. By then a workspace made since may have its name,
+ * and must not be taken for it.
+ */
 function workspaceOf(directory: Directory, name: string): Result<Named, Refused> {
   const living = directory.workspaceNamed(name)
   const key = nameKey(name)
@@ -135,8 +138,7 @@ async function awaitBuilds({ index, projections, stream, clock, timers }: OpenBu
 async function eraseIn(builds: OpenBuilds, workspace: Named) {
   const { stream, projections, clock } = builds
   const { id } = workspace
-  const newId = (): string => randomBytes(16).toString('hex')
-  const isGone = await eraseWorkspace({ stream, projections, clock, newId }, id)
+  const isGone = await eraseWorkspace({ stream, projections, clock, newId: randomId }, id)
   const erasure = await stream.last(erasureSubject(id))
   const told = erasure === undefined ? [] : await awaitBuilds(builds, erasure)
   // Of another log, as before a backup was restored: they never come to the erasure.

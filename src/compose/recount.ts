@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto'
 import { decodeLedgerEvent, ledgerSubject, monthOf, sealLedgerEvent, type Month } from '#src/events/allowance.ts'
 import type { RecordedEvent } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Clock } from '#src/lib/clock.ts'
+import { randomId } from '#src/lib/random-id.ts'
 import type { LogFile } from '#streams/sqlite/database.ts'
 import { readAll } from '#streams/follow.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
@@ -65,8 +65,9 @@ export async function recountLedgers(log: LogFile, clock: Clock): Promise<void> 
     for (const { workspaceId, month, spent: before, spans } of await countMonths(stream, monthOf(clock()))) {
       const spent = [...spans.values()].reduce((sum, each) => sum + each, before)
       const entry = { month, epoch: stream.epoch, by: 'recount', ended: [], spent, open: [] }
-      const unique = randomBytes(16).toString('hex')
-      await stream.append([sealLedgerEvent('allowance.counted', entry, { workspaceId, at: clock(), unique })])
+      await stream.append([
+        sealLedgerEvent('allowance.counted', entry, { workspaceId, at: clock(), unique: randomId() }),
+      ])
     }
   } finally {
     await stream.close()

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { eraseWorkspace } from '#projections/erase-workspace.ts'
 import { projections } from '#projections/registry.ts'
 import { createRetryReport } from '#src/compose/troubles.ts'
@@ -7,6 +6,7 @@ import { partitionNumber } from '#src/events/partition.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { inTime } from '#src/lib/in-time.ts'
+import { randomId } from '#src/lib/random-id.ts'
 import { systemTimers, type Timers } from '#src/lib/timers.ts'
 import type { Stream } from '#streams/stream.ts'
 import { withBeside, type ProjectorThread } from './projector.ts'
@@ -55,7 +55,6 @@ function createSweep({ directory, folded, partitions, openLog, clock }: EraserOp
       throw error
     }
   }
-  const newId = (): string => randomBytes(16).toString('hex')
   const clean = new Map<WorkspaceId, Clean>()
   /** Whether nothing is left of it. */
   async function erase(id: WorkspaceId, partition: string): Promise<boolean> {
@@ -64,7 +63,7 @@ function createSweep({ directory, folded, partitions, openLog, clock }: EraserOp
     clean.delete(id)
     const stream = await logOf(partition)
     const sinceMs = (await stream.isLeft(id)) ? undefined : before?.sinceMs
-    if (!(await eraseWorkspace({ stream, projections, clock, newId }, id))) return false
+    if (!(await eraseWorkspace({ stream, projections, clock, newId: randomId }, id))) return false
     const now = clock()
     const cleanMs = now - (sinceMs ?? now)
     clean.set(id, { sinceMs: now - cleanMs, dueAt: now + Math.min(Math.max(cleanMs, lookEveryMs), lookEveryMsMax) })
