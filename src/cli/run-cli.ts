@@ -108,11 +108,11 @@ async function runVerb(verb: Verb, given: Given, io: CliIo, services: CliService
   }
 }
 
-/** What the settings of a cluster lack is told by who reads them. */
+/** Of a setting that is missing or wrong the caller tells, as at the start of a server. */
 const isOfSettings = (error: unknown): boolean => error instanceof Error && error.name === 'ConfigError'
 const stackOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error))
 
-/** Where a verb's exit code 1 says something else, a failure that nobody knows must not say it. */
+/** A verb whose exit code 1 means something else has a `failureCode`: also a failure that nobody expected ends with it. */
 function explainFailure(
   error: unknown,
   { asJson, io, verb }: Readonly<{ asJson: boolean; io: CliIo; verb: NamedVerb | undefined }>,
