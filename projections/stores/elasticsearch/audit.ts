@@ -35,14 +35,7 @@ const printOf = (text: StoredText): Fingerprint => ({
   position: numberIn(text.source[positionField]),
 })
 
-function freezePart(
-  place: Place,
-  build: FrozenBuild,
-  index: IndexName,
-  part: Part,
-  release: () => Promise<void>,
-): FrozenPart {
-  const { workspaceId, day } = part
+function freezePart(place: Place, build: FrozenBuild, index: IndexName, { workspaceId, day }: Part): FrozenPart {
   async function* documents(collection: string, query?: Query): AsyncGenerator<StoredText> {
     const name = place.names.day(index, collection, day)
     const mine = ofWorkspace(workspaceId)
@@ -90,7 +83,7 @@ function freezePart(
       const text = await first(collection, id)
       return text && shownText(text)
     },
-    release,
+    release: () => build.release(),
   }
 }
 
@@ -189,8 +182,7 @@ export function createElasticsearchIndexAudit(options: ElasticsearchAuditOptions
       }
     },
     async freeze(index, part) {
-      const build = await freeze(index)
-      return freezePart(place, build, index, part, () => build.release())
+      return freezePart(place, await freeze(index), index, part)
     },
     lost: async (index) => (await readBuild(place, index))?.lostDays ?? [],
     copy: (from, to, workspaceId) =>
