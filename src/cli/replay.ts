@@ -72,6 +72,10 @@ async function* eventsOf(stream: Stream, { after, until }: Wanted): AsyncGenerat
   }
 }
 
+async function* eventsOfAll(logs: readonly Stream[], wanted: Wanted): AsyncGenerator<PlacedEvent> {
+  for (const log of logs) yield* eventsOf(log, wanted)
+}
+
 /** Where events go; `take` says what of one was not taken there, undefined for one that cannot go there. */
 type Sink = Readonly<{ take(placed: PlacedEvent): Promise<Rejected | undefined>; end(): Promise<void>; done: string }>
 
@@ -166,17 +170,14 @@ async function replayAll(given: VerbContext, workspaceId: WorkspaceId | undefine
   const wanted = wantedOf(given, workspaceId)
   const file = optional(given, 'in')
   const logs = file === undefined ? await given.services.openLogs(given.dataFolder) : []
-  const sources = file === undefined ? logs.map((log) => eventsOf(log, wanted)) : [readEvents(file)]
   const tally = createTally()
   const met = new Set<WorkspaceId>()
   try {
     const sink = await sinkOf(given)
-    for (const source of sources) {
-      for await (const placed of source) {
-        if (idOfWorkspace.test(placed.event.workspaceId)) met.add(placed.event.workspaceId)
-        if (!wanted.isWanted(placed.event)) continue
-        tally.add(placed, await sink.take(placed))
-      }
+    for await (const placed of file === undefined ? eventsOfAll(logs, wanted) : readEvents(file)) {
+      if (idOfWorkspace.test(placed.event.workspaceId)) met.add(placed.event.workspaceId)
+      if (!wanted.isWanted(placed.event)) continue
+      tally.add(placed, await sink.take(placed))
     }
     await sink.end()
     if (file !== undefined && workspaceId !== undefined && met.size > 0 && !met.has(workspaceId))

@@ -75,8 +75,7 @@ function creationFailure(error: ServerError, { stream }: LogName, replicas: numb
 async function createOrGet(
   nats: Nats,
   log: LogName,
-  wanted: () => Wanted,
-  isGone: () => Promise<boolean>,
+  { wanted, isGone }: Readonly<{ wanted: () => Wanted; isGone: () => Promise<boolean> }>,
   { allowLostLog = false, warn }: Pick<ProvisionOptions, 'allowLostLog' | 'warn'>,
 ): Promise<StreamInfo> {
   const found = await streamInfo(nats, log.stream)
@@ -196,7 +195,7 @@ async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
       replicas,
       bytesMax: partition === directoryPartition ? Math.min(bytesMax(), directoryBytesMax) : bytesMax(),
     })
-    const { config, state } = await createOrGet(nats, log, wanted, isGone, options)
+    const { config, state } = await createOrGet(nats, log, { wanted, isGone }, options)
     isUsed ||= state.last_seq > 0
     copies = Math.min(copies, config.num_replicas)
     problems.push(...problemsOf(config, log, { partitions, replicas }))
