@@ -82,8 +82,9 @@ export function leafFilter(leaf: QueryLeaf, schema: FieldSchema): Filter {
     case 'range':
       return rangeFilter(leaf.field, leaf.from, leaf.to, schema)
     case 'levels':
-      return levelsFilter(leaf.levels, schema)
+      break
   }
+  return levelsFilter(leaf.levels, schema)
 }
 
 const phrase = (fields: readonly string[], tokens: readonly string[], prefix = false): Filter =>

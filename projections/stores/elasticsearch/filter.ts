@@ -35,29 +35,20 @@ const packed = (query: Query): Query => ({
   wrapper: { query: Buffer.from(stringifyJson(query)).toString('base64') },
 })
 
+type Leaf = Extract<Filter, { kind: 'keyword' | 'keywordPrefix' | 'number' | 'phrase' | 'pattern' | 'tokenRange' }>
+
 /** A filter as a query. Patterns must have been expanded. */
 function queryOf(filter: Filter, expansions: Expansions, level = 0): Query {
   if (level === levelsMax) return packed(queryOf(filter, expansions))
   const part = (inner: Filter): Query => queryOf(inner, expansions, level + 1)
-  switch (filter.kind) {
-    case 'all':
-      return all
-    case 'none':
-      return none
-    case 'and':
-      return and(filter.of.map(part))
-    case 'or':
-      return or(filter.of.map(part))
-    case 'not':
-      return { bool: { must_not: [part(filter.of)] } }
-    default:
-      return leafQuery(filter, expansions)
-  }
+  if (filter.kind === 'all' || filter.kind === 'none') return filter.kind === 'all' ? all : none
+  if (filter.kind === 'and') return and(filter.of.map(part))
+  if (filter.kind === 'or') return or(filter.of.map(part))
+  if (filter.kind === 'not') return { bool: { must_not: [part(filter.of)] } }
+  return leafQuery(filter as Leaf, expansions)
 }
 
 const anyTerm = (field: string, terms: readonly string[]): Query => ({ terms: { [field]: terms } })
-
-type Leaf = Exclude<Filter, { kind: 'all' | 'none' | 'and' | 'or' | 'not' }>
 
 function leafQuery(filter: Leaf, expansions: Expansions): Query {
   switch (filter.kind) {
@@ -75,8 +66,9 @@ function leafQuery(filter: Leaf, expansions: Expansions): Query {
     case 'pattern':
       return or([...(expansions.get(filter) ?? [])].map(([field, terms]) => anyTerm(tokensField(field), terms)))
     case 'tokenRange':
-      return rangeQuery(filter)
+      break
   }
+  return rangeQuery(filter)
 }
 
 /** Between two bounds, inclusive; without any, that there is a value. */

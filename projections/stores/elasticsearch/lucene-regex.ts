@@ -51,8 +51,9 @@ function widerRegex(node: RegexNode): string {
     case 'choice':
       return node.of.map((item) => group(item)).join('|')
     case 'repeat':
-      return group(node.of) + (node.max === null ? `{${node.min},}` : `{${node.min},${node.max}}`)
+      break
   }
+  return group(node.of) + (node.max === null ? `{${node.min},}` : `{${node.min},${node.max}}`)
 }
 
 const group = (node: RegexNode): string => (node.kind === 'character' ? widerRegex(node) : `(${widerRegex(node)})`)

@@ -46,8 +46,9 @@ function add(steps: Step[], node: RegexNode, then: number): number {
     case 'choice':
       return addStep(steps, { next: node.of.map((item) => add(steps, item, then)) })
     case 'repeat':
-      return addRepeat(steps, node, then)
+      break
   }
+  return addRepeat(steps, node, then)
 }
 
 function addRepeat(steps: Step[], node: RegexNode & { kind: 'repeat' }, then: number): number {

@@ -49,8 +49,9 @@ function printLeaf(leaf: Leaf): string {
     case 'range':
       return `${fieldOf(leaf.field)}:${rangeOf(leaf.from, leaf.to)}`
     case 'levels':
-      return levelsOf(leaf.levels)
+      break
   }
+  return levelsOf(leaf.levels)
 }
 
 function patternOf({ syntax, pattern }: Extract<QueryTree, { kind: 'pattern' }>): string {
