@@ -7,6 +7,7 @@ import type { Clock } from '#src/lib/clock.ts'
 import { fail, ok } from '#src/lib/result.ts'
 import type { Stream } from '#streams/stream.ts'
 import { isoTime, table, UsageError, type Outcome, type Verb, type VerbContext } from './verb.ts'
+import { placeOf } from './with-builds.ts'
 
 type Found = Readonly<{
   partition: string
@@ -42,11 +43,10 @@ async function withLetters(
   }
 }
 
-/** Those at the position that is named as acknowledgements name it: `0/4096`, or `4096` in partition 0. */
 function at(found: readonly Found[], name: string): readonly Found[] {
-  const [, partition = '0', digits] = /^(?:(\d+)\/)?(\d{1,15})$/.exec(name) ?? []
-  if (digits === undefined) throw new UsageError(`${JSON.stringify(name)} is no position, such as 0/4096`)
-  return found.filter((one) => one.partition === partition && one.letter.position === Number(digits))
+  const place = placeOf(name)
+  if (place === undefined) throw new UsageError(`${JSON.stringify(name)} is no position, such as 0/4096`)
+  return found.filter((one) => one.partition === place.partition && one.letter.position === place.position)
 }
 
 const nothingAt = (name: string) =>
