@@ -75,7 +75,7 @@ async function openNew(
     } catch (error) {
       if (!(error instanceof TransientError) || attempt === openAttemptsMax || signal?.aborted === true) throw error
     }
-    await timers.pause(openPauseMs, signal ?? new AbortController().signal)
+    await timers.pause(openPauseMs, signal)
   }
 }
 
@@ -83,7 +83,7 @@ async function openNew(
 const hasLostOthers = ({ index: place }: BuildContext, index: IndexName, but: WorkspaceId): Promise<boolean> =>
   withAudit(place, async (audit) => ((await audit.lost?.(index)) ?? []).some(({ workspaceId }) => workspaceId !== but))
 
-/** An index that says it has seen more than there is makes the log look cut short to whoever starts next, and what is yet to come old. */
+/** A build that begins beyond the head says that it has seen events that are not there: as if the log had lost them, and the next were they. */
 async function refuseBeyondHead({ stream }: BuildContext, from: Position): Promise<void> {
   const head = await stream.head()
   if (from <= head) return

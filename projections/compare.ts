@@ -100,7 +100,7 @@ function createFindings({ indexed, expected, part }: Sides, namedMax: number) {
       if (differences.length >= namedMax) return
       differences.push({ ...part, collection, id, kind: 'entry', ...(await sidesOf(collection, id)) })
     },
-    search(collection: string, id: DocumentId, item: string, is: string | undefined, should: string | undefined): void {
+    search(collection: string, id: DocumentId, item: string, { indexed: is, expected: should }: WrongItem): void {
       different++
       if (differences.length >= namedMax) return
       differences.push({
@@ -109,8 +109,8 @@ function createFindings({ indexed, expected, part }: Sides, namedMax: number) {
         id,
         kind: 'search',
         item,
-        ...(is === undefined ? {} : { indexed: { [item]: is } }),
-        ...(should === undefined ? {} : { expected: { [item]: should } }),
+        ...(is && { indexed: { [item]: is.value } }),
+        ...(should && { expected: { [item]: should.value } }),
       })
     },
   }
@@ -157,11 +157,10 @@ async function nameEntries(sides: Sides, collection: string, item: WrongItem, fi
   for await (const entry of pairs(is, should, nameOf)) {
     led++
     if (entry.indexed?.value === entry.expected?.value || findings.knows(entry.name)) continue
-    findings.search(collection, entry.name, name, entry.indexed?.value, entry.expected?.value)
+    findings.search(collection, entry.name, name, entry)
   }
   // An item that leads to no entry is a count. It also counts the entries that cannot be judged.
-  if (led === 0 && !findings.hasExcused())
-    findings.search(collection, '', name, item.indexed?.value, item.expected?.value)
+  if (led === 0 && !findings.hasExcused()) findings.search(collection, '', name, item)
 }
 
 async function compareSearch(sides: Sides, collection: string, findings: Findings): Promise<void> {

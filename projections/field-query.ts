@@ -192,7 +192,6 @@ function keywordExists(keyword: KeywordField | undefined): Filter {
   return keyword.apart.always === true ? all : { kind: 'keywordPrefix', field: keyword.field, prefix: '' }
 }
 
-/** The integers between two bounds; exclusive ones become the next integer. */
 function numberEquals(field: string, text: string): Filter {
   const quantity = parseQuantity(text.trim())
   if (quantity === undefined) return none
@@ -202,6 +201,7 @@ function numberEquals(field: string, text: string): Filter {
     : { kind: 'number', field, from: value, to: value }
 }
 
+/** A bound as an integer that is included: the next one inward (`step`) where it is a fraction, or excluded. */
 function integerBound({ value, inclusive }: Bound, step: 1 | -1): number | bigint {
   const number = numberOf(value)
   if (typeof number === 'number' && !Number.isInteger(number))
@@ -248,16 +248,19 @@ function patternFilter(leaf: PatternLeaf, schema: FieldSchema): Filter {
   if (leaf.syntax === 'regex') return regexFilter(leaf, schema)
   const { field, pattern } = leaf
   const shapes = wildcardShapes(pattern)
-  if (field === null) return join('and', asNone(shapes.map((shape) => shapeFilter(schema.text, shape))))
+  // A pattern without any part matches nothing.
+  const inWords = (fields: readonly string[]): Filter => {
+    const parts = shapes.map((shape) => shapeFilter(fields, shape))
+    return parts.length === 0 ? none : join('and', parts)
+  }
+  if (field === null) return inWords(schema.text)
   const plain = wordsField(field, schema)
-  if (plain !== undefined) return join('and', asNone(shapes.map((shape) => shapeFilter([plain], shape))))
+  if (plain !== undefined) return inWords([plain])
   const inKeyword = keywordPattern(own(schema.keywords, field), wildcardOverWhole(pattern, wholeForm), {
     isPrefix: wildcardAtEndOnly(pattern),
   })
   const inField = join('or', [inKeyword, wildcardInField(field, pattern, shapes, schema)])
-  return orInMessage(field, schema, inField, (fields) =>
-    join('and', asNone(shapes.map((shape) => shapeFilter(fields, shape)))),
-  )
+  return orInMessage(field, schema, inField, inWords)
 }
 
 /** A pattern over the whole value of a keyword that is `apart`. `isPrefix`: the pattern is only a prefix. */
@@ -273,9 +276,6 @@ function keywordPattern(
   const values = apart.values.filter((value) => pattern.test(value))
   return values.length === 0 ? none : { kind: 'keyword', field, values }
 }
-
-/** A pattern without any part matches nothing. */
-const asNone = (parts: readonly Filter[]): readonly Filter[] => (parts.length === 0 ? [none] : parts)
 
 function shapeFilter(fields: readonly string[], shape: WildcardShape): Filter {
   if (shape.kind === 'phrase') return phrase(fields, shape.words, shape.prefix)
@@ -321,17 +321,20 @@ function inWordsOrWhole(field: string, inWord: Expression, inWhole: Expression, 
   return join('or', [word, patternOfWhole(field, inWhole, schema)])
 }
 
+/** An expression over words, or over whole values, as `fold` writes them; undefined where it is none. */
+function expressionOf(pattern: string, fold: (text: string) => string): Expression | undefined {
+  const parsed = parseRegex(pattern, { fold })
+  return parsed.ok ? { regex: `(?:${regexSource(parsed.value)})`, prefix: literalPrefix(parsed.value) } : undefined
+}
+
 function regexFilter({ field, pattern }: PatternLeaf, schema: FieldSchema): Filter {
-  const parsed = parseRegex(pattern, { fold: foldCase })
-  if (!parsed.ok) return none
-  const expression = { regex: `(?:${regexSource(parsed.value)})`, prefix: literalPrefix(parsed.value) }
-  const plain = field === null ? schema.text : [wordsField(field, schema) ?? '']
+  const expression = expressionOf(pattern, foldCase)
+  if (expression === undefined) return none
   const inWords = (fields: readonly string[]): Filter => ({ kind: 'pattern', fields, ...expression })
-  if (field === null || plain[0] !== '') return inWords(plain)
-  const withBlanks = parseRegex(pattern, { fold: wholeForm })
-  const whole = withBlanks.ok
-    ? { regex: `(?:${regexSource(withBlanks.value)})`, prefix: literalPrefix(withBlanks.value) }
-    : expression
+  if (field === null) return inWords(schema.text)
+  const plain = wordsField(field, schema)
+  if (plain !== undefined) return inWords([plain])
+  const whole = expressionOf(pattern, wholeForm) ?? expression
   const inKeyword = keywordPattern(own(schema.keywords, field), whole, { isPrefix: false })
   const inField = join('or', [inKeyword, inWordsOrWhole(field, expression, whole, schema)])
   return orInMessage(field, schema, inField, inWords)

@@ -74,7 +74,7 @@ async function foldBatch(lanes: readonly OpenLane[], events: readonly DecodedEve
 /** Waits until as much time has passed as this number of events should take. */
 async function keepPace(events: number, sinceMs: number, perSecond: number, options: FoldShareOptions): Promise<void> {
   const earlyMs = sinceMs + (events / perSecond) * 1_000 - options.clock()
-  if (earlyMs > 0) await options.timers.pause(earlyMs, new AbortController().signal)
+  if (earlyMs > 0) await options.timers.pause(earlyMs)
 }
 
 /** Folds one worker's share from where it was left. It may be interrupted at any time, and resumed by any number of workers. */

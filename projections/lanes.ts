@@ -97,7 +97,7 @@ const foldedWith = (roster: Roster): readonly IndexName[] => [
   ...foldedBeside(roster),
 ]
 
-/** A roster only grows older: one that is gone, or was put back, says nothing of what is folded here, and would end it without a word. */
+/** Revisions only grow. A lower one is of a record that was removed, or of an older one put back: to follow it would end folds in silence. */
 function refuseLoss({ name }: Projection, known: Roster | undefined, found: Roster): void {
   if (known === undefined || found.revision >= known.revision) return
   const hint =

@@ -36,7 +36,7 @@ async function isFoldedByOther(context: BuildContext, writer: IndexWriter, { nam
     if (!isFolded({ at }, context.clock()) || context.clock() - since > heartbeatMaxMs) return false
     first ??= at
     if (at !== first) return true
-    await context.timers.pause(pollMs, new AbortController().signal)
+    await context.timers.pause(pollMs)
   }
 }
 
@@ -101,7 +101,7 @@ export async function moveReaders(
       continue
     }
     if (await mustWait(context, writer, projection, live)) return 'waits'
-    await context.timers.pause(pollMs, new AbortController().signal)
+    await context.timers.pause(pollMs)
   }
 }
 
@@ -167,7 +167,7 @@ export async function dropBuild(context: BuildContext, projection: Projection, i
       if (roster.live === index) throw refuse('readers use it: rebuild, or roll back, and drop it then')
       while (await isLiveFolded(context, writer, name)) {
         if (followedAs(await writer.roster(name), index) === undefined) return
-        await context.timers.pause(pollMs, new AbortController().signal)
+        await context.timers.pause(pollMs)
       }
       await writer.drop(index)
       await changeRoster(writer, name, forget(index))

@@ -8,8 +8,6 @@ import type { Lane, LeftOut } from './lane.ts'
 import { createLanes, type Beside, type Lanes, type ProjectionFailure } from './lanes.ts'
 import { checkTail } from './log-tail.ts'
 
-export type { ProjectionFailure } from './lanes.ts'
-
 type ProjectorOptions = Folding &
   Readonly<{
     writer: IndexWriter

@@ -50,8 +50,8 @@ export type RebuildPlan = Readonly<{
 /** The most rounds of catching up before readers are moved. Each is shorter than the one before. */
 const roundsMax = 20
 /**
- * A round that took no longer left so little behind that the projector can take over. So did one that had about as much
- * as the one before: that comes while workers start, which takes longer than this on a busy machine, and the next would have as much.
+ * The last round is one that took no longer than this: what has come meanwhile is left to the projector. Or one that had about as much to fold as
+ * the one before: on a busy machine workers take longer than this to start, and each further round would have as much again.
  */
 const shortRoundMs = 2_000
 const shrinksTo = 0.9

@@ -45,7 +45,6 @@ export type Retained = Readonly<{
 
 /** How much of the log a run cuts: events of so many days of receipt; and, if more has expired, whether any that expired only lately. */
 type Pace = Readonly<{ daysMax: number; mayCatchUp: boolean }>
-const atOnce: Pace = { daysMax: Number.POSITIVE_INFINITY, mayCatchUp: true }
 
 type Build = Readonly<{
   projection: Projection
@@ -275,11 +274,7 @@ async function cutLog(
  * One run of retention for a partition: drops expired days of its indexes, then cuts the beginning of its log, at the given pace. It may
  * be interrupted anywhere; the next run does the rest.
  */
-export async function applyRetention(
-  options: RetentionOptions,
-  signal: AbortSignal = new AbortController().signal,
-  pace: Pace = atOnce,
-): Promise<Retained> {
+export async function applyRetention(options: RetentionOptions, signal: AbortSignal, pace: Pace): Promise<Retained> {
   const expired = await expiredOf(options, pace, signal)
   const dropped = await dropDays(options, expired, signal)
   const cut = signal.aborted ? nothingCut : await cutLog(options, expired.end, signal)

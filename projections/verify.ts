@@ -95,7 +95,7 @@ async function awaitReached(target: Target, part: Part, position: Position): Pro
       const hint = 'its projector does not get on: see throughline status'
       throw new TransientError({ operation: 'verify', subject: `${target.index} at position ${position}`, hint })
     }
-    await timers.pause(pollMs, new AbortController().signal)
+    await timers.pause(pollMs)
   }
 }
 

@@ -2,9 +2,12 @@ import { createDeadLetters, type DeadLetters } from '#projections/dead-letters.t
 import { projections } from '#projections/registry.ts'
 import { openPayload } from '#src/events/codec.ts'
 import type { DeadLetter } from '#src/events/dead-letter.ts'
-import { fail, ok } from '#src/lib/result.ts'
 import type { Refused } from '#src/directory/directory-writer.ts'
+import type { Clock } from '#src/lib/clock.ts'
+import { fail, ok } from '#src/lib/result.ts'
+import type { Stream } from '#streams/stream.ts'
 import { isoTime, table, UsageError, type Outcome, type Verb, type VerbContext } from './verb.ts'
+import { placeOf } from './with-builds.ts'
 
 type Found = Readonly<{
   partition: string
@@ -14,6 +17,17 @@ type Found = Readonly<{
   letters: DeadLetters
 }>
 
+async function lettersOf(stream: Stream, clock: Clock): Promise<readonly Found[]> {
+  const letters = createDeadLetters({ stream, clock })
+  const { partition } = stream
+  const found: Found[] = []
+  for (const { name: projection, version } of projections) {
+    const own = await letters.letters({ name: projection, version })
+    found.push(...own.map((letter) => ({ partition, projection, version, letter, letters })))
+  }
+  return found
+}
+
 /** Does it with the dead letters of all partitions, in the order of partitions and projections. */
 async function withLetters(
   { services, dataFolder, clock }: VerbContext,
@@ -22,26 +36,17 @@ async function withLetters(
   const logs = await services.openLogs(dataFolder)
   try {
     const found: Found[] = []
-    for (const stream of logs) {
-      const letters = createDeadLetters({ stream, clock })
-      for (const { name, version } of projections) {
-        const { partition } = stream
-        for (const letter of await letters.letters({ name, version })) {
-          found.push({ partition, projection: name, version, letter, letters })
-        }
-      }
-    }
+    for (const log of logs) found.push(...(await lettersOf(log, clock)))
     return await task(found)
   } finally {
     await Promise.all(logs.map((log) => log.close()))
   }
 }
 
-/** Those at the position that is named as acknowledgements name it: `0/4096`, or `4096` in partition 0. */
 function at(found: readonly Found[], name: string): readonly Found[] {
-  const [, partition = '0', digits] = /^(?:(\d+)\/)?(\d{1,15})$/.exec(name) ?? []
-  if (digits === undefined) throw new UsageError(`${JSON.stringify(name)} is no position, such as 0/4096`)
-  return found.filter((one) => one.partition === partition && one.letter.position === Number(digits))
+  const place = placeOf(name)
+  if (place === undefined) throw new UsageError(`${JSON.stringify(name)} is no position, such as 0/4096`)
+  return found.filter((one) => one.partition === place.partition && one.letter.position === place.position)
 }
 
 const nothingAt = (name: string) =>

@@ -90,8 +90,8 @@ export const rebuild: Verb = {
     if (given.options['dry-run'] === true) return plan(given, options)
     const rebuildOne = (context: OpenBuilds) => rebuildPartition(given, context, options)
     const done = (await withBuilds(given, rebuildOne, workspaceId)).flat()
-    const text = done.length === 0 ? 'There is no log yet.' : done.map(rebuiltText).join('\n')
     const failed = done.some(({ outcome }) => outcome === 'different')
+    const text = done.map(rebuiltText).join('\n')
     return ok({ json: { rebuilt: done.map(rebuiltJson) }, text, exitCode: failed ? 1 : 0 })
   },
 }

@@ -6,10 +6,11 @@ import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import { nearest } from '#src/lib/nearest.ts'
 import { fail, ok } from '#src/lib/result.ts'
 import { readCurrent } from '#streams/follow.ts'
+import type { Stream } from '#streams/stream.ts'
 import { createEventFile, readEvents, type PlacedEvent } from './replay-file.ts'
 import type { Rejected } from './replay-answer.ts'
 import { createSender } from './replay-send.ts'
-import { all, optional, UsageError, type OpenBuilds, type Outcome, type Verb, type VerbContext } from './verb.ts'
+import { all, optional, UsageError, type Outcome, type Verb, type VerbContext } from './verb.ts'
 import { positionOf, workspaceNamed, workspaceOption } from './with-builds.ts'
 
 const eventsAtOnce = 256
@@ -58,7 +59,7 @@ function wantedOf(given: VerbContext, workspaceId: WorkspaceId | undefined): Wan
 }
 
 /** The log of a partition as it stands now, in order. */
-async function* eventsOf({ stream }: OpenBuilds, { after, until }: Wanted): AsyncGenerator<PlacedEvent> {
+async function* eventsOf(stream: Stream, { after, until }: Wanted): AsyncGenerator<PlacedEvent> {
   const head = Math.min(await stream.head(), until)
   const first = await stream.first()
   // What was cut cannot be shown: it begins with what is left.
@@ -69,6 +70,10 @@ async function* eventsOf({ stream }: OpenBuilds, { after, until }: Wanted): Asyn
     if (last === undefined) return
     position = last.position
   }
+}
+
+async function* eventsOfAll(logs: readonly Stream[], wanted: Wanted): AsyncGenerator<PlacedEvent> {
+  for (const log of logs) yield* eventsOf(log, wanted)
 }
 
 /** Where events go; `take` says what of one was not taken there, undefined for one that cannot go there. */
@@ -164,25 +169,22 @@ function noneOf(workspaceId: WorkspaceId, others: ReadonlySet<WorkspaceId>): Out
 async function replayAll(given: VerbContext, workspaceId: WorkspaceId | undefined): Promise<Outcome> {
   const wanted = wantedOf(given, workspaceId)
   const file = optional(given, 'in')
-  const partitions = file === undefined ? await given.services.openBuilds(given.dataFolder) : []
-  const sources = file === undefined ? partitions.map((builds) => eventsOf(builds, wanted)) : [readEvents(file)]
+  const logs = file === undefined ? await given.services.openLogs(given.dataFolder) : []
   const tally = createTally()
   const met = new Set<WorkspaceId>()
   try {
     const sink = await sinkOf(given)
-    for (const source of sources) {
-      for await (const placed of source) {
-        if (idOfWorkspace.test(placed.event.workspaceId)) met.add(placed.event.workspaceId)
-        if (!wanted.isWanted(placed.event)) continue
-        tally.add(placed, await sink.take(placed))
-      }
+    for await (const placed of file === undefined ? eventsOfAll(logs, wanted) : readEvents(file)) {
+      if (idOfWorkspace.test(placed.event.workspaceId)) met.add(placed.event.workspaceId)
+      if (!wanted.isWanted(placed.event)) continue
+      tally.add(placed, await sink.take(placed))
     }
     await sink.end()
     if (file !== undefined && workspaceId !== undefined && met.size > 0 && !met.has(workspaceId))
       return noneOf(workspaceId, met)
     return tally.done(sink.done)
   } finally {
-    await Promise.all(partitions.map((builds) => builds.close()))
+    await Promise.all(logs.map((log) => log.close()))
   }
 }
 

@@ -30,6 +30,6 @@ export const rollback: Verb = {
         done.flatMap(({ staying }) => staying.map((name) => `${name} stays: no earlier build of it is kept.`)),
       ),
     ]
-    return ok({ json: { moved }, text: lines.length === 0 ? 'There is no log yet.' : lines.join('\n') })
+    return ok({ json: { moved }, text: lines.join('\n') })
   },
 }

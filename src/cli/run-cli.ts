@@ -108,11 +108,11 @@ async function runVerb(verb: Verb, given: Given, io: CliIo, services: CliService
   }
 }
 
-/** What the settings of a cluster lack is told by who reads them. */
+/** Of a setting that is missing or wrong the caller tells, as at the start of a server. */
 const isOfSettings = (error: unknown): boolean => error instanceof Error && error.name === 'ConfigError'
 const stackOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error))
 
-/** Where a verb's exit code 1 says something else, a failure that nobody knows must not say it. */
+/** A verb whose exit code 1 means something else has a `failureCode`: also a failure that nobody expected ends with it. */
 function explainFailure(
   error: unknown,
   { asJson, io, verb }: Readonly<{ asJson: boolean; io: CliIo; verb: NamedVerb | undefined }>,
@@ -139,16 +139,19 @@ function tell(outcome: Outcome, asJson: boolean, io: CliIo, failureCode = 1): nu
   return failureCode
 }
 
-const isVersion = (word: string | undefined): boolean =>
-  word !== undefined && ['--version', '-v', 'version'].includes(word)
-
 const isHelpFlag = (word: string): boolean => word === '--help' || word === '-h'
-const isHelp = (word: string | undefined): boolean => word === undefined || word === 'help' || isHelpFlag(word)
 
-/** What `--help` behind some words is about: the verb that they name, or those that begin with the first of them. */
+/**
+ * What is asked for: by `help` before some words the verbs that begin with these, else all; by `--help` behind some words the verb that they
+ * name, or those that begin with the first of them.
+ */
 function verbsAskedAbout(argv: readonly string[]): readonly string[] {
+  const [first = 'help', second = ''] = argv
+  if (first === 'help' || isHelpFlag(first)) {
+    const asked = names.filter((name) => name.startsWith(argv.slice(1).join(' ')))
+    return asked.length > 0 ? asked : names
+  }
   if (!argv.some(isHelpFlag)) return []
-  const [first = '', second = ''] = argv
   const named = names.filter((name) => name === `${first} ${second}`)
   return named.length > 0 ? named : names.filter((name) => name.split(' ', 1)[0] === first)
 }
@@ -158,12 +161,7 @@ function verbsAskedAbout(argv: readonly string[]): readonly string[] {
  * to stdout, complaints to stderr.
  */
 export async function runCli(argv: readonly string[], io: CliIo, services: CliServices): Promise<number> {
-  if (isHelp(argv[0])) {
-    const asked = names.filter((name) => name.startsWith(argv.slice(1).join(' ')))
-    io.stdout.write(await helpText(asked.length > 0 ? asked : names))
-    return 0
-  }
-  if (isVersion(argv[0])) {
+  if (['--version', '-v', 'version'].includes(argv[0] ?? '')) {
     io.stdout.write(`throughline ${ownVersion()} (Node ${process.version.slice(1)})\n`)
     return 0
   }

@@ -3,16 +3,9 @@ import { isFolded, type Progress } from '#projections/index-store.ts'
 import { deadLettersAfter, deadLettersSubject } from '#src/events/dead-letter.ts'
 import { isOperatingFailure } from '#src/lib/failure.ts'
 import { ok } from '#src/lib/result.ts'
-import {
-  counted,
-  isoTime,
-  table,
-  type CliServices,
-  type IndexProgress,
-  type LogReader,
-  type Quarantined,
-  type Verb,
-} from './verb.ts'
+import type { Quarantined } from '#streams/sqlite/mending/quarantine.ts'
+import type { Stream } from '#streams/stream.ts'
+import { counted, isoTime, table, type CliServices, type IndexProgress, type Verb } from './verb.ts'
 
 /** `first`: the first event that the log still holds; null when it holds none. */
 type LogStatus = Readonly<{
@@ -62,7 +55,7 @@ function stateOf({ progress, error }: Asked, head: number, now: number): IndexSt
 }
 
 /** What the live builds leave out. */
-async function countDeadLetters(log: LogReader, asked: AskedIndexes): Promise<DeadLetterCounts> {
+async function countDeadLetters(log: Stream, asked: AskedIndexes): Promise<DeadLetterCounts> {
   const counts = new Map<string, number>()
   for (const [name, { progress }] of asked) {
     if (progress === undefined) continue
@@ -73,7 +66,7 @@ async function countDeadLetters(log: LogReader, asked: AskedIndexes): Promise<De
   return counts
 }
 
-async function statusOf(log: LogReader): Promise<LogStatus> {
+async function statusOf(log: Stream): Promise<LogStatus> {
   const first = await log.first()
   return {
     partition: log.partition,

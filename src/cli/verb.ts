@@ -1,7 +1,7 @@
 import type { ParseArgsOptionsConfig } from 'node:util'
 import type { Directory } from '#src/directory/create-directory.ts'
 import type { Limits } from '#src/config.ts'
-import type { Plans } from '#src/directory/directory-view.ts'
+import type { Plans } from '#src/directory/plans.ts'
 import type { Key, Workspace } from '#src/directory/directory.ts'
 import type { Refused } from '#src/directory/directory-writer.ts'
 import type { RandomBytes } from '#src/directory/keys.ts'
@@ -15,8 +15,6 @@ import type { CopiedLog } from '#streams/copy-log.ts'
 import type { Quarantined } from '#streams/sqlite/mending/quarantine.ts'
 import type { Stream } from '#streams/stream.ts'
 
-export type { Quarantined } from '#streams/sqlite/mending/quarantine.ts'
-
 /** What the command line is run with: the process's own, or a test's. */
 export type CliIo = Readonly<{
   stdout: Readonly<{ write(text: string): unknown }>
@@ -25,8 +23,7 @@ export type CliIo = Readonly<{
   env: Readonly<Record<string, string | undefined>>
 }>
 
-/** A log and an index of one partition, as far as the command line reads them; a log also takes decisions on dead letters. */
-export type LogReader = Stream
+/** An index of one partition, as far as "throughline status" reads it. */
 export type IndexProgress = Pick<IndexReader, 'progress' | 'close'>
 
 /** The engines of a data folder, or of a cluster, and what else compose.ts knows. Everything opened here is closed by the command line. */
@@ -35,13 +32,13 @@ export type CliServices = Readonly<{
   limits: Limits
   /** The directory's log, for appending beside running servers, and what keys the hashes of its keys. */
   openDirectory(dataFolder: string): Promise<Readonly<{ stream: Stream; pepper: string }>>
-  /** The telemetry logs, for reading and for decisions, in order of the partitions; none where there are none yet. */
-  openLogs(dataFolder: string): Promise<readonly LogReader[]>
+  /** The telemetry logs, for reading and for decisions, in order of the partitions. */
+  openLogs(dataFolder: string): Promise<readonly Stream[]>
   /** Their indexes, for reading, in the same order; none where there are none yet. */
   openIndexes(dataFolder: string): Promise<readonly IndexProgress[]>
   /** Damaged logs of the data folder that were set aside and still lie there; none in a cluster. */
   quarantines(dataFolder: string): readonly Quarantined[]
-  /** Their builds, to be rebuilt, compared, listed and dropped, in the same order; none where there is no log yet. */
+  /** Their builds, to be rebuilt, compared, listed and dropped, in the same order. */
   openBuilds(dataFolder: string): Promise<readonly OpenBuilds[]>
   /** Copies what cannot be made anew of a data folder into a new folder. Throws PermanentError in a cluster. */
   backUp(dataFolder: string, folder: string): Promise<BackedUp>

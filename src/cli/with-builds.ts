@@ -6,10 +6,7 @@ import { optional, unknownWorkspace, UsageError, type Given, type OpenBuilds, ty
 import { ok, type Result } from '#src/lib/result.ts'
 import type { Refused } from '#src/directory/directory-writer.ts'
 
-/**
- * Does it for the builds of each partition, in their order, or only for the partition that a workspace is in; for none where
- * there is no log yet.
- */
+/** Does it for the builds of each partition, in their order, or only for the partition that a workspace is in. */
 export async function withBuilds<T>(
   { services, dataFolder }: VerbContext,
   task: (builds: OpenBuilds) => Promise<T>,
@@ -63,11 +60,14 @@ export async function workspaceOption(
   return name !== undefined && id === undefined ? unknownWorkspace(name) : ok(id)
 }
 
-/** A position as acknowledgements show it: `0/4096`, or `4096`. Undefined when it is none. */
-export function positionOf(text: string): number | undefined {
-  const digits = /^(?:\d+\/)?(\d{1,15})$/.exec(text)?.[1]
-  return digits === undefined ? undefined : Number(digits)
+/** A place in the log as acknowledgements show it: `0/4096`, or `4096` in partition 0. Undefined when it is none. */
+export function placeOf(text: string): Readonly<{ partition: string; position: number }> | undefined {
+  const [, partition = '0', digits] = /^(?:(\d+)\/)?(\d{1,15})$/.exec(text) ?? []
+  return digits === undefined ? undefined : { partition, position: Number(digits) }
 }
+
+/** The same of whichever partition. */
+export const positionOf = (text: string): number | undefined => placeOf(text)?.position
 
 export function positionOption(given: Given, name: string): number | undefined {
   const text = optional(given, name)

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { eraseWorkspace } from '#projections/erase-workspace.ts'
 import { reachedBy, type StoredBuild } from '#projections/index-store.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
@@ -7,9 +6,12 @@ import { erasureSubject, isErasure } from '#src/events/erasure.ts'
 import type { Position, RecordedEvent } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Refused } from '#src/directory/directory-writer.ts'
+import { present } from '#src/lib/assert.ts'
+import { randomId } from '#src/lib/random-id.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { readCurrent } from '#streams/follow.ts'
 import {
+  counted,
   optional,
   unknownWorkspace,
   UsageError,
@@ -30,7 +32,10 @@ const patienceMs = 60_000
 const takeoverMs = 15_000
 const pollMs = 100
 
-/** Also one that is no more: what was broken off is done by doing it again. Done again it must not meet one made since. */
+/**
+ * Also one that is erased: an erasure that was broken off is finished by asking for it again. By then a workspace made since may have its name,
+ * and must not be taken for it.
+ */
 function workspaceOf(directory: Directory, name: string): Result<Named, Refused> {
   const living = directory.workspaceNamed(name)
   const key = nameKey(name)
@@ -92,9 +97,8 @@ async function preview(context: VerbContext, workspace: Named): Promise<Outcome>
     builds: await buildsWith(builds, workspace),
   })
   const [found] = await withBuilds(context, look, workspace.id)
-  const none = { events: 0, bytes: 0, spans: 0, logs: 0, rum_events: 0, builds: [] }
-  const { builds, ...counts } = found ?? none
-  const held = builds.map(({ build, days }) => `  ${build}, ${days} ${days === 1 ? 'day' : 'days'}`)
+  const { builds, ...counts } = present(found, 'each workspace has a partition')
+  const held = builds.map(({ build, days }) => `  ${build}, ${counted(days, 'day')}`)
   const { folders, lines } = setAside(context)
   const [name = workspace.name] = context.names
   const text = [
@@ -124,7 +128,7 @@ async function awaitBuilds({ index, projections, stream, clock, timers }: OpenBu
       const told = mine.map((build) => standingOf(build, erasure, clock()))
       const isDone = !told.some(({ waits }) => waits) || clock() > until
       if (isDone) return told.map(({ build, erased }) => ({ build, erased }))
-      await timers.pause(pollMs, new AbortController().signal)
+      await timers.pause(pollMs)
     }
   } finally {
     await writer.close()
@@ -134,8 +138,7 @@ async function awaitBuilds({ index, projections, stream, clock, timers }: OpenBu
 async function eraseIn(builds: OpenBuilds, workspace: Named) {
   const { stream, projections, clock } = builds
   const { id } = workspace
-  const newId = (): string => randomBytes(16).toString('hex')
-  const isGone = await eraseWorkspace({ stream, projections, clock, newId }, id)
+  const isGone = await eraseWorkspace({ stream, projections, clock, newId: randomId }, id)
   const erasure = await stream.last(erasureSubject(id))
   const told = erasure === undefined ? [] : await awaitBuilds(builds, erasure)
   // Of another log, as before a backup was restored: they never come to the erasure.
@@ -150,7 +153,7 @@ async function erase(context: VerbContext, directory: Directory, workspace: Name
     await new Promise((resolve) => void setTimeout(resolve, refusedAfterMs))
   }
   const [done] = await withBuilds(context, (builds) => eraseIn(builds, workspace), workspace.id)
-  const { isGone, builds } = done ?? { isGone: true, builds: [] }
+  const { isGone, builds } = present(done, 'each workspace has a partition')
   if (!isGone) {
     const detail = `More of ${workspace.name} keeps arriving. The server will finish this by itself; or run it again (throughline workspace erase ${workspace.id} --confirm ${workspace.id}).`
     return fail({ code: 'exists', field: 'workspace', detail })

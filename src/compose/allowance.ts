@@ -8,10 +8,9 @@ import { limits } from '#src/config.ts'
 import { beginLedgers } from '#src/ingest/begin-ledgers.ts'
 import { createReservedAllowance, type ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
 import type { Clock } from '#src/lib/clock.ts'
+import { randomId } from '#src/lib/random-id.ts'
 import { systemTimers } from '#src/lib/timers.ts'
 import type { Stream } from '#streams/stream.ts'
-
-const newId = (): string => randomBytes(16).toString('hex')
 
 /** `4711-9f86d081884c7d65`: the process id, and a part that no other process with this id has. */
 const holder = `${process.pid}-${randomBytes(8).toString('hex')}`
@@ -36,7 +35,7 @@ type AllowanceOptions = Readonly<{
 
 /** The span allowance of the workspaces of one partition. */
 export async function openAllowance({ stream, reader, clock, isGone }: AllowanceOptions): Promise<ReservedAllowance> {
-  const ledgers = { stream, clock, holder, newId }
+  const ledgers = { stream, clock, holder, newId: randomId }
   await beginLedgers(ledgers)
   const deadLetters = createDeadLetters({ stream, clock })
   const leavesOut = async (): Promise<boolean> => (await deadLetters.letters(allowanceProjection)).length > 0

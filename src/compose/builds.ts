@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BuildPlace } from '#projections/build-place.ts'
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
@@ -29,26 +28,23 @@ function scratchIn(dataFolder: string, logFile: string): Scratch {
   return { ...placeIn(folder, logFile), ...scratch }
 }
 
-/** The builds of a data folder, beside a server that may be running; none if there is no log yet. */
-export async function openBuilds(dataFolder: string): Promise<readonly OpenBuilds[]> {
+/** The builds of a data folder, beside a server that may be running. */
+export async function openBuilds(dataFolder: string): Promise<OpenBuilds> {
   const { logFile, indexFolder, directoryFile } = foldersOf(dataFolder)
-  if (!existsSync(logFile)) return []
   const stream = await openLogBeside({ file: logFile, partition })
   const folding = createFolding()
   const openDirectory = () => openSqliteStreamReader({ file: directoryFile, partition: 'directory' })
-  return [
-    {
-      stream,
-      ...folding,
-      firstDays: () => readFirstDays(openDirectory, folding.clock),
-      workers: foldWorkers(),
-      index: placeIn(indexFolder, logFile),
-      scratch: async () => scratchIn(dataFolder, logFile),
-      lock: async (projection) => {
-        const lock = holdLock(join(dataFolder, 'locks', `rebuild-${projection}`))
-        return lock && { release: async () => lock.release() }
-      },
-      close: () => stream.close(),
+  return {
+    stream,
+    ...folding,
+    firstDays: () => readFirstDays(openDirectory, folding.clock),
+    workers: foldWorkers(),
+    index: placeIn(indexFolder, logFile),
+    scratch: async () => scratchIn(dataFolder, logFile),
+    lock: async (projection) => {
+      const lock = holdLock(join(dataFolder, 'locks', `rebuild-${projection}`))
+      return lock && { release: async () => lock.release() }
     },
-  ]
+    close: () => stream.close(),
+  }
 }

@@ -82,7 +82,7 @@ const embeddedServices: CliServices = {
   },
   openBuilds: async (dataFolder) => {
     filesWithLog(dataFolder)
-    return (await import('./builds.ts')).openBuilds(dataFolder)
+    return [await (await import('./builds.ts')).openBuilds(dataFolder)]
   },
   close: async () => undefined,
 }

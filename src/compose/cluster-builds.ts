@@ -14,7 +14,6 @@ import { holdLease } from '#streams/jetstream/hold-lease.ts'
 import { createLeaseBoard } from '#streams/jetstream/lease-board.ts'
 import { leaseTtlMs } from '#streams/jetstream/lease.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
-import type { Stream } from '#streams/stream.ts'
 import { openLog, partitionNames } from './cluster-logs.ts'
 import { indexesOf, overOwnConnection, type ClusterPlace } from './places.ts'
 import { openScratch, type Scratch } from './scratch.ts'
@@ -63,9 +62,11 @@ function createLock(nats: Nats, { cluster, partition }: ClusterPlace): BuildCont
   }
 }
 
-function contextOf(nats: Nats, stream: Stream, place: ClusterPlace, dataFolder: string): OpenBuilds {
+async function openBuilds(nats: Nats, place: ClusterPlace, dataFolder: string): Promise<OpenBuilds> {
+  const { cluster, partition } = place
+  const stream = await openLog(nats, cluster, partition)
   const folding = createFolding()
-  const openDirectory = () => openLog(nats, place.cluster, directoryPartition)
+  const openDirectory = () => openLog(nats, cluster, directoryPartition)
   return {
     stream,
     ...folding,
@@ -80,10 +81,7 @@ function contextOf(nats: Nats, stream: Stream, place: ClusterPlace, dataFolder: 
 
 /** The builds of one partition, over their own connection. `dataFolder`: room for temporary files. */
 export function openPartitionBuilds(place: ClusterPlace, dataFolder: string): Promise<OpenBuilds> {
-  const { cluster, partition } = place
-  return overOwnConnection(cluster, 'throughline builds', async (nats) =>
-    contextOf(nats, await openLog(nats, cluster, partition), place, dataFolder),
-  )
+  return overOwnConnection(place.cluster, 'throughline builds', (nats) => openBuilds(nats, place, dataFolder))
 }
 
 /** The builds of a cluster, partition by partition, beside the running processes. `dataFolder`: room for temporary files. */
@@ -92,9 +90,6 @@ export function openClusterBuilds(
   cluster: ClusterConfig,
   dataFolder: string,
 ): Promise<readonly OpenBuilds[]> {
-  return Promise.all(
-    partitionNames(cluster).map(async (partition) =>
-      contextOf(nats, await openLog(nats, cluster, partition), { cluster, partition }, dataFolder),
-    ),
-  )
+  const places = partitionNames(cluster).map((partition) => ({ cluster, partition }))
+  return Promise.all(places.map((place) => openBuilds(nats, place, dataFolder)))
 }

@@ -22,7 +22,7 @@ export async function connectLogs(config: LogConfig, name: string, isKnown?: () 
   const { natsUrl, partitions, natsReplicas, durability, allowLazyLog, allowLostLog, indexPrefix } = config
   const nats = await connectNats({ url: natsUrl, name: `throughline ${name}` })
   let failure: unknown
-  /** Its failure is none of NATS, which would be asked again for a minute. */
+  /** `provisionLogs` tries again for a minute after a TransientError: one of Elasticsearch is kept from it, and thrown in the end. */
   const isKnownOnce = async (): Promise<boolean> => {
     try {
       return (await isKnown?.()) ?? false

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { IndexReader } from '#projections/index-store.ts'
 import { withLogHead } from '#projections/log-head.ts'
 import type { ElasticsearchIndexReader } from '#projections/stores/elasticsearch/reader.ts'
-import { withEraser } from '#src/compose/threads/eraser.ts'
+import { withEraser, type ErasingOptions } from '#src/compose/threads/eraser.ts'
 import type { PartitionsData } from '#src/compose/threads/partitions-thread.ts'
 import { createProjectorThread, withBeside, type ProjectorThread } from '#src/compose/threads/projector.ts'
 import { retainedReaders } from '#src/compose/threads/retention.ts'
@@ -52,7 +52,7 @@ const noProjector: Projector = {
 function createProjector(
   { role, sampleEveryMs: everyMs }: Config,
   cluster: ClusterConfig,
-  erasing: Parameters<typeof withEraser>[1],
+  erasing: ErasingOptions,
 ): Projector {
   const data: PartitionsData = { cluster, name: `throughline ${role} projector` }
   const thread = createProjectorThread('partitions-thread.ts', data)

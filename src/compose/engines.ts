@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto'
 import type { IndexReader } from '#projections/index-store.ts'
 import type { ProjectorThread } from '#src/compose/threads/projector.ts'
 import type { Sampler } from '#src/compose/threads/sampler.ts'
+import { limits, plans } from '#src/config.ts'
 import { createDirectory, type Directory } from '#src/directory/create-directory.ts'
+import { createPasswords } from '#src/directory/passwords.ts'
 import type { Secrets } from '#src/directory/secrets.ts'
 import type { PartitionOf } from '#src/events/partition.ts'
 import type { ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
 import type { Clock } from '#src/lib/clock.ts'
-import type { observeQuarantine } from '#src/operations/quarantine.ts'
+import type { QuarantinedLogs } from '#src/operations/quarantine.ts'
 import type { Stream } from '#streams/stream.ts'
-import { limits, plans } from '#src/config.ts'
-import { createPasswords } from '#src/directory/passwords.ts'
 import { createRetryReport } from './troubles.ts'
 
 /** The engines behind a server, whichever they are. Lists are in order of the partitions. */
@@ -27,8 +27,8 @@ export type Engines = Readonly<{
   /** Compares a part of the indexes with the log from time to time, while the projector runs; none if nothing is folded. */
   sampler: Sampler | undefined
   allowances: readonly ReservedAllowance[]
-  /** Logs in files: their folder, their names, and which of them were damaged and are in quarantine. */
-  files: (Parameters<typeof observeQuarantine>[1] & Readonly<{ folder: string }>) | undefined
+  /** Logs in files, and their folder; none in a cluster. */
+  files: (QuarantinedLogs & Readonly<{ folder: string }>) | undefined
   /** Takes back, over time, what dead processes left of the span allowance. */
   sweep(): void
   /** Does what the first start of an installation does, if this is it, and tells the operator. */

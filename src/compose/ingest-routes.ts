@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto'
 import { limits } from '#src/config.ts'
 import type { Key } from '#src/directory/directory.ts'
 import type { Route } from '#src/http/route.ts'
 import { createIngestRoutes } from '#src/ingest/routes.ts'
 import { present } from '#src/lib/assert.ts'
 import { systemTicks } from '#src/lib/clock.ts'
+import { randomId } from '#src/lib/random-id.ts'
 import type { Metrics } from '#src/operations/metrics.ts'
 import { createStreamObserver } from '#src/operations/observed-stream.ts'
 import type { Engines } from './engines.ts'
@@ -26,7 +26,7 @@ export function ingestRoutes({ clock, directory, streams, allowances }: Engines,
     limits,
     clock,
     ticks: systemTicks,
-    newId: () => randomUUID().replaceAll('-', ''),
+    newId: randomId,
     onExposed,
   })
 }

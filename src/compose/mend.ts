@@ -35,7 +35,7 @@ async function checkWorkspaces(next: LogFile, directoryFile: string): Promise<vo
   throw new PermanentError({ operation: 'start', subject: directoryFile, hint })
 }
 
-/** The same for a log that has only lost all of its events, as with its WAL. Before the first run nothing can have been sent. */
+/** The same for a directory without damage or events, as after its WAL was removed, where the log holds what senders have sent. */
 async function checkNotEmptied({ directoryFile, logFile }: Folders, directory: Verdict): Promise<void> {
   if (directory.kind !== 'sound' || directory.head > 0 || !existsSync(logFile)) return
   const sent: ReadonlySet<string> = new Set(telemetryEventTypes)
@@ -100,11 +100,6 @@ export function tellQuarantines(dataFolder: string): void {
   for (const quarantined of quarantinesOf(dataFolder)) console.error(describeQuarantine(quarantined))
 }
 
-/** What the log can rebuild is not set aside. */
-function mendIndexes(dataFolder: string): void {
-  removeDamaged(foldersOf(dataFolder).indexFolder, projectionNames, (line) => console.error(line))
-}
-
 /**
  * Sets damaged logs of a data folder aside, continues with what can be read of them, and removes damaged indexes, so that damage never
  * prevents a start. Tells the operator. Call it while holding the folder, before anybody opens its files. Throws PermanentError or
@@ -113,7 +108,8 @@ function mendIndexes(dataFolder: string): void {
  */
 export async function mendDataFolder(dataFolder: string): Promise<boolean> {
   const isSetAside = await mendLogs(dataFolder)
-  mendIndexes(dataFolder)
+  // What the log can rebuild is not set aside.
+  removeDamaged(foldersOf(dataFolder).indexFolder, projectionNames, (line) => console.error(line))
   return isSetAside
 }
 

@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto'
 import { decodeLedgerEvent, ledgerSubject, monthOf, sealLedgerEvent, type Month } from '#src/events/allowance.ts'
 import type { RecordedEvent } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Clock } from '#src/lib/clock.ts'
+import { randomId } from '#src/lib/random-id.ts'
 import type { LogFile } from '#streams/sqlite/database.ts'
 import { readAll } from '#streams/follow.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
@@ -10,7 +10,7 @@ import type { Stream } from '#streams/stream.ts'
 import { limitsBeside } from './threads/log-beside.ts'
 
 const readEventsMax = 1_000
-/** In the place of the reservation where there was none. */
+/** The reservation of spans that were stored without one. */
 const unreserved = ''
 
 /** A month of a workspace: `spent` by the newest of its ledger’s events that is left, and in the log by each reservation that is not in that. */
@@ -33,7 +33,7 @@ function takeSpans(months: Months, event: RecordedEvent): void {
   spans.set(reservation, (spans.get(reservation) ?? 0) + counts.spans)
 }
 
-/** All that was spent before is in it, but what is spent of those that it says are open. */
+/** A ledger's event counts all that was spent before it, except by reservations that it says are open. */
 function takeLedger(months: Months, event: RecordedEvent, from: Month): void {
   const { month, spent, open } = decodeLedgerEvent(event)
   if (month < from) return
@@ -65,8 +65,9 @@ export async function recountLedgers(log: LogFile, clock: Clock): Promise<void> 
     for (const { workspaceId, month, spent: before, spans } of await countMonths(stream, monthOf(clock()))) {
       const spent = [...spans.values()].reduce((sum, each) => sum + each, before)
       const entry = { month, epoch: stream.epoch, by: 'recount', ended: [], spent, open: [] }
-      const unique = randomBytes(16).toString('hex')
-      await stream.append([sealLedgerEvent('allowance.counted', entry, { workspaceId, at: clock(), unique })])
+      await stream.append([
+        sealLedgerEvent('allowance.counted', entry, { workspaceId, at: clock(), unique: randomId() }),
+      ])
     }
   } finally {
     await stream.close()

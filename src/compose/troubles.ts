@@ -1,9 +1,9 @@
 import type { Clock } from '#src/lib/clock.ts'
 import { explain } from './failure.ts'
 
-/** Longer than what is tried again takes to fail again, as with a server that gives no answer. */
+/** Longer than one attempt takes to fail, also where a server gives no answer: a trouble that is silent for longer is over. */
 const quietMs = 90_000
-/** How often one that stays is told again. */
+/** How often a trouble that stays is told again. */
 const repeatMs = 600_000
 
 type Times = { heardAt: number; toldAt: number }

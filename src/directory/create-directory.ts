@@ -3,16 +3,11 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { Result } from '#src/lib/result.ts'
+import { systemTimers } from '#src/lib/timers.ts'
 import { follow } from '#streams/follow.ts'
 import type { Stream } from '#streams/stream.ts'
 import { createCatchUp } from './catch-up.ts'
-import {
-  createDirectoryView,
-  type DirectoryReads,
-  type HeldView,
-  type Plans,
-  type SessionLimits,
-} from './directory-view.ts'
+import { createDirectoryView, type DirectoryReads, type HeldView, type SessionLimits } from './directory-view.ts'
 import { createDirectoryWriter, type Refused } from './directory-writer.ts'
 import type { FollowedView } from './directory.ts'
 import {
@@ -25,14 +20,13 @@ import { createKeyCommands, type KeyCommands } from './key-commands.ts'
 import type { RandomBytes } from './keys.ts'
 import type { KeyLimits } from './new-key.ts'
 import type { Passwords } from './passwords.ts'
+import type { Plans } from './plans.ts'
 import { readAudit, type AuditPage } from './read-audit.ts'
 import { createSessionCommands, type SessionCommands } from './session-commands.ts'
 import { createUserCommands, type UserCommands } from './user-commands.ts'
 import { createWorkspaceCommands, type WorkspaceCommands } from './workspace-commands.ts'
-import { systemTimers } from '#src/lib/timers.ts'
 
 const readEventsMax = 1_000
-const followTimeoutMs = 5_000
 const retryFirstMs = 50
 const retryMaxMs = 2_000
 
@@ -162,7 +156,7 @@ export async function createDirectory(options: Options): Promise<Directory> {
     throw new PermanentError({ operation: 'open', subject: 'directory', cause })
   }
   isReady = true
-  const writer = createDirectoryWriter({ stream, view, clock, random, followed, followTimeoutMs })
+  const writer = createDirectoryWriter({ stream, view, clock, random, followed })
   const users = createUserCommands(writer, passwords)
   return {
     ...view,
@@ -175,6 +169,6 @@ export async function createDirectory(options: Options): Promise<Directory> {
       readAudit({ stream, trail: view.trail }, workspaceId, { before, limit }),
     followed,
     caughtUp: createCatchUp({ stream, followed }),
-    close: () => close(),
+    close,
   }
 }

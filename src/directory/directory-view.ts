@@ -10,8 +10,6 @@ import { hashKey, isWellFormedKey, keyKindOf } from './keys.ts'
 import { createPepperCheck } from './pepper.ts'
 import { planNamed, withPlan, type Plans } from './plans.ts'
 
-export type { Plans } from './plans.ts'
-
 /** How many addresses are remembered for a person. */
 const addressesPerUserMax = 10
 
@@ -25,7 +23,6 @@ type HeldWorkspace = {
 }
 type HeldUser = {
   user: User
-  createdAt: number
   passwordHash: string
   passwordPosition: Position
   sessions: Set<string>
@@ -177,11 +174,11 @@ function keyAsOf(key: Key | undefined, now: number): Key | undefined {
   return { ...key, revokedAt: Math.min(key.revokedAt ?? key.worksUntil, key.worksUntil) }
 }
 
-function createUser(state: State, event: Fact<'directory.user.created'>, { at, position }: At): void {
+function createUser(state: State, event: Fact<'directory.user.created'>, { position }: At): void {
   const { userId, email, passwordHash } = event
   const user = { id: userId, email, workspaceIds: [] }
   const own = { sessions: new Set<string>(), addresses: [] }
-  state.users.set(userId, { user, createdAt: at, passwordHash, passwordPosition: position, ...own })
+  state.users.set(userId, { user, passwordHash, passwordPosition: position, ...own })
   state.userIdsByEmail.set(normalEmail(email), userId)
 }
 
@@ -189,7 +186,7 @@ function createWorkspace(state: State, event: Fact<'directory.workspace.created'
   const { workspaceId, name, plan } = event
   const workspace = { id: workspaceId, name, plan: planNamed(plans, plan), createdAt: at }
   state.workspaces.set(workspaceId, { workspace, members: new Map(), keyIds: [] })
-  state.workspaceIdsByName.set(name.toLowerCase(), workspaceId)
+  state.workspaceIdsByName.set(nameKey(name), workspaceId)
 }
 
 /** Ends everything that gives access to the workspace: keys, sessions, memberships. */
@@ -202,7 +199,7 @@ function eraseWorkspace(state: State, event: Fact<'directory.workspace.erased'>,
   }
   if (held === undefined) return
   state.workspaces.delete(workspaceId)
-  state.workspaceIdsByName.delete(name.toLowerCase())
+  state.workspaceIdsByName.delete(nameKey(name))
   for (const keyId of held.keyIds) changeKey(state, { keyId, workspaceId }, { revokedAt: at })
   for (const userId of held.members.keys()) {
     const of = state.users.get(userId)

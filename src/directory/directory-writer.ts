@@ -43,13 +43,15 @@ type Options = Readonly<{
   random: RandomBytes
   /** Resolves true when the view reaches the position, false after the time. */
   followed: (position: Position, timeoutMs: number) => Promise<boolean>
-  followTimeoutMs: number
 }>
+
+/** How long what was written may take to come back to the view. */
+const followTimeoutMs = 5_000
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
 export function createDirectoryWriter(options: Options): DirectoryWriter {
-  const { stream, view, clock, random, followed, followTimeoutMs } = options
+  const { stream, view, clock, random, followed } = options
   function seal(events: readonly DirectoryEvent[]): readonly NewEvent[] {
     const at = clock()
     return events.map((event) => sealDirectoryEvent(event, at, hex(random(16))))

@@ -4,8 +4,9 @@ import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { Workspace } from './directory.ts'
-import { normalName, type ErasedWorkspace, type Plans } from './directory-view.ts'
+import { nameKey, normalName, type ErasedWorkspace } from './directory-view.ts'
 import { noSuchWorkspace, refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
+import type { Plans } from './plans.ts'
 
 const nameCharactersMax = 80
 
@@ -43,11 +44,9 @@ export function createWorkspaceCommands(writer: DirectoryWriter, plans: Plans): 
   const { view, write, writeFirst } = writer
   const unknownPlan = (plan: string) =>
     refuse('unknown', 'plan', `There is no plan ${JSON.stringify(plan)}; known: ${Object.keys(plans).join(', ')}.`)
-
-  const erased = (id: WorkspaceId): ErasedWorkspace | undefined => view.erasedWorkspaces().find((one) => one.id === id)
   /** The position where the last workspace of this name was erased. */
   const freeSince = (name: string): Position => {
-    const former = view.erasedWorkspaces().filter((one) => one.name.toLowerCase() === name.toLowerCase())
+    const former = view.erasedWorkspaces().filter((one) => nameKey(one.name) === nameKey(name))
     return Math.max(beforeAll, ...former.map(({ position }) => position))
   }
 
@@ -58,7 +57,7 @@ export function createWorkspaceCommands(writer: DirectoryWriter, plans: Plans): 
       if (problem !== undefined) return refuse('invalid', 'name', problem)
       if (!Object.hasOwn(plans, wanted.plan)) return unknownPlan(wanted.plan)
       const taken = refuse('exists', 'name', `There is a workspace ${JSON.stringify(name)} already.`)
-      if (view.workspaceNamed(name) !== undefined || name.toLowerCase() === directoryWorkspaceId) return taken
+      if (view.workspaceNamed(name) !== undefined || nameKey(name) === directoryWorkspaceId) return taken
       const event = workspaceCreated(writer, name, wanted.plan)
       const written = await writeFirst([event], freeSince(name))
       return written.ok ? ok(present(view.workspace(event.workspaceId), 'a created workspace is in the view')) : taken
@@ -77,7 +76,7 @@ export function createWorkspaceCommands(writer: DirectoryWriter, plans: Plans): 
       if (workspace !== undefined) {
         await write([{ type: 'directory.workspace.erased', workspaceId: id, name: workspace.name, by: null }])
       }
-      const found = erased(id)
+      const found = view.erasedWorkspaces().find((one) => one.id === id)
       return found === undefined ? noSuchWorkspace : ok(found)
     },
   }

@@ -4,8 +4,8 @@ import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
 export type Timers = Readonly<{
   /** Runs the task every `ms`; the returned function stops it. */
   every(ms: number, task: () => void): () => void
-  /** Resolves after `ms`, or when the signal aborts. */
-  pause(ms: number, signal: AbortSignal): Promise<void>
+  /** Resolves after `ms`, or when the signal aborts, if there is one. */
+  pause(ms: number, signal?: AbortSignal): Promise<void>
   /** Resolves after messages, timers and everything else due have had their turn. A loop that never waits would starve them. */
   turn(): Promise<void>
 }>
@@ -16,7 +16,7 @@ export const systemTimers: Timers = {
     const timer = setInterval(task, ms)
     return () => clearInterval(timer)
   },
-  pause: (ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined),
+  pause: (ms, signal) => pause(ms, undefined, signal && { signal }).catch(() => undefined),
   turn: () => turn(),
 }
 

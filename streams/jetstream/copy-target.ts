@@ -7,7 +7,7 @@ import type { Nats } from './connect.ts'
 import { copiesOf, stepsOf, type Copy, type CopyRules } from './copies.ts'
 import { createIds } from './ids.ts'
 import { createMessageSource } from './message-source.ts'
-import { lastSequence, streamInfo } from './provision.ts'
+import { endsOf, streamInfo } from './provision.ts'
 import { createPublisher } from './publish.ts'
 import { storedByLeader } from './stored.ts'
 import { createSubjects, logName, type LogName } from './subjects.ts'
@@ -48,11 +48,12 @@ export async function openCopyTarget(nats: Nats, options: CopyTargetOptions): Pr
     throw new PermanentError({ operation: 'copy to', subject: name, hint: 'it has not been made' })
   }
   const subjects = createSubjects(log, epoch)
-  const publisher = createPublisher(nats, name, () => lastSequence(nats, log, epoch))
+  const ends = () => endsOf(nats, log, epoch)
+  const publisher = createPublisher(nats, name, ends)
   const ids = createIds(subjects, publisher, createMessageSource(nats, log, subjects))
 
   const place = async (): Promise<Place> => {
-    const sequence = await lastSequence(nats, log, epoch)
+    const { last: sequence } = await ends()
     if (sequence === 0) return { sequence, position: beforeAll }
     const doing = { operation: 'read the last message of', subject: name }
     const answer = await callApi(nats, `STREAM.MSG.GET.${log.stream}`, { seq: sequence }, doing)

@@ -4,19 +4,17 @@ import type { FirstEvent } from '../stream.ts'
 import { callApi } from './api.ts'
 import type { Nats } from './connect.ts'
 import type { MessageSource } from './message-source.ts'
-import { endsOf, noteCut } from './provision.ts'
+import { noteCut, type Ends } from './provision.ts'
 import { wholePart } from './publish.ts'
 import { catchUpPauseMs, catchUpTimeoutMs, isBehind } from './reader.ts'
 import type { LogName } from './subjects.ts'
 
+/** `ends` returns the current ends of the log. */
+type Reads = Readonly<{ ends: () => Promise<Ends>; source: MessageSource }>
+
 /** `cut` of the port. The server purges up to a sequence in one step, and keeps counting from the last one. */
-export async function cutLog(
-  nats: Nats,
-  log: LogName,
-  epoch: string,
-  { source, upTo }: Readonly<{ source: MessageSource; upTo: Position }>,
-): Promise<void> {
-  const { first, last } = await endsOf(nats, log, epoch)
+export async function cutLog(nats: Nats, log: LogName, { ends, source }: Reads, upTo: Position): Promise<void> {
+  const { first, last } = await ends()
   let sequence = Math.min(Math.floor(upTo / positionStep), last)
   if (sequence < first) return
   const { index, count } = (await source.part(sequence)) ?? wholePart
@@ -30,21 +28,16 @@ export async function cutLog(
 }
 
 /** `first` of the port. */
-export async function firstOf(
-  nats: Nats,
-  log: LogName,
-  epoch: string,
-  source: MessageSource,
-): Promise<FirstEvent | undefined> {
+export async function firstOf(log: LogName, { ends, source }: Reads): Promise<FirstEvent | undefined> {
   const started = performance.now()
   for (;;) {
-    const { first, last, cut } = await endsOf(nats, log, epoch)
+    const { first, last, cut } = await ends()
     if (first > last) return undefined
     const { events, damage } = await source.run(first, 1)
     const [event] = events
     if (event !== undefined) return { position: event.position, receivedAt: event.receivedAt, isCut: cut > 0 }
     // If the log was cut just now, the next try begins after the cut.
-    if (damage !== undefined && (await endsOf(nats, log, epoch)).first === first) throw damage
+    if (damage !== undefined && (await ends()).first === first) throw damage
     // No damage: the replica that answered does not have the event yet.
     if (performance.now() - started > catchUpTimeoutMs) throw isBehind(log)
     if (damage === undefined) await sleep(catchUpPauseMs)

@@ -75,8 +75,7 @@ function creationFailure(error: ServerError, { stream }: LogName, replicas: numb
 async function createOrGet(
   nats: Nats,
   log: LogName,
-  wanted: () => Wanted,
-  isGone: () => Promise<boolean>,
+  { wanted, isGone }: Readonly<{ wanted: () => Wanted; isGone: () => Promise<boolean> }>,
   { allowLostLog = false, warn }: Pick<ProvisionOptions, 'allowLostLog' | 'warn'>,
 ): Promise<StreamInfo> {
   const found = await streamInfo(nats, log.stream)
@@ -142,6 +141,19 @@ function bytesMaxFor(partitions: number, storageBytes: number | undefined): numb
   throw new PermanentError({ operation: 'plan streams on', subject: 'NATS', hint })
 }
 
+/** Why a stream could lose acknowledged events. Throws PermanentError if it does not fit this program. */
+function problemsOf(
+  config: StreamConfig,
+  log: LogName,
+  { partitions, replicas }: Pick<Wanted, 'partitions' | 'replicas'>,
+): readonly string[] {
+  const subject = `stream ${log.stream}`
+  const losses = lossesOf(config, replicas)
+  const misfits = misfitsOf(config, log, partitions)
+  if (misfits.length === 0) return losses.map((loss) => `${subject}: ${loss}`)
+  throw new PermanentError({ operation: 'use', subject, hint: [...misfits, ...losses].join('; ') })
+}
+
 /**
  * Creates missing streams of partitions and of the directory, and checks the existing ones. Throws PermanentError with a hint if a log could
  * lose acknowledged events (unless `allowLazyLog`) or does not fit this program, and TransientError if NATS does not answer for a minute.
@@ -183,16 +195,10 @@ async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
       replicas,
       bytesMax: partition === directoryPartition ? Math.min(bytesMax(), directoryBytesMax) : bytesMax(),
     })
-    const { config, state } = await createOrGet(nats, log, wanted, isGone, options)
+    const { config, state } = await createOrGet(nats, log, { wanted, isGone }, options)
     isUsed ||= state.last_seq > 0
     copies = Math.min(copies, config.num_replicas)
-    const losses = lossesOf(config, replicas)
-    const misfits = misfitsOf(config, log, partitions)
-    if (misfits.length > 0) {
-      const hint = [...misfits, ...losses].join('; ')
-      throw new PermanentError({ operation: 'use', subject: `stream ${log.stream}`, hint })
-    }
-    problems.push(...losses.map((loss) => `stream ${log.stream}: ${loss}`))
+    problems.push(...problemsOf(config, log, { partitions, replicas }))
   }
   refuseLazy(copies < replicas ? `give the streams ${replicas} replicas, or set NATS_REPLICAS=${copies}; ` : '')
   if (problems.length > 0) warn?.(`acknowledged events may be lost: ${problems.join('; ')}`)
@@ -227,7 +233,3 @@ export async function noteCut(nats: Nats, { stream }: LogName, sequence: number)
   const doing = { operation: 'cut', subject: `stream ${stream}` }
   await callApi(nats, `STREAM.UPDATE.${stream}`, { ...info.config, metadata }, doing)
 }
-
-/** Sequence of the last message of a log. Throws as `endsOf`. */
-export const lastSequence = async (nats: Nats, log: LogName, epoch: string): Promise<number> =>
-  (await endsOf(nats, log, epoch)).last

@@ -75,9 +75,10 @@ export function readPart(header: (name: string) => string): Part {
   return index === undefined || count === undefined ? wholePart : { index, count }
 }
 
-type Answered = Published | Readonly<{ kind: 'again' }>
+/** The server can tell only in a moment. */
+const again = 'again'
 
-function answerTo(error: ServerError, subject: string): Answered {
+function answerTo(error: ServerError, subject: string): Published | typeof again {
   switch (error.code) {
     case serverCodes.wrongLastSequence:
       return { kind: 'conflict' }
@@ -88,7 +89,7 @@ function answerTo(error: ServerError, subject: string): Answered {
     case serverCodes.tooManyBatches:
     // Also the answer when there are too many batches: the refusal itself goes to the first message, which asks for no answer.
     case serverCodes.batchIncomplete:
-      return { kind: 'again' }
+      return again
     default:
       throw failureOf(error, 'append to', subject)
   }
@@ -116,14 +117,14 @@ export function createPublisher(nats: Nats, log: string, explain: () => Promise<
     throw new TransientError({ operation, subject: log, hint: 'no server has it now' })
   }
 
-  async function ask({ subject, data, fields }: Message): Promise<Answered> {
+  async function ask({ subject, data, fields }: Message): Promise<Published | typeof again> {
     const { answer, error } = await request('append to', subject, data, fields)
     if (error !== undefined) return answerTo(error, log)
     const sequence = Number(answer['seq'])
     return answer['duplicate'] === true ? { kind: 'known', sequence } : { kind: 'stored', sequence }
   }
 
-  async function sendBatch(parts: readonly Message[]): Promise<Answered> {
+  async function sendBatch(parts: readonly Message[]): Promise<Published | typeof again> {
     const id = randomUUID()
     for (const [index, { subject, data, fields: own }] of parts.entries()) {
       const fields = { ...own, 'Nats-Batch-Id': id, 'Nats-Batch-Sequence': String(index + 1) }
@@ -134,17 +135,14 @@ export function createPublisher(nats: Nats, log: string, explain: () => Promise<
   }
 
   /** Sends again until there is an outcome. */
-  async function insist(send: () => Promise<Answered>): Promise<Published> {
+  async function insist<T>(operation: string, send: () => Promise<T | typeof again>): Promise<T> {
     const started = performance.now()
     for (;;) {
       const answered = await send()
-      if (answered.kind !== 'again') return answered
+      if (answered !== again) return answered
       if (performance.now() - started > contentionTimeoutMs) {
-        throw new TransientError({
-          operation: 'append to',
-          subject: log,
-          hint: 'too many others append at once, or its leader is changing',
-        })
+        const hint = 'too many others append at once, or its leader is changing'
+        throw new TransientError({ operation, subject: log, hint })
       }
       await sleep(contentionPauseMs * Math.random())
     }
@@ -160,21 +158,17 @@ export function createPublisher(nats: Nats, log: string, explain: () => Promise<
         throw new PermanentError({ operation: 'append to', subject: log, hint })
       }
       const [first] = parts
-      return insist(() => (parts.length === 1 && first !== undefined ? ask(first) : sendBatch(parts)))
+      return insist('append to', () => (parts.length === 1 && first !== undefined ? ask(first) : sendBatch(parts)))
     },
     // The streams refuse rollups, but the server looks for the id first. So the answer tells whether the id is known, and nothing is stored.
     // The leader answers, so it knows everything that was acknowledged before.
-    lookUp: async (subject, id) => {
-      const fields = { [idHeader]: id, 'Nats-Rollup': 'sub' }
-      const started = performance.now()
-      for (;;) {
-        const { answer, error } = await request('search', subject, '', fields)
+    lookUp: (subject, id) =>
+      insist('search', async () => {
+        const { answer, error } = await request('search', subject, '', { [idHeader]: id, 'Nats-Rollup': 'sub' })
         if (error === undefined) return Number(answer['seq'])
         if (error.code === serverCodes.rollupRefused) return undefined
-        const inProcess = error.code === serverCodes.idInProcess
-        if (!inProcess || performance.now() - started > contentionTimeoutMs) throw failureOf(error, 'search', log)
-        await sleep(contentionPauseMs * Math.random())
-      }
-    },
+        if (error.code === serverCodes.idInProcess) return again
+        throw failureOf(error, 'search', log)
+      }),
   }
 }

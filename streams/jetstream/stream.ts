@@ -9,7 +9,7 @@ import { eraseFrom, isLeftIn } from './erase.ts'
 import { createIds } from './ids.ts'
 import { eventsPerMessageMax, messageBytes, packEvent, type PackedEvent } from './message.ts'
 import { createMessageSource } from './message-source.ts'
-import { endsOf, lastSequence, streamInfo, untilLed } from './provision.ts'
+import { endsOf, streamInfo, untilLed } from './provision.ts'
 import { createPublisher } from './publish.ts'
 import { createRead, headOf } from './reader.ts'
 import { storedSubject } from './stream-config.ts'
@@ -101,11 +101,12 @@ export async function openJetStream(nats: Nats, { partition, prefix, limits }: J
     })
   }
   const subjects = createSubjects(log, epoch)
-  const head = async (): Promise<Position> => headOf(await lastSequence(nats, log, epoch))
+  const ends = () => endsOf(nats, log, epoch)
+  const head = async (): Promise<Position> => headOf((await ends()).last)
   const waker = createWaker(nats, storedSubject(log), head)
-  const publisher = createPublisher(nats, name, () => lastSequence(nats, log, epoch))
+  const publisher = createPublisher(nats, name, ends)
   const source = createMessageSource(nats, log, subjects)
-  const read = createRead(nats, log, source, { head: waker.head, ends: () => endsOf(nats, log, epoch) })
+  const read = createRead(nats, log, source, { head: waker.head, ends })
   const ids = createIds(subjects, publisher, source)
   const appends = createAppends(name, limits, {
     shared: createAppendShared(subjects, publisher, limits),
@@ -144,8 +145,8 @@ export async function openJetStream(nats: Nats, { partition, prefix, limits }: J
     read: (after, max) => whileOpen('read', () => read(after, max)),
     changed: waker.wait,
     head: () => whileOpen('ask the head of', head),
-    first: () => whileOpen('ask the first event of', () => firstOf(nats, log, epoch, source)),
-    cut: (upTo) => whileOpen('cut', () => cutLog(nats, log, epoch, { source, upTo })),
+    first: () => whileOpen('ask the first event of', () => firstOf(log, { ends, source })),
+    cut: (upTo) => whileOpen('cut', () => cutLog(nats, log, { ends, source }, upTo)),
     erase: (workspaceId, upTo) => whileOpen('erase from', () => eraseFrom(nats, log, subjects, { workspaceId, upTo })),
     isLeft: (workspaceId) => whileOpen('search', () => isLeftIn(nats, log, subjects, workspaceId)),
     statistics: appends.statistics,

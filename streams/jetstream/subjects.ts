@@ -31,9 +31,7 @@ function escapeToken(token: string): string {
   if (token === '') return '%'
   return Buffer.from(token)
     .toString('latin1')
-    .replaceAll(/[^A-Za-z0-9_-]/g, (byte) => {
-      return `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
-    })
+    .replaceAll(/[^A-Za-z0-9_-]/g, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`)
 }
 
 /** Any text as subject tokens; different texts give different tokens. Dots stay dots, so that wildcards work. */

@@ -41,20 +41,6 @@ describe('command line', () => {
       const { out } = await run(['workspace', 'list'])
       expect(out).to.match(/^NAME\s+ID\s+PLAN\s+CREATED\nacme\s+w[0-9a-f]{16}\s+free\s+2\d{3}-/)
     })
-
-    it('of one name, an erased workspace and one made since, are told apart by their ids', async () => {
-      const make = async () => (await json('workspace', 'create', 'shop'))['id'] as string
-      const erase = (name: string) => run(['workspace', 'erase', name, '--confirm', name])
-      const first = await make()
-      expect((await erase('shop')).code).to.equal(0)
-      expect((await erase('shop')).code).to.equal(0)
-      const second = await make()
-      const refused = await erase('Shop')
-      expect(refused.code).to.equal(1)
-      expect(refused.err).to.include(first).and.to.include(second)
-      expect(await serverSees((directory) => directory.workspaceNamed(second)?.name)).to.equal('shop')
-      expect((await erase(second)).code).to.equal(0)
-    })
   })
 
   describe('keys', () => {

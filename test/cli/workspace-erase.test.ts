@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { changeRoster, nominate } from '#projections/roster.ts'
 import { withSeenEvents } from '#projections/seen-events.ts'
+import type { CliServices } from '#src/cli/verb.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { foldShares } from '#projections/fold-shares.ts'
@@ -8,8 +9,13 @@ import { buildPlaces, type Place } from '#test/support/build-places.ts'
 import { counting, lineEvent } from '#test/support/line-projections.ts'
 import { createServices, useInstallation } from './harness.ts'
 
+const servicesOf = (place: Place, stream: Stream): CliServices => {
+  const context = { ...place.context(stream, 1, undefined, [counting]), close: async () => undefined }
+  return { ...createServices(), openBuilds: async () => [context] }
+}
+
 describe('throughline workspace erase', () => {
-  const { run, json } = useInstallation()
+  const { run, json, serverSees } = useInstallation()
 
   it('names builds of another log that hold some of it as pending', async () => {
     const { id } = (await json('workspace', 'create', 'gone')) as { id: string }
@@ -28,10 +34,25 @@ describe('throughline workspace erase', () => {
     await foldInto('counting-v1-002', now)
     await place.writer().open('counting-v1-003', withSeenEvents(counting), 'without any of it')
     await changeRoster(place.writer(), 'counting', nominate('counting-v1-002'))
-    const openBuilds = async () => [{ ...place.context(now, 1, undefined, [counting]), close: async () => undefined }]
-    const services = { ...createServices(), openBuilds }
+    const services = servicesOf(place, now)
     const { code, out, err } = await run(['workspace', 'erase', 'gone', '--confirm', 'gone', '--json'], { services })
     expect(code, err).to.equal(0)
     expect(JSON.parse(out)).to.deep.include({ erased: true, pending: ['counting-v1-002', 'counting-v1-001'] })
+  })
+
+  it('tells an erased workspace from one made since under its name by their ids', async () => {
+    const place = (buildPlaces['memory'] as () => Place)()
+    const services = servicesOf(place, createMemoryStream({ partition: '0' }))
+    const make = async () => (await json('workspace', 'create', 'shop'))['id'] as string
+    const erase = (name: string) => run(['workspace', 'erase', name, '--confirm', name], { services })
+    const first = await make()
+    expect((await erase('shop')).code).to.equal(0)
+    expect((await erase('shop')).code).to.equal(0)
+    const second = await make()
+    const refused = await erase('Shop')
+    expect(refused.code).to.equal(1)
+    expect(refused.err).to.include(first).and.to.include(second)
+    expect(await serverSees((directory) => directory.workspaceNamed(second)?.name)).to.equal('shop')
+    expect((await erase(second)).code).to.equal(0)
   })
 })

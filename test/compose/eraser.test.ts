@@ -3,6 +3,7 @@ import { createEraser, lent } from '#src/compose/threads/eraser.ts'
 import { isErasure } from '#src/events/erasure.ts'
 import { partitionNumber } from '#src/events/partition.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
+import { present } from '#src/lib/assert.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { createManualTime } from '../support/projector-run.ts'
@@ -50,7 +51,7 @@ describe('the eraser of a process that folds', () => {
       openLog: async (partition) => {
         if (isAway) throw new Error('the log is away')
         opened.push(partition)
-        return lent(logs[Number(partition)])
+        return lent(present(logs[Number(partition)], 'each partition has a log'))
       },
       clock: time.clock,
       timers: time.timers,

@@ -11,7 +11,6 @@ import { foldersOf } from '#src/compose/folders.ts'
 import { foldInThreads, workersFor } from '#src/compose/threads/fold-threads.ts'
 import { limits } from '#src/config.ts'
 import { noCounts } from '#src/events/envelope.ts'
-import { present } from '#src/lib/assert.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import { makeEvent } from '../streams/make-event.ts'
 import { makeFirstRun } from '../support/first-run.ts'
@@ -48,8 +47,7 @@ describe('the workers of a rebuild', () => {
   /** How many entries a rebuild finds right: a log record and its event each. And whether it started threads to fold. */
   async function rebuilt(events: number): Promise<readonly [entries: number | undefined, hasThreads: boolean]> {
     await appendLogs(events)
-    const [builds] = await openBuilds(dataFolder)
-    const context = present(builds, 'there is a log')
+    const context = await openBuilds(dataFolder)
     try {
       const logs = context.projections.filter(({ name }) => name === 'logs')
       const [done] = await rebuild(context, logs)

@@ -13,7 +13,6 @@ import { noCounts } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { createMetrics } from '#src/operations/metrics.ts'
 import { observeSamples, type IndexSample } from '#src/operations/index-samples.ts'
-import { present } from '#src/lib/assert.ts'
 import { rebuild } from '#projections/rebuild.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import { makeFirstRun } from '../support/first-run.ts'
@@ -42,7 +41,7 @@ describe('samples of an index, compared with the log', () => {
     } as const
     await stream.append([sealEvent(header, body)])
     await stream.close()
-    const context = present((await openBuilds(dataFolder))[0], 'builds')
+    const context = await openBuilds(dataFolder)
     await rebuild(
       context,
       context.projections.filter(({ name }) => name === 'logs'),

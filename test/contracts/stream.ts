@@ -5,7 +5,7 @@ import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { ConflictError, readBytesMax, repeatWindowMs, type Stream } from '#streams/stream.ts'
 import { makeEvent, makeEvents, noon } from '#test/streams/make-event.ts'
-import { idsOf, readAll, rejection, stored, withoutPosition } from '#test/streams/read-all.ts'
+import { idsOf, never, readAll, rejection, stored, withoutPosition } from '#test/streams/read-all.ts'
 import { cutClauses } from './stream-cut.ts'
 import { eraseClauses } from './stream-erase.ts'
 import { subjectClauses } from './stream-subjects.ts'
@@ -24,8 +24,6 @@ function headerOf(event: NewEvent): Omit<NewEvent, 'payload'> {
   const { payload: _, ...header } = event
   return header
 }
-
-const never = (): AbortSignal => new AbortController().signal
 
 /** The contract of the port `Stream`: one test for each clause of its comments. */
 export function streamContract(name: string, { durable, create }: StreamContractOptions): void {

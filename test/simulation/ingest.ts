@@ -10,7 +10,7 @@ import { TransientError } from '#src/lib/failure.ts'
 import { ok } from '#src/lib/result.ts'
 import { reachReader } from './reach-index.ts'
 import { logEvent, spanEvents, workspaces, type Request } from './requests.ts'
-import { never, startMember, type Member, type Stage } from './stage.ts'
+import { startMember, type Member, type Stage } from './stage.ts'
 
 /** What a sender is told: how many of its records are stored, and where. */
 export type Answer = Readonly<{ accepted: number; position: number }>
@@ -41,7 +41,7 @@ async function insist(member: Member, task: () => Promise<void>): Promise<void> 
       return await task()
     } catch (error) {
       if (!(error instanceof TransientError)) throw error
-      await member.process.timers.pause(200, never())
+      await member.process.timers.pause(200)
     }
   }
 }

@@ -1,6 +1,6 @@
 import { createProjector } from '#projections/projector.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import { decode, foldLimits, never, startMember, type Member, type Stage } from './stage.ts'
+import { decode, foldLimits, startMember, type Member, type Stage } from './stage.ts'
 
 export type ProjectorProcess = Readonly<{
   member: Member
@@ -44,7 +44,7 @@ export function startProjector(stage: Stage, name: string): ProjectorProcess {
   const run = async (): Promise<void> => {
     while (!stopped.signal.aborted) {
       await runOnce()
-      await process.timers.pause(restartPauseMs, never())
+      await process.timers.pause(restartPauseMs)
     }
   }
   const ended = run()

@@ -56,9 +56,6 @@ export const foldLimits = {
   cachedBytesMax: 1e6,
 }
 
-/** A promise that never comes to an end, for signals that are never given. */
-export const never = (): AbortSignal => new AbortController().signal
-
 type Given = Readonly<{
   seed: number
   spoil: Spoil

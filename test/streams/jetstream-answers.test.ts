@@ -64,8 +64,7 @@ describe('an id that is looked for', () => {
 
 describe('the first event of a log', () => {
   const log = logName('0')
-  const config = { metadata: { epoch: 'e' } }
-  const nats = answering([{ config, state: { first_seq: 1, last_seq: 1, messages: 1 } }])
+  const ends = async () => ({ first: 1, last: 1, cut: 0 })
   const event = { ...makeEvent('first'), position: 4096 }
   const nothing: Run = { events: [], damage: undefined, next: 1, incomplete: false, begins: 1, hole: undefined }
   const sourceOf = (runs: Run[]) => ({ run: async () => runs.shift() ?? nothing }) as unknown as MessageSource
@@ -73,11 +72,11 @@ describe('the first event of a log', () => {
   it('is read when the copy that answers is behind at first', async () => {
     const source = sourceOf([nothing, { ...nothing, events: [event], next: 2 }])
     const { position, receivedAt } = event
-    expect(await firstOf(nats, log, 'e', source)).to.deep.equal({ position, receivedAt, isCut: false })
+    expect(await firstOf(log, { ends, source })).to.deep.equal({ position, receivedAt, isCut: false })
   })
 
   it('is not read where it is damaged', async () => {
     const damage = new PermanentError({ operation: 'read', subject: 'it' })
-    expect(await rejection(firstOf(nats, log, 'e', sourceOf([{ ...nothing, damage }])))).to.equal(damage)
+    expect(await rejection(firstOf(log, { ends, source: sourceOf([{ ...nothing, damage }]) }))).to.equal(damage)
   })
 })

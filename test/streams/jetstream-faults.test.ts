@@ -12,9 +12,7 @@ import { askServer, testProvision } from './jetstream-log.ts'
 import { startLoad } from './jetstream-load.ts'
 import { makeEvent, makeEvents } from './make-event.ts'
 import { startPlainNats } from './plain-nats.ts'
-import { readAll, rejection } from './read-all.ts'
-
-const never = (): AbortSignal => new AbortController().signal
+import { never, readAll, rejection } from './read-all.ts'
 
 describe('the JetStream log when its server fails', function () {
   let server: Engine

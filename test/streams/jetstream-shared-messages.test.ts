@@ -8,9 +8,7 @@ import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
 import { makeJetStreamLog, type JetStreamLog } from './jetstream-log.ts'
 import { makeEvent, makeLarge, makeLine } from './make-event.ts'
-import { idsOf, readAll, rejection } from './read-all.ts'
-
-const never = (): AbortSignal => new AbortController().signal
+import { idsOf, never, readAll, rejection } from './read-all.ts'
 
 describe('group commit of the JetStream log', () => {
   let log: JetStreamLog

@@ -10,9 +10,7 @@ import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
 import { makeJetStreamLog, removeLogs, testProvision, type JetStreamLog } from './jetstream-log.ts'
 import { makeEvent, makeEvents, makeLarge, makeLine } from './make-event.ts'
-import { idsOf, readAll, rejection, withoutPosition } from './read-all.ts'
-
-const never = (): AbortSignal => new AbortController().signal
+import { idsOf, never, readAll, rejection, withoutPosition } from './read-all.ts'
 
 describe('the JetStream log', function () {
   let log: JetStreamLog

@@ -9,6 +9,9 @@ export function withoutPosition(event: RecordedEvent): NewEvent {
   const { position: _, ...rest } = event
   return stored(rest)
 }
+/** A signal that never aborts. */
+export const never = (): AbortSignal => new AbortController().signal
+
 /** What a promise rejects with; fails when it does not. */
 export async function rejection(promise: Promise<unknown>): Promise<Error> {
   const outcome = await promise.then(

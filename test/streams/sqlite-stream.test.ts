@@ -6,7 +6,7 @@ import { limits } from '#src/config.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { openForWriting } from '#streams/sqlite/database.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
-import { idsOf, readAll, rejection } from './read-all.ts'
+import { idsOf, never, readAll, rejection } from './read-all.ts'
 import { leaveHotJournal } from '#test/support/hot-journal.ts'
 import { unprivileged } from '#test/support/unprivileged.ts'
 import { makeLogFolder, type LogFolder } from './log-folder.ts'
@@ -14,7 +14,6 @@ import { makeEvent, makeEvents, noon } from './make-event.ts'
 import { startProgram } from './programs/child.ts'
 import { commitsInWal } from './wal.ts'
 
-const never = (): AbortSignal => new AbortController().signal
 const hourMs = 3_600_000
 /** So that only a message from another thread can wake, not a look at the file. */
 const noPolling = { pollMs: 1_000_000_000 }

@@ -187,8 +187,13 @@ export function createWorld(place: Place, projections: readonly Projection[] = a
     },
     /** Goes on at another time, without anything received. */
     moveTo: (time: string): void => void (now = Date.parse(time)),
+    /** One run that does all there is to do. */
     retain: (given: Readonly<{ stream?: Stream; writer?: IndexWriter }> = {}): Promise<Retained> =>
-      applyRetention({ stream, writer: writerNow(), projections, clock, timers, limits, keepings, ...given }),
+      applyRetention(
+        { stream, writer: writerNow(), projections, clock, timers, limits, keepings, ...given },
+        new AbortController().signal,
+        { daysMax: Number.POSITIVE_INFINITY, mayCatchUp: true },
+      ),
     /** Turn after turn, as a process takes them; `pause` is how it waits. */
     startRetaining: (pause: Timers['pause'], events: RetentionEvents): (() => void) =>
       startRetention(

@@ -92,7 +92,7 @@ export function createProcess({ after, now }: World) {
     pause: (ms, signal) =>
       new Promise((resolve) => {
         after(ms, () => deliver(resolve))
-        signal.addEventListener('abort', () => resolve(), { once: true })
+        signal?.addEventListener('abort', () => resolve(), { once: true })
       }),
   }
   return {

@@ -8,7 +8,7 @@ import { createDigester, digestsOf, fingerprintOf, noSearchItems } from '../dige
 import { numberIn, objectIn, objectsIn, textIn } from './answer-parts.ts'
 import { connectPlace, type Place, type PlaceOptions } from './build-record.ts'
 import { createIndex, readBuild } from './builds.ts'
-import { writeAll, type Operation } from './bulk.ts'
+import { createWriteBuffer, writeAll } from './bulk.ts'
 import { entryOf } from './document.ts'
 import { and, ofWorkspace, type Query } from './filter.ts'
 import { freezeBuild, type FrozenBuild } from './frozen-build.ts'
@@ -35,14 +35,7 @@ const printOf = (text: StoredText): Fingerprint => ({
   position: numberIn(text.source[positionField]),
 })
 
-function freezePart(
-  place: Place,
-  build: FrozenBuild,
-  index: IndexName,
-  part: Part,
-  release: () => Promise<void>,
-): FrozenPart {
-  const { workspaceId, day } = part
+function freezePart(place: Place, build: FrozenBuild, index: IndexName, { workspaceId, day }: Part): FrozenPart {
   async function* documents(collection: string, query?: Query): AsyncGenerator<StoredText> {
     const name = place.names.day(index, collection, day)
     const mine = ofWorkspace(workspaceId)
@@ -90,7 +83,7 @@ function freezePart(
       const text = await first(collection, id)
       return text && shownText(text)
     },
-    release,
+    release: () => build.release(),
   }
 }
 
@@ -135,8 +128,6 @@ async function partsOf(build: FrozenBuild, isMine: (workspaceId: WorkspaceId) =>
 
 type Copied = Readonly<{ from: IndexName; to: IndexName; workspaceId: WorkspaceId }>
 
-const operationsAtOnce = 1_000
-
 /** Copies a workspace's documents of a build, index by index, with their versions. */
 async function copyDocuments(place: Place, build: FrozenBuild, copied: Copied, settings: IndexSettings): Promise<void> {
   const { elasticsearch, names } = place
@@ -147,22 +138,15 @@ async function copyDocuments(place: Place, build: FrozenBuild, copied: Copied, s
       if (day === undefined || name !== names.day(from, shape.name, day)) continue
       const index = names.day(to, shape.name, day)
       const restore = (): Promise<void> => createIndex(elasticsearch, index, dayIndex(shape, settings))
-      const write = async (operations: readonly Operation[]): Promise<void> => {
-        if (operations.length === 0) return
+      const { add, flush } = createWriteBuffer(async (operations) => {
         await restore()
         await writeAll({ elasticsearch, epoch: build.epoch, restore }, operations)
-      }
-      let operations: Operation[] = []
-      const copy = async ({ key, version, source }: StoredText): Promise<void> => {
-        const document = stringifyJson(source)
-        operations.push({ kind: 'index', index, key, workspaceId, position: version, document })
-        if (operations.length < operationsAtOnce) return
-        await write(operations)
-        operations = []
-      }
+      })
+      const copy = ({ key, version: position, source }: StoredText): Promise<void> =>
+        add({ kind: 'index', index, key, workspaceId, position, document: stringifyJson(source) })
       // Copying a document twice does no harm.
       await build.visit(name, ofWorkspace(workspaceId), () => copy)
-      await write(operations)
+      await flush()
     }
   }
 }
@@ -198,8 +182,7 @@ export function createElasticsearchIndexAudit(options: ElasticsearchAuditOptions
       }
     },
     async freeze(index, part) {
-      const build = await freeze(index)
-      return freezePart(place, build, index, part, () => build.release())
+      return freezePart(place, await freeze(index), index, part)
     },
     lost: async (index) => (await readBuild(place, index))?.lostDays ?? [],
     copy: (from, to, workspaceId) =>

@@ -117,7 +117,7 @@ export async function checkpointOf(place: Place, index: IndexName): Promise<Chec
   if (build !== undefined) return { epoch: build.epoch, position: build.checkpoint }
   // In this order: who makes a build makes its record first.
   const isThere = (await indicesOf(place, index)).days.size > 0
-  const isLeft = isThere && !(await allBuilds(place)).some((source) => source['index'] === index)
+  const isLeft = isThere && (await recordsOfBuild(place, index)).length === 0
   return { epoch: isLeft ? leftoverEpoch : '', position: 0 }
 }
 
@@ -227,20 +227,21 @@ export async function openBuild(place: Place, { index, epoch, after, shapes }: N
  * removal is finished first.
  */
 async function refuseLeftover(place: Place, index: IndexName): Promise<void> {
-  const all = await allBuilds(place)
-  const others = all.filter((source) => source['index'] === index && source['partition'] !== place.partition)
+  const all = await recordsOfBuild(place, index)
+  const others = all.filter((source) => source['partition'] !== place.partition)
   if (others.length === 0 || others.some((source) => source['dropped'] !== true)) return
   await dropBuild(place, index)
   throw new TransientError({ operation: 'open', subject: index, hint: 'another partition was just removing it' })
 }
 
-/** Records of builds, of all partitions. */
-export const allBuilds = ({ records }: Place): Promise<readonly JsonObject[]> => records.builds()
+/** The records of a build in all partitions, including dropped ones. */
+export const recordsOfBuild = async ({ records }: Place, index: IndexName): Promise<readonly JsonObject[]> =>
+  (await records.builds()).filter((source) => source['index'] === index)
 
 /** The records of a projection's builds in this partition, including dropped ones. */
-async function recordsOf(place: Place, projection: string): Promise<readonly JsonObject[]> {
-  return (await allBuilds(place)).filter(
-    (source) => source['partition'] === place.partition && isBuildOf(projection, textIn(source['index'])),
+async function recordsOf({ records, partition }: Place, projection: string): Promise<readonly JsonObject[]> {
+  return (await records.builds()).filter(
+    (source) => source['partition'] === partition && isBuildOf(projection, textIn(source['index'])),
   )
 }
 
@@ -297,19 +298,22 @@ export async function readErased(
  */
 export async function dropBuild(place: Place, index: IndexName): Promise<void> {
   if ((await readBuild(place, index)) === undefined) return
-  const { elasticsearch, names } = place
   await changeBuild(place, index, () => ({ dropped: true }))
-  const parts = (await allBuilds(place)).filter((source) => source['index'] === index)
+  const parts = await recordsOfBuild(place, index)
   if (parts.some((source) => source['dropped'] !== true)) return
   const { days } = await indicesOf(place, index)
-  const remove = { operation: 'drop', subject: index, method: 'DELETE', accept: [404] } as const
-  for (const name of days.keys()) await elasticsearch.send({ ...remove, path: `/${name}` })
-  for (const source of parts) {
-    await elasticsearch.send({
-      ...remove,
-      path: recordPath(names, '_doc', buildId(index, numberIn(source['partition']))),
-    })
-  }
+  await removeIndices(place, index, days.keys())
+  const ids = parts.map((source) => buildId(index, numberIn(source['partition'])))
+  for (const id of ids) await remove(place, index, recordPath(place.names, '_doc', id))
+}
+
+async function remove({ elasticsearch }: Place, index: IndexName, path: string): Promise<void> {
+  await elasticsearch.send({ operation: 'drop', subject: index, method: 'DELETE', path, accept: [404] })
+}
+
+/** Removes indices of a build; those that are not there any more too. */
+export async function removeIndices(place: Place, index: IndexName, names: Iterable<string>): Promise<void> {
+  for (const name of names) await remove(place, index, `/${name}`)
 }
 
 const identityOf = (part: Json | undefined): string => {

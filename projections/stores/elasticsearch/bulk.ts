@@ -179,6 +179,24 @@ async function settle(options: BulkOptions, batch: Batch): Promise<void> {
   }
 }
 
+const bufferedMax = 1_000
+
+/** Buffers operations, and writes so many at a time; `flush` writes the rest. */
+export function createWriteBuffer(write: (operations: readonly Operation[]) => Promise<void>) {
+  let operations: Operation[] = []
+  const flush = async (): Promise<void> => {
+    if (operations.length > 0) await write(operations)
+    operations = []
+  }
+  return {
+    add: async (operation: Operation): Promise<void> => {
+      operations.push(operation)
+      if (operations.length >= bufferedMax) await flush()
+    },
+    flush,
+  }
+}
+
 /** Rooms for bodies that nobody uses just now: made once, because each would count toward the next full garbage collection. */
 const rooms: Buffer[] = []
 const roomsMax = 8

@@ -1,15 +1,13 @@
 import type { IndexName } from '../../index-store.ts'
 import type { Place } from './build-record.ts'
 import { listBuildsBefore, noteErased, readErased, readRoster, type Erasure } from './builds.ts'
-import { writeAll, type Operation } from './bulk.ts'
+import { createWriteBuffer, writeAll } from './bulk.ts'
 import { ofWorkspace } from './filter.ts'
 import { freezeBuild } from './frozen-build.ts'
 import type { Freshness } from './refresh.ts'
 import type { StoredText } from './stored-text.ts'
 
 type ErasedFrom = Readonly<{ index: IndexName; epoch: string; freshness: Freshness }>
-
-const erasedAtOnce = 1_000
 
 /**
  * Deletes a workspace's documents, with the erasure's position as version, so that a late write of an earlier event is outdated. Documents with later
@@ -22,24 +20,21 @@ async function eraseDocuments(
 ): Promise<void> {
   const { elasticsearch } = place
   // A missing index holds nothing, so it is not created again.
-  const write = (operations: readonly Operation[]): Promise<void> =>
-    writeAll({ elasticsearch, epoch: build.epoch, restore: async () => {} }, operations)
+  const { add, flush } = createWriteBuffer((operations) =>
+    writeAll({ elasticsearch, epoch: build.epoch, restore: async () => {} }, operations),
+  )
   const frozen = await freezeBuild(place, build.index)
   try {
     for (const index of frozen.indices) {
-      let operations: Operation[] = []
       const erase = async ({ key, version }: StoredText): Promise<void> => {
         if (build.epoch === epoch && version > erasedAt) return
         const position = Math.max(erasedAt, version + 1)
-        operations.push({ kind: 'delete', index, key, workspaceId, position, document: '' })
         build.freshness.wrote(index)
-        if (operations.length < erasedAtOnce) return
-        await write(operations)
-        operations = []
+        await add({ kind: 'delete', index, key, workspaceId, position, document: '' })
       }
       // Deleting a document twice does no harm.
       await frozen.visit(index, ofWorkspace(workspaceId), () => erase, 'places')
-      await write(operations)
+      await flush()
     }
   } finally {
     await frozen.release()

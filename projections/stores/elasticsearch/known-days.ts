@@ -2,7 +2,16 @@ import type { IndexName } from '../../index-store.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { numberIn, objectIn, textIn } from './answer-parts.ts'
 import { changeBuild, type Place } from './build-record.ts'
-import { allBuilds, daysIn, indicesOf, namedIn, sourceOfNamed, type Days, type StoredDays } from './builds.ts'
+import {
+  daysIn,
+  indicesOf,
+  namedIn,
+  recordsOfBuild,
+  removeIndices,
+  sourceOfNamed,
+  type Days,
+  type StoredDays,
+} from './builds.ts'
 import { dayIn } from './names.ts'
 
 // A build's record names its day indices, each with its UUID, so that an index that somebody deleted is noticed. Otherwise it would be created again
@@ -21,9 +30,9 @@ const missedOf = (named: Days, there: Days): readonly string[] =>
 async function tellOthers(place: Place, index: IndexName, names: readonly string[], there: Days): Promise<void> {
   const missedIn = (source: JsonObject): readonly string[] =>
     missedOf(daysIn(source), there).filter((name) => names.includes(name))
-  for (const source of await allBuilds(place)) {
+  for (const source of await recordsOfBuild(place, index)) {
     const partition = numberIn(source['partition'])
-    if (source['index'] !== index || partition === place.partition || missedIn(source).length === 0) continue
+    if (partition === place.partition || missedIn(source).length === 0) continue
     // Beside what those write themselves.
     await changeBuild({ ...place, partition }, index, (now) => {
       const missed = missedIn(now)
@@ -83,10 +92,9 @@ export async function dropIndicesBefore(place: Place, index: IndexName, day: str
   })
   const there = (await noteDays(place, index, isKept))?.days
   if (there === undefined) return []
-  const parts = (await allBuilds(place)).filter((source) => source['index'] === index && source['dropped'] !== true)
+  const parts = (await recordsOfBuild(place, index)).filter((source) => source['dropped'] !== true)
   const first = parts.map((source) => textIn(source['keptFrom'])).reduce((a, b) => (a < b ? a : b), day)
   const over = [...there.keys()].filter((name) => (dayIn(name) ?? first) < first)
-  const remove = { operation: 'drop', subject: index, method: 'DELETE', accept: [404] } as const
-  for (const name of over) await place.elasticsearch.send({ ...remove, path: `/${name}` })
+  await removeIndices(place, index, over)
   return over
 }

@@ -3,7 +3,7 @@ import type { JsonObject } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { objectIn, objectsIn, textIn } from './answer-parts.ts'
 import { closedHint, isClosed, type Elasticsearch } from './client.ts'
-import { patiently, sendPatiently } from './patience.ts'
+import { partMissing, patiently, sendPatiently } from './patience.ts'
 import { inSizedParts, type Bound } from './sized-parts.ts'
 
 /** Where a document is. */
@@ -51,20 +51,15 @@ async function askAll(
   fields: readonly string[],
   bound: Bound,
 ): Promise<readonly StoredDocument[]> {
-  let subject = ''
-  const answers = await patiently(
-    () => subject,
-    async () => {
-      const given = await ask(elasticsearch, asked, fields, bound)
-      const open = asked.findIndex((_, order) => !isAnswer(given[order]))
-      const place = asked[open]
-      if (place === undefined) return given
-      if (isClosed(errorIn(given[open])))
-        throw new TransientError({ operation: 'look up', subject: place.index, hint: closedHint })
-      subject = `${place.key} of ${place.index}: ${errorIn(given[open])}`
-      return undefined
-    },
-  )
+  const answers = await patiently(async () => {
+    const given = await ask(elasticsearch, asked, fields, bound)
+    const open = asked.findIndex((_, order) => !isAnswer(given[order]))
+    const place = asked[open]
+    if (place === undefined) return given
+    const error = errorIn(given[open])
+    if (isClosed(error)) throw new TransientError({ operation: 'look up', subject: place.index, hint: closedHint })
+    return partMissing(`${place.key} of ${place.index}: ${error}`)
+  })
   return asked.map((_, order) => documentIn(answers[order]))
 }
 

@@ -14,23 +14,20 @@ import {
 /** A day's index that was made only just before has no shard yet, and a queue that is full has room soon: so long is waited for it. */
 const pausesMs = [50, 100, 200, 400, 800, 1_600, 3_200] as const
 
-/** Asks until there is an answer; `ask` gives undefined where a part cannot answer yet, or an error that says why none of it can. */
-export async function patiently<T extends object>(
-  subject: string | (() => string),
-  ask: () => Promise<T | TransientError | undefined>,
-): Promise<T> {
-  let why: TransientError | undefined
-  for (const pauseMs of pausesMs) {
+/** Asks until there is an answer; `ask` returns why there is none yet, which is thrown in the end. */
+export async function patiently<T extends object>(ask: () => Promise<T | TransientError>): Promise<T> {
+  for (let tries = 0; ; tries++) {
     const answer = await ask()
-    if (answer !== undefined && !(answer instanceof TransientError)) return answer
-    why = answer
+    if (!(answer instanceof TransientError)) return answer
+    const pauseMs = pausesMs[tries]
+    if (pauseMs === undefined) throw answer
     await sleep(pauseMs)
   }
-  const hint = 'some of its shards do not answer'
-  throw (
-    why ?? new TransientError({ operation: 'search', subject: typeof subject === 'string' ? subject : subject(), hint })
-  )
 }
+
+/** Why there is no answer where a part of it is missing. */
+export const partMissing = (subject: string): TransientError =>
+  new TransientError({ operation: 'search', subject, hint: 'some of its shards do not answer' })
 
 /** Why a call had no room (429). What a circuit breaker stopped is not asked again as it was, if a smaller request would do. */
 function noRoom({ operation, subject, bytesMax }: Call, answer: JsonObject): TransientError {
@@ -49,8 +46,8 @@ export const sendPatiently = (
   call: Call,
   isAnswer: (answer: Answer) => boolean = () => true,
 ): Promise<Answer> =>
-  patiently(call.subject, async () => {
+  patiently(async () => {
     const answer = await elasticsearch.send({ ...call, accept: [...(call.accept ?? []), 429, 503] })
     if (answer.status === 429) return noRoom(call, answer.body)
-    return answer.status !== 503 && isAnswer(answer) ? answer : undefined
+    return answer.status !== 503 && isAnswer(answer) ? answer : partMissing(call.subject)
   })

@@ -109,19 +109,17 @@ function lockData({ dataFolder, cluster }: Config): HeldFolder {
 }
 
 /**
- * Mends the data folder and tells of what was set aside or is missing. What this takes is loaded here, and in a cluster never; afterwards
- * nothing is, for the sources may be other ones by then.
+ * Mends the data folder, tells of what was set aside or is missing, and returns what mends it again. All that this takes is loaded now, and not
+ * in a cluster: later the files of the program may be those of another version.
  */
-async function startMending(dataFolder: string): Promise<Readonly<{ mendAgain(): Promise<void> }>> {
+async function mend(dataFolder: string): Promise<() => Promise<void>> {
   const { mendDataFolder, tellQuarantines } = await import('#src/compose/mend.ts')
   const { tellMissedDays } = await import('#src/compose/missed-days.ts')
   await mendDataFolder(dataFolder)
   tellQuarantines(dataFolder)
   tellMissedDays(dataFolder)
-  return {
-    mendAgain: async () => {
-      if (await mendDataFolder(dataFolder)) tellQuarantines(dataFolder)
-    },
+  return async () => {
+    if (await mendDataFolder(dataFolder)) tellQuarantines(dataFolder)
   }
 }
 
@@ -133,13 +131,13 @@ async function startMending(dataFolder: string): Promise<Readonly<{ mendAgain():
 export async function composeParent(config: Config, argv: readonly string[]): Promise<number> {
   checkOpenFiles(limits.openFilesMin)
   const lock = lockData(config)
-  const mending = config.cluster === undefined ? await startMending(config.dataFolder) : undefined
+  const mendAgain = config.cluster === undefined ? await mend(config.dataFolder) : undefined
   const sockets = await bindSockets(config)
   let isUp = false
   const supervisor = createSupervisor({
     prepare: async () => {
       lock.check()
-      await mending?.mendAgain()
+      await mendAgain?.()
     },
     startWorker: (id) => {
       // A worker that found no folder would begin another installation, which knows no sender; also where one serves, or ends, beside it.

@@ -46,7 +46,7 @@ export type SupervisorEvent =
 type SupervisorOptions = Readonly<{
   startWorker: (id: number) => SupervisedWorker
   /** Awaited before a worker is started when none is running. */
-  prepare?: () => Promise<void>
+  prepare: () => Promise<void>
   report: (event: SupervisorEvent) => void
   /** How long a worker that serves, or has served, may leave pings unanswered, ms; 0: no limit. A starting worker is not pinged. */
   silenceMs: number
@@ -125,6 +125,7 @@ function createCrew({ startWorker, report, silenceMs, stopPatienceMs, after }: S
       void worker.ended.then((ending) => remove(worker, ending))
       return worker
     },
+    isStopping: (): boolean => isStopping,
     has: ({ id }: SupervisedWorker): boolean => workers.has(id),
     isEmpty: (): boolean => workers.size === 0,
     others: (worker: SupervisedWorker) => [...workers.values()].filter((each) => each !== worker),
@@ -227,10 +228,9 @@ function createBringUp(crew: Crew, after: SupervisorOptions['after']): () => Pro
 
 /** Restarts a worker that crashes, replaces one on demand, and stops them all. */
 export function createSupervisor(options: SupervisorOptions): Supervisor {
-  const { report, after, prepare = async () => {} } = options
+  const { report, after, prepare } = options
   let wake = (): void => {}
   let isWanted = false
-  let isStopping = false
   let hasServed = false
   const crew = createCrew(options, () => wake())
   const bringUp = createBringUp(crew, after)
@@ -250,15 +250,16 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     isWanted = false
     try {
       if (crew.isEmpty() && hasServed) await prepare()
-      if (isStopping) return false
+      if (crew.isStopping()) return false
       const { pid } = await bringUp()
       hasServed = true
       report({ kind: 'serves', pid, instead: before })
       return true
     } catch (error) {
-      if (!hasServed && !isStopping) throw error
+      if (crew.isStopping()) return false
+      if (!hasServed) throw error
       const reason = error instanceof Error ? error.message : String(error)
-      if (!isStopping) report({ kind: 'failed', reason, serving: crew.serving()?.pid })
+      report({ kind: 'failed', reason, serving: crew.serving()?.pid })
       return false
     }
   }
@@ -267,10 +268,10 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     run: async () => {
       let failures = 0
       for (;;) {
-        if (isStopping) return crew.ended()
+        if (crew.isStopping()) return crew.ended()
         if (crew.serving() !== undefined && !isWanted) await woken()
         else if (await renew()) failures = 0
-        else if (crew.serving() === undefined && !isStopping) {
+        else if (crew.serving() === undefined && !crew.isStopping()) {
           await woken(Math.min(restartPauseMaxMs, restartPauseMinMs * 2 ** failures++))
         }
       }
@@ -280,8 +281,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       wake()
     },
     stop: () => {
-      if (isStopping) return
-      isStopping = true
+      if (crew.isStopping()) return
       crew.stop()
       wake()
     },

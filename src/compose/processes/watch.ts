@@ -16,9 +16,8 @@ type WatchOptions = Readonly<{
 const asksPerSilence = 10
 
 /**
- * Calls `onSilence`, once, when so many questions in a row have had no answer. What is counted are our own turns, not time: who was
- * asleep, with the machine or in a debugger, has asked once, however long that was. Calling what is returned
- * ends it.
+ * Calls `onSilence`, once, when ten questions in a row have had no answer. Unanswered questions are counted, not time: while this process
+ * sleeps, with the machine or in a debugger, it asks nothing. The returned function ends it.
  */
 export function watch(watched: Watched, { silenceMs, after, onSilence }: WatchOptions): () => void {
   let heard = watched.answers()

@@ -1,44 +1,49 @@
-import { randomBytes } from 'node:crypto'
 import { eraseWorkspace } from '#projections/erase-workspace.ts'
 import { projections } from '#projections/registry.ts'
 import { createRetryReport } from '#src/compose/troubles.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
 import { partitionNumber } from '#src/events/partition.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { present } from '#src/lib/assert.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { inTime } from '#src/lib/in-time.ts'
+import { randomId } from '#src/lib/random-id.ts'
 import { systemTimers, type Timers } from '#src/lib/timers.ts'
 import type { Stream } from '#streams/stream.ts'
 import { withBeside, type ProjectorThread } from './projector.ts'
 
-type EraserOptions = Readonly<{
+/** What is erased, and where from. */
+export type ErasingOptions = Readonly<{
   directory: Pick<Directory, 'erasedWorkspaces'>
-  /** The partitions that are this process's to look after now. */
-  folded: () => readonly string[]
   partitions: number
   openLog: (partition: string) => Promise<Stream>
   clock: Clock
-  timers?: Timers
-  onFailure?: (error: unknown) => void
 }>
 
+type EraserOptions = ErasingOptions &
+  Readonly<{
+    /** The partitions that are this process's to look after now. */
+    folded: () => readonly string[]
+    timers?: Timers
+    onFailure?: (error: unknown) => void
+  }>
+
 /**
- * While nothing changes, how often it is looked whether more of an erased workspace came: of one that was found clean a while ago only after
- * as long again, at least each hour. How soon a failure is tried again.
+ * How often it is looked whether more of an erased workspace came: of one that has been clean for a while, after as long again, but between
+ * these two.
  */
 const lookEveryMs = 60_000
 const lookEveryMsMax = 3_600_000
+/** How soon it is tried again after a failure, or while more keeps coming. */
 const retryMs = 5_000
 const tickMs = 500
-/** Of a long log it takes minutes, and may be broken off anywhere: nobody who is to end waits for that. */
+/** Erasing from a long log takes minutes and may be broken off anywhere: so long a process that is to end waits for it. */
 const endPatienceMs = 1_000
 
 /** Since when nothing was found of a workspace, and when it is looked for again. */
 type Clean = Readonly<{ sinceMs: number; dueAt: number }>
 
 /** What the directory says is erased goes from the logs that this process folds. A log stays open once it was needed. */
-function createSweep({ directory, folded, partitions, openLog, clock }: EraserOptions, isLeft: () => boolean) {
+function createSweep({ directory, folded, partitions, openLog, clock }: EraserOptions, hasStopped: () => boolean) {
   const logs = new Map<string, Promise<Stream>>()
   const logOf = async (partition: string): Promise<Stream> => {
     const opened = logs.get(partition) ?? openLog(partition)
@@ -50,7 +55,6 @@ function createSweep({ directory, folded, partitions, openLog, clock }: EraserOp
       throw error
     }
   }
-  const newId = (): string => randomBytes(16).toString('hex')
   const clean = new Map<WorkspaceId, Clean>()
   /** Whether nothing is left of it. */
   async function erase(id: WorkspaceId, partition: string): Promise<boolean> {
@@ -59,7 +63,7 @@ function createSweep({ directory, folded, partitions, openLog, clock }: EraserOp
     clean.delete(id)
     const stream = await logOf(partition)
     const sinceMs = (await stream.isLeft(id)) ? undefined : before?.sinceMs
-    if (!(await eraseWorkspace({ stream, projections, clock, newId }, id))) return false
+    if (!(await eraseWorkspace({ stream, projections, clock, newId: randomId }, id))) return false
     const now = clock()
     const cleanMs = now - (sinceMs ?? now)
     clean.set(id, { sinceMs: now - cleanMs, dueAt: now + Math.min(Math.max(cleanMs, lookEveryMs), lookEveryMsMax) })
@@ -71,7 +75,7 @@ function createSweep({ directory, folded, partitions, openLog, clock }: EraserOp
       const mine = new Set(folded())
       let isClean = true
       for (const { id } of directory.erasedWorkspaces()) {
-        if (isLeft()) return false
+        if (hasStopped()) return false
         const partition = String(partitionNumber(id, partitions))
         if (mine.has(partition)) isClean = (await erase(id, partition)) && isClean
         else clean.delete(id)
@@ -94,10 +98,9 @@ export function createEraser(options: EraserOptions): Readonly<{ start(): void; 
   const { onFailure = createRetryReport(clock, 'a workspace could not be erased; trying again') } = options
   let running: Promise<void> | undefined
   let stopTicking: (() => void) | undefined
-  /** What is under way is of no interest any more. */
-  let isLeft = false
-  const sweep = createSweep(options, () => isLeft)
-  /** What there was to do when it was last done, or tried. */
+  let hasStopped = false
+  const sweep = createSweep(options, () => hasStopped)
+  /** What was erased, and which partitions were this process's, at the last attempt. */
   let tried = ''
   let dueAt = 0
 
@@ -106,7 +109,7 @@ export function createEraser(options: EraserOptions): Readonly<{ start(): void; 
     try {
       isClean = await sweep.run()
     } catch (error) {
-      if (!isLeft) onFailure(error)
+      if (!hasStopped) onFailure(error)
     }
     dueAt = clock() + (isClean ? lookEveryMs : retryMs)
   }
@@ -120,7 +123,7 @@ export function createEraser(options: EraserOptions): Readonly<{ start(): void; 
   }
   return {
     start: () => {
-      isLeft = false
+      hasStopped = false
       stopTicking ??= timers.every(tickMs, tick)
     },
     stop: async () => {
@@ -129,18 +132,15 @@ export function createEraser(options: EraserOptions): Readonly<{ start(): void; 
       if (running !== undefined) await inTime(running, endPatienceMs)
       // Started again meanwhile, as by a worker whose replacement was given up.
       if (stopTicking !== undefined) return
-      isLeft = true
+      hasStopped = true
       await sweep.close()
     },
   }
 }
 
 /** A projector beside which what is erased goes from its logs. */
-export const withEraser = (projector: ProjectorThread, options: Omit<EraserOptions, 'folded'>): ProjectorThread =>
+export const withEraser = (projector: ProjectorThread, options: ErasingOptions): ProjectorThread =>
   withBeside(projector, createEraser({ ...options, folded: projector.folded }))
 
 /** A log that somebody else closes. */
-export const lent = (stream: Stream | undefined): Stream => ({
-  ...present(stream, 'each partition has a log'),
-  close: async () => undefined,
-})
+export const lent = (stream: Stream): Stream => ({ ...stream, close: async () => undefined })

@@ -5,18 +5,21 @@ import type { IndexPlace, LogPlace } from '#src/compose/places.ts'
 import { revive } from '#src/lib/remote.ts'
 import { foldPlaced, type FoldSaid, type PlacedTask } from './fold-task.ts'
 
-/** What a worker takes where events of the largest size are in the log; and all of them have half of the memory, since a server may run beside. */
+/** What a worker takes where events of the largest size are in the log. */
 const workerBytes = 512 * 1024 * 1024
 
-/** How many workers fold at once: by the processors, and as many as there is memory for. */
+/** How many workers fold at once: by the processors, and as many as half of the memory has room for, since a server may run beside. */
 export const workersFor = (processors: number, memoryBytes: number): number =>
   Math.max(1, Math.min(Math.max(2, processors), Math.floor(memoryBytes / 2 / workerBytes)))
 
-/** For this machine, or the container that it runs in: without a limit, that of a container is 0 or more than there is. */
+/** For this machine, or the container that it runs in. In one without a limit, `constrainedMemory` is 0, or more than there is. */
 export const foldWorkers = (): number =>
   workersFor(availableParallelism(), Math.min(totalmem(), process.constrainedMemory() || Infinity))
 
-/** A thread takes some 0.3 seconds of a processor before it folds anything. No more than these of the largest events: their thread answers nobody. */
+/**
+ * So few events are folded by the caller's thread: another one costs 0.3 s of a processor before it folds anything. Not more, since the caller's
+ * answers nobody meanwhile.
+ */
 const fewEvents = 4
 
 /** One worker, until it has folded its share or is stopped. */

@@ -17,7 +17,7 @@ export const createFolding = (): Omit<Folding, 'stream'> => ({
   limits,
 })
 
-/** Of what folds for readers; of what nobody waits for. */
+/** `folding`: of what folds for readers. `checking`: of what nobody waits for. */
 export const niceness = { folding: 10, checking: 19 } as const
 
 const threadsFolder = '/proc/self/task'

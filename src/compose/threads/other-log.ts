@@ -4,8 +4,8 @@ import { positionStep } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import type { Stream } from '#streams/stream.ts'
 
-// A projector folds new builds of a log that its builds are not of, and drops those. Where the log before is lost they hold the only copy of
-// what it said: they are not let go of unless somebody says so.
+// Where its builds are of another log, a projector folds new ones and drops those. If that other log is lost, they are the only copy of what it
+// said: then they are dropped only if somebody says so.
 
 type Options = Readonly<{
   stream: Pick<Stream, 'partition' | 'epoch'>

@@ -17,7 +17,7 @@ export type ProjectorData = Readonly<{
 export type ProjectorOrder = 'start' | 'stop'
 /** What the operator hears: why one of its projections has stopped, or is tried again; which event one leaves out. */
 type ProjectorTrouble = Readonly<{ projection: string; reason: string; retried: boolean }> | LeftOut
-/** What it says: that, which build it folds beside the one that readers use, which partition it begins or ceases to fold, and what a turn of retention has done there or why it could not. */
+/** What it says: troubles, builds that it folds beside the ones that readers use, partitions that it begins or ceases to fold, and retention. */
 export type ProjectorMessage =
   | ProjectorTrouble
   | Beside

@@ -14,20 +14,20 @@ const port = present(parentPort, 'a sample is taken in a thread')
 giveWay(niceness.checking)
 
 /** Only the drivers of one form are loaded. */
-async function open({ cluster, partition, dataFolder }: SamplePlace): Promise<OpenBuilds | undefined> {
-  if (cluster === undefined) return (await (await import('#src/compose/builds.ts')).openBuilds(dataFolder))[0]
+async function open({ cluster, partition, dataFolder }: SamplePlace): Promise<OpenBuilds> {
+  if (cluster === undefined) return (await import('#src/compose/builds.ts')).openBuilds(dataFolder)
   return (await import('#src/compose/cluster-builds.ts')).openPartitionBuilds({ cluster, partition }, dataFolder)
 }
 
 const context = await open(place)
 try {
   const pick = (below: number): number => (below <= 1 ? 0 : randomInt(below))
-  const verdict = context && (await verifySample(context, pick, eventsPerSecondMax))
+  const verdict = await verifySample(context, pick, eventsPerSecondMax)
   for (const { workspaceId, entries, different } of verdict?.workspaces ?? []) {
     const { projection, index } = present(verdict, 'it has workspaces')
     const { partition } = place
     port.postMessage({ projection, index, partition, workspaceId, entries, different } satisfies Sampled)
   }
 } finally {
-  await context?.close()
+  await context.close()
 }

@@ -1,0 +1,4 @@
+import { randomUUID } from 'node:crypto'
+
+/** 32 hex characters at random. */
+export const randomId = (): string => randomUUID().replaceAll('-', '')
