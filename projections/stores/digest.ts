@@ -1,10 +1,10 @@
-import { hash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import type { Digest, FrozenPart } from '../index-audit.ts'
 
-/** A digest over texts that does not depend on their order. The same text twice counts twice. */
+/** A digest over texts. The same text twice counts twice. */
 type Digester = Readonly<{ add(text: string): void; value(): string }>
 
-/** Sums of the texts' SHA-1, word by word: 128 bits, so that different sets practically always have different sums. */
+/** A digest that does not depend on the order: sums of the texts' SHA-1, word by word: 128 bits, so that different sets practically always have different sums. */
 export function createDigester(): Digester {
   const sums = new Uint32Array(4)
   return {
@@ -13,6 +13,23 @@ export function createDigester(): Digester {
       for (let word = 0; word < 4; word++) sums[word] = (sums[word] ?? 0) + bytes.readUInt32LE(word * 4)
     },
     value: () => [...sums].map((sum) => sum.toString(16).padStart(8, '0')).join(''),
+  }
+}
+
+const hashedCharacters = 64 * 1024
+
+/** A digest that depends on the order, for a tenth of the cost: SHA-1 over all texts, each behind its length. */
+export function createOrderedDigester(): Digester {
+  const sha1 = createHash('sha1')
+  let held = ''
+  return {
+    add(text) {
+      held += `${text.length} ${text}`
+      if (held.length < hashedCharacters) return
+      sha1.update(held)
+      held = ''
+    },
+    value: () => sha1.update(held).digest('hex').slice(0, 32),
   }
 }
 

@@ -279,7 +279,7 @@ describe('the SQLite audit', () => {
     expect(leads).to.deep.equal([{ name: 'row 77', value: 't_message:0' }])
   })
 
-  it('reads more postings than are sorted at once', async () => {
+  it('reads very many postings, each term once', async () => {
     const text = Array.from({ length: 3_000 }, (_, n) => `word${n % 50}`).join(' ')
     const many = Array.from({ length: 200 }, (_, n) => lineEntry({ text }, 10 + n))
     await write(writer, many, 500)

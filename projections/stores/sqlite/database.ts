@@ -74,6 +74,8 @@ export type Database = Readonly<{
   all(sql: string, ...values: readonly Value[]): readonly Columns[]
   /** Rows as they are found. The loop may be left early. Never run the same SQL text within it. */
   iterate(sql: string, ...values: readonly Value[]): IterableIterator<Columns>
+  /** The same for millions of rows: each as the values of its columns, in their order, which costs less than an object. */
+  iterateValues(sql: string): IterableIterator<readonly unknown[]>
   /**
    * Calls `hear` with two numbers of each row, without an object per row: a third of the cost of `iterate`. `numbers`: SQL expressions of integers
    * within 2^53; `from`: `FROM … WHERE …`. `hear` must not use this connection.
@@ -116,6 +118,26 @@ export const openDatabaseToRead = (path: string, look = noLook): Database =>
 export const openDatabaseToAudit = (path: string): Database =>
   openWith(path, true, (database) => database.exec('PRAGMA temp_store = FILE'))
 
+function prepareIn(database: DatabaseSync, sql: string, withoutNames = false): StatementSync {
+  const statement = database.prepare(sql)
+  statement.setReadBigInts(true)
+  statement.setReturnArrays(withoutNames)
+  return statement
+}
+
+function* rowsOf<Row>(path: string, begin: () => Iterator<unknown>): Generator<Row> {
+  const rows = guarded('read', path, begin)
+  try {
+    for (;;) {
+      const next = guarded('read', path, () => rows.next())
+      if (next.done === true) return
+      yield next.value as Row
+    }
+  } finally {
+    rows.return?.()
+  }
+}
+
 function openWith(
   path: string,
   isThere: boolean,
@@ -132,8 +154,7 @@ function openWith(
     const known = statements.get(sql)
     if (known !== undefined) return known
     if (statements.size >= statementsMax) statements.clear()
-    const statement = database.prepare(sql)
-    statement.setReadBigInts(true)
+    const statement = prepareIn(database, sql)
     statements.set(sql, statement)
     return statement
   }
@@ -154,18 +175,8 @@ function openWith(
     run: (sql, ...values) => void guarded('write', path, () => prepare(sql).run(...values)),
     get: (sql, ...values) => guarded('read', path, () => prepare(sql).get(...values)),
     all: (sql, ...values) => guarded('read', path, () => prepare(sql).all(...values)),
-    *iterate(sql, ...values) {
-      const rows = guarded('read', path, () => prepare(sql).iterate(...values))
-      try {
-        for (;;) {
-          const next = guarded('read', path, () => rows.next())
-          if (next.done === true) return
-          yield next.value
-        }
-      } finally {
-        rows.return?.()
-      }
-    },
+    iterate: (sql, ...values) => rowsOf(path, () => prepare(sql).iterate(...values)),
+    iterateValues: (sql) => rowsOf(path, () => prepareIn(database, sql, true).iterate()),
     hear([first, second], from, values, hear) {
       hearing = hear
       try {

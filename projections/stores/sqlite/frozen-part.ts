@@ -1,7 +1,7 @@
 import type { Position } from '#src/events/envelope.ts'
 import type { Digest, Fingerprint, FrozenPart, SearchItem } from '../../index-audit.ts'
 import { timeOfRecordId, type DocumentId, type Entry } from '../../projection.ts'
-import { createDigester, fingerprintOf, noSearchItems } from '../digest.ts'
+import { createDigester, createOrderedDigester, fingerprintOf, noSearchItems } from '../digest.ts'
 import { compareText } from '../row.ts'
 import { openIfThere, type Columns, type Database } from './database.ts'
 import { entryOf, isSpilled, positionOf, readEntry } from './day-writer.ts'
@@ -62,7 +62,7 @@ function* searchItemsOf(database: Database, held: Held): Generator<SearchItem> {
 }
 
 function digestOf(database: Database, collection: string, held: Held): Digest {
-  const [content, search] = [createDigester(), createDigester()]
+  const [content, search] = [createDigester(), createOrderedDigester()]
   const { rows, bodies } = held.tables
   let entries = 0
   for (const columns of database.iterate(`SELECT r.*, b.body FROM ${rows} r LEFT JOIN ${bodies} b USING (row)`)) {

@@ -12,8 +12,6 @@ export type Postings = Readonly<{
 }>
 
 const prefix = 'term '
-/** How many postings are sorted at once: tens of megabytes. */
-const postingsAtOnceMax = 500_000
 
 /**
  * Rowids differ between builds, so postings are compared by a hash of their entry's id, kept in a temporary table in a file that SQLite removes. A
@@ -25,24 +23,6 @@ function prepare(database: Database, { rows, terms }: Tables, name: string): voi
     database.run(`INSERT INTO temp.h_${name} (row, hash) VALUES (?, ?)`, row as bigint, shortHashOf(String(id)))
   }
   database.exec(`CREATE VIRTUAL TABLE temp.i_${name} USING fts5vocab(main, ${terms}, 'instance')`)
-  database.exec(`CREATE VIRTUAL TABLE temp.t_${name} USING fts5vocab(main, ${terms}, 'row')`)
-}
-
-type Range = Readonly<{ from: string; to: string; count: number }>
-
-/** Runs of terms that hold about so many postings together. */
-function* rangesOf(database: Database, name: string): Generator<Range> {
-  let range: Range | undefined
-  // Values are copied before a range is yielded: another statement may run meanwhile.
-  for (const { term, cnt } of database.iterate(`SELECT term, cnt FROM temp.t_${name}`)) {
-    const [to, count] = [String(term), Number(cnt)]
-    if (range !== undefined && range.count + count > postingsAtOnceMax) {
-      yield range
-      range = undefined
-    }
-    range = { from: range?.from ?? to, to, count: (range?.count ?? 0) + count }
-  }
-  if (range !== undefined) yield range
 }
 
 export function createPostings(database: Database, tables: Tables, terms: string): Postings {
@@ -58,18 +38,15 @@ export function createPostings(database: Database, tables: Tables, terms: string
   const place = `((offset * ${columns.length} + ${number} + 1) & 2147483647)`
   const hash = `sum((coalesce(hash, doc & 2147483647) * ${place}) & 2147483647)`
   const joined = `temp.i_${name} LEFT JOIN temp.h_${name} ON row = doc`
-  const grouped = `SELECT term, count(*) AS places, ${hash} AS hash FROM ${joined} WHERE term >= ? AND term <= ? GROUP BY term`
-  const single = `SELECT count(*) AS places, ${hash} AS hash FROM ${joined} WHERE term = ?`
+  // FTS5 has the postings of a term together, in the order of the terms: nothing is sorted.
+  const grouped = `SELECT term, count(*), ${hash} FROM ${joined} GROUP BY term`
   const found = `SELECT coalesce(id, 'row ' || doc) AS id, group_concat(col || ':' || offset, ' ') AS places
     FROM temp.i_${name} LEFT JOIN ${tables.rows} ON row = doc WHERE term = ? GROUP BY doc ORDER BY 1`
   return {
     *terms() {
       ready()
-      for (const { from, to } of rangesOf(database, name)) {
-        const rows = from === to ? [{ term: from, ...database.get(single, from) }] : database.all(grouped, from, to)
-        for (const row of rows) {
-          yield { name: `${prefix}${String(row['term'])}`, value: `${String(row['places'])} ${String(row['hash'])}` }
-        }
+      for (const [term, places, sum] of database.iterateValues(grouped)) {
+        yield { name: `${prefix}${String(term)}`, value: `${String(places)} ${String(sum)}` }
       }
     },
     *entriesOf(item) {
