@@ -21,10 +21,8 @@ const openers =
 function step(by) {
   const all = [...document.querySelectorAll(openers)].filter((opener) => opener.checkVisibility())
   const focused = document.activeElement === document.body ? null : document.activeElement
-  const [line, current] = ['.line:target', '.line[aria-current]'].map((each) =>
-    document.querySelector(`${each} > summary`),
-  )
-  const from = focused ?? line ?? current
+  const opener = (line) => document.querySelector(`${line} > summary`)
+  const from = focused ?? opener('.line:target') ?? opener('.line[aria-current]')
   const isAfter = (opener) => (opener.compareDocumentPosition(from) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0
   const at = from === null ? -1 : all.findLastIndex((opener) => opener === from || isAfter(opener))
   const next = all[Math.max(0, at + by)]
