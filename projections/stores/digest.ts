@@ -4,7 +4,10 @@ import type { Digest, FrozenPart } from '../index-audit.ts'
 /** A digest over texts. The same text twice counts twice. */
 type Digester = Readonly<{ add(text: string): void; value(): string }>
 
-/** A digest that does not depend on the order: sums of the texts' SHA-1, word by word: 128 bits, so that different sets practically always have different sums. */
+/**
+ * A digest that does not depend on the order: sums of the texts' SHA-1, word by word. They have 128 bits, so that different sets practically
+ * always have different sums.
+ */
 export function createDigester(): Digester {
   const sums = new Uint32Array(4)
   return {
