@@ -5,7 +5,6 @@ import { limits as allLimits, plans } from '#src/config.ts'
 import type { WorkspacePlan } from '#src/directory/directory.ts'
 import { openPayload } from '#src/events/codec.ts'
 import type { RecordedEvent } from '#src/events/envelope.ts'
-import type { Grant } from '#src/ingest/allowance.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { decodeSpans } from '#src/wire/otlp/decode.ts'
 import type { OtlpContentType } from '#src/wire/otlp/content-type.ts'
@@ -297,22 +296,6 @@ for (const [name, contentType, encode] of encodings) {
         expect(statusOf(answer).message).to.match(message)
       }
       expect(await ingest.events()).to.deep.equal([])
-    })
-
-    it('rejects nothing that another process may still give back, and is asked to come again in a second', async () => {
-      await ingest.server.close()
-      ingest = await startIngest({ plan: { spansPerMonth: 100 }, limits: { heldSpansPollsMax: 1, heldSpansPollMs: 1 } })
-      headers = { ...headers, authorization: `Bearer ${ingest.keys.tracing}` }
-      const asked = { workspaceId: ingest.workspace, spans: 60, limit: 100, at: ingest.now.ms }
-      const other = ingest.otherProcess()
-      const held = (await other.reserve(asked)) as Grant
-      const answer = await send(50)
-      expect([answer.status, answer.headers.get('retry-after')]).to.deep.equal([503, '1'])
-      expect(statusOf(answer)).to.deep.include({ code: 14 })
-      expect(await ingest.events()).to.deep.equal([])
-      other.release(held)
-      await other.close()
-      expect(partialOf(await send(50))).to.equal(undefined)
     })
 
     it('refuses a plan without tracing', async () => {

@@ -84,6 +84,7 @@ export async function startIngest({
       onFailure: () => undefined,
     })
   const gate = createGate('this process')
+  const gates = [gate]
   const routes = createIngestRoutes({
     directory: directory.view,
     partitions: [{ stream, gate }],
@@ -96,7 +97,7 @@ export async function startIngest({
   const server = await listen({ routes, limits: allOfThem })
   const close = async (): Promise<void> => {
     await server.close()
-    await gate.close()
+    await Promise.all(gates.map((each) => each.close()))
   }
   return {
     server: { ...server, close },
@@ -111,7 +112,11 @@ export async function startIngest({
     },
     exposed,
     now,
-    otherProcess: () => createGate('another process'),
+    otherProcess: () => {
+      const other = createGate('another process')
+      gates.push(other)
+      return other
+    },
     post: async (path, body, headers = {}) => {
       const sent = typeof body === 'string' ? body : Buffer.from(body)
       const response = await fetch(server.baseUrl + path, { method: 'POST', body: sent, headers, redirect: 'manual' })
