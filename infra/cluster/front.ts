@@ -118,7 +118,8 @@ function forward(
   // Read only once there is a connection: what has been read could not be given to the next target.
   outgoing.once('socket', (socket) => {
     const send = (): void => {
-      if (request.headers.expect !== undefined) outgoing.flushHeaders()
+      // Otherwise the headers would wait for the body, and with them an answer that needs none.
+      if (!request.complete && request.readableLength === 0) outgoing.flushHeaders()
       request.pipe(outgoing)
     }
     if (socket.connecting) socket.once('connect', send)

@@ -1,6 +1,7 @@
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Limits } from '#src/config.ts'
+import { randomId } from '#src/lib/random-id.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { behindPreface, refuseHttp2 } from './refuse-http2.ts'
 
@@ -25,8 +26,10 @@ function unparsedOf({ code }: NodeJS.ErrnoException, { headerBytesMax }: LimitOf
   return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? tooSlow : notHttp
 }
 
+/** It has the members of any other problem; its id is in no log, since nothing is logged of these. */
 function problemText({ status, detail }: Malformed): string {
-  return JSON.stringify({ type: 'about:blank', title: STATUS_CODES[status], status, detail, code: 'invalid_request' })
+  const members = { type: 'about:blank', title: STATUS_CODES[status], status, detail }
+  return JSON.stringify({ ...members, code: 'invalid_request', request_id: randomId() })
 }
 
 /** On a socket on which nobody else answers. */

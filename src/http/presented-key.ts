@@ -35,7 +35,7 @@ function keyOfAuthorization(header: string): string {
  * `X-Api-Key`, and where `fromQuery` says so `?key=`. Nothing is checked but that a key could be it.
  */
 export function presentedKeys(ctx: Context, { fromQuery }: Readonly<{ fromQuery: boolean }>): readonly string[] {
-  const found = [keyOfAuthorization(ctx.get('Authorization')), percentDecoded(ctx.get('X-Api-Key')).trim()]
-  if (fromQuery && ctx.querystring !== '') found.push(new URLSearchParams(ctx.querystring).get('key')?.trim() ?? '')
-  return found.filter((key) => key !== '' && key.length <= keyCharactersMax)
+  const found = [keyOfAuthorization(ctx.get('Authorization')), percentDecoded(ctx.get('X-Api-Key'))]
+  if (fromQuery && ctx.querystring !== '') found.push(...new URLSearchParams(ctx.querystring).getAll('key'))
+  return found.map((key) => key.trim()).filter((key) => key !== '' && key.length <= keyCharactersMax)
 }

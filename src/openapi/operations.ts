@@ -39,7 +39,12 @@ export type Operation = Readonly<{
 
 const asProblem: Body = { 'application/problem+json': problem }
 
-const ofEvery = ['method_not_allowed', 'rate_limited', 'unavailable'] as const satisfies readonly RefusalCode[]
+const ofEvery = [
+  'method_not_allowed',
+  'rate_limited',
+  'overloaded',
+  'unavailable',
+] as const satisfies readonly RefusalCode[]
 const ofKeys = [
   'missing_credential',
   'invalid_credential',
@@ -55,7 +60,6 @@ const ofIngest = [
   'payload_too_large',
   'unsupported_media_type',
   'unsupported_encoding',
-  'overloaded',
 ] as const satisfies readonly RefusalCode[]
 const ofQueries = [
   ...ofEvery,
@@ -93,7 +97,10 @@ const ingest: readonly Operation[] = [
     request: {
       'application/json': logBody,
       'application/x-ndjson': 'text',
+      'application/jsonl': 'text',
+      'application/stream+json': 'text',
       'application/msgpack': 'binary',
+      'application/x-msgpack': 'binary',
       'text/plain': 'text',
       'application/x-www-form-urlencoded': 'text',
     },
@@ -202,7 +209,7 @@ const queries: readonly Operation[] = [
       body: { 'application/json': traceListingAnswer },
       headers: ['RateLimit', 'RateLimit-Policy'],
     },
-    refusals: [...ofQueries, ...ofCursors, ...ofKeys],
+    refusals: [...ofQueries, ...ofCursors, ...ofKeys, 'secret_in_browser'],
     refusal: asProblem,
   },
 ]

@@ -192,6 +192,15 @@ describe('the front of a cluster', () => {
     await hungUp.promise
   })
 
+  it('brings a refusal that needs no body before there is one', async () => {
+    const target = await startTarget((_request, response) => void response.writeHead(401).end())
+    const { port } = new URL(await startFront([target]))
+    const connection = await rawConnection(Number(port))
+    connection.write(`POST ${ingestPath} HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\n`)
+    expect(rawStatus(await connection.until((all) => all.includes('\r\n\r\n')))).to.equal(401)
+    connection.socket.destroy()
+  })
+
   it('waits for the server to ask for a body that is announced', async () => {
     const target = await startTarget((request, response) => void echo(request, response))
     const { port } = new URL(await startFront([target]))

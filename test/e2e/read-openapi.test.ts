@@ -204,6 +204,7 @@ describe('real answers and the OpenAPI document', () => {
     await checks('listTraces', 401, fetch(server.baseUrl + path))
     await checks('listTraces', 401, withKey(server.baseUrl, 'wk_x').raw(path))
     await checks('listTraces', 403, withKey(server.baseUrl, keys.tracing).raw(path))
+    await checks('listTraces', 403, api.raw(path, { headers: { origin: 'https://shop.example' } }))
     await checks('listTraces', 403, withKey(server.baseUrl, limitedTenant.keys.api).raw(path))
     await checks('listTraces', 405, api.raw(path, { method: 'POST' }))
   })

@@ -359,7 +359,11 @@ describe('http application', () => {
         raw.write(`${sent}\r\n`)
         const text = await raw.ended()
         expect(rawStatus(text)).to.equal(status)
-        expect(text).to.contain('application/problem+json').and.to.contain(detail)
+        expect(text).to.contain('application/problem+json')
+        const problem = JSON.parse(text.slice(text.indexOf('\r\n\r\n'))) as Record<string, unknown>
+        expect(problem).to.include({ type: 'about:blank', status, code: 'invalid_request' })
+        expect(problem).to.include.keys('title', 'request_id')
+        expect(text).to.contain(detail)
       })
     }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { limits } from '#src/config.ts'
+import { limits, plans } from '#src/config.ts'
 
 /** The rows of the table under a heading of a page, cell by cell. */
 function rowsUnder(page: string, heading: string): readonly (readonly string[])[] {
@@ -25,6 +25,23 @@ describe('limits', () => {
     const rows = rowsUnder('README.md', 'Limits').map(([, name = '', value]) => [name, Number(value)] as const)
     expect(Object.fromEntries(rows)).to.deep.equal({ ...limits })
     expect(rows.length, 'a limit that is there twice').to.equal(Object.keys(limits).length)
+  })
+
+  it('are what senders and readers were promised, whatever the table says', () => {
+    expect(limits).to.include({
+      bodyBytesMax: 20 * 1024 * 1024,
+      decodedBytesMax: 64 * 1024 * 1024,
+      bodyTimeoutMs: 10_000,
+      recordsPerBatchMax: 10_000,
+      recordBytesMax: 1024 * 1024,
+      attributesPerRecordMax: 256,
+      nestingDepthMax: 32,
+      rejectionsListedMax: 20,
+      sessionIdCharactersMax: 128,
+      patternExpansionsMax: 1_000,
+    })
+    expect(plans['free']).to.deep.include({ features: ['logs', 'tracing'], spansPerMonth: 50_000 })
+    expect(plans['pro']).to.deep.include({ features: ['logs', 'tracing', 'api_access'], spansPerMonth: 1_000_000 })
   })
 
   it('that stand in other files are in the table of the operator’s page, with their values', () => {

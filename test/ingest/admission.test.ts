@@ -119,6 +119,21 @@ describe('what a plan would refuse for good', () => {
     expect((await ingest.events()).map(({ counts }) => counts.spans)).to.deep.equal([5])
   })
 
+  it('is not rejected while another process may still give it back: the sender is asked to come again in a second', async () => {
+    ingest = await startIngest({ plan: { spansPerMonth: 10 }, limits: { heldSpansPollsMax: 1, heldSpansPollMs: 1 } })
+    const other = ingest.otherProcess()
+    const held = await other.reserve({ workspaceId: ingest.workspace, spans: 6, limit: 10, at: ingest.now.ms })
+    const answer = await sendSpans(5)
+    expect([answer.status, answer.headers.get('retry-after')]).to.deep.equal([503, '1'])
+    const { code, details } = answer.json as { code: number; details: readonly object[] }
+    expect(code).to.equal(14)
+    expect(details.at(-1)).to.deep.equal({ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '1s' })
+    expect(await ingest.events()).to.deep.equal([])
+    if (held !== 'pending') other.release(held)
+    await other.close()
+    expect((await sendSpans(5)).json).to.deep.equal({})
+  })
+
   it('is asked of the log also for exceptions alone, which are logs', async () => {
     ingest = await startIngest({ plan: { features: ['tracing'] } })
     ingest.directory.whenBehind(async () => {

@@ -190,9 +190,12 @@ describe('POST /api/rum/v1/ingest', () => {
       const answer = await ingest.post(path, faro({}), { ...json, origin, ...(headers as Record<string, string>) })
       expect(answer.json).to.deep.include({ status: 403, code: 'secret_key_in_browser' })
     }
-    const beacon = await ingest.post(`${path}?key=${ingest.keys.tracing}`, faro({}), { 'content-type': 'text/plain' })
-    expect(beacon.status).to.equal(403)
-    expect(ingest.exposed.map(({ kind }) => kind)).to.deep.equal(['tracing', 'logs', 'api', 'tracing'])
+    const { publishable, tracing } = ingest.keys
+    for (const query of [`key=${tracing}`, `key=${publishable}&key=${tracing}`]) {
+      const beacon = await ingest.post(`${path}?${query}`, faro({}), { 'content-type': 'text/plain' })
+      expect(beacon.status, query).to.equal(403)
+    }
+    expect(ingest.exposed.map(({ kind }) => kind)).to.deep.equal(['tracing', 'logs', 'api', 'tracing', 'tracing'])
     expect(await ingest.events()).to.deep.equal([])
   })
 

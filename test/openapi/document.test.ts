@@ -58,14 +58,36 @@ describe('the OpenAPI document', () => {
       if (method === 'post')
         expect(Object.keys(responses), operationId).to.include.members(['403', '408', '413', '415'])
       expect(responses['503']?.headers, operationId).to.have.property('Retry-After')
+      // Queries and exports share what a process holds as bodies do.
+      expect(responses['503']?.description, operationId).to.contain('`overloaded`').and.to.contain('`unavailable`')
     }
   })
 
+  it('names every media type that the contract does for bodies of logs', () => {
+    const { content } = operations.find(({ operationId }) => operationId === 'ingestLogs')?.requestBody ?? {}
+    expect(Object.keys(content ?? {})).to.have.members([
+      'application/json',
+      'application/x-ndjson',
+      'application/jsonl',
+      'application/stream+json',
+      'application/msgpack',
+      'application/x-msgpack',
+      'text/plain',
+      'application/x-www-form-urlencoded',
+    ])
+  })
+
   it('takes the parameters from what the handlers read', () => {
-    const search = operations.find(({ operationId }) => operationId === 'searchLogs')
-    const limit = search?.parameters?.find(({ name }) => name === 'limit')
-    expect(limit?.schema).to.deep.equal({ type: 'integer', minimum: 1, maximum: 1_000, default: 100 })
-    const names = search?.parameters?.map(({ name }) => name)
+    const parametersOf = (id: string) => operations.find(({ operationId }) => operationId === id)?.parameters ?? []
+    for (const [id, usual, maximum] of [
+      ['searchTraces', 20, 200],
+      ['searchLogs', 100, 1_000],
+      ['listTraces', 50, 100],
+    ] as const) {
+      const limit = parametersOf(id).find(({ name }) => name === 'limit')
+      expect(limit?.schema, id).to.deep.equal({ type: 'integer', minimum: 1, maximum, default: usual })
+    }
+    const names = parametersOf('searchLogs').map(({ name }) => name)
     expect(names).to.include.members([
       'q',
       'level',

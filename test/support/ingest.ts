@@ -6,7 +6,7 @@ import { openPayload } from '#src/events/codec.ts'
 import { monthOf } from '#src/events/allowance.ts'
 import { beforeAll, type RecordedEvent } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { createReservedAllowance } from '#src/ingest/reserved-allowance.ts'
+import { createReservedAllowance, type ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
 import { createIngestRoutes } from '#src/ingest/routes.ts'
 import { systemTimers } from '#src/lib/timers.ts'
 import { createFakeDirectory, type FakeDirectory } from './fake-directory.ts'
@@ -24,6 +24,8 @@ export type TestIngest = Readonly<{
   /** What the service takes for now, in ms since the epoch, and for ticks: each goes on when it is told to. */
   now: { ms: number; ticks: number }
   post(path: string, body: string | Uint8Array, headers?: Readonly<Record<string, string>>): Promise<Answer>
+  /** The span allowance as another process on the same log keeps it. */
+  otherProcess(): ReservedAllowance
   /** What came in; not how the allowance was kept. */
   events(): Promise<readonly RecordedEvent[]>
   payloadText(event: RecordedEvent | undefined): string
@@ -68,18 +70,21 @@ export async function startIngest({
   let ids = 0
   const newId = (): string => (++ids).toString(16).padStart(32, '0')
   const allOfThem = { ...allLimits, ...limits }
-  const gate = createReservedAllowance({
-    stream,
-    clock,
-    holder: 'this process',
-    newId,
-    timers: systemTimers,
-    random: Math.random,
-    limits: allOfThem,
-    isGone: () => false,
-    counted: async () => undefined,
-    onFailure: () => undefined,
-  })
+  const createGate = (holder: string): ReservedAllowance =>
+    createReservedAllowance({
+      stream,
+      clock,
+      holder,
+      newId,
+      timers: systemTimers,
+      random: Math.random,
+      limits: allOfThem,
+      isGone: () => false,
+      counted: async () => undefined,
+      onFailure: () => undefined,
+    })
+  const gate = createGate('this process')
+  const gates = [gate]
   const routes = createIngestRoutes({
     directory: directory.view,
     partitions: [{ stream, gate }],
@@ -92,7 +97,7 @@ export async function startIngest({
   const server = await listen({ routes, limits: allOfThem })
   const close = async (): Promise<void> => {
     await server.close()
-    await gate.close()
+    await Promise.all(gates.map((each) => each.close()))
   }
   return {
     server: { ...server, close },
@@ -107,6 +112,11 @@ export async function startIngest({
     },
     exposed,
     now,
+    otherProcess: () => {
+      const other = createGate('another process')
+      gates.push(other)
+      return other
+    },
     post: async (path, body, headers = {}) => {
       const sent = typeof body === 'string' ? body : Buffer.from(body)
       const response = await fetch(server.baseUrl + path, { method: 'POST', body: sent, headers, redirect: 'manual' })
