@@ -76,6 +76,7 @@ const tooLarge = (bytesMax: number): Refusal =>
 const isGzip = (bytes: Uint8Array): boolean => bytes[0] === 0x1f && bytes[1] === 0x8b && bytes[2] === 0x08
 
 const packedUnsaid = refusal('invalid_body', 'The body is gzip, and no header says so: send "Content-Encoding: gzip".')
+const packedTwice = refusal('invalid_body', 'What the body is when decompressed is gzip again: pack it once.')
 
 /** The content coding of a request, undefined for none; several in a row are refused (RFC 9110 §8.4). */
 function readEncoding(ctx: Context, allowed: readonly Encoding[]): Result<Encoding | undefined, Refusal> {
@@ -174,6 +175,7 @@ export async function readBody(
   const bounds = { bytesMax: limits.decodedBytesMax, ratioMax: limits.compressionRatioMax }
   const decoded = await decompress(encoding.value, received.value, bounds, take)
   if (!decoded.ok) return decoded
+  if (isGzip(decoded.value)) return fail(packedTwice)
   if (encoding.value === 'gzip' && received.value.length > 0) return ok({ bytes: decoded.value, gzip: received.value })
   freeBytes(received.value)
   if (!ctx.res.closed) {

@@ -186,6 +186,14 @@ describe('http body', () => {
     expect((await send(gzipSync('first line').subarray(0, 2))).status).to.equal(200)
   })
 
+  it('refuses what is packed twice, of which no header can tell', async () => {
+    for (const [name, pack] of packers) {
+      const { status, code, text } = await send(pack(gzipSync('first line')), name)
+      expect([status, code], name).to.deep.equal([400, 'invalid_body'])
+      if (name !== 'identity') expect((JSON.parse(text) as { detail: string }).detail, name).to.include('pack it once')
+    }
+  })
+
   it('gives gzip that lies about its size what it deserves', async () => {
     const packed = gzipSync(words(900_000))
     packed.writeUInt32LE(10, packed.length - 4)
