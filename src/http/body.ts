@@ -142,6 +142,16 @@ function receive(
   })
 }
 
+async function unpack(
+  encoding: Encoding,
+  body: Uint8Array,
+  { decodedBytesMax: bytesMax, compressionRatioMax: ratioMax }: BodyOptions['limits'],
+  take: TakeBytes,
+): Promise<Result<Uint8Array, Refusal>> {
+  const decoded = await decompress(encoding, body, { bytesMax, ratioMax }, take)
+  return decoded.ok && isGzip(decoded.value) ? fail(packedTwice) : decoded
+}
+
 /** A body as its handler gets it. `gzip`: the bytes as sent, if they were gzip and the body is not empty. */
 export type Body = Readonly<{ bytes: Uint8Array; gzip?: Uint8Array }>
 
@@ -172,10 +182,8 @@ export async function readBody(
   const received = await receive(ctx.req, limits, take)
   if (!received.ok) return received
   if (encoding.value === undefined) return isGzip(received.value) ? fail(packedUnsaid) : ok({ bytes: received.value })
-  const bounds = { bytesMax: limits.decodedBytesMax, ratioMax: limits.compressionRatioMax }
-  const decoded = await decompress(encoding.value, received.value, bounds, take)
+  const decoded = await unpack(encoding.value, received.value, limits, take)
   if (!decoded.ok) return decoded
-  if (isGzip(decoded.value)) return fail(packedTwice)
   if (encoding.value === 'gzip' && received.value.length > 0) return ok({ bytes: decoded.value, gzip: received.value })
   freeBytes(received.value)
   if (!ctx.res.closed) {
