@@ -99,6 +99,9 @@ const homes: Readonly<Record<string, readonly string[]>> = {
 /** Files that may make a WorkspaceId: who has checked a credential, a session, or a stored event. */
 const workspaceMakers = ['src/events', 'src/directory', 'src/ingest/credential.ts', 'src/cli', 'projections/stores']
 
+/** Rooms that may ask other servers. Nothing at the edge does: whoever could name an address there would have it asked from inside (SSRF). */
+const askers = ['src/cli', 'streams', 'projections/stores', 'infra']
+
 type Import = Readonly<{ target: string; typeOnly: boolean }>
 
 function importsOf(file: string, text: string): Import[] {
@@ -148,6 +151,9 @@ function violations(file: string, text: string): string[] {
   if (/\bworkspaceIdOf\(/.test(text) && !workspaceMakers.some((room) => within(file, room))) {
     wrong.push(`${file} may not make a WorkspaceId`)
   }
+  if (/\b(?:fetch|https?\.(?:get|request))\(/.test(text) && !askers.some((room) => within(file, room))) {
+    wrong.push(`${file} may not ask another server`)
+  }
   return wrong
 }
 
@@ -177,6 +183,7 @@ describe('architecture', () => {
     ['src/query/logs.ts', "import { DatabaseSync } from 'node:sqlite'"],
     ['src/wire/logs/scan.ts', "import {\n  a,\n  b,\n} from '#src/http/errors.ts'"],
     ['src/query/logs.ts', 'const w = workspaceIdOf(ctx.query.workspace)'],
+    ['src/app/keys.ts', 'await fetch(form.value.get(url))'],
     ['src/ingest/otlp.ts', "const { limits } = await import('#streams/sqlite/stream.ts')"],
   ]
   for (const [file, text] of planted) {

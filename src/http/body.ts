@@ -76,6 +76,7 @@ const tooLarge = (bytesMax: number): Refusal =>
 const isGzip = (bytes: Uint8Array): boolean => bytes[0] === 0x1f && bytes[1] === 0x8b && bytes[2] === 0x08
 
 const packedUnsaid = refusal('invalid_body', 'The body is gzip, and no header says so: send "Content-Encoding: gzip".')
+const packedTwice = refusal('invalid_body', 'What the body is when decompressed is gzip again: pack it once.')
 
 /** The content coding of a request, undefined for none; several in a row are refused (RFC 9110 §8.4). */
 function readEncoding(ctx: Context, allowed: readonly Encoding[]): Result<Encoding | undefined, Refusal> {
@@ -141,6 +142,16 @@ function receive(
   })
 }
 
+async function unpack(
+  encoding: Encoding,
+  body: Uint8Array,
+  { decodedBytesMax: bytesMax, compressionRatioMax: ratioMax }: BodyOptions['limits'],
+  take: TakeBytes,
+): Promise<Result<Uint8Array, Refusal>> {
+  const decoded = await decompress(encoding, body, { bytesMax, ratioMax }, take)
+  return decoded.ok && isGzip(decoded.value) ? fail(packedTwice) : decoded
+}
+
 /** A body as its handler gets it. `gzip`: the bytes as sent, if they were gzip and the body is not empty. */
 export type Body = Readonly<{ bytes: Uint8Array; gzip?: Uint8Array }>
 
@@ -171,8 +182,7 @@ export async function readBody(
   const received = await receive(ctx.req, limits, take)
   if (!received.ok) return received
   if (encoding.value === undefined) return isGzip(received.value) ? fail(packedUnsaid) : ok({ bytes: received.value })
-  const bounds = { bytesMax: limits.decodedBytesMax, ratioMax: limits.compressionRatioMax }
-  const decoded = await decompress(encoding.value, received.value, bounds, take)
+  const decoded = await unpack(encoding.value, received.value, limits, take)
   if (!decoded.ok) return decoded
   if (encoding.value === 'gzip' && received.value.length > 0) return ok({ bytes: decoded.value, gzip: received.value })
   freeBytes(received.value)

@@ -41,6 +41,12 @@ describe('passwords', () => {
     for (const damaged of ['', 'scrypt$4$8$1$$', 'md5$x', 'scrypt$4$9$1$AAAA$AAAA']) {
       expect(await passwords.verify('anything', damaged), damaged).to.equal(false)
     }
+    // One that cannot be done shows that it is begun.
+    const beyondMemory = createPasswords({ random: randomBytes, cost: 40 })
+    for (const stored of [undefined, 'md5$x']) {
+      const failed = await beyondMemory.verify('anything', stored).catch((error: unknown) => error)
+      expect(failed, String(stored)).to.be.instanceOf(Error)
+    }
   })
 
   it('are derived a few at once, the rest in turn, and refused beyond the bound', async () => {

@@ -6,6 +6,9 @@ import { expect } from 'chai'
 import { unprivileged } from '#test/support/unprivileged.ts'
 import { givenSecrets, loadSecrets } from '#src/directory/secrets.ts'
 
+/** Of many different characters, but too few. */
+const short = 'abcdefghijklmnop'
+
 describe('secrets of an installation', () => {
   let folder: string
   const file = (): string => join(folder, 'secrets.json')
@@ -47,7 +50,7 @@ describe('secrets of an installation', () => {
   })
 
   it('refuse SESSION_KEYS that are absent, short or a default', () => {
-    for (const keys of [[], [''], ['short'], ['x'.repeat(64)], [randomBytes(32).toString('hex'), 'short']]) {
+    for (const keys of [[], [''], [short], ['x'.repeat(64)], [randomBytes(32).toString('hex'), short]]) {
       expect(() => load(keys), JSON.stringify(keys))
         .to.throw(/SESSION_KEYS/)
         .with.property('name', 'PermanentError')
@@ -61,7 +64,7 @@ describe('secrets of an installation', () => {
   })
 
   it('refuse a KEY_PEPPER that is not the one of the file, and make nothing with one that could be guessed', () => {
-    for (const weak of ['short', 'a'.repeat(40), ' '.repeat(40)]) {
+    for (const weak of [short, 'a'.repeat(40), ' '.repeat(40)]) {
       expect(() => load(undefined, weak)).to.throw(/KEY_PEPPER.*openssl rand/)
     }
     expect(readdirSync(folder)).to.deep.equal([])
@@ -75,7 +78,7 @@ describe('secrets of an installation', () => {
   it('of a cluster are taken as they are given, and refused when they could be guessed', () => {
     const [session, pepper] = ['session-0123456789-abcdefghijklmno', 'pepper-0123456789-abcdefghijklmnop']
     expect(givenSecrets({ sessionKeys: [session], pepper })).to.deep.equal({ sessionKeys: [session], pepper })
-    for (const weak of ['short', 'a'.repeat(40), ' '.repeat(40)]) {
+    for (const weak of [short, 'a'.repeat(40), ' '.repeat(40)]) {
       expect(() => givenSecrets({ sessionKeys: [session], pepper: weak })).to.throw(/KEY_PEPPER.*openssl rand/)
       expect(() => givenSecrets({ sessionKeys: [session, weak], pepper })).to.throw(/SESSION_KEYS.*openssl rand/)
     }

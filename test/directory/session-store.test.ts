@@ -65,6 +65,17 @@ describe('session store', () => {
     return { late, letRead: gate.resolve }
   }
 
+  it('starts none in a workspace that somebody was taken out of meanwhile', async () => {
+    const { signedIn } = await startSession()
+    const { workspaceId, userId } = signedIn
+    valueOf(await one.directory.createUser({ email: 'bob@acme.example', password: 'a long password', workspaceId }))
+    valueOf(await one.directory.removeMember({ workspaceId, userId }))
+    const store = createSessionStore(one.directory)
+    // As by a process that has not heard of it yet.
+    const position = await store.start(id, signedIn)
+    expect(await store.get(id, position)).to.equal(undefined)
+  })
+
   it('in a process that is behind the cookie waits until it has followed', async () => {
     const { late, letRead } = await openBehind()
     const { position } = await startSession()

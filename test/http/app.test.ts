@@ -11,7 +11,22 @@ import { refusal } from '#src/events/refusal.ts'
 import { LateError, TransientError } from '#src/lib/failure.ts'
 import { listen, rawConnection, rawStatus, type TestServer } from '#test/support/http.ts'
 
+/** When a client has come to `/left`, and when it has hung up. */
+const came = Promise.withResolvers<void>()
+const left = Promise.withResolvers<void>()
+
 const routes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/left',
+    auth: 'public',
+    handler: async (ctx) => {
+      came.resolve()
+      await once(ctx.res, 'close')
+      left.resolve()
+      throw new Error('nobody waits for it any more')
+    },
+  },
   {
     method: 'GET',
     path: '/hello/:name',
@@ -269,6 +284,17 @@ describe('http application', () => {
     // A later request is answered after all that the broken one has reported.
     await ask('/hello/you')
     expect(server.failures.slice(before).map(({ error }) => String(error))).to.deep.equal(['Error: broken later'])
+  })
+
+  it('reports no failure of what nobody waits for any more', async () => {
+    const before = server.failures.length
+    const raw = await rawConnection(server.port)
+    raw.write('GET /left HTTP/1.1\r\nHost: a\r\n\r\n')
+    await came.promise
+    raw.socket.destroy()
+    await left.promise
+    await ask('/hello/you')
+    expect(server.failures.slice(before)).to.deep.equal([])
   })
 
   it('gives up on a sender of slow headers', async () => {

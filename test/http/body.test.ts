@@ -1,9 +1,12 @@
+import { once } from 'node:events'
 import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { expect } from 'chai'
 import { limits as allLimits } from '#src/config.ts'
-import { createBodyBudget, readBody, type BodyBudget } from '#src/http/body.ts'
+import { createBodyBudget, readBody, type Body, type BodyBudget } from '#src/http/body.ts'
 import { encodings } from '#src/http/decompress.ts'
 import type { Route } from '#src/http/route.ts'
+import type { Refusal } from '#src/events/refusal.ts'
+import type { Result } from '#src/lib/result.ts'
 import { listen, rawConnection, rawStatus, type TestServer } from '#test/support/http.ts'
 
 const limits = { ...allLimits, bodyBytesMax: 2_000_000, decodedBytesMax: 4_000_000 }
@@ -24,13 +27,16 @@ describe('http body', () => {
   /** What is held of a body once it is read. */
   let held: number
   let bodyTimeoutMs: number
+  /** What became of the body that was read last. */
+  let reading: Promise<Result<Body, Refusal>>
   const route: Route = {
     method: 'POST',
     path: '/in',
     auth: 'key',
     handler: async (ctx) => {
       freed = new Promise((resolve) => ctx.res.once('close', () => setImmediate(resolve)))
-      const body = await readBody(ctx, { limits: { ...limits, bodyTimeoutMs }, encodings, budget })
+      reading = readBody(ctx, { limits: { ...limits, bodyTimeoutMs }, encodings, budget })
+      const body = await reading
       if (!body.ok) return body.error
       const { bytes } = body.value
       held = budget.held()
@@ -48,10 +54,25 @@ describe('http body', () => {
       return body.ok ? undefined : body.error
     },
   }
+  let arrived: PromiseWithResolvers<void>
+  let left: PromiseWithResolvers<void>
+  const readsLate: Route = {
+    method: 'POST',
+    path: '/late',
+    auth: 'key',
+    handler: async (ctx) => {
+      arrived.resolve()
+      await once(ctx.res, 'close')
+      reading = readBody(ctx, { limits, encodings, budget })
+      left.resolve()
+    },
+  }
   beforeEach(async () => {
     ;({ bodyTimeoutMs } = limits)
+    arrived = Promise.withResolvers()
+    left = Promise.withResolvers()
     budget = createBodyBudget(6_000_000)
-    server = await listen({ routes: [route, gzipOnly] })
+    server = await listen({ routes: [route, gzipOnly, readsLate] })
   })
   afterEach(() => server.close())
 
@@ -186,6 +207,14 @@ describe('http body', () => {
     expect((await send(gzipSync('first line').subarray(0, 2))).status).to.equal(200)
   })
 
+  it('refuses what is packed twice, of which no header can tell', async () => {
+    for (const [name, pack] of packers) {
+      const { status, code, text } = await send(pack(gzipSync('first line')), name)
+      expect([status, code], name).to.deep.equal([400, 'invalid_body'])
+      if (name !== 'identity') expect((JSON.parse(text) as { detail: string }).detail, name).to.include('pack it once')
+    }
+  })
+
   it('gives gzip that lies about its size what it deserves', async () => {
     const packed = gzipSync(words(900_000))
     packed.writeUInt32LE(10, packed.length - 4)
@@ -251,7 +280,17 @@ describe('http body', () => {
     raw.socket.destroy()
     await freed
     expect(budget.held()).to.equal(0)
+    expect(await reading).to.have.nested.property('error.code', 'invalid_body')
     expect(server.failures).to.deep.equal([])
+  })
+
+  it('does not wait for the body of a sender that has hung up before it is read', async () => {
+    const raw = await rawConnection(server.port)
+    raw.write('POST /late HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nabc')
+    await arrived.promise
+    raw.socket.destroy()
+    await left.promise
+    expect(await reading).to.have.nested.property('error.code', 'invalid_body')
   })
 
   it('answers 100-continue only for a body that it will read', async () => {

@@ -114,6 +114,8 @@ describe('provisioning the logs', function () {
       deny_delete: true,
       max_age: 0,
       num_replicas: 1,
+      // An hour, in ns.
+      duplicate_window: 3_600_000_000_000,
     })
   })
 

@@ -258,6 +258,13 @@ describe('the JetStream log', function () {
       expect(idsOf(await stream.read(2 * 4096, 10))).to.deep.equal(['acme.traces.after'])
     })
 
+    it('is found where an event lacks its first parts', async () => {
+      await stream.append([makeEvent('before')])
+      await log.nats.request(subject(stream.epoch), 'the end of an event', { 'Throughline-Part': '2/2' })
+      expect(idsOf(await stream.read(0, 10))).to.deep.equal(['acme.traces.before'])
+      expect((await rejection(stream.read(4096, 10))).message).to.match(/message 2 .*parts of its event are missing/)
+    })
+
     it('is found when messages were purged, which is no cut of ours: at the start, and up to the end', async () => {
       await stream.append(makeEvents(4))
       await log.ask(`STREAM.PURGE.${log.name}`, { seq: 3 })

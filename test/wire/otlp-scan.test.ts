@@ -204,11 +204,16 @@ describe('scanSpans, protobuf alone', () => {
     const group = Buffer.from([0xa3, 0x06, 0x08, 0x01, 0x13, 0x0d, 1, 2, 3, 4, 0x14, 0xa4, 0x06])
     const strange = [varintField(99, 2n ** 64n - 1n), textField(98, 'x'), [100, group] as const, [97, fixed64] as const]
     const span = Buffer.concat([message('given', strange), encodeSpan(emptySpan), message('given', strange)])
-    const scope = message('given', [...strange, bytesField(2, span)])
-    const body = message('given', [...strange, bytesField(1, message('given', [...strange, bytesField(2, scope)]))])
+    const bodyOf = (...spans: readonly Uint8Array[]): Uint8Array => {
+      const scope = message('given', [...strange, ...spans.map((one) => bytesField(2, one))])
+      return message('given', [...strange, bytesField(1, message('given', [...strange, bytesField(2, scope)]))])
+    }
+    const body = bodyOf(span)
     const scan = scanned(body, 'application/x-protobuf')
     expect(scan.invalid).to.deep.equal([])
     expect(Buffer.from(scan.cut(() => true)).equals(body)).to.equal(true)
+    const both = scanned(bodyOf(encodeSpan(emptySpan), span), 'application/x-protobuf')
+    expect(Buffer.from(both.cut((index) => index === 1)).equals(body)).to.equal(true)
     expect(decodeSpans(body, 'application/x-protobuf', limits)[0]?.name).to.equal(emptySpan.name)
   })
 

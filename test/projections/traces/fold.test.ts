@@ -240,6 +240,7 @@ describe('traces: the fold', () => {
       givenEvent('spans.refused', 2, { refusedSpans: broken }),
     ])
     expect(trace(store).summary.rejectedSpanCount).to.equal(refusedKeptMax + 5)
+    expect(parts(store)[0]?.refused).to.have.length(refusedKeptMax)
     expect(harness.documents(store, 'traces').size).to.equal(1)
   })
 

@@ -258,6 +258,13 @@ describe('the decoding of log records', () => {
         for (const name of names) expect(Object.hasOwn(fields, name), name.slice(0, 20)).to.equal(true)
         expect(one(text, limits)).to.include({ message: '', service: null, level: null })
       }
+      for (const large of [`"text":"${'t'.repeat(5_000)}"`, `"numbers":[${'1,'.repeat(5_000)}1]`]) {
+        const { fields } = one(`{"__proto__":{"polluted":true},${large}}`, { recordBytesMax: 1_000 })
+        expect(Object.hasOwn(fields, '__proto__'), large.slice(0, 10)).to.equal(true)
+      }
+      const form = names.map((name) => `${encodeURIComponent(name)}=polluted`).join('&')
+      const [fromForm] = decode(form, 'application/x-www-form-urlencoded')
+      expect(Object.keys(fromForm?.fields ?? {}).sort()).to.deep.equal([...names].sort())
       expect(Reflect.ownKeys(Object.prototype)).to.not.include('polluted')
       expect(({} as Record<string, unknown>)['polluted']).to.equal(undefined)
     })

@@ -144,6 +144,7 @@ describe('the scan of a log request', () => {
       for (const type of [undefined, '', 'application/octet-stream']) {
         expect(scan('{"a":1}', type).contentType).to.equal(json)
         expect(scan('[{"a":1}]', type).contentType).to.equal(json)
+        expect(scan('\ufeff {"a":1}', type).contentType).to.equal(json)
         expect(scan('{"a":1}\n{"b":2}', type).contentType).to.equal(ndjson)
         expect(scan(encode([{ a: 1 }]), type).contentType).to.equal(msgpack)
         expect(scan(encode(Array.from({ length: 40 }, () => ({}))), type)).to.include({

@@ -124,6 +124,8 @@ describe('the decoding of RUM bodies', () => {
       expect(found.rumEvents[0]?.name).to.equal('')
       expect(decode('{"meta":{"session":{"id":7},"app":"x","page":{"url":""}},"events":[{"name":"n"}]}').rumEvents[0]) // prettier-ignore
         .to.include({ sessionId: '7', service: null, url: null })
+      const plain = decode('{"__proto__":{"session_id":"s","service":"x"},"events":[{"type":"click"}]}')
+      expect(plain.rumEvents[0]).to.include({ type: 'click', sessionId: null, service: null })
     })
 
     it('has the other spans of a body, and its other parts, beside one that is nested beyond all use', () => {
