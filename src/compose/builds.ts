@@ -4,6 +4,7 @@ import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { holdLock } from '#projections/stores/sqlite/hold-lock.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import type { OpenBuilds } from '#src/cli/verb.ts'
+import { createScratchAudit } from '#src/compose/scratch-audit.ts'
 import { foldInThreads, foldWorkers } from '#src/compose/threads/fold-threads.ts'
 import { createFolding } from '#src/compose/threads/folding.ts'
 import { openLogBeside } from '#src/compose/threads/log-beside.ts'
@@ -15,17 +16,22 @@ import { openScratch, type Scratch } from './scratch.ts'
 
 const partition = '0'
 
-function placeIn(folder: string, logFile: string): BuildPlace {
-  return {
-    writer: () => createSqliteIndexWriter({ folder, limits }),
-    audit: () => createSqliteIndexAudit({ folder }),
-    fold: foldInThreads({ file: logFile, partition }, { folder }),
-  }
-}
+const placeIn = (folder: string, logFile: string): BuildPlace => ({
+  writer: () => createSqliteIndexWriter({ folder, limits }),
+  audit: () => createSqliteIndexAudit({ folder }),
+  fold: foldInThreads({ file: logFile, partition }, { folder }),
+})
 
+/** Postings are the most of what an index costs: files that it is compared with have sums over them. */
 function scratchIn(dataFolder: string, logFile: string): Scratch {
   const { folder, ...scratch } = openScratch(dataFolder)
-  return { ...placeIn(folder, logFile), ...scratch }
+  const files = { folder, keeps: 'sums' } as const
+  return {
+    writer: () => createSqliteIndexWriter({ ...files, limits }),
+    audit: () => createScratchAudit({ folder }),
+    fold: foldInThreads({ file: logFile, partition }, files),
+    ...scratch,
+  }
 }
 
 /** The builds of a data folder, beside a server that may be running. */

@@ -35,7 +35,7 @@ function indexPlace(place: ClusterPlace): BuildPlace {
  */
 function scratchPlace(place: ClusterPlace, dataFolder: string, clusterEpoch: string): Scratch {
   const { folder, ...scratch } = openScratch(dataFolder, { clusterEpoch })
-  const files = { folder, entriesAlone: true }
+  const files = { folder, keeps: 'entries' } as const
   return {
     writer: () => createSqliteIndexWriter({ ...files, limits }),
     audit: () => createScratchAudit({ folder, clusterEpoch }),

@@ -1,4 +1,5 @@
 import type { IndexWriter } from '#projections/index-store.ts'
+import type { Kept } from '#projections/stores/sqlite/build.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { createWriteBehind } from '#projections/write-behind.ts'
 import { openLogBeside } from '#src/compose/threads/log-beside.ts'
@@ -10,8 +11,7 @@ import type { Stream } from '#streams/stream.ts'
 
 export type ClusterPlace = Readonly<{ cluster: ClusterConfig; partition: string }>
 export type LogPlace = Readonly<{ file: string; partition: string }> | ClusterPlace
-/** `entriesAlone`: for builds that nobody searches. */
-export type IndexPlace = Readonly<{ folder: string; entriesAlone?: boolean }> | ClusterPlace
+export type IndexPlace = Readonly<{ folder: string; keeps?: Kept }> | ClusterPlace
 
 /** Opens something over a NATS connection of its own, which ends with it, or where it cannot be opened. */
 export async function overOwnConnection<T extends Readonly<{ close(): Promise<void> }>>(

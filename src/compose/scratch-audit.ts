@@ -17,6 +17,6 @@ function projectionOf(index: string) {
 
 /** Reads them in the form in which the index is. */
 export function createScratchAudit({ folder, clusterEpoch }: ScratchPlace): IndexAudit {
-  const files = createSqliteIndexAudit({ folder })
-  return clusterEpoch === undefined ? files : createExpectedAudit(files, projectionOf, clusterEpoch)
+  if (clusterEpoch === undefined) return createSqliteIndexAudit({ folder, summed: projectionOf })
+  return createExpectedAudit(createSqliteIndexAudit({ folder }), projectionOf, clusterEpoch)
 }

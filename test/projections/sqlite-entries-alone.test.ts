@@ -6,6 +6,7 @@ import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Entry } from '#projections/projection.ts'
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
+import type { Kept } from '#projections/stores/sqlite/build.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { acme, day, epoch, fixture, index, lineEntry, thingEntry } from '#test/support/index-fixture.ts'
 
@@ -24,8 +25,8 @@ describe('files that keep entries alone', () => {
   afterEach(() => rmSync(folder, { recursive: true }))
 
   /** Writes the entries, and reads each collection whole. */
-  async function kept(entriesAlone: boolean): Promise<readonly (readonly Entry[])[]> {
-    const writer = createSqliteIndexWriter({ folder, limits: { indexFilesOpenMax: 8 }, entriesAlone })
+  async function kept(keeps: Kept): Promise<readonly (readonly Entry[])[]> {
+    const writer = createSqliteIndexWriter({ folder, limits: { indexFilesOpenMax: 8 }, keeps })
     await writer.open(index, fixture, epoch)
     await writer.write(index, [{ workspaceId: acme, entries: written }], { epoch, position: 1 })
     await writer.close()
@@ -41,9 +42,9 @@ describe('files that keep entries alone', () => {
   }
 
   it('hold the same entries as any other, in the order of their ids', async () => {
-    const alone = await kept(true)
+    const alone = await kept('entries')
     rmSync(folder, { recursive: true })
-    expect(alone).to.deep.equal(await kept(false))
+    expect(alone).to.deep.equal(await kept('all'))
     for (const entries of alone) {
       const ids = entries.map(({ id }) => id)
       expect(ids).to.deep.equal(ids.toSorted())
@@ -52,7 +53,7 @@ describe('files that keep entries alone', () => {
   })
 
   it('hold nothing that only searches go by', async () => {
-    await kept(true)
+    await kept('entries')
     const database = new DatabaseSync(join(folder, index, acme, `${day}.db`), { readOnly: true })
     const names = database.prepare("SELECT name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'").all()
     database.close()

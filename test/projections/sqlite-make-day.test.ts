@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TransientError } from '#src/lib/failure.ts'
+import { tablesOf } from '#projections/stores/sqlite/layout.ts'
 import { createMakeDay } from '#projections/stores/sqlite/make-day.ts'
 import { shapeOf } from '#projections/stores/row.ts'
 import { lines } from '#test/support/index-fixture.ts'
@@ -15,7 +16,7 @@ describe('the file of a new day', () => {
   afterEach(() => rmSync(folder, { recursive: true }))
 
   it('is the same for all of a build, also where a killed process has left a part of one', () => {
-    const makeDay = createMakeDay({ lines: shapeOf(lines) }, 'epoch')
+    const makeDay = createMakeDay([tablesOf(shapeOf(lines))], 'epoch')
     const made = ['first', 'second'].map((name) => {
       const path = join(folder, `${name}.db`)
       for (const left of ['-new', '-new-wal']) writeFileSync(`${path}${left}`, 'a part of one')
@@ -28,7 +29,7 @@ describe('the file of a new day', () => {
   })
 
   it('is made later where it cannot be made now', () => {
-    const makeDay = createMakeDay({ lines: shapeOf(lines) }, 'epoch')
+    const makeDay = createMakeDay([tablesOf(shapeOf(lines))], 'epoch')
     expect(makeDay(join(folder, 'first.db'))).to.equal(true)
     const inTheWay = join(folder, 'second.db-new')
     mkdirSync(inTheWay)

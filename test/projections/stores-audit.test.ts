@@ -38,6 +38,17 @@ indexAuditContract('sqlite', async () => {
   }
 })
 
+indexAuditContract('sqlite, with sums over postings', async () => {
+  const folder = await newFolder()
+  return {
+    open: async () => ({
+      writer: createSqliteIndexWriter({ folder, limits, keeps: 'sums' }),
+      audit: createSqliteIndexAudit({ folder, summed: () => fixture }),
+    }),
+    remove: () => rm(folder, { recursive: true }),
+  }
+})
+
 describe('Elasticsearch', () => {
   let url = ''
   before(async function () {

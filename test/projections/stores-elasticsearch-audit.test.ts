@@ -80,7 +80,7 @@ describe('the audit of Elasticsearch', () => {
   const places: Readonly<Record<string, () => Readonly<{ writer: IndexWriter; audit: IndexAudit }>>> = {
     'another engine': () => createMemoryIndexStore(),
     'files that keep entries alone': () => ({
-      writer: createSqliteIndexWriter({ folder, limits: { indexFilesOpenMax: 8 }, entriesAlone: true }),
+      writer: createSqliteIndexWriter({ folder, limits: { indexFilesOpenMax: 8 }, keeps: 'entries' }),
       audit: createSqliteIndexAudit({ folder }),
     }),
   }

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import type { IndexName, IndexReader, IndexWriter } from '#projections/index-store.ts'
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
+import type { Kept } from '#projections/stores/sqlite/build.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import type { Chance, SimulatedIndex } from './simulated-index.ts'
 
@@ -52,12 +53,18 @@ function createSnapshots(root: string) {
   }
 }
 type Snapshots = ReturnType<typeof createSnapshots>
-type Open = Readonly<{ folder: string; snapshots: Snapshots; between: () => Promise<void>; share: string | undefined }>
+type Open = Readonly<{
+  folder: string
+  keeps: Kept
+  snapshots: Snapshots
+  between: () => Promise<void>
+  share: string | undefined
+}>
 type Opened = Readonly<{ projection: Parameters<IndexWriter['open']>[1]; epoch: string }>
 
 /** A writer whose batches are torn between two workspaces, and whose files are kept as they stood. */
-function tornWriter({ folder, snapshots, between, share }: Open, builds: Map<IndexName, Opened>): IndexWriter {
-  const inner = createSqliteIndexWriter({ folder, limits, ...(share === undefined ? {} : { share }) })
+function tornWriter({ folder, keeps, snapshots, between, share }: Open, builds: Map<IndexName, Opened>): IndexWriter {
+  const inner = createSqliteIndexWriter({ folder, limits, keeps, ...(share === undefined ? {} : { share }) })
   /** Builds of which this writer has files that it has not synced. */
   const unsynced = new Set<IndexName>()
   const begin = (index: IndexName): void => {
@@ -107,7 +114,7 @@ function tornWriter({ folder, snapshots, between, share }: Open, builds: Map<Ind
 }
 
 /** An index of SQLite files, which a power cut puts back one by one. Its writers live in one process, whatever they are called. */
-export function createSqliteSimulatedIndex(chance: Chance): SimulatedIndex {
+export function createSqliteSimulatedIndex(chance: Chance, keeps: Kept = 'all'): SimulatedIndex {
   const root = mkdtempSync(join(tmpdir(), 'throughline-simulation-'))
   const folder = join(root, 'index')
   const snapshots = createSnapshots(root)
@@ -119,13 +126,16 @@ export function createSqliteSimulatedIndex(chance: Chance): SimulatedIndex {
   return {
     isNear: true,
     open: (between, share) => {
-      const writer = tornWriter({ folder, snapshots, between, share }, builds)
+      const writer = tornWriter({ folder, keeps, snapshots, between, share }, builds)
       writers.push(writer)
       return writer
     },
-    audit: () => createSqliteIndexAudit({ folder }),
+    audit: () =>
+      createSqliteIndexAudit(
+        keeps === 'sums' ? { folder, summed: (index) => builds.get(index)?.projection } : { folder },
+      ),
     aside: () => {
-      const aside = createSqliteSimulatedIndex(chance)
+      const aside = createSqliteSimulatedIndex(chance, 'sums')
       asides.push(aside)
       return aside
     },

@@ -13,6 +13,7 @@ import { createExpectedAudit } from '#projections/stores/elasticsearch/expected.
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
+import type { Kept } from '#projections/stores/sqlite/build.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { createWriteBehind } from '#projections/write-behind.ts'
 import { systemTimers } from '#src/lib/timers.ts'
@@ -110,8 +111,16 @@ export function memoryContext(given: Given, store: MemoryIndexStore): BuildConte
   }
 }
 
-function sqlitePlace(common: Common, folder: string, { entriesAlone = false } = {}): BuildPlace {
-  const options = { folder, limits: { indexFilesOpenMax: 8 }, entriesAlone }
+/** The projection of a build, with all its stored collections. */
+const projectionOf =
+  ({ projections }: Common) =>
+  (index: string): Projection | undefined => {
+    const found = projections.find(({ name }) => index.startsWith(`${name}-v`))
+    return found && withSeenEvents(found)
+  }
+
+function sqlitePlace(common: Common, folder: string, keeps: Kept = 'all'): BuildPlace {
+  const options = { folder, limits: { indexFilesOpenMax: 8 }, keeps }
   return {
     writer: () => createSqliteIndexWriter(options),
     audit: () => createSqliteIndexAudit({ folder }),
@@ -127,7 +136,8 @@ export function sqliteContext(given: Given, folder: string): BuildContext {
     index: sqlitePlace(common, folder),
     scratch: async () => {
       const path = mkdtempSync(join(folder, 'scratch-'))
-      return { ...sqlitePlace(common, path), remove: () => rm(path, { recursive: true }) }
+      const audit = () => createSqliteIndexAudit({ folder: path, summed: projectionOf(common) })
+      return { ...sqlitePlace(common, path, 'sums'), audit, remove: () => rm(path, { recursive: true }) }
     },
   }
 }
@@ -141,10 +151,6 @@ export function elasticsearchContext(
   const place = { url, prefix, partition: 0 }
   const writer = (share?: string): IndexWriter =>
     createElasticsearchIndexWriter({ ...place, refreshEveryMs: 0, ...(share === undefined ? {} : { share }) })
-  const projectionOf = (index: string): Projection | undefined => {
-    const found = common.projections.find(({ name }) => index.startsWith(`${name}-v`))
-    return found && withSeenEvents(found)
-  }
   return {
     ...common,
     index: {
@@ -154,8 +160,8 @@ export function elasticsearchContext(
     },
     scratch: async () => {
       const path = mkdtempSync(join(folder, 'scratch-'))
-      const files = sqlitePlace(common, path, { entriesAlone: true })
-      const audit = () => createExpectedAudit(files.audit(), projectionOf, given.stream.epoch)
+      const files = sqlitePlace(common, path, 'entries')
+      const audit = () => createExpectedAudit(files.audit(), projectionOf(common), given.stream.epoch)
       return { ...files, audit, remove: () => rm(path, { recursive: true }) }
     },
   }

@@ -2,16 +2,28 @@ import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { IndexAudit, Part } from '../../index-audit.ts'
 import type { IndexName } from '../../index-store.ts'
+import { collectionsOf, type Projection } from '../../projection.ts'
 import { daysIn } from './build-folders.ts'
 import { ifThere, openDatabaseToAudit } from './database.ts'
-import { freezeFile } from './frozen-part.ts'
+import { freezeFile, type Read } from './frozen-part.ts'
 import { missedDays, storedDays } from './known-days.ts'
-import { fileOfDay, tablesOf, workspaceFolder, type Tables } from './layout.ts'
+import { fileOfDay, tablesOf, tablesWithSums, workspaceFolder } from './layout.ts'
 import { storedMeta } from './meta.ts'
 import { syncDatabases } from './sync-files.ts'
 
-const collectionsOf = (folder: string, index: IndexName): readonly Tables[] =>
-  Object.values(storedMeta(folder, index)?.shapes ?? {}).map(tablesOf)
+type AuditOptions = Readonly<{
+  folder: string
+  /** The projection of a build, with all its stored collections: of builds that have sums over their postings. */
+  summed?: (index: IndexName) => Projection | undefined
+}>
+
+function collectionsIn({ folder, summed }: AuditOptions, index: IndexName): readonly Read[] {
+  const shapes = Object.values(storedMeta(folder, index)?.shapes ?? {})
+  const projection = summed?.(index)
+  if (projection === undefined) return shapes.map((shape) => ({ tables: tablesOf(shape) }))
+  const named = new Map(collectionsOf(projection).map((collection) => [collection.name, collection]))
+  return shapes.map((shape) => ({ tables: tablesWithSums(shape), collection: named.get(shape.name) }))
+}
 
 /** A copy of one moment, made without stopping the writer. */
 function copyFile(source: string, target: string): void {
@@ -24,7 +36,8 @@ function copyFile(source: string, target: string): void {
 }
 
 /** Reads the builds in a folder of SQLite files whole. It blocks while it works. */
-export function createSqliteIndexAudit({ folder }: Readonly<{ folder: string }>): IndexAudit {
+export function createSqliteIndexAudit(options: AuditOptions): IndexAudit {
+  const { folder } = options
   const fileOf = (index: IndexName, { workspaceId, day }: Part): string =>
     join(workspaceFolder(folder, index, workspaceId), fileOfDay(day))
   return {
@@ -33,7 +46,7 @@ export function createSqliteIndexAudit({ folder }: Readonly<{ folder: string }>)
     hold: async () => ({ release: async () => {} }),
     freeze: async (index, part) => {
       const file = { path: fileOf(index, part), day: part.day }
-      return freezeFile(file, collectionsOf(folder, index), openDatabaseToAudit)
+      return freezeFile(file, collectionsIn(options, index), openDatabaseToAudit)
     },
     async copy(from, to, workspaceId) {
       if (!existsSync(workspaceFolder(folder, from, workspaceId))) return

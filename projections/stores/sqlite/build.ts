@@ -10,12 +10,18 @@ import { prepared, transaction, type Database } from './database.ts'
 import type { Written } from './day-writer.ts'
 import { looked } from './folder-names.ts'
 import { nameDays, renameDays, storedDays } from './known-days.ts'
-import { tablesOf } from './layout.ts'
+import { tablesOf, tablesWithSums, type Tables } from './layout.ts'
 import { createMakeDay, type MakeDay } from './make-day.ts'
 import { createTermsMerger, type TermsMerger } from './merge-terms.ts'
 import { openMeta, readErased, readMeta, readShare, writeNamed, writeSafe, writeShare } from './meta.ts'
 import { syncDatabases } from './sync-files.ts'
 import type { Told } from './tell-again.ts'
+
+/**
+ * What the files of a build hold. Those that are only read whole need no postings: `sums` has sums over them instead, `entries` nothing at all that
+ * searches go by.
+ */
+export type Kept = 'all' | 'sums' | 'entries'
 
 export type BuildOptions = Readonly<{
   folder: string
@@ -24,8 +30,7 @@ export type BuildOptions = Readonly<{
    * is the share's; readers are told nothing.
    */
   share?: string
-  /** Stores entries without anything that searches use: for builds that are only read whole. */
-  entriesAlone?: boolean
+  keeps?: Kept
   /** Pages of postings that are merged with a heartbeat, at most once a second. */
   mergedPagesMax?: number
 }>
@@ -36,7 +41,7 @@ export type Build = {
   readonly index: IndexName
   readonly epoch: string
   readonly share: string | undefined
-  readonly shapes: Shapes
+  readonly tables: readonly Tables[]
   readonly collections: ReadonlyMap<string, Written>
   readonly meta: Database
   readonly makeDay: MakeDay
@@ -71,7 +76,7 @@ const withoutSearch = ({ name, kind, lookbackDays, searchable }: Collection): Co
 
 /** Opens a build, or creates it. */
 export function openBuild(
-  { folder, share, mergedPagesMax, entriesAlone = false }: BuildOptions,
+  { folder, share, mergedPagesMax, keeps = 'all' }: BuildOptions,
   {
     index,
     projection,
@@ -86,11 +91,13 @@ export function openBuild(
 ): Build {
   const collections = new Map(
     collectionsOf(projection).map((given) => {
-      const collection = entriesAlone ? withoutSearch(given) : given
-      return [collection.name, { collection, tables: tablesOf(shapeOf(collection)) }]
+      const collection = keeps === 'entries' ? withoutSearch(given) : given
+      const layOut = keeps === 'sums' ? tablesWithSums : tablesOf
+      return [collection.name, { collection, tables: layOut(shapeOf(collection)) }]
     }),
   )
-  const shapes = Object.fromEntries([...collections].map(([name, { tables }]) => [name, tables.shape]))
+  const tables = [...collections.values()].map((written) => written.tables)
+  const shapes: Shapes = Object.fromEntries(tables.map(({ shape }) => [shape.name, shape]))
   const meta = prepared(openMeta(folder, index, { epoch, shapes, after }), (opened) => {
     // A killed process may have left commits in WALs that are not synced.
     const left = filesWithWal(folder, index)
@@ -100,7 +107,6 @@ export function openBuild(
     const stored = storedDays(folder, index)
     transaction(opened, () => renameDays(opened, stored))
   })
-  const merged = [...collections.values()].map(({ tables }) => tables)
   const ofAll = readMeta(meta)?.safe ?? 0
   const safe = Math.max(ofAll, share === undefined ? 0 : (readShare(meta, share) ?? 0))
   return {
@@ -108,10 +114,10 @@ export function openBuild(
     index,
     epoch,
     share,
-    shapes,
+    tables,
     collections,
     meta,
-    makeDay: createMakeDay(shapes, epoch),
+    makeDay: createMakeDay(tables, epoch),
     written: safe,
     safe,
     syncedAt: 0,
@@ -119,7 +125,7 @@ export function openBuild(
     created: new Map(),
     days: new Map(),
     erased: readErased(meta),
-    merger: createTermsMerger(folder, { index, collections: merged, pagesMax: mergedPagesMax }),
+    merger: createTermsMerger(folder, { index, collections: tables, pagesMax: mergedPagesMax }),
     told: undefined,
   }
 }

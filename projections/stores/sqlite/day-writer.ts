@@ -9,14 +9,14 @@ import {
   firstRow,
   formatKeywords,
   keywordColumn,
-  keywordTerms,
   lastRow,
   msOf,
   msOfRow,
   numberColumn,
-  tokensColumn,
+  termColumns,
   type Tables,
 } from './layout.ts'
+import { sumsOfEntry } from './posting-sums.ts'
 import { createRowids, type NextRow } from './rowids.ts'
 import { createCounts, type Counts } from './write-counts.ts'
 
@@ -51,7 +51,7 @@ function valsOf({ tables }: Written, form: Row): string | undefined {
 }
 
 /** What FTS5 holds of a row, column by column. */
-function termsOf({ tables }: Written, { tokens, keywords, ids }: Row): readonly (string | null)[] {
+export function termsOf({ tables }: Written, { tokens, keywords, ids }: Row): readonly (string | null)[] {
   const texts = tables.tokens.map((field) => tokens.get(field) ?? null)
   let matched = ''
   for (const whole of [keywords, ids]) {
@@ -114,28 +114,35 @@ const charactersAtOnce = 16 * 1024 * 1024
 const charactersOf = ({ texts, body }: Prepared): number =>
   texts.reduce((sum, text) => sum + (text?.length ?? 0), body.length)
 
+/** Of a rowid and the texts of `termsOf`. */
+export function insertTermsInto(name: string, tables: Tables): string {
+  const columns = ['rowid', ...termColumns(tables)]
+  return `INSERT INTO ${name} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
+}
+
 function createInserter(database: Database, written: Writing, counts: Counts): (items: Iterable<Placed>) => void {
   const { tables } = written
-  const { shape, rows, bodies, terms, numbers, keywords, tokens } = tables
+  const { shape, rows, bodies, terms, numbers, keywords, sums } = tables
   const isDocument = shape.kind === 'document'
   const columns = ['row', 'id', 'time', 'position', ...(isDocument ? ['created', 'terms'] : [])]
-  columns.push(...numbers.map(numberColumn), ...keywords.map(keywordColumn))
+  columns.push(...numbers.map(numberColumn), ...keywords.map(keywordColumn), ...sums)
   const insertRow = `INSERT INTO ${rows} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
   const insertBody = `INSERT INTO ${bodies} (row, body) VALUES (?, ?)`
-  const termColumns = ['rowid', ...tokens.map(tokensColumn), keywordTerms]
-  const insertTerms = `INSERT INTO ${terms} (${termColumns.join(', ')}) VALUES (${termColumns.map(() => '?').join(', ')})`
+  const insertTerms = terms === undefined ? '' : insertTermsInto(terms, tables)
   const countedAt = tables.counted.map((field) => keywords.indexOf(field))
   const prepare = (placed: Placed): Prepared => {
     const texts = termsOf(written, placed.form)
     const textsHash = isDocument ? termsHash(texts) : ''
     return { ...placed, texts, textsHash, body: stringifyJson(placed.entry.document) }
   }
-  const putRow = ({ row, entry, form, textsHash }: Prepared): void => {
+  const putRow = ({ row, entry, form, texts: terms, textsHash }: Prepared): void => {
     const values: Value[] = [row, entry.id, form.timeNs, entry.position]
     if (isDocument) values.push(entry.created ?? 0, textsHash)
     for (const field of numbers) values.push(form.numbers.get(field) ?? null)
     const texts = keywords.map((field) => countedText(form, field))
-    database.run(insertRow, ...values, ...texts)
+    values.push(...texts)
+    if (sums.length > 0) values.push(...sumsOfEntry(entry.id, terms))
+    database.run(insertRow, ...values)
     const counted = countedAt.map((at) => texts[at])
     counts.add(form.timeNs, row, isCounted(shape, (field) => form.numbers.get(field)) ? counted : undefined, 1)
   }

@@ -1,14 +1,17 @@
 import type { Position } from '#src/events/envelope.ts'
 import type { Digest, Fingerprint, FrozenPart, SearchItem } from '../../index-audit.ts'
-import { timeOfRecordId, type DocumentId, type Entry } from '../../projection.ts'
+import { timeOfRecordId, type Collection, type DocumentId, type Entry } from '../../projection.ts'
 import { createDigester, createOrderedDigester, fingerprintOf, noSearchItems } from '../digest.ts'
 import { compareText } from '../row.ts'
 import { openIfThere, type Columns, type Database } from './database.ts'
 import { entryOf, isSpilled, positionOf, readEntry } from './day-writer.ts'
 import { layoutOf, msOf, msOfRow, type Tables } from './layout.ts'
 import { tellsValues, wrongCounts } from './check-values.ts'
-import { createPostings, type Postings } from './postings.ts'
+import { createPostings, createSummedPostings, type Postings } from './postings.ts'
 import { rowidValues, type RowidValues } from './told-values.ts'
+
+/** A collection as it is read. `collection`: to make the postings of its entries, where the file has sums over them only. */
+export type Read = Readonly<{ tables: Tables; collection?: Collection | undefined }>
 
 /** A collection in a file that is read whole. `earliest`, `latest`: the range of times that the file claims for its rows. */
 type Held = Readonly<{
@@ -29,7 +32,7 @@ function textOf(columns: Columns, held: Held): string {
   const small: string[] = []
   for (const [name, value] of Object.entries(columns)) {
     // Rowids do not count: they depend on how batches were split.
-    if (name !== 'row' && name !== 'body')
+    if (name !== 'row' && name !== 'body' && !held.tables.sums.includes(name))
       small.push(`${name} ${value === null ? 'null' : typeof value} ${shown(value)}`)
   }
   const { body } = columns
@@ -53,12 +56,16 @@ function* minutesOf(database: Database, { minutes, counted }: Tables): Generator
     yield { name: String(row['name']), value: String(row['count']) }
 }
 
+/** In order of their names: 'count …', 'minute …'. */
+function* countsOf(database: Database, held: Held): Generator<SearchItem> {
+  yield* wrongCounts(database, held)
+  yield* minutesOf(database, held.tables)
+}
+
 /** In order of their names: 'count …', 'minute …', 'term …'. */
 function* searchItemsOf(database: Database, held: Held): Generator<SearchItem> {
-  const { tables, postings } = held
-  yield* wrongCounts(database, held)
-  yield* minutesOf(database, tables)
-  if (postings !== undefined) yield* postings.terms()
+  yield* countsOf(database, held)
+  yield* held.postings?.terms() ?? []
 }
 
 function digestOf(database: Database, collection: string, held: Held): Digest {
@@ -70,11 +77,13 @@ function digestOf(database: Database, collection: string, held: Held): Digest {
     content.add(textOf(columns, held))
   }
   let items = 0
-  for (const { name, value } of searchItemsOf(database, held)) {
+  for (const { name, value } of countsOf(database, held)) {
     items++
     search.add(`${name}\n${value}`)
   }
-  return { collection, entries, content: content.value(), search: items === 0 ? '' : search.value() }
+  const postings = held.postings?.digest() ?? ''
+  const isEmpty = items === 0 && postings === ''
+  return { collection, entries, content: content.value(), search: isEmpty ? '' : `${search.value()} ${postings}` }
 }
 
 const rowAndBody = ({ rows, bodies }: Tables): string =>
@@ -130,10 +139,18 @@ function* entriesOf(database: Database, held: Held, day: string): Generator<Entr
 function storedOf(database: Database, held: Held, id: DocumentId): Readonly<Record<string, string>> | undefined {
   const columns = columnsOf(database, held, id)
   if (columns === undefined) return undefined
-  return Object.fromEntries(Object.entries(columns).map(([name, value]) => [name, shown(value)]))
+  const seen = Object.entries(columns).filter(([name]) => !held.tables.sums.includes(name))
+  return Object.fromEntries(seen.map(([name, value]) => [name, shown(value)]))
 }
 
-function holdOf(database: Database, tables: Tables): Held {
+function postingsOf(database: Database, { tables, collection }: Read): Postings | undefined {
+  if (tables.terms !== undefined) return createPostings(database, tables, tables.terms)
+  if (tables.sums.length === 0 || collection === undefined) return undefined
+  return createSummedPostings(database, tables, collection)
+}
+
+function holdOf(database: Database, read: Read): Held {
+  const { tables } = read
   const sql = 'SELECT earliest, latest FROM collections WHERE name = ?'
   const times = database.get(sql, tables.shape.name)
   const bound = (value: unknown): bigint | undefined => (typeof value === 'bigint' ? value : undefined)
@@ -143,7 +160,7 @@ function holdOf(database: Database, tables: Tables): Held {
     earliest: bound(times?.['earliest']),
     latest: bound(times?.['latest']),
     values: rowidValues(database, tables),
-    postings: tables.terms === undefined ? undefined : createPostings(database, tables, tables.terms),
+    postings: postingsOf(database, read),
   }
 }
 
@@ -169,17 +186,17 @@ function begin(database: Database): Position | undefined {
 /** A read transaction on a file, until it is released. `open`: returns a connection that may create temporary tables. */
 export function freezeFile(
   { path, day }: Readonly<{ path: string; day: string }>,
-  collections: readonly Tables[],
+  collections: readonly Read[],
   open: (path: string) => Database,
 ): FrozenPart {
   const opened = openIfThere(path, open, begin)
   if (opened === undefined) return nothing
   const { database, found: position } = opened
-  const all = new Map(collections.map((tables) => [tables.shape.name, tables]))
+  const all = new Map(collections.map((read) => [read.tables.shape.name, read]))
   const known = new Map<string, Held>()
   const heldOf = (name: string): Held | undefined => {
-    const tables = all.get(name)
-    const held = known.get(name) ?? (tables && holdOf(database, tables))
+    const read = all.get(name)
+    const held = known.get(name) ?? (read && holdOf(database, read))
     if (held !== undefined) known.set(name, held)
     return held
   }

@@ -3,7 +3,7 @@ import { PermanentError } from '#src/lib/failure.ts'
 import { clamp } from '#src/lib/int64.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexName } from '../../index-store.ts'
-import type { CollectionShape, Shapes } from '../row.ts'
+import type { CollectionShape } from '../row.ts'
 import type { Database } from './database.ts'
 
 /** Raise it if you change the tables below in a way that a collection’s shape does not show. Files of a later layout are refused. */
@@ -45,6 +45,8 @@ export type Tables = Readonly<{
   keywords: readonly string[]
   ids: readonly string[]
   tokens: readonly string[]
+  /** Columns of sums over the postings that a row has; of files that hold no postings themselves. */
+  sums: readonly string[]
 }>
 
 export const numberColumn = (field: string): string => `n_${field}`
@@ -77,7 +79,14 @@ export function tablesOf(shape: CollectionShape): Tables {
     keywords,
     ids,
     tokens,
+    sums: [],
   }
+}
+
+/** The same with sums over postings (posting-sums.ts) in the place of the FTS5 table. */
+export function tablesWithSums(shape: CollectionShape): Tables {
+  const tables = tablesOf(shape)
+  return tables.terms === undefined ? tables : { ...tables, terms: undefined, sums: ['sum_0', 'sum_1'] }
 }
 
 /** Only blanks separate tokens: all other printable ASCII characters belong to them, as all beyond ASCII do anyway. */
@@ -92,12 +101,21 @@ const tokenCharacters = Array.from({ length: 0x7f - 0x21 }, (_, index) => String
 const termsHeldBytesMax = 32 * 1024 * 1024
 const segmentsMerged = 16
 
-function termsTable({ terms, vocabulary, tokens }: Tables): readonly string[] {
-  if (terms === undefined) return []
+/** The columns of the FTS5 table, in order. */
+export const termColumns = ({ tokens }: Tables): readonly string[] => [...tokens.map(tokensColumn), keywordTerms]
+
+/** `name`: of the FTS5 table. */
+export function createTerms(name: string, tables: Tables): string {
   const tokenize = `ascii tokenchars '${tokenCharacters.replaceAll("'", "''")}'`.replaceAll('"', '""')
-  const columns = [...tokens.map(tokensColumn), keywordTerms].join(', ')
+  const columns = termColumns(tables).join(', ')
+  return `CREATE VIRTUAL TABLE ${name} USING fts5(${columns}, content='', contentless_delete=1, tokenize="${tokenize}")`
+}
+
+function termsTable(tables: Tables): readonly string[] {
+  const { terms, vocabulary } = tables
+  if (terms === undefined) return []
   return [
-    `CREATE VIRTUAL TABLE ${terms} USING fts5(${columns}, content='', contentless_delete=1, tokenize="${tokenize}")`,
+    createTerms(terms, tables),
     `INSERT INTO ${terms} (${terms}, rank) VALUES ('hashsize', ${termsHeldBytesMax}), ('automerge', ${segmentsMerged})`,
     `CREATE VIRTUAL TABLE ${vocabulary} USING fts5vocab(${terms}, 'col')`,
   ]
@@ -128,7 +146,7 @@ function countTables({ counted, minutes, together }: Tables): readonly string[] 
  * another table, so that counting and sorting do not read it. `created`: see Entry. `terms`: a hash of what FTS5 holds of the row.
  */
 function collectionTables(tables: Tables): readonly string[] {
-  const { shape, rows, bodies, numbers, keywords } = tables
+  const { shape, rows, bodies, numbers, keywords, sums } = tables
   const ofNumbers = numbers.map((field) => `${numberColumn(field)} INTEGER`)
   const ofKeywords = keywords.map((field) => `${keywordColumn(field)} TEXT`)
   const isDocument = shape.kind === 'document'
@@ -141,6 +159,7 @@ function collectionTables(tables: Tables): readonly string[] {
       ...(isDocument ? ['created INTEGER NOT NULL, terms TEXT NOT NULL'] : []),
       ...ofNumbers,
       ...ofKeywords,
+      ...sums.map((sum) => `${sum} INTEGER NOT NULL`),
     ].join(', ')})`,
     `CREATE TABLE ${bodies} (row INTEGER PRIMARY KEY, body TEXT NOT NULL)`,
     ...(isDocument ? [`CREATE UNIQUE INDEX ${rows}_id ON ${rows} (id)`, ...byNumber] : []),
@@ -152,12 +171,12 @@ function collectionTables(tables: Tables): readonly string[] {
 }
 
 /** Creates the tables of a day's file, within a transaction. */
-export function layOutDay(database: Database, shapes: Shapes, epoch: string): void {
+export function layOutDay(database: Database, collections: readonly Tables[], epoch: string): void {
   database.exec('CREATE TABLE file (epoch TEXT NOT NULL, position INTEGER NOT NULL)')
   database.exec(
     'CREATE TABLE collections (name TEXT PRIMARY KEY, earliest INTEGER, latest INTEGER, spilled INTEGER NOT NULL)',
   )
-  for (const shape of Object.values(shapes)) for (const sql of collectionTables(tablesOf(shape))) database.exec(sql)
+  for (const tables of collections) for (const sql of collectionTables(tables)) database.exec(sql)
   database.run('INSERT INTO file (epoch, position) VALUES (?, 0)', epoch)
   database.exec(`PRAGMA user_version = ${layoutVersion}`)
 }

@@ -1,10 +1,16 @@
 import type { SearchItem } from '../../index-audit.ts'
+import type { Collection } from '../../projection.ts'
 import { shortHashOf } from '../digest.ts'
+import { rowOf } from '../row.ts'
 import type { Database } from './database.ts'
-import { keywordTerms, tokensColumn, type Tables } from './layout.ts'
+import { entryOf, insertTermsInto, termsOf } from './day-writer.ts'
+import { createTerms, termColumns, type Tables } from './layout.ts'
+import { noPostings, postingHashSql, textOfSums, withTerm } from './posting-sums.ts'
 
-/** The postings of a collection's FTS5 table, read back term by term. */
+/** The postings of a collection in a file. */
 export type Postings = Readonly<{
+  /** A digest of all of them that does not depend on their order; '' where there are none. */
+  digest(): string
   /** Each term with a hash of its entries, columns and places. In order of the terms. */
   terms(): Generator<SearchItem>
   /** The entries of a term, and its places in each. In order of their ids. */
@@ -13,36 +19,40 @@ export type Postings = Readonly<{
 
 const prefix = 'term '
 
+/** An FTS5 table, in the file (`main`) or beside it (`temp`). */
+type Stored = Readonly<{ schema: 'main' | 'temp'; terms: string }>
+
 /**
  * Rowids differ between builds, so postings are compared by a hash of their entry's id, kept in a temporary table in a file that SQLite removes. A
  * posting of a missing row counts by the rowid.
  */
-function prepare(database: Database, { rows, terms }: Tables, name: string): void {
+function prepare(database: Database, { rows, shape: { name } }: Tables, { schema, terms }: Stored): void {
   database.exec(`CREATE TEMP TABLE h_${name} (row INTEGER PRIMARY KEY, hash INTEGER NOT NULL)`)
   for (const { row, id } of database.iterate(`SELECT row, id FROM ${rows}`)) {
     database.run(`INSERT INTO temp.h_${name} (row, hash) VALUES (?, ?)`, row as bigint, shortHashOf(String(id)))
   }
-  database.exec(`CREATE VIRTUAL TABLE temp.i_${name} USING fts5vocab(main, ${terms}, 'instance')`)
+  database.exec(`CREATE VIRTUAL TABLE temp.i_${name} USING fts5vocab(${schema}, ${terms}, 'instance')`)
 }
 
-export function createPostings(database: Database, tables: Tables, terms: string): Postings {
+/** Read back from FTS5, term by term. `ready` is called before the first is read. */
+function createStoredPostings(database: Database, tables: Tables, ready: () => void): Postings {
   const { name } = tables.shape
-  let isPrepared = false
-  const ready = (): void => {
-    if (!isPrepared) prepare(database, { ...tables, terms }, name)
-    isPrepared = true
-  }
-  const columns = [...tables.tokens.map(tokensColumn), keywordTerms]
-  const number = `CASE col ${columns.map((column, at) => `WHEN '${column}' THEN ${at}`).join(' ')} END`
-  // Within 2^62: an id's hash has 31 bits, a place less than 2^31.
-  const place = `((offset * ${columns.length} + ${number} + 1) & 2147483647)`
-  const hash = `sum((coalesce(hash, doc & 2147483647) * ${place}) & 2147483647)`
+  const columns = termColumns(tables)
+  const column = `CASE col ${columns.map((each, at) => `WHEN '${each}' THEN ${at}`).join(' ')} END`
+  const hash = `sum(${postingHashSql('coalesce(hash, doc & 2147483647)', columns.length, column, 'offset')})`
   const joined = `temp.i_${name} LEFT JOIN temp.h_${name} ON row = doc`
   // FTS5 has the postings of a term together, in the order of the terms: nothing is sorted.
   const grouped = `SELECT term, count(*), ${hash} FROM ${joined} GROUP BY term`
+  const summed = `SELECT term, ${hash} & 4294967295 FROM ${joined} GROUP BY term`
   const found = `SELECT coalesce(id, 'row ' || doc) AS id, group_concat(col || ':' || offset, ' ') AS places
     FROM temp.i_${name} LEFT JOIN ${tables.rows} ON row = doc WHERE term = ? GROUP BY doc ORDER BY 1`
   return {
+    digest() {
+      ready()
+      let sums = noPostings
+      for (const [term, hashes] of database.iterateValues(summed)) sums = withTerm(sums, String(term), Number(hashes))
+      return textOfSums(sums)
+    },
     *terms() {
       ready()
       for (const [term, places, sum] of database.iterateValues(grouped)) {
@@ -55,6 +65,53 @@ export function createPostings(database: Database, tables: Tables, terms: string
       for (const { id, places } of database.iterate(found, item.slice(prefix.length))) {
         yield { name: String(id), value: String(places) }
       }
+    },
+  }
+}
+
+const once = (task: () => void): (() => void) => {
+  let isDone = false
+  return () => {
+    if (!isDone) task()
+    isDone = true
+  }
+}
+
+/** The postings of a file that has them. */
+export const createPostings = (database: Database, tables: Tables, terms: string): Postings =>
+  createStoredPostings(
+    database,
+    tables,
+    once(() => prepare(database, tables, { schema: 'main', terms })),
+  )
+
+/** Makes the postings of a file that has sums over them only, from its entries, in a temporary table. */
+function makeTerms(database: Database, tables: Tables, collection: Collection): void {
+  const terms = `f_${tables.shape.name}`
+  database.exec(createTerms(`temp.${terms}`, tables))
+  const insert = insertTermsInto(`temp.${terms}`, tables)
+  const written = { collection, tables }
+  const { rows, bodies } = tables
+  for (const columns of database.iterate(`SELECT r.*, b.body FROM ${rows} r LEFT JOIN ${bodies} b USING (row)`)) {
+    const entry = entryOf(columns, columns['body'], tables, '')
+    database.run(insert, columns['row'] as bigint, ...termsOf(written, rowOf(tables.shape, collection, entry)))
+  }
+  prepare(database, tables, { schema: 'temp', terms })
+}
+
+/** The postings of a file that has sums over them only: all that is asked of them where nothing differs. */
+export function createSummedPostings(database: Database, tables: Tables, collection: Collection): Postings {
+  const made = createStoredPostings(
+    database,
+    tables,
+    once(() => makeTerms(database, tables, collection)),
+  )
+  const sql = `SELECT ${tables.sums.map((sum) => `coalesce(sum(${sum}), 0)`).join(', ')} FROM ${tables.rows}`
+  return {
+    ...made,
+    digest() {
+      const [a, b] = Object.values(database.get(sql) ?? {}).map((sum) => Number(BigInt.asIntN(32, sum as bigint)))
+      return textOfSums([a ?? 0, b ?? 0])
     },
   }
 }

@@ -48,10 +48,10 @@ function changesByDay(build: Build, entries: readonly Entry[], days: ReadonlySet
 }
 
 /** Creates the tables of a file that has none, as of one that was emptied; true if it had none. */
-function prepareDay(database: Database, { index, epoch, shapes }: Build): boolean {
+function prepareDay(database: Database, { index, epoch, tables }: Build): boolean {
   return transaction(database, () => {
     if (layoutOf(database) === 0n) {
-      layOutDay(database, shapes, epoch)
+      layOutDay(database, tables, epoch)
       return true
     }
     if (database.get('SELECT epoch FROM file')?.['epoch'] === epoch) return false
