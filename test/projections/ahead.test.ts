@@ -71,6 +71,33 @@ describe('looking ahead in a backlog', () => {
     )
   })
 
+  it('counts once what it is given again, since there was no room for it', () => {
+    const lookAhead = createLookAhead(limits)
+    lookAhead.passed([event(1, acme, 20)])
+    const first = present(lookAhead.step({ position: 1 }, [event(2, small, 6), event(3, third, 6)], 1_000), 'a step')
+    const next = lookAhead.step({ position: 1, ahead: first.ahead }, [event(3, third, 6)], 1_000)
+    expect([positionsOf(next), next?.ahead.behind]).to.deep.equal([[3], new Map([[acme, 1]])])
+  })
+
+  it('leaves all in turn while very many wait, which each heartbeat would have to name', () => {
+    const waiting = (count: number) => new Map(Array.from({ length: count }, (_, n) => [workspaceIdOf(`w${n}`), 1]))
+    const lookAhead = createLookAhead(limits)
+    const stepBehind = (count: number) =>
+      lookAhead.step(
+        { position: 1, ahead: { position: 1, caughtUpAt: 1, behind: waiting(count) } },
+        [event(2, small, 1)],
+        1_000,
+      )
+    expect([stepBehind(257), positionsOf(stepBehind(256))]).to.deep.equal([undefined, [2]])
+  })
+
+  it('never says that less is there than it said before, where a clock was set back', () => {
+    const lookAhead = createLookAhead(limits)
+    lookAhead.passed([event(1, acme, 20)])
+    const reached = { position: 1, ahead: { position: 2, caughtUpAt: 500, behind: new Map([[acme, 1]]) } }
+    expect(lookAhead.step(reached, [event(3, small, 1)], 1_000)?.ahead.caughtUpAt).to.equal(500)
+  })
+
   it('does not pass an event that may be about any workspace', () => {
     const lookAhead = createLookAhead(limits)
     lookAhead.passed([event(1, acme, 20)])
@@ -101,6 +128,8 @@ describe('what is told of an index that is folded ahead', () => {
     expect(heavy).to.deep.equal({ index: 'logs-v1-001', after: 0, position: 6, head: 9, at: 1_000, caughtUpAt: 500 })
     expect(light).to.deep.equal({ index: 'logs-v1-001', after: 0, position: 9, head: 9, at: 1_000, caughtUpAt: 900 })
     expect([isCaughtUp(heavy, 1_000), isCaughtUp(light, 1_000)]).to.deep.equal([false, true])
+    const since = { ...inner, progress: async () => ({ index: 'logs-v1-001', after: 0, ...told, caughtUpAt: 950 }) }
+    expect((await withOwnProgress(since, small, () => '').progress('logs'))?.caughtUpAt).to.equal(950)
   })
 })
 

@@ -78,7 +78,17 @@ describe('a lane that folds what it has had, or cannot take', () => {
           .map(({ entry }) => [entry.id, (entry.document as { lines: number }).lines]),
       )
     const fold = (count: number) => lane.fold(events.slice(0, count), events[count - 1]?.event.position ?? 0)
-    return { lane, fold, counted }
+    const foldAhead = (one: number) =>
+      lane.foldAhead(events.slice(one, one + 1), {
+        position: events[one]?.event.position ?? 0,
+        caughtUpAt: 0,
+        behind: new Map(),
+      })
+    const lastTold = async () => {
+      await lane.heartbeat(events.at(-1)?.event.position ?? 0)
+      return (await writer.builds('counting'))[0]?.heartbeat.last?.position
+    }
+    return { lane, fold, foldAhead, counted, lastTold }
   }
 
   it('does not go back, and counts nothing twice', async () => {
@@ -106,6 +116,13 @@ describe('a lane that folds what it has had, or cannot take', () => {
     await fold(3)
     expect([...asked]).to.deep.equal([3 * positionStep])
     expect(counted()).to.deep.equal({ a: 2, b: 1 })
+  })
+
+  it('tells of the furthest event that it has had, also where it goes on behind it', async () => {
+    const { fold, foldAhead, lastTold } = await start(['a', 'b', 'c'])
+    await foldAhead(2)
+    await fold(1)
+    expect(await lastTold()).to.equal(3 * positionStep)
   })
 
   it('carries out each erasure of a batch, before what comes behind it', async () => {
