@@ -299,6 +299,31 @@ describe('the projector', () => {
     await run.stop()
   })
 
+  it('goes on where it failed, not behind that, where the heartbeat lets it go on between two batches', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    await append(stream, [
+      ['a', 'b', 'c'],
+      ['d', 'e', 'f'],
+      ['g', 'h', 'i'],
+    ])
+    let failures = 1
+    const writer: IndexWriter = {
+      ...store.writer,
+      write: async (...given) => {
+        if (failures-- > 0) {
+          run.tick()
+          throw new TransientError({ operation: 'write', subject: 'a red index' })
+        }
+        await store.writer.write(...given)
+      },
+    }
+    const run = start({ stream, writer })
+    await run.until(await atHead(stream))
+    expect(Object.keys(await totals(store.reader)).join('')).to.equal('abcdefghi')
+    await run.stop()
+  })
+
   it('folds on into the indexes that answer while another does not, which then misses nothing', async () => {
     const stream = createMemoryStream({ partition: '0' })
     const store = createMemoryIndexStore()
