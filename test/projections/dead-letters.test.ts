@@ -7,7 +7,6 @@ import { createDeadLetters } from '#projections/dead-letters.ts'
 import type { Decoders } from '#projections/decoded-event.ts'
 import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
 import type { ProjectionFailure } from '#projections/lanes.ts'
-import { PoisonError } from '#projections/fold-batch.ts'
 import { rebuild } from '#projections/rebuild.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createElasticsearchIndexReader } from '#test/support/elasticsearch-reader.ts'
@@ -371,27 +370,6 @@ describe('dead letters', () => {
     }).ended.catch((error: unknown) => error)
     expect(String(failure)).to.match(/fold counting at 4100096: .*cannot read poison \(1000 events before it/)
     expect(await letters.letters(counting)).to.have.length(1_000)
-  })
-
-  it('come back for the fold that they are letters of alone, however often they are retried, and say why until they are cut', async () => {
-    const stream = createMemoryStream({ partition: '0' })
-    const letters = deadLetters(stream)
-    await append(stream, [['poison']])
-    const [event] = (await readAll(stream)) as [RecordedEvent]
-    const reason = new PermanentError({ operation: 'fold', subject: 'poison' })
-    let at = event.position
-    for (let time = 0; time < 3; time++) {
-      await letters.put(counting, new PoisonError({ ...event, position: at }, reason))
-      await letters.settle(counting, at, 'retried')
-      const retry = (await decisions(stream)).at(-1) as RecordedEvent
-      at = retry.position
-      expect(await letters.brought(counting, retry)).to.deep.equal({ ...event, position: at })
-      for (const other of [mirror, { ...counting, version: 2 }])
-        expect(await letters.brought(other, retry)).to.equal(undefined)
-    }
-    for (const letter of await letters.letters(counting)) expect(await letters.reason(letter)).to.equal(reason.message)
-    await stream.cut(event.position)
-    expect(await letters.event(event.position)).to.equal(undefined)
   })
 
   for (const seed of [1, 2, 3, 4, 5, 6]) {

@@ -5,6 +5,7 @@ import type { IndexWriter } from '#projections/index-store.ts'
 import { dropBuild, rollBack } from '#projections/move-readers.ts'
 import { rebuild } from '#projections/rebuild.ts'
 import { changeRoster, forget, nominate, promoteTo } from '#projections/roster.ts'
+import { withSeenEvents } from '#projections/seen-events.ts'
 import { liveBuilds, verify } from '#projections/verify.ts'
 import type { Stream } from '#streams/stream.ts'
 import { PermanentError } from '#src/lib/failure.ts'
@@ -51,7 +52,10 @@ for (const [name, create] of Object.entries(buildPlaces)) {
       await rebuild(context, [counting])
       const dropped = 'counting-v1-001'
       const at = context.clock()
-      await withWriter((writer) => writer.heartbeat('counting-v1-002', { position: 0, head: 0, at, caughtUpAt: at }))
+      await withWriter(async (writer) => {
+        await writer.open('counting-v1-002', withSeenEvents(counting), stream.epoch)
+        await writer.heartbeat('counting-v1-002', { position: 0, head: 0, at, caughtUpAt: at })
+      })
       let looks = 0
       const pause = async (): Promise<void> => {
         // As the projector does with the next heartbeat, or the one after that.
