@@ -41,19 +41,20 @@ describe('projections/allowance', () => {
       event(4, 'rum.received', { rumEvents: 2, logs: 1, spans: 1, bytes: 80 }),
       event(5, 'rum.received', { spans: 2, bytes: 70 }, { keyId: null }),
       refusal(6, 3, ['rejected_allowance', 'rejected_invalid', 'rejected_allowance']),
+      event(7, 'rum.received', { refused: 1, bytes: 13 }),
     ])
     const found = await usage(store)
     expect(found.total).to.deep.equal({
-      requests: 5,
+      requests: 6,
       spans: 10,
       logs: 6,
       rumEvents: 2,
       refusedSpans: 3,
-      refusedRecords: 2,
-      bytes: 900,
+      refusedRecords: 3,
+      bytes: 913,
     })
     expect([found.spans, found.spanBytes]).to.deep.equal([10, 770])
-    expect(found.refused).to.deep.equal({ rejected_allowance: 2, rejected_invalid: 1, rejected_record: 2 })
+    expect(found.refused).to.deep.equal({ rejected_allowance: 2, rejected_invalid: 1, rejected_record: 3 })
     expect(Object.entries(found.byDay).map(([day, { spans }]) => [day, spans])).to.deep.equal([
       ['2026-11-21', 6],
       ['2026-11-22', 4],
@@ -155,16 +156,17 @@ describe('projections/allowance', () => {
   })
 
   it('bounds the keys of a month', async () => {
-    const events = Array.from({ length: 1_003 }, (_, index) =>
-      event(index + 1, 'spans.received', { spans: 1 }, { keyId: `key-${index}` }),
+    // And then again with one that is known.
+    const events = [...Array.from({ length: 1_003 }).keys(), 0].map((key, index) =>
+      event(index + 1, 'spans.received', { spans: 1 }, { keyId: `key-${key}` }),
     )
     const store = createMemoryIndexStore()
     await foldInto(store.writer, 'allowance-v7-001', allowanceProjection, [events])
     await promote(store.writer, 'allowance', 'allowance-v7-001')
     const { byKey, spans } = await usage(store)
-    expect(spans).to.equal(1_003)
+    expect(spans).to.equal(1_004)
     expect(Object.keys(byKey)).to.have.length(1_001)
-    expect(byKey['']?.spans).to.equal(3)
+    expect([byKey['']?.spans, byKey['key-0']?.spans]).to.deep.equal([3, 2])
   })
 
   it('adds up a month by the service that records name, whatever way they came', async () => {
@@ -191,9 +193,11 @@ describe('projections/allowance', () => {
     const services = Array.from({ length: 503 }, (_, index) => `service-${index}`)
     const long = 's'.repeat(1_000)
     const spans = [long, ...services].map((service, id) => givenSpan({ id, service }))
-    const { byService } = await usage(await harness.fold([givenEvent('spans.received', 1, { spans })]))
+    const again = [givenSpan({ id: 1_000, service: 'service-0' })]
+    const events = [spans, again].map((of, index) => givenEvent('spans.received', index + 1, { spans: of }))
+    const { byService } = await usage(await harness.fold(events))
     expect(Object.keys(byService)).to.have.length(501)
-    expect(byService['']?.spans).to.equal(4)
+    expect([byService['']?.spans, byService['service-0']?.spans]).to.deep.equal([4, 2])
     expect(byService[long.slice(0, 128)]?.spans).to.equal(1)
   })
 
