@@ -135,7 +135,10 @@ describe('what is told of an index that is folded ahead', () => {
     expect(heavy).to.deep.equal({ index: 'logs-v1-001', after: 0, position: 6, head: 9, at: 1_000, caughtUpAt: 500 })
     expect(light).to.deep.equal({ index: 'logs-v1-001', after: 0, position: 9, head: 9, at: 1_000, caughtUpAt: 900 })
     expect([isCaughtUp(heavy, 1_000), isCaughtUp(light, 1_000)]).to.deep.equal([false, true])
-    const since = { ...inner, progress: async () => ({ index: 'logs-v1-001', after: 0, ...told, caughtUpAt: 950 }) }
+    const since = {
+      ...inner,
+      progress: async (_name: string) => ({ index: 'logs-v1-001', after: 0, ...told, caughtUpAt: 950 }),
+    }
     expect((await withOwnProgress(since, small, () => '').progress('logs'))?.caughtUpAt).to.equal(950)
   })
 })

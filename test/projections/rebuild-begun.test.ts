@@ -74,7 +74,7 @@ describe('a rebuild, whatever was left of another', () => {
     await rebuild({ ...context, index: { ...context.index, audit } }, [counting], { workspaceId: other })
     expect(copies).to.be.above(1)
     const [verdict] = await verify(context, await liveBuilds(context, ['counting']))
-    const compared = verdict?.workspaces.map(({ workspaceId }) => workspaceId as string).toSorted()
+    const compared = verdict?.workspaces.map(({ workspaceId }) => workspaceId).toSorted()
     expect([verdict?.equal, compared]).to.deep.equal([true, workspaces])
   })
 

@@ -122,6 +122,7 @@ describe('projections/allowance', () => {
       refusal(2, 5, ['rejected_allowance']),
       refusal(3, 1, ['rejected_invalid'], { receivedAt: nextDay, keyId: null }),
       event(4, 'logs.received', { logs: 1, refused: 3 }, { receivedAt: nextDay }),
+      event(5, 'logs.received', { logs: 1, refused: 1 }, { receivedAt: nextDay, keyId: 'key-2' }),
     ])
     const all = await readRefusals(store.reader, acme, { from: '2026-11-21', to: '2026-11-22' })
     const lines = all.map(({ day, eventType, keyId, reason, count }) =>
@@ -131,6 +132,7 @@ describe('projections/allowance', () => {
       '2026-11-21 spans.refused key-1 rejected_allowance 3',
       '2026-11-21 spans.refused key-1 unlisted 4',
       '2026-11-22 logs.received key-1 rejected_record 3',
+      '2026-11-22 logs.received key-2 rejected_record 1',
       '2026-11-22 spans.refused  rejected_invalid 1',
     ])
     const first = await readRefusals(store.reader, acme, { from: '2026-11-21', to: '2026-11-21' })
