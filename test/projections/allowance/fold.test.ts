@@ -82,6 +82,13 @@ describe('projections/allowance', () => {
     expect((await usage(store, '2026-12')).resetsAt).to.equal(Date.UTC(2027, 0, 1))
   })
 
+  it('counts every day of a month of 31', async () => {
+    const days = Array.from({ length: 31 }, (_, day) =>
+      event(day + 1, 'spans.received', { spans: 1 }, { receivedAt: Date.UTC(2026, 11, day + 1) }),
+    )
+    expect((await usage(await harness.fold(days), '2026-12')).spans).to.equal(31)
+  })
+
   it('counts a request that comes again once, and equal log requests each', async () => {
     const id = 'acme.traces.same'
     const store = await harness.fold([
