@@ -154,7 +154,6 @@ function createRefresh(given: LanesOptions, state: State) {
       if (await isBeyond(projection, index, now)) now = (await changeRoster(writer, name, lose(index))).roster
     }
     for (const { index } of now.followed.filter(({ as }) => as === 'dropped')) {
-      state.lanes = state.lanes.filter((lane) => lane.index !== index)
       await writer.drop(index)
       now = (await changeRoster(writer, name, forget(index))).roster
     }

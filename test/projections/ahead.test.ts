@@ -1,6 +1,13 @@
 import { expect } from 'chai'
 import { createLookAhead, type LookAhead } from '#projections/ahead.ts'
-import { isCaughtUp, reachedFor, type Ahead, type IndexReader, type IndexWriter } from '#projections/index-store.ts'
+import {
+  isCaughtUp,
+  reachedFor,
+  type Ahead,
+  type IndexReader,
+  type IndexWriter,
+  type StoredBuild,
+} from '#projections/index-store.ts'
 import { withOwnProgress } from '#projections/first-days.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import type { Projection } from '#projections/projection.ts'
@@ -71,6 +78,33 @@ describe('looking ahead in a backlog', () => {
     )
   })
 
+  it('counts once what it is given again, since there was no room for it', () => {
+    const lookAhead = createLookAhead(limits)
+    lookAhead.passed([event(1, acme, 20)])
+    const first = present(lookAhead.step({ position: 1 }, [event(2, small, 6), event(3, third, 6)], 1_000), 'a step')
+    const next = lookAhead.step({ position: 1, ahead: first.ahead }, [event(3, third, 6)], 1_000)
+    expect([positionsOf(next), next?.ahead.behind]).to.deep.equal([[3], new Map([[acme, 1]])])
+  })
+
+  it('leaves all in turn while very many wait, which each heartbeat would have to name', () => {
+    const waiting = (count: number) => new Map(Array.from({ length: count }, (_, n) => [workspaceIdOf(`w${n}`), 1]))
+    const lookAhead = createLookAhead(limits)
+    const stepBehind = (count: number) =>
+      lookAhead.step(
+        { position: 1, ahead: { position: 1, caughtUpAt: 1, behind: waiting(count) } },
+        [event(2, small, 1)],
+        1_000,
+      )
+    expect([stepBehind(257), positionsOf(stepBehind(256))]).to.deep.equal([undefined, [2]])
+  })
+
+  it('never says that less is there than it said before, where a clock was set back', () => {
+    const lookAhead = createLookAhead(limits)
+    lookAhead.passed([event(1, acme, 20)])
+    const reached = { position: 1, ahead: { position: 2, caughtUpAt: 500, behind: new Map([[acme, 1]]) } }
+    expect(lookAhead.step(reached, [event(3, small, 1)], 1_000)?.ahead.caughtUpAt).to.equal(500)
+  })
+
   it('does not pass an event that may be about any workspace', () => {
     const lookAhead = createLookAhead(limits)
     lookAhead.passed([event(1, acme, 20)])
@@ -101,6 +135,11 @@ describe('what is told of an index that is folded ahead', () => {
     expect(heavy).to.deep.equal({ index: 'logs-v1-001', after: 0, position: 6, head: 9, at: 1_000, caughtUpAt: 500 })
     expect(light).to.deep.equal({ index: 'logs-v1-001', after: 0, position: 9, head: 9, at: 1_000, caughtUpAt: 900 })
     expect([isCaughtUp(heavy, 1_000), isCaughtUp(light, 1_000)]).to.deep.equal([false, true])
+    const since = {
+      ...inner,
+      progress: async (_name: string) => ({ index: 'logs-v1-001', after: 0, ...told, caughtUpAt: 950 }),
+    }
+    expect((await withOwnProgress(since, small, () => '').progress('logs'))?.caughtUpAt).to.equal(950)
   })
 })
 
@@ -302,50 +341,62 @@ describe('the projector, in a backlog of one workspace', () => {
     expect(await linesOf(store.reader, acme)).to.deep.equal({ a: 90, b: 90, c: 90 })
   })
 
-  it('does not take readers back when another projector has told more of some workspaces', async () => {
-    const stream = createMemoryStream({ partition: '0' })
-    const store = createMemoryIndexStore()
-    const second = 'counting-v1-002'
-    await stream.append(backlog(1, 3))
-    const before = start({ stream, writer: store.writer })
-    await before.until(await atHead(stream))
-    await before.stop()
-    await store.writer.open(second, withSeenEvents(counting), stream.epoch)
-    await changeRoster(store.writer, 'counting', nominate(second))
-    const at = await stream.head()
-    const ahead = { position: at + positionStep, caughtUpAt: 0, behind: new Map() }
-    const moved: (string | undefined)[] = []
-    let isOpen = false
-    const writer: IndexWriter = {
-      ...store.writer,
-      heartbeat(...told) {
-        isOpen = true
-        return store.writer.heartbeat(...told)
+  const another: Readonly<Record<string, (at: number, build: StoredBuild) => Partial<StoredBuild>>> = {
+    'told more of some workspaces': (at, { heartbeat }) => ({
+      heartbeat: {
+        ...heartbeat,
+        position: at,
+        ahead: { position: at + positionStep, caughtUpAt: 0, behind: new Map() },
       },
-      // As of one that has read what comes next before this one does, tells it and sleeps.
-      builds: async (projection) =>
-        (await store.writer.builds(projection)).map((build) =>
-          isOpen && build.index === index
-            ? { ...build, heartbeat: { ...build.heartbeat, position: at, ahead } }
-            : build,
-        ),
-      changeRoster: async (projection, roster) => {
-        moved.push(roster.live)
-        return store.writer.changeRoster(projection, roster)
-      },
-    }
-    const run = start({ stream, writer })
-    await run.until(({ position }, name) => name === second && position >= at)
-    run.tick()
-    await run.until(({ at: told }) => told > 1_000_000)
-    expect(moved).to.not.include(second)
-    await stream.append([lineEvent(100, ['x'], 'small')])
-    await run.until(({ position }) => position > at)
-    run.tick()
-    await run.until(({ at: told }) => told > 1_001_000)
-    expect(await liveOf(store.writer, 'counting')).to.equal(second)
-    await run.stop()
-  })
+    }),
+    'written more, and not told of it yet': (at, { heartbeat }) => ({
+      checkpoint: at + positionStep,
+      heartbeat: { ...heartbeat, position: at },
+    }),
+  }
+  for (const [what, furtherThan] of Object.entries(another)) {
+    it(`does not take readers back when another projector has ${what}`, async () => {
+      const stream = createMemoryStream({ partition: '0' })
+      const store = createMemoryIndexStore()
+      const second = 'counting-v1-002'
+      await stream.append(backlog(1, 3))
+      const before = start({ stream, writer: store.writer })
+      await before.until(await atHead(stream))
+      await before.stop()
+      await store.writer.open(second, withSeenEvents(counting), stream.epoch)
+      await changeRoster(store.writer, 'counting', nominate(second))
+      const at = await stream.head()
+      const moved: (string | undefined)[] = []
+      let isOpen = false
+      const writer: IndexWriter = {
+        ...store.writer,
+        heartbeat(...told) {
+          isOpen = true
+          return store.writer.heartbeat(...told)
+        },
+        // As of one that has read what comes next before this one does, tells it and sleeps.
+        builds: async (projection) =>
+          (await store.writer.builds(projection)).map((build) =>
+            isOpen && build.index === index ? { ...build, ...furtherThan(at, build) } : build,
+          ),
+        changeRoster: async (projection, roster) => {
+          moved.push(roster.live)
+          return store.writer.changeRoster(projection, roster)
+        },
+      }
+      const run = start({ stream, writer })
+      await run.until(({ position }, name) => name === second && position >= at)
+      run.tick()
+      await run.until(({ at: told }) => told > 1_000_000)
+      expect(moved).to.not.include(second)
+      await stream.append([lineEvent(100, ['x'], 'small')])
+      await run.until(({ position }) => position > at)
+      run.tick()
+      await run.until(({ at: told }) => told > 1_001_000)
+      expect(await liveOf(store.writer, 'counting')).to.equal(second)
+      await run.stop()
+    })
+  }
 
   it('erases a workspace when it looks ahead, and keeps what that has sent since', async () => {
     const erasure = sealErasure(small, { at: Date.UTC(2026, 10, 22, 3), unique: '0'.repeat(32) })

@@ -39,4 +39,32 @@ describe('a part that is compared', () => {
     const sides = { part: { workspaceId: acme, day }, indexed: none, expected: all, horizon }
     expect((await compareParts(sides, 5)).later).to.have.length(missing)
   })
+
+  it('differs where its entries are the same and a term leads to them otherwise, or a count is another', async () => {
+    /** Of one term, or, without places, of one count. */
+    const searched = (value: string, places?: string): FrozenPart => ({
+      ...none,
+      digests: async () => [{ collection: 'lines', entries: 1, content: 'the same', search: value }],
+      async *searchItems() {
+        yield { name: 'item', value }
+      },
+      async *entriesOf() {
+        for (const [n, place] of (places ?? '').split('').entries()) yield { name: `line ${n}`, value: place }
+      },
+    })
+    const found = async (indexed: FrozenPart, expected: FrozenPart) => {
+      const { different, differences } = await compareParts(
+        { part: { workspaceId: acme, day }, indexed, expected, horizon },
+        5,
+      )
+      return [
+        different,
+        differences.map(({ id, indexed: is, expected: should }) => [id, is?.['item'], should?.['item']]),
+      ]
+    }
+    expect(await found(searched('a', '12'), searched('a', '12'))).to.deep.equal([0, []])
+    expect(await found(searched('a', '12'), searched('b', '13'))).to.deep.equal([1, [['line 1', '2', '3']]])
+    expect(await found(searched('a', '1'), searched('b', '12'))).to.deep.equal([1, [['line 1', undefined, '2']]])
+    expect(await found(searched('7'), searched('8'))).to.deep.equal([1, [['', '7', '8']]])
+  })
 })

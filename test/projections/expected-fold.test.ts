@@ -1,6 +1,11 @@
 import { expect } from 'chai'
-import { createQueue } from '#projections/expected-fold.ts'
+import { createDecoder } from '#projections/decoded-event.ts'
+import { createExpectedFold, createQueue } from '#projections/expected-fold.ts'
+import type { Lane } from '#projections/lane.ts'
+import { positionStep } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { createMemoryStream } from '#streams/memory/stream.ts'
+import { lineDecoders, lineEvent } from '#test/support/line-projections.ts'
 
 const [acme, other] = [workspaceIdOf('acme'), workspaceIdOf('other')]
 
@@ -35,5 +40,35 @@ describe('the queue of what is still to be compared', () => {
     })
     expect(limits).to.deep.equal([5, 7, 9])
     expect([limit(acme), limit(other)]).to.deep.equal([5, 5])
+  })
+})
+
+describe('the fold that an index is compared with', () => {
+  it('folds each event of a workspace that waits once, in order, when it is its turn, and then goes on with the others', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const from = ['acme', 'other', 'other', 'acme', 'other', 'acme']
+    await stream.append(from.map((workspace, n) => lineEvent(n, ['a'], workspace)))
+    const folded: number[] = []
+    const lane: Lane = {
+      projection: 'counting',
+      index: 'counting-v1-001',
+      position: () => 0,
+      storedBefore: undefined,
+      fold: async () => undefined,
+      ahead: () => undefined,
+      foldAhead: async (events) => void folded.push(...events.map(({ event }) => event.position / positionStep)),
+      heartbeat: async () => undefined,
+    }
+    const limits = { projectorBatchEventsMax: 2, projectorBatchRecordsMax: 9, projectorBatchBytesMax: 9_999 }
+    const cache = { cachedDocumentsMax: 9, cachedBytesMax: 9_999 }
+    const decode = createDecoder(lineDecoders)
+    const expected = createExpectedFold({ stream, decode, limits: { ...limits, ...cache } }, lane, () => true)
+    const none = (): number => 0
+    await expected.foldTo(acme, 4 * positionStep, none)
+    expect([folded, expected.positionOf(other)]).to.deep.equal([[1, 4], 0])
+    for (const at of [2, 4]) await expected.foldTo(other, at * positionStep, none)
+    expect([folded, expected.positionOf(other)]).to.deep.equal([[1, 4, 2, 3], 4 * positionStep])
+    await expected.foldTo(acme, 6 * positionStep, (workspaceId) => (workspaceId === other ? 5 * positionStep : 0))
+    expect([folded, expected.positionOf(other)]).to.deep.equal([[1, 4, 2, 3, 5, 6], 6 * positionStep])
   })
 })

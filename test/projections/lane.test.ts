@@ -7,7 +7,7 @@ import type { IndexWriter } from '#projections/index-store.ts'
 import { beforeAll, noCounts, positionStep, type NewEvent, type Position } from '#src/events/envelope.ts'
 import { sealErasure } from '#src/events/erasure.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
-import { PermanentError } from '#src/lib/failure.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { readCurrent } from '#streams/follow.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import { counting, lineDecoders, lineEvent } from '#test/support/line-projections.ts'
@@ -57,9 +57,15 @@ describe('a lane', () => {
 
 describe('a lane that folds what it has had, or cannot take', () => {
   /** A lane over a log of these lines, an event each, and how often the index has each. */
-  async function start(lines: readonly string[], projection = counting, more: readonly NewEvent[] = []) {
+  async function start(
+    lines: readonly string[],
+    projection = counting,
+    more: readonly NewEvent[] = [],
+    spoilt: (writer: IndexWriter) => Partial<IndexWriter> = () => ({}),
+  ) {
     const stream = createMemoryStream({ partition: '0' })
-    const { writer, dump } = createMemoryIndexStore()
+    const { writer: own, dump } = createMemoryIndexStore()
+    const writer: IndexWriter = { ...own, ...spoilt(own) }
     await append(
       stream,
       lines.map((line) => [line]),
@@ -78,7 +84,17 @@ describe('a lane that folds what it has had, or cannot take', () => {
           .map(({ entry }) => [entry.id, (entry.document as { lines: number }).lines]),
       )
     const fold = (count: number) => lane.fold(events.slice(0, count), events[count - 1]?.event.position ?? 0)
-    return { lane, fold, counted }
+    const foldAhead = (one: number) =>
+      lane.foldAhead(events.slice(one, one + 1), {
+        position: events[one]?.event.position ?? 0,
+        caughtUpAt: 0,
+        behind: new Map(),
+      })
+    const lastTold = async () => {
+      await lane.heartbeat(events.at(-1)?.event.position ?? 0)
+      return (await writer.builds('counting'))[0]?.heartbeat.last?.position
+    }
+    return { lane, writer, fold, foldAhead, counted, lastTold }
   }
 
   it('does not go back, and counts nothing twice', async () => {
@@ -108,12 +124,28 @@ describe('a lane that folds what it has had, or cannot take', () => {
     expect(counted()).to.deep.equal({ a: 2, b: 1 })
   })
 
+  it('tells of the furthest event that it has had, also where it goes on behind it', async () => {
+    const { fold, foldAhead, lastTold } = await start(['a', 'b', 'c'])
+    await foldAhead(2)
+    await fold(1)
+    expect(await lastTold()).to.equal(3 * positionStep)
+  })
+
   it('carries out each erasure of a batch, before what comes behind it', async () => {
     const erased = (name: string) => sealErasure(workspaceIdOf(name), { at: 5, unique: name.padEnd(32, '0') })
     const more = [lineEvent(9, ['b'], 'other'), erased('acme'), erased('other'), lineEvent(10, ['c'])]
     const { fold, counted } = await start(['a'], counting, more)
     await fold(5)
     expect(counted()).to.deep.equal({ c: 1 })
+  })
+
+  it('has not had an erasure that was broken off: whoever goes on carries it out', async () => {
+    const erasure = sealErasure(workspaceIdOf('acme'), { at: 5, unique: '0'.repeat(32) })
+    const away = new TransientError({ operation: 'erase', subject: 'an index that is away' })
+    const eraseWorkspace = (): Promise<void> => Promise.reject(away)
+    const { writer, fold } = await start(['a'], counting, [erasure], () => ({ eraseWorkspace }))
+    expect(await fold(2).catch((error: unknown) => error)).to.equal(away)
+    expect((await writer.checkpoint(index)).position).to.be.within(positionStep, 2 * positionStep - 1)
   })
 
   it('keeps nothing of the half that was folded of an event which is left out', async () => {

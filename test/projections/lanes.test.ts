@@ -6,6 +6,7 @@ import type { Projection } from '#projections/projection.ts'
 import { begin, changeRoster, claim, forget, giveUp, keepOn, nominate, promoteTo } from '#projections/roster.ts'
 import { withSeenEvents } from '#projections/seen-events.ts'
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { positionStep } from '#src/events/envelope.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { counting, mirror } from '#test/support/line-projections.ts'
@@ -86,7 +87,8 @@ describe('builds beside the live one', () => {
   })
 
   it('become the live one also while the log never rests', async () => {
-    await append(stream, numbered(21))
+    // So many that they do not meet by chance: the one behind must stop where the live one stands.
+    await append(stream, numbered(22))
     const before = start({ stream, writer: store.writer })
     await before.until(await atHead(stream))
     await before.stop()
@@ -208,27 +210,33 @@ describe('builds beside the live one', () => {
     await run.stop()
   })
 
-  it('take another name where a rebuild had taken theirs meanwhile, and has given it up', async () => {
-    await append(stream, numbered(3))
-    let taken = false
-    const writer: IndexWriter = {
-      ...store.writer,
-      async open(index, ...more) {
-        await store.writer.open(index, ...more)
-        if (taken) return
-        taken = true
-        for (const change of [begin, giveUp]) await changeRoster(store.writer, 'counting', change(index))
-        await store.writer.drop(index)
-        await changeRoster(store.writer, 'counting', forget(index))
-      },
-    }
-    const run = start({ stream, writer })
-    await run.until(await atHead(stream))
-    const followed = [{ index: first, as: 'gone' }]
-    expect(await store.writer.roster('counting')).to.deep.include({ live: second, followed })
-    expect((await store.writer.builds('counting')).map(({ index }) => index)).to.deep.equal([second])
-    await run.stop()
-  })
+  for (const [when, isRemoved] of [
+    ['and removed it', true],
+    ['and removed it before', false],
+  ] as const) {
+    it(`take another name where a rebuild had taken theirs meanwhile, and has given it up, ${when}`, async () => {
+      await append(stream, numbered(3))
+      let taken = false
+      const writer: IndexWriter = {
+        ...store.writer,
+        async open(index, ...more) {
+          await store.writer.open(index, ...more)
+          if (taken) return
+          taken = true
+          for (const change of [begin, giveUp]) await changeRoster(store.writer, 'counting', change(index))
+          // Whoever removes it may have done so before it was opened here.
+          if (isRemoved) await store.writer.drop(index)
+          await changeRoster(store.writer, 'counting', forget(index))
+        },
+      }
+      const run = start({ stream, writer })
+      await run.until(await atHead(stream))
+      const followed = [{ index: first, as: 'gone' }]
+      expect(await store.writer.roster('counting')).to.deep.include({ live: second, followed })
+      expect((await store.writer.builds('counting')).map(({ index }) => index)).to.deep.equal([second])
+      await run.stop()
+    })
+  }
 
   it('do not get readers before they hold what who folded before this process may have written', async () => {
     await append(stream, numbered(30))
@@ -320,11 +328,33 @@ describe('builds beside the live one', () => {
     await run.stop()
   })
 
+  it('are let go where another process has removed them', async () => {
+    await append(stream, numbered(6))
+    const before = start({ stream, writer: store.writer })
+    await before.until(await atHead(stream))
+    await before.stop()
+    await addCandidate(second)
+    await changeRoster(store.writer, 'counting', promoteTo(second, first, 2_000_000))
+    const failures: ProjectionFailure[] = []
+    const run = start({ stream, writer: store.writer, failures })
+    await run.until(({ position }, index) => index === second && position >= 6 * positionStep)
+    await changeRoster(store.writer, 'counting', giveUp(first))
+    await store.writer.drop(first)
+    await changeRoster(store.writer, 'counting', forget(first))
+    run.tick()
+    await run.until(({ at }, index) => index === second && at >= 1_001_000)
+    await append(stream, numbered(2), 50)
+    await run.until(await atHead(stream))
+    expect([failures, (await store.writer.builds('counting')).map(({ index }) => index)]).to.deep.equal([[], [second]])
+    await run.stop()
+  })
+
   it('of a raised version are folded beside the old one, which answers until they have caught up', async () => {
     await append(stream, numbered(12))
     const before = start({ stream, writer: store.writer })
     await before.until(await atHead(stream))
     await before.stop()
+    const former = await store.writer.checkpoint(first)
     await append(stream, numbered(1), 90)
     const lives: (string | undefined)[] = []
     const moved = Promise.withResolvers<void>()
@@ -344,6 +374,8 @@ describe('builds beside the live one', () => {
     const { followed } = await store.writer.roster('counting')
     expect(followed).to.deep.equal([{ index: first, as: 'kept', untilMs: after.clock() + keptMs }])
     await after.stop()
+    // Only the program of its version folds it.
+    expect(await store.writer.checkpoint(first)).to.deep.equal(former)
     const beside = { projection: 'counting', index: 'counting-v2-001', live: first }
     expect(besides).to.deep.equal([
       { ...beside, moved: false },

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import type { Collection, DecodedEvent, Key, Projection } from '#projections/projection.ts'
+import { createDocumentCache } from '#projections/documents.ts'
+import type { Collection, DecodedEvent, Entry, Key, Projection } from '#projections/projection.ts'
 import { createFoldHarness, foldAll, foldInto, givenEvent } from '#test/support/fold-harness.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 
@@ -100,9 +101,64 @@ describe('folding', () => {
     expect(store.dump('counting-v1-001')).to.deep.equal(expected)
   })
 
+  it('may change a document several times for one event', async () => {
+    const twice: Projection = {
+      ...counting,
+      fold(event, documents) {
+        for (let time = 0; time < 2; time++) counting.fold(event, documents)
+      },
+    }
+    const { fold, documents } = createFoldHarness(twice)
+    const store = await fold([1, 2].map((n) => givenEvent('logs.received', n)))
+    expect(documents<Counter>(store, 'counters').get('all')?.events).to.equal(4)
+  })
+
   it('refuses a fold that asks for a document which its needs do not name', async () => {
     const careless: Projection = { ...counting, needs: () => [] }
     const failure = await foldAll(careless, [givenEvent('logs.received', 1)]).catch((error: unknown) => error)
     expect(String(failure)).to.match(/needs\(\) of the fold did not name counters all/)
+  })
+})
+
+describe('the documents of a lane', () => {
+  const limits = { cachedDocumentsMax: 1_000, cachedBytesMax: 10_000 }
+  type Cache = ReturnType<typeof createDocumentCache>
+  const isKnown = (cache: Cache, event: DecodedEvent, id: string): boolean =>
+    cache.missing(event, [keyOf(id)]).length === 0
+
+  function count(cache: Cache, event: DecodedEvent, id: string, stored: readonly Entry[] = []): void {
+    const missing = cache.missing(event, [keyOf(id)])
+    cache.add(
+      missing,
+      missing.map(() => stored),
+    )
+    cache.documents(event).update(keyOf(id), (counter) => countInto(counter, event))
+  }
+
+  it('are forgotten by their size, those first that were not used for longest, and only as many as must be', () => {
+    const cache = createDocumentCache(limits)
+    const events = Array.from({ length: 500 }, (_, n) => givenEvent('logs.received', n + 1))
+    const often: Counter[] = []
+    for (const [n, event] of events.entries()) {
+      for (const id of ['often', `${n}`]) count(cache, event, id)
+      const [changes] = cache.takeChanged()
+      often.push(changes?.entries[0]?.document as Counter)
+      cache.trim()
+    }
+    const last = givenEvent('logs.received', 501)
+    const known = events.flatMap((_, n) => (isKnown(cache, last, `${n}`) ? [n] : []))
+    expect(often.at(-1)).to.deep.include({ events: 500 })
+    expect(known.length).to.be.within(20, 100)
+    expect(known).to.deep.equal(events.map((_, n) => n).slice(-known.length))
+  })
+
+  it('are not replaced by what is stored of them, where they are looked for on another day before they are written', () => {
+    const cache = createDocumentCache(limits)
+    const day = (n: number): DecodedEvent => givenEvent('logs.received', n, {}, { receivedAt: noon + (n - 2) * dayMs })
+    const document: Counter = { events: 1, first: 1, last: 1 }
+    const stored: Entry = { collection: 'counters', id: 'all', day: '2026-11-21', document, position: 1, created: 1 }
+    for (const n of [2, 3]) count(cache, day(n), 'all', [stored])
+    const [entry] = cache.takeChanged().flatMap(({ entries }) => entries)
+    expect(entry).to.deep.include({ day: '2026-11-21', document: { events: 3, first: 1, last: 3 * 4096 } })
   })
 })

@@ -10,7 +10,7 @@ import { beforeAll, positionStep, type NewEvent, type Position } from '#src/even
 import { sealErasure } from '#src/events/erasure.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
-import { PermanentError } from '#src/lib/failure.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { readCurrent } from '#streams/follow.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
@@ -292,6 +292,21 @@ describe('a build that readers have left, on a log that has all of it', () => {
     }
     expect(await failureOf(late, store.writer)).to.equal(undefined)
     expect(isBehind).to.equal(false)
+    expect(await names(store)).to.deep.equal([index, second])
+  })
+
+  it('stays where the log cannot be asked for a moment', async () => {
+    const { stream, store } = await left()
+    let failures = 1
+    const failing: Stream = {
+      ...stream,
+      async first() {
+        if (failures-- > 0) throw new TransientError({ operation: 'ask', subject: 'a log that is away' })
+        return stream.first()
+      },
+    }
+    expect(await failureOf(failing, store.writer)).to.equal(undefined)
+    expect(failures).to.be.below(1)
     expect(await names(store)).to.deep.equal([index, second])
   })
 })

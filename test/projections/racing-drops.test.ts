@@ -4,7 +4,8 @@ import type { IndexAudit } from '#projections/index-audit.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
 import { dropBuild, rollBack } from '#projections/move-readers.ts'
 import { rebuild } from '#projections/rebuild.ts'
-import { changeRoster, nominate, promoteTo } from '#projections/roster.ts'
+import { changeRoster, forget, nominate, promoteTo } from '#projections/roster.ts'
+import { withSeenEvents } from '#projections/seen-events.ts'
 import { liveBuilds, verify } from '#projections/verify.ts'
 import type { Stream } from '#streams/stream.ts'
 import { PermanentError } from '#src/lib/failure.ts'
@@ -45,6 +46,23 @@ for (const [name, create] of Object.entries(buildPlaces)) {
       expect(String(refused)).to.match(/readers use it/)
       expect(await live()).to.equal('counting-v1-001')
       expect(await names()).to.deep.equal(['counting-v1-001', 'counting-v1-002'])
+    })
+
+    it('leaves the removal of a build to who folds it', async () => {
+      await rebuild(context, [counting])
+      const dropped = 'counting-v1-001'
+      const at = context.clock()
+      await withWriter(async (writer) => {
+        await writer.open('counting-v1-002', withSeenEvents(counting), stream.epoch)
+        await writer.heartbeat('counting-v1-002', { position: 0, head: 0, at, caughtUpAt: at })
+      })
+      let looks = 0
+      const pause = async (): Promise<void> => {
+        // As the projector does with the next heartbeat, or the one after that.
+        if (++looks === 2) await withWriter((writer) => changeRoster(writer, 'counting', forget(dropped)))
+      }
+      await dropBuild({ ...context, clock: () => at, timers: { ...context.timers, pause } }, counting, dropped)
+      expect([looks, await names()]).to.deep.equal([2, [dropped, 'counting-v1-002']])
     })
 
     it('finds nothing wrong in a build that is dropped while it is verified, but says that it is gone', async () => {

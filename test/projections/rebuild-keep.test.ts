@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { BuildContext } from '#projections/build-place.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
+import { rollBack } from '#projections/move-readers.ts'
 import { rebuild } from '#projections/rebuild.ts'
 import { changeRoster, nominate, promoteTo } from '#projections/roster.ts'
 import { withSeenEvents } from '#projections/seen-events.ts'
@@ -27,6 +28,13 @@ for (const [name, create] of Object.entries(buildPlaces)) {
       await rebuild(context, [counting], { keep: true })
       const { followed } = await withWriter((writer) => writer.roster('counting'))
       expect(followed).to.deep.equal([{ index: 'counting-v1-001', as: 'kept' }])
+    })
+
+    it('and goes back to the one that was left last all the same', async () => {
+      await rebuild(context, [counting], { keep: true })
+      await rebuild(context, [counting])
+      await rollBack(context, counting)
+      expect(await live()).to.equal('counting-v1-002')
     })
 
     it('also where readers move only when a server has started', async () => {

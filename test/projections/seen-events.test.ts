@@ -164,31 +164,48 @@ describe('an identified event that comes again', () => {
     const events = [at(1, 1, 23, 0, 1), at(2, 2, 0, 30, 2), at(3, 2, 22, 0, 1), at(4, 2, 23, 0, 2), at(5, 3, 0, 30, 2)]
     expect(await counted(events)).to.deep.equal({ '2026-11-01': 1, '2026-11-02': 2, '2026-11-03': 2 })
   })
+
+  it('is known beside another of its day with another number of records', async () => {
+    const events = [at(1, 1, 10, 0, 1), at(2, 1, 11, 0, 2), at(3, 1, 12, 0, 1), at(4, 1, 13, 0, 2)]
+    expect(await counted(events)).to.deep.equal({ '2026-11-01': 3 })
+  })
+
+  it('is told from one of another type, which tells of the same request', async () => {
+    const ofType = (type: 'rum.received' | 'spans.refused', n: number, refused: number): DecodedEvent =>
+      givenEvent(type, n, {}, { id: 'acme.rum.one/refused', counts: { ...noCounts, refused } })
+    const events = [ofType('rum.received', 1, 2), ofType('spans.refused', 2, 3)]
+    const { reader } = await harness.fold(events)
+    const { total } = await readUsage(reader, events[0]!.event.workspaceId, '2026-11')
+    expect(total).to.deep.include({ refusedRecords: 2, refusedSpans: 3 })
+  })
 })
 
 describe('an identified event whose mark is in the index', () => {
-  const event = givenEvent('logs.received', 5, {}, { id: 'acme.logs.one', counts: { ...noCounts, logs: 3 } })
+  const counts = { ...noCounts, logs: 3, rumEvents: 2 }
+  const event = givenEvent('rum.received', 5, {}, { id: 'acme.rum.one', counts })
   const { position, receivedAt } = event.event
-  /** How many logs of it are folded, where its mark says this. */
-  function folded(place: number, logs: number): number | undefined {
-    let found: number | undefined
+  /** How many logs and browser events of it are folded, where its mark says these numbers. */
+  function folded(place: number, logs: number, rumEvents = 2): readonly number[] | undefined {
+    let found: readonly number[] | undefined
     const projection = withSeenEvents({
       ...logsProjection,
-      fold: ({ event: { counts } }) => void (found = counts.logs),
+      fold: (given) => void (found = [given.event.counts.logs, given.event.counts.rumEvents]),
     })
-    const get = <Document>(): Document => ({ firsts: [[place, receivedAt, 0, logs, 0]] }) as Document
+    const get = <Document>(): Document => ({ firsts: [[place, receivedAt, 0, logs, rumEvents]] }) as Document
     projection.fold(event, { get, update: () => undefined, put: () => undefined })
     return found
   }
 
   it('is left out by an earlier one, and folded again where the mark is its own, or of a later one', () => {
     expect(folded(position - 1, 3)).to.equal(undefined)
-    expect(folded(position, 3)).to.equal(3)
-    expect(folded(position + 1, 3)).to.equal(3)
+    expect(folded(position, 3)).to.deep.equal([3, 2])
+    expect(folded(position + 1, 3)).to.deep.equal([3, 2])
   })
 
-  it('has all of its logs where the earlier one had fewer', () => {
-    expect(folded(position - 1, 2)).to.equal(3)
-    expect(folded(position - 1, 4)).to.equal(0)
+  it('has all of its logs, or browser events, where the earlier one had fewer', () => {
+    expect(folded(position - 1, 2)).to.deep.equal([3, 0])
+    expect(folded(position - 1, 4)).to.deep.equal([0, 0])
+    for (const rumEvents of [0, 1]) expect(folded(position - 1, 3, rumEvents)).to.deep.equal([0, 2])
+    expect(folded(position - 1, 3, 3)).to.deep.equal([0, 0])
   })
 })

@@ -59,13 +59,18 @@ describe('a writer that does not wait', () => {
     expect(await writer.checkpoint(index)).to.deep.equal({ epoch, position: 3 })
   })
 
-  it('says nothing of what is not written, and closes when all is', async () => {
+  it('says nothing of what is not written, removes nothing before it is, and closes when all is', async () => {
     for (const task of [
       () => writer.checkpoint(index),
       () => writer.heartbeat(index, { position: 9, head: 9, at: 1, caughtUpAt: 1 }),
       () => writer.roster('fixture'),
+      () => writer.builds('fixture'),
+      () => writer.eraseWorkspace(index, acme, 100),
+      () => writer.dropDays(index, { of: () => '', all: '' }),
+      () => writer.drop(index),
       () => writer.close(),
     ]) {
+      await writer.open(index, fixture, epoch)
       await write(begun.length + 1)
       const asked = task()
       expect(await isDone(asked)).to.equal(false)
@@ -100,6 +105,15 @@ describe('a writer that does not wait', () => {
       expect((await store.writer.checkpoint(index)).position).to.equal(0)
     })
   }
+
+  it('goes on where the write before has failed and that was told', async () => {
+    await write(1)
+    gates[0]?.reject(new Error('no room'))
+    expect(await write(2).catch(String)).to.equal('Error: no room')
+    await write(1)
+    gates[1]?.resolve()
+    expect(await writer.checkpoint(index)).to.deep.equal({ epoch, position: 1 })
+  })
 
   it('keeps indexes apart', async () => {
     const second = 'fixture-v1-002'

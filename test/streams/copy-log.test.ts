@@ -8,6 +8,8 @@ import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { compareLogs } from '#streams/compare-logs.ts'
 import { copyLog, type CopiedLog } from '#streams/copy-log.ts'
+import { createMemoryStream } from '#streams/memory/stream.ts'
+import type { Stream } from '#streams/stream.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
 import { openCopyTarget } from '#streams/jetstream/copy-target.ts'
 import { provisionLogs } from '#streams/jetstream/provision.ts'
@@ -369,5 +371,19 @@ describe('copying a log whose positions are kept', function () {
     await removeLogs(nats, prefix)
     await nats.close()
     await source.remove()
+  })
+})
+
+describe('comparing a log with its copy', () => {
+  it('tells one place from another where others name it, and else not', async () => {
+    const [source, copy] = ['source', 'copy'].map(() => createMemoryStream({ partition: '0' })) as [Stream, Stream]
+    await source.append([makeEvent('same')])
+    await copy.append([makeEvent('before', { workspaceId: workspaceIdOf('beta') }), makeEvent('same')])
+    const target = { partition: '0', log: copy, copied: async () => 0, append: async () => undefined }
+    for (const keepsPositions of [true, false]) {
+      const log: CopiedLog = { source, targets: [target], targetsOf: () => [0], keepsPositions }
+      const compared = await compareLogs(log, onProgress)
+      expect(compared.find(({ workspaceId }) => workspaceId === 'acme')?.equal).to.equal(!keepsPositions)
+    }
   })
 })

@@ -41,19 +41,20 @@ describe('projections/allowance', () => {
       event(4, 'rum.received', { rumEvents: 2, logs: 1, spans: 1, bytes: 80 }),
       event(5, 'rum.received', { spans: 2, bytes: 70 }, { keyId: null }),
       refusal(6, 3, ['rejected_allowance', 'rejected_invalid', 'rejected_allowance']),
+      event(7, 'rum.received', { refused: 1, bytes: 13 }),
     ])
     const found = await usage(store)
     expect(found.total).to.deep.equal({
-      requests: 5,
+      requests: 6,
       spans: 10,
       logs: 6,
       rumEvents: 2,
       refusedSpans: 3,
-      refusedRecords: 2,
-      bytes: 900,
+      refusedRecords: 3,
+      bytes: 913,
     })
     expect([found.spans, found.spanBytes]).to.deep.equal([10, 770])
-    expect(found.refused).to.deep.equal({ rejected_allowance: 2, rejected_invalid: 1, rejected_record: 2 })
+    expect(found.refused).to.deep.equal({ rejected_allowance: 2, rejected_invalid: 1, rejected_record: 3 })
     expect(Object.entries(found.byDay).map(([day, { spans }]) => [day, spans])).to.deep.equal([
       ['2026-11-21', 6],
       ['2026-11-22', 4],
@@ -79,6 +80,13 @@ describe('projections/allowance', () => {
     expect(spans).to.deep.equal([1, 6, 8, 16, 0])
     expect((await readUsageAt(store.reader, acme, Date.UTC(2026, 10, 15))).spans).to.equal(6)
     expect((await usage(store, '2026-12')).resetsAt).to.equal(Date.UTC(2027, 0, 1))
+  })
+
+  it('counts every day of a month of 31', async () => {
+    const days = Array.from({ length: 31 }, (_, day) =>
+      event(day + 1, 'spans.received', { spans: 1 }, { receivedAt: Date.UTC(2026, 11, day + 1) }),
+    )
+    expect((await usage(await harness.fold(days), '2026-12')).spans).to.equal(31)
   })
 
   it('counts a request that comes again once, and equal log requests each', async () => {
@@ -121,6 +129,7 @@ describe('projections/allowance', () => {
       refusal(2, 5, ['rejected_allowance']),
       refusal(3, 1, ['rejected_invalid'], { receivedAt: nextDay, keyId: null }),
       event(4, 'logs.received', { logs: 1, refused: 3 }, { receivedAt: nextDay }),
+      event(5, 'logs.received', { logs: 1, refused: 1 }, { receivedAt: nextDay, keyId: 'key-2' }),
     ])
     const all = await readRefusals(store.reader, acme, { from: '2026-11-21', to: '2026-11-22' })
     const lines = all.map(({ day, eventType, keyId, reason, count }) =>
@@ -130,6 +139,7 @@ describe('projections/allowance', () => {
       '2026-11-21 spans.refused key-1 rejected_allowance 3',
       '2026-11-21 spans.refused key-1 unlisted 4',
       '2026-11-22 logs.received key-1 rejected_record 3',
+      '2026-11-22 logs.received key-2 rejected_record 1',
       '2026-11-22 spans.refused  rejected_invalid 1',
     ])
     const first = await readRefusals(store.reader, acme, { from: '2026-11-21', to: '2026-11-21' })
@@ -155,16 +165,17 @@ describe('projections/allowance', () => {
   })
 
   it('bounds the keys of a month', async () => {
-    const events = Array.from({ length: 1_003 }, (_, index) =>
-      event(index + 1, 'spans.received', { spans: 1 }, { keyId: `key-${index}` }),
+    // And then again with one that is known.
+    const events = [...Array.from({ length: 1_003 }).keys(), 0].map((key, index) =>
+      event(index + 1, 'spans.received', { spans: 1 }, { keyId: `key-${key}` }),
     )
     const store = createMemoryIndexStore()
     await foldInto(store.writer, 'allowance-v7-001', allowanceProjection, [events])
     await promote(store.writer, 'allowance', 'allowance-v7-001')
     const { byKey, spans } = await usage(store)
-    expect(spans).to.equal(1_003)
+    expect(spans).to.equal(1_004)
     expect(Object.keys(byKey)).to.have.length(1_001)
-    expect(byKey['']?.spans).to.equal(3)
+    expect([byKey['']?.spans, byKey['key-0']?.spans]).to.deep.equal([3, 2])
   })
 
   it('adds up a month by the service that records name, whatever way they came', async () => {
@@ -191,9 +202,11 @@ describe('projections/allowance', () => {
     const services = Array.from({ length: 503 }, (_, index) => `service-${index}`)
     const long = 's'.repeat(1_000)
     const spans = [long, ...services].map((service, id) => givenSpan({ id, service }))
-    const { byService } = await usage(await harness.fold([givenEvent('spans.received', 1, { spans })]))
+    const again = [givenSpan({ id: 1_000, service: 'service-0' })]
+    const events = [spans, again].map((of, index) => givenEvent('spans.received', index + 1, { spans: of }))
+    const { byService } = await usage(await harness.fold(events))
     expect(Object.keys(byService)).to.have.length(501)
-    expect(byService['']?.spans).to.equal(4)
+    expect([byService['']?.spans, byService['service-0']?.spans]).to.deep.equal([4, 2])
     expect(byService[long.slice(0, 128)]?.spans).to.equal(1)
   })
 

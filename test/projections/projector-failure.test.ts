@@ -1,0 +1,82 @@
+import { expect } from 'chai'
+import type { IndexWriter } from '#projections/index-store.ts'
+import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { createMemoryStream } from '#streams/memory/stream.ts'
+import type { Stream } from '#streams/stream.ts'
+import { append, atHead, start, totals } from '#test/support/projector-run.ts'
+
+describe('the projector, when something fails or it is to stop', () => {
+  it('goes on where it failed, not behind that, where the heartbeat lets it go on between two batches', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    await append(stream, [
+      ['a', 'b', 'c'],
+      ['d', 'e', 'f'],
+      ['g', 'h', 'i'],
+    ])
+    let failures = 1
+    const writer: IndexWriter = {
+      ...store.writer,
+      write: async (...given) => {
+        if (failures-- > 0) {
+          run.tick()
+          throw new TransientError({ operation: 'write', subject: 'a red index' })
+        }
+        await store.writer.write(...given)
+      },
+    }
+    const run = start({ stream, writer })
+    await run.until(await atHead(stream))
+    expect(Object.keys(await totals(store.reader)).join('')).to.equal('abcdefghi')
+    await run.stop()
+  })
+
+  it('ends with the failure where nothing comes, and its last build or the log cannot be asked any more', async () => {
+    const away = new PermanentError({ operation: 'ask', subject: 'what is away' })
+    for (const what of ['index', 'log']) {
+      const stream = createMemoryStream({ partition: '0' })
+      const store = createMemoryIndexStore()
+      let isAway = false
+      const fail = async (): Promise<void> => {
+        if (isAway) throw away
+      }
+      const log: Stream = { ...stream, head: () => (what === 'log' ? fail() : Promise.resolve()).then(stream.head) }
+      const heartbeat: IndexWriter['heartbeat'] = (...told) =>
+        (what === 'index' ? fail() : Promise.resolve()).then(() => store.writer.heartbeat(...told))
+      const run = start({ stream: log, writer: { ...store.writer, heartbeat } })
+      await run.until(() => true)
+      isAway = true
+      run.tick()
+      expect(await run.ended.catch((error: unknown) => error), what).to.equal(away)
+    }
+  })
+
+  it('ends once nothing is under way any more, so that what it writes to may be closed', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    const [begun, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const steps: string[] = []
+    let isSlow = false
+    const writer: IndexWriter = {
+      ...store.writer,
+      async heartbeat(...told) {
+        if (isSlow) {
+          begun.resolve()
+          await goOn.promise
+          steps.push('told')
+        }
+        await store.writer.heartbeat(...told)
+      },
+    }
+    const run = start({ stream, writer })
+    await run.until(() => true)
+    isSlow = true
+    run.tick()
+    await begun.promise
+    const stopped = run.stop().then(() => steps.push('ended'))
+    setImmediate(goOn.resolve)
+    await stopped
+    expect(steps).to.deep.equal(['told', 'ended'])
+  })
+})

@@ -1,0 +1,103 @@
+import { expect } from 'chai'
+import type { BuildContext } from '#projections/build-place.ts'
+import type { IndexAudit } from '#projections/index-audit.ts'
+import type { IndexWriter, Roster } from '#projections/index-store.ts'
+import { planRebuild, rebuild, type RebuildOptions } from '#projections/rebuild.ts'
+import { begin, changeRoster } from '#projections/roster.ts'
+import { liveBuilds, verify } from '#projections/verify.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { present } from '#src/lib/assert.ts'
+import type { Stream } from '#streams/stream.ts'
+import { buildPlaces, foldedPlace, type Place } from '#test/support/build-places.ts'
+import { counting } from '#test/support/line-projections.ts'
+import { atHead, start } from '#test/support/projector-run.ts'
+import { appendRandom, workspaces } from '#test/support/random-log.ts'
+
+const inMemory = present(buildPlaces['memory'], 'a place in memory')
+
+describe('a rebuild, whatever was left of another', () => {
+  const [first, second] = ['counting-v1-001', 'counting-v1-002'] as const
+  const other = workspaceIdOf('other')
+  let stream: Stream
+  let place: Place
+  let context: BuildContext
+  beforeEach(async () => {
+    ;({ stream, place, context } = await foldedPlace(inMemory, 90))
+  })
+  afterEach(() => place.remove())
+
+  it('leaves readers where they are, and removes its build, where that is not the fold of the log', async () => {
+    const rosters: Roster[] = []
+    const writer = (): IndexWriter => ({
+      ...place.writer(),
+      changeRoster: async (projection, roster) => (
+        rosters.push(roster),
+        place.writer().changeRoster(projection, roster)
+      ),
+    })
+    const fold: BuildContext['index']['fold'] = (tasks, ...more) =>
+      context.index.fold(
+        tasks.map((task) => ({ ...task, workspaces: [other] })),
+        ...more,
+      )
+    const [done] = await rebuild({ ...context, index: { ...context.index, writer, fold } }, [counting])
+    expect([done?.outcome, done?.verdict.equal]).to.deep.equal(['different', false])
+    const shown = rosters.flatMap(({ live, followed }) => [live, ...followed.map(({ as }) => as)])
+    for (const seen of [second, 'candidate']) expect(shown).to.not.include(seen)
+    expect((await place.writer().builds('counting')).map(({ index }) => index)).to.deep.equal([first])
+  })
+
+  it('of one workspace takes nothing over of that one', async () => {
+    const position = 4096
+    const document = { name: 'forged', lines: 1 }
+    const forged = { collection: 'counters', id: 'forged', day: '2026-11-21', document, position, created: position }
+    await place.writer().write(first, [{ workspaceId: other, entries: [forged] }], { epoch: stream.epoch, position })
+    const [before] = await verify(context, await liveBuilds(context, ['counting']))
+    expect(before?.equal).to.equal(false)
+    const [done] = await rebuild(context, [counting], { workspaceId: other })
+    expect(done?.outcome).to.equal('moved')
+  })
+
+  it('of one workspace misses nothing of the others that is folded while they are copied', async () => {
+    let copies = 0
+    const audit = (): IndexAudit => ({
+      ...context.index.audit(),
+      async copy(...given) {
+        await context.index.audit().copy(...given)
+        if (copies++ > 0) return
+        await appendRandom(stream, 300, 330)
+        const run = start({ stream, writer: place.writer() })
+        await run.until(await atHead(stream))
+        await run.stop()
+      },
+    })
+    await rebuild({ ...context, index: { ...context.index, audit } }, [counting], { workspaceId: other })
+    expect(copies).to.be.above(1)
+    const [verdict] = await verify(context, await liveBuilds(context, ['counting']))
+    const compared = verdict?.workspaces.map(({ workspaceId }) => workspaceId).toSorted()
+    expect([verdict?.equal, compared]).to.deep.equal([true, workspaces])
+  })
+
+  it('goes on only with a build that was begun alike, of this log', async () => {
+    const after = 60 * 4096
+    const resumes = async (
+      of: RebuildOptions,
+      begun: { after?: number; epoch?: string; workspaceId?: typeof other },
+    ) => {
+      const writer = place.writer()
+      await writer.open(second, counting, begun.epoch ?? stream.epoch, begun.after)
+      await changeRoster(writer, 'counting', begin(second, begun.workspaceId))
+      const [plan] = await planRebuild(context, [counting], of)
+      await writer.drop(second)
+      const roster = await writer.roster('counting')
+      await writer.changeRoster('counting', { ...roster, followed: [] })
+      return plan?.resumes
+    }
+    expect(await resumes({}, {})).to.equal(true)
+    expect(await resumes({}, { workspaceId: other }), 'of one workspace').to.equal(false)
+    expect(await resumes({ workspaceId: other }, {}), 'of all').to.equal(false)
+    expect(await resumes({}, { epoch: 'another' }), 'of another log').to.equal(false)
+    expect(await resumes({}, { after }), 'begun later').to.equal(false)
+    expect(await resumes({ from: after }, { after })).to.equal(true)
+  })
+})
