@@ -73,6 +73,8 @@ describe('first run', () => {
     await one.directory.createWorkspace({ name: 'acme', plan: 'free' })
     expect(await prepare()).to.equal(undefined)
     expect(files()).to.deep.equal([])
+    const wanted = { name: 'another', plan: 'pro', email: 'ann@acme.example', password: 'a long password' }
+    expect((await one.directory.createInstallation(wanted, () => expect.fail('no keys'))).ok).to.equal(false)
   })
 
   it('of two processes at once is one', async () => {

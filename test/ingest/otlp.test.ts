@@ -371,7 +371,11 @@ describe('POST /api/traces/v1/otlp', () => {
     const send = (count: number, first: number) =>
       ingest.post(path, encodeJson(requestOf(spans(count, first))), headers)
     fail = 'before'
-    expect((await send(6, 0)).status).to.equal(503)
+    const lost = await send(6, 0)
+    expect(lost.status).to.equal(503)
+    // RetryInfo of the body and the header are of one wait.
+    const { details } = lost.json as Readonly<{ details: readonly Readonly<{ retryDelay?: string }>[] }>
+    expect(details.map(({ retryDelay }) => retryDelay)).to.include(`${lost.headers.get('retry-after')}s`)
     expect(partialOf(await send(5, 100)), 'the log has told that nothing was stored').to.equal(undefined)
     fail = 'after'
     expect((await send(2, 200)).status).to.equal(503)
