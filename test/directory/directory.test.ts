@@ -5,7 +5,7 @@ import { plans } from '#src/config.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
 import type { Workspace } from '#src/directory/directory.ts'
 import { createKeySecret, hashKey, keyKinds } from '#src/directory/keys.ts'
-import { createWorkspace, day, limits, openDirectory, pepper, valueOf, type Opened } from './harness.ts'
+import { createWorkspace, day, limits, openDirectory, passwords, pepper, valueOf, type Opened } from './harness.ts'
 
 const password = 'a long password'
 
@@ -62,6 +62,9 @@ describe('directory', () => {
     it('change their plan at once', async () => {
       valueOf(await directory.changePlan(workspace.id, 'free'))
       expect(directory.workspace(workspace.id)?.plan).to.equal(plans['free'])
+      const head = await one.stream.head()
+      valueOf(await directory.changePlan(workspace.id, 'free'))
+      expect(await one.stream.head(), 'written once').to.equal(head)
     })
 
     it('on a plan that is gone from the table have nothing', async () => {
@@ -156,6 +159,24 @@ describe('directory', () => {
       expect(directory.user(ann.id)?.workspaceIds).to.deep.equal([])
       valueOf(await directory.addMember({ workspaceId: workspace.id, userId: ann.id }))
       expect(directory.session('a'.repeat(32)), 'also when they come back').to.equal(undefined)
+    })
+
+    it('are not known by a password that is changed while it is checked', async () => {
+      const ann = await user()
+      const { directory: slow } = await openDirectory({
+        stream: one.stream,
+        passwords: {
+          ...passwords,
+          verify: async (...given) => {
+            const isRight = await passwords.verify(...given)
+            const changed = await directory.changePassword({ userId: ann.id, password: 'another password' })
+            await slow.followed(valueOf(changed), 5_000)
+            return isRight
+          },
+        },
+      })
+      expect(await slow.authenticate(ann.email, password)).to.equal(undefined)
+      await slow.close()
     })
 
     it('who change their password end every session, and sign in with the new one only', async () => {
@@ -254,8 +275,10 @@ describe('directory', () => {
       valueOf(await directory.revokeKey({ workspaceId: workspace.id, keyId: key.id }))
       const revokedAt = one.clock()
       one.clock.advance(5)
+      const head = await one.stream.head()
       valueOf(await directory.revokeKey({ workspaceId: workspace.id, keyId: key.id }))
       expect(directory.findKey(secret)?.revokedAt).to.equal(revokedAt)
+      expect(await one.stream.head(), 'written once').to.equal(head)
     })
 
     it('of another workspace can be neither revoked nor changed', async () => {
@@ -351,9 +374,12 @@ describe('directory', () => {
         one.clock.advance(day)
         await directory.continueSession(id)
       }
-      expect(directory.session(id)).to.not.equal(undefined)
+      const startedAt = one.clock() - 29 * day
+      const next = { id: 't'.repeat(32), userId: ann.id, workspaceId: workspace.id, address: '', since: startedAt }
+      await directory.startSession(next)
+      expect([id, next.id].map((each) => directory.session(each)?.startedAt)).to.deep.equal([startedAt, startedAt])
       one.clock.advance(day)
-      expect(directory.session(id)).to.equal(undefined)
+      expect([id, next.id].map((each) => directory.session(each))).to.deep.equal([undefined, undefined])
     })
 
     it('beyond a thousand of one person end, the oldest first', async () => {
@@ -387,11 +413,12 @@ describe('directory', () => {
       for (let at = 0; at < 100; at++) await directory.recordFailedSignIn({ userId: ann.id, address: '192.0.2.1' })
       await directory.recordFailedSignIn({ userId: null, address: '192.0.2.1' })
       one.clock.advance(3_600_000)
+      await directory.recordFailedSignIn({ userId: 'u0000000000000000', address: '192.0.2.1' })
       await directory.recordFailedSignIn({ userId: ann.id, address: '192.0.2.2' })
       const failed = (await one.stream.read(0, 1_000)).filter(({ type }) => type === 'directory.signIn.failed')
       const counts = failed.map(({ payload }) => JSON.parse(Buffer.from(payload).toString()) as JsonObject)
       expect(counts.map(({ userId, count }) => (userId === ann.id ? count : 0))).to.deep.equal([
-        1, 1, 1, 1, 1, 0, 1, 95,
+        1, 1, 1, 1, 1, 0, 0, 1, 95,
       ])
       expect(counts.slice(-3).map(({ address }) => address)).to.deep.equal(['192.0.2.1', '192.0.2.2', 'various'])
     })

@@ -294,6 +294,20 @@ describe('http body', () => {
     expect(budget.held()).to.equal(0)
   })
 
+  it('gives an owner half of what the process may hold, less what that owner holds and nothing else', () => {
+    const all = createBodyBudget(100)
+    const [one, other, third] = [all.shareOf('one'), all.shareOf('other'), all.shareOf('third')]
+    expect([one.take(20), other.take(50), other.take(1), third.take(30)]).to.deep.equal([true, true, false, true])
+    expect(one.take(10), 'while the process has no room').to.equal(false)
+    third.give(30)
+    expect([one.take(30), one.take(1)], 'what was refused is not held').to.deep.equal([true, false])
+    one.give(10)
+    expect([one.take(11), one.take(10)], 'what was not given back is').to.deep.equal([false, true])
+    one.give(50)
+    other.give(50)
+    expect(all.held()).to.equal(0)
+  })
+
   it('leaves the connection usable after a small body that was not read', async () => {
     const raw = await rawConnection(server.port)
     raw.write('POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabcde')

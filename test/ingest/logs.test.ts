@@ -192,13 +192,16 @@ describe('POST /api/logs/v1/ingest', () => {
     expect(await ingest.events()).to.have.length(3)
   })
 
-  it('keeps equal keys of two workspaces apart', async () => {
-    const other = ingest.directory.addKey(ingest.directory.addWorkspace('other'), 'logs')
+  it('keeps equal keys of two workspaces apart, and what is under them as long as the plan of each says', async () => {
+    const other = ingest.directory.addKey(ingest.directory.addWorkspace('other', plans['free']), 'logs')
     const headers = { ...json, 'idempotency-key': 'same' }
     await post('{"message":"a"}', headers)
     await ingest.post(path, '{"message":"a"}', { ...headers, authorization: `Bearer ${other}` })
     const events = await ingest.events()
-    expect(events.map(({ workspaceId }) => workspaceId)).to.deep.equal(['acme', 'other'])
+    expect(events.map(({ workspaceId, retentionClass }) => [workspaceId, retentionClass])).to.deep.equal([
+      ['acme', '30d'],
+      ['other', '7d'],
+    ])
   })
 
   describe('credential', () => {

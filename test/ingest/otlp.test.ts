@@ -3,8 +3,10 @@ import { expect } from 'chai'
 import protobuf from 'protobufjs/minimal.js'
 import { limits as allLimits, plans } from '#src/config.ts'
 import type { WorkspacePlan } from '#src/directory/directory.ts'
+import { sealClosing } from '#src/events/allowance.ts'
 import { openPayload } from '#src/events/codec.ts'
-import type { RecordedEvent } from '#src/events/envelope.ts'
+import { beforeAll, type RecordedEvent } from '#src/events/envelope.ts'
+import { createMonthLedger } from '#src/ingest/ledger.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { decodeSpans } from '#src/wire/otlp/decode.ts'
 import type { OtlpContentType } from '#src/wire/otlp/content-type.ts'
@@ -383,6 +385,47 @@ describe('POST /api/traces/v1/otlp', () => {
     expect(partialOf(await send(4, 300))?.rejected).to.equal(1)
     expect(await usedSpansOf(ingest.stream, ingest.workspace, '2026-11')).to.equal(10)
     expect(ingest.server.failures).to.have.length(2)
+  })
+
+  it('stores under another reservation what comes too late for its own, which somebody else has closed', async () => {
+    let closed = ''
+    ingest = await startIngest({
+      plan: { spansPerMonth: 10 },
+      through: (stream) => ({
+        ...stream,
+        append: async (events, expected) => {
+          const [{ reservation, workspaceId } = { reservation: undefined }] = events
+          if (reservation !== undefined && closed === '') {
+            closed = reservation
+            await stream.append([sealClosing(reservation, { workspaceId, at: 0 })])
+          }
+          return stream.append(events, expected)
+        },
+      }),
+    })
+    const headers = { authorization: `Bearer ${ingest.keys.tracing}`, 'content-type': 'application/json' }
+    const answer = await ingest.post(path, encodeJson(requestOf(spans(6))), headers)
+    expect(partialOf(answer)).to.equal(undefined)
+    const [event, ...others] = await ingest.events()
+    expect([event?.counts.spans, others]).to.deep.equal([6, []])
+    expect(event?.reservation).to.be.a('string').that.does.not.equal(closed)
+    expect(partialOf(await ingest.post(path, encodeJson(requestOf(spans(5, 6))), headers))?.rejected).to.equal(1)
+  })
+
+  it('has a sender come again in a second while another process holds the rest, and rejects nothing', async () => {
+    ingest = await startIngest({ plan: { spansPerMonth: 10 }, limits: { heldSpansPollMs: 1, heldSpansPollsMax: 1 } })
+    const { stream, workspace: workspaceId, now } = ingest
+    const ledger = createMonthLedger(
+      { stream, clock: () => now.ms, holder: 'another', newId: () => 'x' },
+      workspaceId,
+      '2026-11',
+    )
+    const held = { id: 'theirs', spans: 8, holder: 'another', until: now.ms + 10_000, since: null }
+    await ledger.append('allowance.reserved', { ended: [], spent: 0, open: [held] }, beforeAll)
+    const headers = { authorization: `Bearer ${ingest.keys.tracing}`, 'content-type': 'application/json' }
+    const answer = await ingest.post(path, encodeJson(requestOf(spans(6))), headers)
+    expect([answer.status, answer.headers.get('retry-after')]).to.deep.equal([503, '1'])
+    expect(await ingest.events()).to.deep.equal([])
   })
 
   it('holds the allowance to the span at its edge', async () => {

@@ -124,13 +124,20 @@ describe('reservations', () => {
 
   it('are given back when they are not used, and on stop', async () => {
     const gate = start()
-    await spend(gate, await granted(gate, 50), 'first')
+    const first = await granted(gate, 50)
+    await spend(gate, first, 'first')
+    await world.until(world.sleep(allLimits.reservationIdleMs - 100))
+    const next = await granted(gate, 20)
+    expect(next.reservation).to.equal(first.reservation)
+    await spend(gate, next, 'next')
+    await world.until(world.sleep(allLimits.reservationIdleMs - 100))
+    expect((await ledger()).open, 'used meanwhile').to.have.length(1)
     await world.until(world.sleep(2_000))
-    expect(await ledger()).to.deep.equal({ spent: 50, open: [] })
+    expect(await ledger()).to.deep.equal({ spent: 70, open: [] })
     await spend(gate, await granted(gate, 30), 'second')
     expect((await ledger()).open).to.have.length(1)
     await world.until(gate.close())
-    expect(await ledger()).to.deep.equal({ spent: 80, open: [] })
+    expect(await ledger()).to.deep.equal({ spent: 100, open: [] })
     expect(await world.until(gate.reserve(asking(1)))).to.equal('pending')
   })
 
@@ -235,6 +242,16 @@ describe('reservations', () => {
     const early = start({ clock: () => world.now() - 86_400_000 })
     expect((await granted(early, 90, { limit: 100 })).granted).to.equal(90)
     gates = [early]
+  })
+
+  it('of processes that are gone are counted from what was stored right behind them', async () => {
+    const { reservation } = await granted(start(), 40, { limit: 100 })
+    gates = []
+    await stream.append([
+      makeEvent('stored', { counts: { ...noCounts, spans: 40 }, reservation, receivedAt: world.now() }),
+    ])
+    const grant = await granted(start({ isGone: () => true }), 100, { limit: 100 })
+    expect(grant).to.include({ granted: 60, used: 40 })
   })
 
   it('of processes that are gone are taken back by a sweep, though nobody asks', async () => {
@@ -427,6 +444,18 @@ describe('reservations', () => {
       expect(await stream.head()).to.equal(head)
       expect(await ledger()).to.deep.equal({ spent: 50, open: [] })
       expect(await granted(start(), 60, { limit: 100 })).to.include({ granted: 50, used: 50 })
+    })
+
+    it('do not begin while the log does not take what it was counted to hold', async () => {
+      const whole = stream
+      await whole.append([old('a', 30)])
+      const lost = new TransientError({ operation: 'append to', subject: 'the log' })
+      let appends = 0
+      stream = { ...whole, append: (...given) => (appends++ === 0 ? Promise.reject(lost) : whole.append(...given)) }
+      expect(await rejection(begin())).to.equal(lost)
+      stream = whole
+      await begin()
+      expect(await ledger()).to.deep.equal({ spent: 30, open: [] })
     })
   })
 })
