@@ -157,6 +157,7 @@ describe('directory', () => {
       valueOf(await directory.removeMember({ workspaceId: workspace.id, userId: ann.id }))
       expect(directory.session('a'.repeat(32))).to.equal(undefined)
       expect(directory.user(ann.id)?.workspaceIds).to.deep.equal([])
+      expect(await started('b'.repeat(32), ann.id), 'begun where it was not known yet').to.equal(undefined)
       valueOf(await directory.addMember({ workspaceId: workspace.id, userId: ann.id }))
       expect(directory.session('a'.repeat(32)), 'also when they come back').to.equal(undefined)
     })
@@ -279,6 +280,10 @@ describe('directory', () => {
       valueOf(await directory.revokeKey({ workspaceId: workspace.id, keyId: key.id }))
       expect(directory.findKey(secret)?.revokedAt).to.equal(revokedAt)
       expect(await one.stream.head(), 'written once').to.equal(head)
+      const again = { type: 'directory.key.revoked', workspaceId: workspace.id, keyId: key.id, by: null } as const
+      const { last } = await one.stream.append([sealDirectoryEvent(again, one.clock(), 'f'.repeat(32))])
+      await directory.followed(last, 1_000)
+      expect(directory.findKey(secret)?.revokedAt, 'by two processes').to.equal(revokedAt)
     })
 
     it('of another workspace can be neither revoked nor changed', async () => {

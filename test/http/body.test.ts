@@ -1,5 +1,8 @@
+import { EventEmitter } from 'node:events'
+import { Readable } from 'node:stream'
 import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { expect } from 'chai'
+import type { Context } from 'koa'
 import { limits as allLimits } from '#src/config.ts'
 import { createBodyBudget, readBody, type BodyBudget } from '#src/http/body.ts'
 import { encodings } from '#src/http/decompress.ts'
@@ -51,6 +54,7 @@ describe('http body', () => {
   beforeEach(async () => {
     ;({ bodyTimeoutMs } = limits)
     budget = createBodyBudget(6_000_000)
+    held = 0
     server = await listen({ routes: [route, gzipOnly] })
   })
   afterEach(() => server.close())
@@ -251,7 +255,20 @@ describe('http body', () => {
     raw.socket.destroy()
     await freed
     expect(budget.held()).to.equal(0)
+    expect(held, 'of what was taken for the whole body').to.equal(0)
     expect(server.failures).to.deep.equal([])
+  })
+
+  it('keeps nothing of what is unpacked for a sender that is gone by then', async () => {
+    const req = Object.assign(Readable.from([gzipSync(words(1_000))]), { complete: true, httpVersion: '1.1' })
+    const res = Object.assign(new EventEmitter(), { closed: false })
+    req.once('end', () => {
+      res.closed = true
+      res.emit('close')
+    })
+    const get = (name: string): string => (name === 'Content-Encoding' ? 'gzip' : '')
+    const read = await readBody({ get, req, res } as unknown as Context, { limits, encodings, budget })
+    expect([read.ok, budget.held()]).to.deep.equal([false, 0])
   })
 
   it('answers 100-continue only for a body that it will read', async () => {
@@ -301,10 +318,10 @@ describe('http body', () => {
     expect(one.take(10), 'while the process has no room').to.equal(false)
     third.give(30)
     expect([one.take(30), one.take(1)], 'what was refused is not held').to.deep.equal([true, false])
+    other.give(50)
     one.give(10)
     expect([one.take(11), one.take(10)], 'what was not given back is').to.deep.equal([false, true])
     one.give(50)
-    other.give(50)
     expect(all.held()).to.equal(0)
   })
 

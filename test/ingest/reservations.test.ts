@@ -148,7 +148,12 @@ describe('reservations', () => {
     await world.until(world.sleep(allLimits.reservationUseMs))
     const second = await granted(gate, 1, { limit: null })
     expect(second.reservation).not.to.equal(first.reservation)
+    await world.until(world.sleep(allLimits.reservationUseMs))
+    const third = await granted(gate, 1, { limit: null })
+    const open = new Map((await ledger()).open.map(({ id, spans }) => [id, spans]))
+    expect(open.get(second.reservation), 'all that a request under way may still spend').to.equal(1)
     await spend(gate, second, 'second')
+    await spend(gate, third, 'third')
   })
 
   it('keep the rest from others, who are told to come again, until they are given back', async () => {
@@ -393,6 +398,34 @@ describe('reservations', () => {
     const [one, other] = [start({ limits }), start({ limits })]
     await granted(one, 1)
     expect(await reserve(other, 1)).to.equal('pending')
+  })
+
+  it('are asked about once where all of them count', async () => {
+    let asked = 0
+    const gate = start({ counted: async () => (asked++, 100) })
+    await spend(gate, await granted(gate, 100, { limit: 100 }), 'all')
+    for (let time = 0; time < 3; time++) {
+      expect((await granted(gate, 10, { limit: 100 })).granted).to.equal(0)
+      await world.until(world.sleep(2_000))
+    }
+    expect(asked).to.equal(1)
+  })
+
+  it('are taken back also where the log could not tell at first what was spent of them', async () => {
+    await granted(start(), 90, { limit: 100 })
+    gates = []
+    const whole = stream
+    let failures = 1
+    stream = {
+      ...whole,
+      append: async (events, expected) => {
+        const isClosing = events[0]?.type === 'allowance.closed'
+        if (isClosing && failures-- > 0) throw new TransientError({ operation: 'append to', subject: 'the log' })
+        return whole.append(events, expected)
+      },
+    }
+    expect((await granted(start({ isGone: () => true }), 90, { limit: 100 })).granted).to.equal(90)
+    expect(failures).to.equal(-1)
   })
 
   it('fail with the log, for those who wait, and go on with it', async () => {
