@@ -3,6 +3,7 @@ import type { JsonObject } from '#src/lib/json.ts'
 import { sealDirectoryEvent, type DirectoryEvent } from '#src/events/directory.ts'
 import { plans } from '#src/config.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
+import { sessionHashOf } from '#src/directory/directory-view.ts'
 import type { Workspace } from '#src/directory/directory.ts'
 import { createKeySecret, hashKey, keyKinds } from '#src/directory/keys.ts'
 import { createWorkspace, day, limits, openDirectory, passwords, pepper, valueOf, type Opened } from './harness.ts'
@@ -362,6 +363,9 @@ describe('directory', () => {
       one.clock.advance(limits.sessionIdleMs * 0.8)
       await Promise.all([directory.continueSession(id), directory.continueSession(id)])
       expect(await one.stream.read(written, 10), 'written once').to.have.length(1)
+      // Another process's clock may be behind.
+      const earlier = { type: 'directory.session.continued', session: sessionHashOf(id) } as const
+      await one.stream.append([sealDirectoryEvent(earlier, one.clock() - 1, 'f'.repeat(32))])
       one.clock.advance(limits.sessionIdleMs - 1)
       await other.followed(await one.stream.head(), 1_000)
       expect(other.session(id)).to.not.equal(undefined)

@@ -148,12 +148,18 @@ describe('reservations', () => {
     await world.until(world.sleep(allLimits.reservationUseMs))
     const second = await granted(gate, 1, { limit: null })
     expect(second.reservation).not.to.equal(first.reservation)
-    await world.until(world.sleep(allLimits.reservationUseMs))
-    const third = await granted(gate, 1, { limit: null })
-    const open = new Map((await ledger()).open.map(({ id, spans }) => [id, spans]))
-    expect(open.get(second.reservation), 'all that a request under way may still spend').to.equal(1)
     await spend(gate, second, 'second')
-    await spend(gate, third, 'third')
+  })
+
+  it('that are too small for the next request keep what is granted of them, and nothing else', async () => {
+    const gate = start()
+    const [small, large] = [await granted(gate, 1), await granted(gate, 10_000)]
+    expect((await ledger()).open.map(({ id, spans }) => [id, spans])).to.deep.equal([
+      [small.reservation, 1],
+      [large.reservation, 10_000],
+    ])
+    await spend(gate, small, 'small')
+    await spend(gate, large, 'large')
   })
 
   it('keep the rest from others, who are told to come again, until they are given back', async () => {
@@ -400,15 +406,11 @@ describe('reservations', () => {
     expect(await reserve(other, 1)).to.equal('pending')
   })
 
-  it('are asked about once where all of them count', async () => {
-    let asked = 0
-    const gate = start({ counted: async () => (asked++, 100) })
+  it('stay as they are where all of them count', async () => {
+    const gate = start({ counted: async () => 100 })
     await spend(gate, await granted(gate, 100, { limit: 100 }), 'all')
-    for (let time = 0; time < 3; time++) {
-      expect((await granted(gate, 10, { limit: 100 })).granted).to.equal(0)
-      await world.until(world.sleep(2_000))
-    }
-    expect(asked).to.equal(1)
+    expect((await granted(gate, 10, { limit: 100 })).granted).to.equal(0)
+    expect((await entries()).map(([type]) => type)).not.to.include('allowance.counted')
   })
 
   it('are taken back also where the log could not tell at first what was spent of them', async () => {
