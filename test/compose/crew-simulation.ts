@@ -16,6 +16,7 @@ export type Script = (worker: number, step: Step) => Reaction
 
 /** As the program has it. */
 export const silenceMs = 30_000
+export const stopPatienceMs = 8_000
 
 export const promptly: Script = () => ({ does: 'ok', ms: 10 })
 
@@ -35,6 +36,7 @@ function createClock() {
   return {
     after,
     now: () => now,
+    waiting: () => tasks.length,
     /** All are asleep: what is due meanwhile is late. */
     sleep: (ms: number): void => {
       now += ms
@@ -75,6 +77,8 @@ export type Simulation = Readonly<{
   reports: SupervisorEvent[]
   run(ms: number): Promise<void>
   sleep(ms: number): void
+  /** Timers, each of which keeps a process from its end. */
+  waiting(): number
   /** Of `supervisor.run()`. */
   outcome: Promise<boolean | Error>
   owners(): readonly number[]
@@ -216,7 +220,7 @@ export function simulate(
     prepare,
     report: (event) => reports.push(event),
     silenceMs,
-    stopPatienceMs: 8_000,
+    stopPatienceMs,
     after: clock.after,
   })
   return {
@@ -229,6 +233,7 @@ export function simulate(
       expect(violation).to.equal(undefined)
     },
     sleep: clock.sleep,
+    waiting: clock.waiting,
     owners,
     kinds: () => reports.map(({ kind }) => kind),
   }

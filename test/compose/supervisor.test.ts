@@ -1,6 +1,14 @@
 import { expect } from 'chai'
 import { WorkerEnded } from '#src/compose/processes/supervisor.ts'
-import { promptly, silenceMs, simulate, type Reaction, type Script, type Simulation } from './crew-simulation.ts'
+import {
+  promptly,
+  silenceMs,
+  simulate,
+  stopPatienceMs,
+  type Reaction,
+  type Script,
+  type Simulation,
+} from './crew-simulation.ts'
 
 const except =
   (exceptions: Readonly<Record<string, Reaction['does']>>): Script =>
@@ -24,7 +32,7 @@ describe('the supervisor of workers', () => {
     await simulation.run(1_000)
     expect(await simulation.outcome).to.equal(true)
     expect(ordersOf(simulation, 1)).to.deep.equal(['takeOver', 'stop'])
-    expect(simulation.workers).to.have.length(1)
+    expect([simulation.workers.length, simulation.waiting()]).to.deep.equal([1, 0])
   })
 
   it('prepares while there is no worker, before it starts one again, and tries again when that fails', async () => {
@@ -116,9 +124,10 @@ describe('the supervisor of workers', () => {
     await simulation.run(1_000)
     simulation.workers[1]?.crash()
     await simulation.run(50)
-    expect(simulation.kinds()).to.deep.equal(['serves', 'serves', 'crashed', 'serves'])
     expect(ordersOf(simulation, 1).slice(3)).to.deep.equal(['letGo', 'resign'])
     expect(simulation.owners()).to.deep.equal([3])
+    await simulation.run(2 * silenceMs)
+    expect(simulation.kinds(), 'whoever has crashed is silent').to.deep.equal(['serves', 'serves', 'crashed', 'serves'])
   })
 
   it('kills the worker when it gives no answer, says so once, and starts another', async () => {
@@ -181,7 +190,9 @@ describe('the supervisor of workers', () => {
     simulation.workers[0]?.hang()
     await simulation.run(0.8 * silenceMs)
     simulation.supervisor.stop()
-    await simulation.run(60_000)
+    await simulation.run(stopPatienceMs + 9_999)
+    expect(aliveOf(simulation), 'its patience, and ten seconds to close').to.deep.equal([1])
+    await simulation.run(1)
     expect([await simulation.outcome, simulation.kinds()]).to.deep.equal([false, ['serves']])
   })
 
