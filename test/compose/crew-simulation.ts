@@ -10,8 +10,8 @@ import {
 
 /** What is asked of a worker and answered later: a script decides how, for each worker by its number. */
 type Step = 'boot' | 'takeOver' | 'letGo'
-/** `ok` after some virtual time, `crash`, or `hang`: never. */
-export type Reaction = Readonly<{ does: 'ok' | 'crash' | 'hang'; ms: number }>
+/** `ok` after some virtual time, `crash`, `end`: say so, and crash with the word; or `hang`: never. */
+export type Reaction = Readonly<{ does: 'ok' | 'crash' | 'end' | 'hang'; ms: number }>
 export type Script = (worker: number, step: Step) => Reaction
 
 /** As the program has it. */
@@ -114,6 +114,7 @@ function createWorker(
         if (state.isHanging) return
         if (does === 'crash') crash()
         else if (state.isAlive) resolve()
+        if (does === 'end') crash()
       })
     })
     const failed = end.promise.then((ending): never => {
@@ -175,7 +176,7 @@ function createWorker(
       })
     },
     answers: () => (knowsTheQuestion ? answers : undefined),
-    kill: crash,
+    kill: () => void clock.after(1, crash),
   }
   const simulated: SimulatedWorker = {
     id,
