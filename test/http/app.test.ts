@@ -175,7 +175,7 @@ describe('http application', () => {
   })
 
   it('answers an unknown failure with 503, shows nothing of it, and reports it', async () => {
-    const response = await ask('/broken', { method: 'POST' })
+    const response = await ask('/broken?key=of-somebody', { method: 'POST' })
     expect(response.status).to.equal(503)
     expect(response.headers.get('retry-after')).to.equal('3')
     const text = await response.text()
@@ -183,6 +183,7 @@ describe('http application', () => {
     const reported = server.failures.at(-1)
     expect(reported?.requestId).to.equal(response.headers.get('x-request-id'))
     expect(String(reported?.error)).to.contain('inner detail')
+    expect(reported?.path, 'without what may be a key').to.equal('/broken')
   })
 
   it('says of what was not done in time that less may be asked, and reports it', async () => {

@@ -249,7 +249,7 @@ describe('http body', () => {
 
   it('keeps nothing of a sender that hangs up', async () => {
     const raw = await rawConnection(server.port)
-    raw.write('POST /in HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n')
+    raw.write('POST /in HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: 1000\r\n\r\n')
     expect(await raw.until((so) => so.includes('\r\n\r\n'))).to.contain('100 Continue')
     raw.write('abc')
     raw.socket.destroy()

@@ -287,10 +287,12 @@ describe('reservations', () => {
   })
 
   it('are counted from the beginning in a log that was moved', async () => {
+    // Of which the old log holds the beginning no more: all positions are lower in the new one.
+    await stream.append([makeEvent('a'), makeEvent('b'), makeEvent('c')])
     const gate = start()
     await spend(gate, await granted(gate, 40, { limit: 100 }), 'before the move')
     const moved = createMemoryStream({ partition: '0' })
-    await moved.append(await readAll(stream))
+    await moved.append((await readAll(stream)).slice(3))
     stream = moved
     gates = []
     const next = start({ isGone: () => true })
@@ -459,6 +461,16 @@ describe('reservations', () => {
     expect(await granted(gate, 100, { limit: 100 })).to.include({ granted: 100, used: 0 })
   })
 
+  it('are in the order in which they are asked for, and none is needed for nothing', async () => {
+    const gate = start()
+    const first = await granted(gate, 90, { limit: 100 })
+    expect(gate.take(asking(0, { limit: 100 }))).to.include({ granted: 0, reservation: '' })
+    const second = gate.reserve(asking(10, { limit: 100 }))
+    expect(gate.take(asking(1, { limit: 100 })), 'behind the second').to.equal(undefined)
+    expect(await world.until(second)).to.include({ granted: 10 })
+    await spend(gate, first, 'first')
+  })
+
   it('let only so many wait', async () => {
     const gate = start({ limits: { ...allLimits, appendQueueEventsMax: 2 } })
     const all = Promise.allSettled([1, 2, 3].map((spans) => gate.reserve(asking(spans))))
@@ -474,8 +486,11 @@ describe('reservations', () => {
       await stream.append([old('a', 30), old('b', 20), old('october', 7, Date.UTC(2026, 9, 31))])
       await stream.append([makeEvent('c', { workspaceId: workspaceIdOf('globex'), counts: { ...noCounts, spans: 5 } })])
       await Promise.all([begin(), begin()])
+      const whole = stream
       const head = await stream.head()
+      stream = { ...whole, read: () => expect.fail('read once more') }
       await begin()
+      stream = whole
       expect(await stream.head()).to.equal(head)
       expect(await ledger()).to.deep.equal({ spent: 50, open: [] })
       expect(await granted(start(), 60, { limit: 100 })).to.include({ granted: 50, used: 50 })
