@@ -290,13 +290,17 @@ describe('reservations', () => {
     // Of which the old log holds the beginning no more: all positions are lower in the new one.
     await stream.append([makeEvent('a'), makeEvent('b'), makeEvent('c')])
     const gate = start()
-    await spend(gate, await granted(gate, 40, { limit: 100 }), 'before the move')
+    for (const spans of [40, 10]) {
+      const { reservation } = await granted(gate, spans, { limit: 100 })
+      const event = { counts: { ...noCounts, spans }, reservation, receivedAt: world.now() }
+      await stream.append([makeEvent(`${spans} before the move`, event)])
+    }
     const moved = createMemoryStream({ partition: '0' })
     await moved.append((await readAll(stream)).slice(3))
     stream = moved
     gates = []
     const next = start({ isGone: () => true })
-    expect(await granted(next, 100, { limit: 100 })).to.include({ granted: 60, used: 40 })
+    expect(await granted(next, 100, { limit: 100 })).to.include({ granted: 50, used: 50 })
   })
 
   it('come to what counts, where the log holds a request twice', async () => {
@@ -463,11 +467,11 @@ describe('reservations', () => {
 
   it('are in the order in which they are asked for, and none is needed for nothing', async () => {
     const gate = start()
-    const first = await granted(gate, 90, { limit: 100 })
-    expect(gate.take(asking(0, { limit: 100 }))).to.include({ granted: 0, reservation: '' })
-    const second = gate.reserve(asking(10, { limit: 100 }))
-    expect(gate.take(asking(1, { limit: 100 })), 'behind the second').to.equal(undefined)
-    expect(await world.until(second)).to.include({ granted: 10 })
+    const first = await granted(gate, 1)
+    expect(gate.take(asking(0))).to.include({ granted: 0, reservation: '' })
+    const second = gate.reserve(asking(10_000))
+    expect(gate.take(asking(1)), 'behind the second').to.equal(undefined)
+    expect(await world.until(second)).to.include({ granted: 10_000 })
     await spend(gate, first, 'first')
   })
 
