@@ -15,7 +15,7 @@ import { fail, ok } from '#src/lib/result.ts'
 import { createCursors } from '#src/query/cursor.ts'
 import { createReads } from '#src/query/reads.ts'
 import { createQueryRoutes } from '#src/query/routes.ts'
-import { createSearches, type Searches } from '#src/query/searches.ts'
+import { createSearches } from '#src/query/searches.ts'
 import { TooBroadError } from '#projections/index-store.ts'
 import { correlationProjection } from '#projections/correlation/fold.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
@@ -39,7 +39,6 @@ const noise = (): string => randomBytes(15_000).toString('base64')
 describe('the read routes over a store that a test holds back', () => {
   let server: TestServer
   let directory: FakeDirectory
-  let searches: Searches
   let signedIn: string
   let heartbeat: (position: number, head: number, at?: number) => Promise<void>
   const store = createMemoryIndexStore()
@@ -86,10 +85,9 @@ describe('the read routes over a store that a test holds back', () => {
         },
       },
     }
-    searches = createSearches(context)
     const routes = createQueryRoutes({
       ...context,
-      searches,
+      searches: createSearches(context),
       reads: createReads(context.limits),
       admitListing: async (ctx) =>
         ctx.get('authorization') === '' ? fail(refusal('missing_credential', 'no key')) : ok({ workspaceId: acme }),
@@ -407,13 +405,6 @@ describe('the read routes over a store that a test holds back', () => {
       const { status, body } = await ask(path)
       expect([status, body['code'], body['feature']], path).to.deep.equal([403, 'entitlement_required', feature])
     }
-    const [traceId, spanId] = ['1'.repeat(32), '2'.repeat(16)]
-    const ofPages = await Promise.all([
-      searches.spanCursors(acme, `trace_id=${traceId}`, { traceId, spanId }),
-      searches.nearestError(acme, traceId, { spanId, direction: 'asc' }),
-      searches.spansFound(acme, traceId, 'a'),
-    ])
-    expect(ofPages.map((found) => found.ok || found.error.feature)).to.deep.equal(['tracing', 'tracing', 'tracing'])
     await heartbeat(positionStep, 2 * positionStep)
     const { body } = await ask('/api/app/correlation?session_id=x')
     expect(body['omitted']).to.deep.equal(['trace', 'traces', 'logs'])
