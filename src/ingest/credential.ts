@@ -82,7 +82,7 @@ function wrongKind(surface: Surface, key: Key): Refusal {
 }
 
 function allowsOrigin({ origins }: Key, origin: string | undefined): boolean {
-  return origin === undefined || origins.length === 0 || origins.includes('*') || origins.includes(origin)
+  return origin === undefined || origins.length === 0 || origins.includes(origin)
 }
 
 /** Whether the key may be used from where the request says it comes from. */
@@ -108,7 +108,7 @@ function checkNoSecret(
   const secret = keys.find((each) => keyKindOf(each) !== 'publishable')
   if (secret === undefined) return undefined
   const known = directory.findKey(secret)
-  if (known !== undefined && known.revokedAt === null && !known.exposed) onExposed(known)
+  if (known?.revokedAt === null) onExposed(known)
   const advice = 'If it was used in a page, anybody may have read it: revoke it.'
   return refusal(
     'secret_key_in_browser',

@@ -20,7 +20,7 @@ const ofSpans = (part: number, total: number): string =>
 
 function warningOf({ grant, month }: SpanOutcome): string {
   const { limit } = grant
-  if (limit === null || limit === 0) return ''
+  if (limit === null) return ''
   const after = grant.used + grant.granted
   const crossed = warnings.find((share) => grant.usedBefore < share * limit && after >= share * limit)
   if (crossed === undefined) return ''

@@ -38,10 +38,8 @@ export function indexState(progress: Progress | undefined, nowMs: number): Index
 type UnderstoodQuery = Readonly<{ tree: QueryTree; normalized: string; warnings: readonly string[] }>
 
 /** The checked search of `q`; everything, when there is none. */
-export function understand(q: string | undefined, limits: Limits): Result<UnderstoodQuery, Refusal> {
-  if (q === undefined || q.trim() === '') return ok({ tree: { kind: 'all' }, normalized: '', warnings: [] })
-  return parseQuery(q, limits)
-}
+export const understand = (q: string | undefined, limits: Limits): Result<UnderstoodQuery, Refusal> =>
+  parseQuery(q ?? '', limits)
 
 /** Where a request stands: whose it is, and its query string as typed. */
 export type Where = Readonly<{ endpoint: string; workspaceId: WorkspaceId; search: string }>

@@ -109,8 +109,8 @@ describe('audit page', () => {
     expect(await audit(eve)).to.have.length(4)
   })
 
-  it('goes on page by page, each deed once', async () => {
-    for (let n = 0; n < 120; n++) {
+  it('goes on page by page, each deed once, and ends with a page that is full', async () => {
+    for (let n = 0; n < 97; n++) {
       await site.directory.recordExport({ workspaceId: workspace, userId, query: `q=n${n}`, format: 'csv' })
     }
     const seen: string[] = []
@@ -123,9 +123,9 @@ describe('audit page', () => {
       seen.push(...rows)
       path = /rel="next" href="([^"]*)"/.exec(text)?.[1]
     }
-    expect(sizes).to.deep.equal([50, 50, 23])
+    expect(sizes).to.deep.equal([50, 50])
     const exports = seen.flatMap((row) => /q=n(\d+)$/.exec(row)?.[1] ?? [])
-    expect(exports.map(Number)).to.deep.equal(Array.from({ length: 120 }, (_, n) => 119 - n))
+    expect(exports.map(Number)).to.deep.equal(Array.from({ length: 97 }, (_, n) => 96 - n))
   })
 
   it('shows hostile text as text', async () => {

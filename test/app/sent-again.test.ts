@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { openDirectory, valueOf } from '../directory/harness.ts'
+import { createWorkspace, openDirectory, valueOf } from '../directory/harness.ts'
 import type { Answer, Browser, Site } from './harness.ts'
 import { eachSignedIn } from './signed-in.ts'
 
@@ -56,6 +56,14 @@ describe('a form that makes a key, sent once more as a reload does', () => {
     for (const _ of [1, 2])
       expect(secretIn(await browser.post('/app/keys', { action: 'create', kind: 'logs' }))).to.match(/^lt_/)
     expect(site.directory.keys(workspaceId)).to.have.length(2)
+  })
+
+  it('makes another for another person, and in another workspace', async () => {
+    const { id: other } = await createWorkspace(site.directory, 'Other')
+    const wanted = { workspaceId, kind: 'logs', name: 'shop', by: 'u1', once: 'a form' } as const
+    for (const changed of [{}, { by: 'u2' }, { workspaceId: other }]) {
+      expect((await site.directory.createKey({ ...wanted, ...changed })).ok, JSON.stringify(changed)).to.equal(true)
+    }
   })
 
   it('makes one key where two processes get it at once; and so does a rotation', async () => {

@@ -10,12 +10,13 @@ import {
 
 /** What is asked of a worker and answered later: a script decides how, for each worker by its number. */
 type Step = 'boot' | 'takeOver' | 'letGo'
-/** `ok` after some virtual time, `crash`, or `hang`: never. */
-export type Reaction = Readonly<{ does: 'ok' | 'crash' | 'hang'; ms: number }>
+/** `ok` after some virtual time, `crash`, `end`: say so, and crash with the word; or `hang`: never. */
+export type Reaction = Readonly<{ does: 'ok' | 'crash' | 'end' | 'hang'; ms: number }>
 export type Script = (worker: number, step: Step) => Reaction
 
 /** As the program has it. */
 export const silenceMs = 30_000
+export const stopPatienceMs = 8_000
 
 export const promptly: Script = () => ({ does: 'ok', ms: 10 })
 
@@ -35,6 +36,7 @@ function createClock() {
   return {
     after,
     now: () => now,
+    waiting: () => tasks.length,
     /** All are asleep: what is due meanwhile is late. */
     sleep: (ms: number): void => {
       now += ms
@@ -75,6 +77,8 @@ export type Simulation = Readonly<{
   reports: SupervisorEvent[]
   run(ms: number): Promise<void>
   sleep(ms: number): void
+  /** Timers, each of which keeps a process from its end. */
+  waiting(): number
   /** Of `supervisor.run()`. */
   outcome: Promise<boolean | Error>
   owners(): readonly number[]
@@ -110,6 +114,7 @@ function createWorker(
         if (state.isHanging) return
         if (does === 'crash') crash()
         else if (state.isAlive) resolve()
+        if (does === 'end') crash()
       })
     })
     const failed = end.promise.then((ending): never => {
@@ -171,7 +176,7 @@ function createWorker(
       })
     },
     answers: () => (knowsTheQuestion ? answers : undefined),
-    kill: crash,
+    kill: () => void clock.after(1, crash),
   }
   const simulated: SimulatedWorker = {
     id,
@@ -216,7 +221,7 @@ export function simulate(
     prepare,
     report: (event) => reports.push(event),
     silenceMs,
-    stopPatienceMs: 8_000,
+    stopPatienceMs,
     after: clock.after,
   })
   return {
@@ -229,6 +234,7 @@ export function simulate(
       expect(violation).to.equal(undefined)
     },
     sleep: clock.sleep,
+    waiting: clock.waiting,
     owners,
     kinds: () => reports.map(({ kind }) => kind),
   }

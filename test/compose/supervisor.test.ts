@@ -1,6 +1,15 @@
 import { expect } from 'chai'
 import { WorkerEnded } from '#src/compose/processes/supervisor.ts'
-import { promptly, silenceMs, simulate, type Reaction, type Script, type Simulation } from './crew-simulation.ts'
+import { watch } from '#src/compose/processes/watch.ts'
+import {
+  promptly,
+  silenceMs,
+  simulate,
+  stopPatienceMs,
+  type Reaction,
+  type Script,
+  type Simulation,
+} from './crew-simulation.ts'
 
 const except =
   (exceptions: Readonly<Record<string, Reaction['does']>>): Script =>
@@ -24,7 +33,7 @@ describe('the supervisor of workers', () => {
     await simulation.run(1_000)
     expect(await simulation.outcome).to.equal(true)
     expect(ordersOf(simulation, 1)).to.deep.equal(['takeOver', 'stop'])
-    expect(simulation.workers).to.have.length(1)
+    expect([simulation.workers.length, simulation.waiting()]).to.deep.equal([1, 0])
   })
 
   it('prepares while there is no worker, before it starts one again, and tries again when that fails', async () => {
@@ -82,7 +91,7 @@ describe('the supervisor of workers', () => {
     expect(simulation.owners()).to.deep.equal([3])
   })
 
-  for (const does of ['crash', 'hang'] as const) {
+  for (const does of ['crash', 'end', 'hang'] as const) {
     it(`lets the old worker take over again when the new one fails to (${does})`, async () => {
       const simulation = await started(except({ '2 takeOver': does }))
       simulation.supervisor.replace()
@@ -116,9 +125,10 @@ describe('the supervisor of workers', () => {
     await simulation.run(1_000)
     simulation.workers[1]?.crash()
     await simulation.run(50)
-    expect(simulation.kinds()).to.deep.equal(['serves', 'serves', 'crashed', 'serves'])
     expect(ordersOf(simulation, 1).slice(3)).to.deep.equal(['letGo', 'resign'])
     expect(simulation.owners()).to.deep.equal([3])
+    await simulation.run(2 * silenceMs)
+    expect(simulation.kinds(), 'whoever has crashed is silent').to.deep.equal(['serves', 'serves', 'crashed', 'serves'])
   })
 
   it('kills the worker when it gives no answer, says so once, and starts another', async () => {
@@ -128,7 +138,7 @@ describe('the supervisor of workers', () => {
     simulation.workers[0]?.hang()
     await simulation.run(0.9 * silenceMs)
     expect(simulation.kinds()).to.deep.equal(['serves'])
-    await simulation.run(0.3 * silenceMs)
+    await simulation.run(0.2 * silenceMs)
     expect(simulation.reports.slice(1)).to.deep.equal([
       { kind: 'hangs', pid: 1_001 },
       { kind: 'serves', pid: 1_002, instead: undefined },
@@ -181,7 +191,9 @@ describe('the supervisor of workers', () => {
     simulation.workers[0]?.hang()
     await simulation.run(0.8 * silenceMs)
     simulation.supervisor.stop()
-    await simulation.run(60_000)
+    await simulation.run(stopPatienceMs + 9_999)
+    expect(aliveOf(simulation), 'its patience, and ten seconds to close').to.deep.equal([1])
+    await simulation.run(2)
     expect([await simulation.outcome, simulation.kinds()]).to.deep.equal([false, ['serves']])
   })
 
@@ -226,6 +238,10 @@ describe('the supervisor of workers', () => {
     simulation.workers.at(-1)?.crash()
     await simulation.run(1)
     expect(simulation.owners()).to.deep.equal([served + 1])
+    mayBoot = false
+    simulation.workers.at(-1)?.crash()
+    await simulation.run(1_000)
+    expect(simulation.workers.length - served - 1, 'the pause is short again').to.be.within(2, 5)
   })
 
   it('stops the oldest replaced worker when there are more than three', async () => {
@@ -258,7 +274,24 @@ describe('the supervisor of workers', () => {
     simulation.supervisor.stop()
     await simulation.run(1_000)
     expect(await simulation.outcome).to.equal(true)
-    expect([aliveOf(simulation), simulation.workers.length]).to.deep.equal([[], 3])
+    expect([aliveOf(simulation), simulation.workers.length, simulation.waiting()]).to.deep.equal([[], 3, 0])
+  })
+
+  it('starts none when it is stopped while it prepares', async () => {
+    const prepared = Promise.withResolvers<void>()
+    const simulation = simulate(promptly, true, () => prepared.promise)
+    await simulation.run(1_000)
+    simulation.workers[0]?.crash()
+    await simulation.run(1_000)
+    simulation.supervisor.stop()
+    prepared.resolve()
+    await simulation.run(1_000)
+    expect([await simulation.outcome, simulation.workers.length]).to.deep.equal([true, 1])
+  })
+
+  it('asks nobody where any silence is allowed', () => {
+    const asked = (): never => expect.fail('asked')
+    watch({ ask: asked, answers: () => 0 }, { silenceMs: 0, after: asked, onSilence: asked })()
   })
 
   it('says so when a worker does not end well', async () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { Directory } from '#src/directory/create-directory.ts'
 import type { Workspace } from '#src/directory/directory.ts'
+import { checkEntitlement } from '#src/directory/entitlement.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { createWorkspace, openDirectory, valueOf, type Opened } from './harness.ts'
 
@@ -42,6 +43,7 @@ describe('workspaces', () => {
         expect(each.workspaces().map(({ name }) => name)).to.deep.equal(['Second'])
         expect(each.erasedWorkspaces().map(({ id }) => id)).to.deep.equal([workspace.id])
         expect(each.findKey(secret)?.revokedAt).to.equal(one.clock())
+        expect(checkEntitlement(each.workspace(workspace.id), ['logs'])?.code).to.equal('entitlement_required')
         expect(each.user(ann.id)?.workspaceIds).to.deep.equal([second.id])
         expect([each.session('in-acme'), each.session('in-second')?.workspaceId]).to.deep.equal([undefined, second.id])
       }

@@ -1,5 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import {
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -73,6 +82,18 @@ describe('first run', () => {
     await one.directory.createWorkspace({ name: 'acme', plan: 'free' })
     expect(await prepare()).to.equal(undefined)
     expect(files()).to.deep.equal([])
+    const wanted = { name: 'another', plan: 'pro', email: 'ann@acme.example', password: 'a long password' }
+    expect((await one.directory.createInstallation(wanted, () => expect.fail('no keys'))).ok).to.equal(false)
+  })
+
+  it('leaves alone what another process has written down before its events', async () => {
+    const theirs = 'first-run.0123456789abcdef.pending'
+    writeFileSync(join(dataFolder, theirs), '')
+    const lost = { ok: false, error: { code: 'exists', field: 'workspace', detail: '' } } as const
+    await prepare({ directory: { ...one.directory, createInstallation: async () => lost } })
+    expect(files()).to.deep.equal([theirs])
+    await prepare()
+    expect(files()).to.deep.equal(['first-run.json'])
   })
 
   it('of two processes at once is one', async () => {

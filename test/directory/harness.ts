@@ -5,7 +5,7 @@ import { limits, plans, type Limits } from '#src/config.ts'
 import { createDirectory, type Directory } from '#src/directory/create-directory.ts'
 import type { Plans } from '#src/directory/plans.ts'
 import type { Workspace } from '#src/directory/directory.ts'
-import { createPasswords } from '#src/directory/passwords.ts'
+import { createPasswords, type Passwords } from '#src/directory/passwords.ts'
 import type { Result } from '#src/lib/result.ts'
 
 export { limits }
@@ -37,6 +37,7 @@ export async function openDirectory(
     plans?: Plans
     pepper?: string
     limits?: Partial<Limits>
+    passwords?: Passwords
   }> = {},
 ): Promise<Opened> {
   const stream = given.stream ?? newStream()
@@ -49,7 +50,7 @@ export async function openDirectory(
     pepper: given.pepper ?? pepper,
     plans: given.plans ?? plans,
     limits: { ...limits, ...given.limits },
-    passwords,
+    passwords: given.passwords ?? passwords,
     onStop: (error) => stops.push(error),
   })
   return { directory, stream, clock, stops }

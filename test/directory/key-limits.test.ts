@@ -27,6 +27,11 @@ describe('limits of keys', () => {
     valueOf(await create())
     const other = await createWorkspace(directory, 'Other')
     valueOf(await directory.createKey({ workspaceId: other.id, kind: 'logs' }))
+    // A form that has made the last key there is room for says so when it is sent again.
+    const last = { workspaceId: other.id, kind: 'logs', once: 'a form' } as const
+    valueOf(await directory.createKey(last))
+    const again = await directory.createKey(last)
+    expect(!again.ok && again.error.code).to.equal('exists')
   })
 
   it('refuse more origins than a key may have, for a new key and for one that is there', async () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { Directory } from '#src/directory/create-directory.ts'
 import type { Workspace } from '#src/directory/directory.ts'
+import { sealDirectoryEvent } from '#src/events/directory.ts'
 import { createWorkspace, openDirectory, valueOf, type Opened } from './harness.ts'
 
 const hour = 3_600_000
@@ -29,6 +30,17 @@ describe('keys that are rotated', () => {
     expect(key).to.deep.include({ kind: 'publishable', name: 'checkout', origins, worksUntil: null, revokedAt: null })
     expect([secret === old.secret, key.id === old.key.id]).to.deep.equal([false, false])
     expect(rotated).to.deep.equal({ ...old.key, worksUntil })
+    // As an older program might, which gave each successor an id of its own.
+    const later = {
+      keyId: old.key.id,
+      replacedBy: 'k2',
+      worksUntil: worksUntil + hour,
+      workspaceId: workspace.id,
+      by: null,
+    }
+    const again = { type: 'directory.key.rotated', ...later } as const
+    const { last } = await one.stream.append([sealDirectoryEvent(again, one.clock(), 'f'.repeat(32))])
+    await directory.followed(last, 1_000)
     one.clock.advance(24 * hour - 1)
     expect(directory.findKey(old.secret)?.revokedAt).to.equal(null)
     one.clock.advance(1)

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { createSessionStore } from '#src/directory/session-store.ts'
-import { createWorkspace, openDirectory, valueOf, type Opened } from './harness.ts'
+import { createWorkspace, limits, openDirectory, valueOf, type Opened } from './harness.ts'
 
 const id = 's'.repeat(32)
 
@@ -34,6 +34,10 @@ describe('session store', () => {
     expect(position).to.equal(await one.stream.head())
     expect(await store.get(id, position)).to.deep.equal({ id, ...session })
     expect(one.directory.isKnownAddress(session.userId, address)).to.equal(true)
+    one.clock.advance(limits.sessionIdleMs / 2)
+    await store.get(id, position)
+    await one.directory.followed(position + 1, 5_000)
+    expect(one.directory.sessionSeenAt(id), 'in use').to.equal(one.clock())
     await store.end(id, 'signedOut')
     expect(await store.get(id, position)).to.equal(undefined)
   })

@@ -21,8 +21,16 @@ describe('the plans that retention goes by', () => {
     for (const workspace of directory.workspaces()) {
       expect(read.get(workspace.id), workspace.name).to.deep.equal(keepingOf(workspace))
     }
+    clock.advance(2 * day)
+    valueOf(await directory.changePlan(id, 'free'))
+    expect((await workspacePlans.read()).get(id)?.formerPlans).to.deep.equal([
+      { retentionDays: 7, until },
+      { retentionDays: 30, until: clock() },
+    ])
     expect(read.size).to.equal(2)
     expect(read.get(other.id)?.retentionDays).to.equal(30)
+    valueOf(await directory.eraseWorkspace(other.id))
+    expect([...(await workspacePlans.read()).keys()]).to.deep.equal([id])
     await directory.close()
   })
 

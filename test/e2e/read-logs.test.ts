@@ -201,6 +201,8 @@ describe('GET /api/app/logs/search', () => {
       expect(namesIn(second)).to.deep.equal(['two', 'one'])
       const third = await search(`${query}&cursor=${String(second['next_cursor'])}`)
       expect([namesIn(third), third['next_cursor']]).to.deep.equal([['old'], null])
+      const since = await search(`${query}&cursor=${String(first['prev_cursor'])}`)
+      expect(namesIn(since), 'nothing has come since').to.deep.equal([])
     })
 
     it('knows no record of another shape, and none that was never there', async () => {

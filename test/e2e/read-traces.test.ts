@@ -147,6 +147,7 @@ describe('GET /api/app/traces/search', () => {
     ['min_duration=0.3000001s', ['orphan', 'batch']],
     ['max_duration=50000us', ['browsed', 'logged', 'cart']],
     ['min_duration=50ms&max_duration=300000000ns', ['cart', 'login']],
+    ['min_duration=300ms&max_duration=300ms', ['login']],
     ['service=worker&max_duration=1s', ['batch']],
     ['service=worker&min_duration=35ms&max_duration=1s', ['batch']],
     ['service=worker&min_duration=45ms&max_duration=1s', []],

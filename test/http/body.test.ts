@@ -1,6 +1,8 @@
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
+import { Readable } from 'node:stream'
 import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { expect } from 'chai'
+import type { Context } from 'koa'
 import { limits as allLimits } from '#src/config.ts'
 import { createBodyBudget, readBody, type Body, type BodyBudget } from '#src/http/body.ts'
 import { encodings } from '#src/http/decompress.ts'
@@ -72,6 +74,7 @@ describe('http body', () => {
     arrived = Promise.withResolvers()
     left = Promise.withResolvers()
     budget = createBodyBudget(6_000_000)
+    held = -1
     server = await listen({ routes: [route, gzipOnly, readsLate] })
   })
   afterEach(() => server.close())
@@ -274,13 +277,14 @@ describe('http body', () => {
 
   it('keeps nothing of a sender that hangs up', async () => {
     const raw = await rawConnection(server.port)
-    raw.write('POST /in HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n')
+    raw.write('POST /in HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: 1000\r\n\r\n')
     expect(await raw.until((so) => so.includes('\r\n\r\n'))).to.contain('100 Continue')
     raw.write('abc')
     raw.socket.destroy()
     await freed
     expect(budget.held()).to.equal(0)
     expect(await reading).to.have.nested.property('error.code', 'invalid_body')
+    expect(held, 'nothing was taken for the whole body').to.equal(-1)
     expect(server.failures).to.deep.equal([])
   })
 
@@ -291,6 +295,18 @@ describe('http body', () => {
     raw.socket.destroy()
     await left.promise
     expect(await reading).to.have.nested.property('error.code', 'invalid_body')
+  })
+
+  it('keeps nothing of what is unpacked for a sender that is gone by then', async () => {
+    const req = Object.assign(Readable.from([gzipSync(words(1_000))]), { complete: true, httpVersion: '1.1' })
+    const res = Object.assign(new EventEmitter(), { closed: false })
+    req.once('end', () => {
+      res.closed = true
+      res.emit('close')
+    })
+    const get = (name: string): string => (name === 'Content-Encoding' ? 'gzip' : '')
+    const read = await readBody({ get, req, res } as unknown as Context, { limits, encodings, budget })
+    expect([read.ok, budget.held()]).to.deep.equal([false, 0])
   })
 
   it('answers 100-continue only for a body that it will read', async () => {
@@ -331,6 +347,20 @@ describe('http body', () => {
     expect((await send(words(300_000))).status).to.equal(200)
     await freed
     expect(budget.held()).to.equal(0)
+  })
+
+  it('gives an owner half of what the process may hold, less what that owner holds and nothing else', () => {
+    const all = createBodyBudget(100)
+    const [one, other, third] = [all.shareOf('one'), all.shareOf('other'), all.shareOf('third')]
+    expect([one.take(20), other.take(50), other.take(1), third.take(30)]).to.deep.equal([true, true, false, true])
+    expect(one.take(10), 'while the process has no room').to.equal(false)
+    third.give(30)
+    expect([one.take(30), one.take(1)], 'what was refused is not held').to.deep.equal([true, false])
+    other.give(50)
+    one.give(10)
+    expect([one.take(11), one.take(10)], 'what was not given back is').to.deep.equal([false, true])
+    one.give(50)
+    expect(all.held()).to.equal(0)
   })
 
   it('leaves the connection usable after a small body that was not read', async () => {

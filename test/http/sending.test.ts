@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
-import { breakOffUnread } from '#src/http/sending.ts'
+import { breakOffUnread, goneSignal } from '#src/http/sending.ts'
 
 /** An answer on its way; `look` hears each time it is looked whether its client takes it. */
 class FakeAnswer extends EventEmitter {
@@ -16,6 +16,14 @@ class FakeAnswer extends EventEmitter {
     this.emit('close')
   }
 }
+
+describe('an answer that nobody waits for', () => {
+  it('is one that has gone out, or whose connection is gone, also before anybody asks', () => {
+    const of = (state: Partial<ServerResponse>): boolean =>
+      goneSignal(Object.assign(new EventEmitter(), state) as ServerResponse).aborted
+    expect([{ writableFinished: true }, { destroyed: true }, {}].map(of)).to.deep.equal([true, true, false])
+  })
+})
 
 describe('an answer that is not taken', () => {
   let answer: FakeAnswer

@@ -37,6 +37,7 @@ const routes: readonly Route[] = [
       ctx.body = session.ok ? session.value : {}
     },
   },
+  { method: 'POST', path: '/api/in', auth: 'key', handler: (ctx) => void (ctx.status = 202) },
 ]
 
 describe('http session', () => {
@@ -105,6 +106,11 @@ describe('http session', () => {
   it('asks the store for the session at the position of its start', async () => {
     await ask('/app/me', await enter())
     expect(asked).to.deep.equal([{ id: started[0]?.id, position: 4_096 }])
+  })
+
+  it('is not asked for where a key is what counts: whoever sends from a page of ours brings its cookie', async () => {
+    expect((await ask('/api/in', await enter(), 'POST')).status).to.equal(202)
+    expect(asked).to.deep.equal([])
   })
 
   it('gives nobody a session who brings none, or one of his own making', async () => {

@@ -17,6 +17,7 @@ describe('token buckets', () => {
     expect(buckets.take('a').allowed).to.equal(false)
     now += 1
     expect(buckets.take('a')).to.deep.include({ allowed: true, remaining: 0 })
+    expect(buckets.take('a').allowed, 'of the same time once more').to.equal(false)
   })
 
   it('let nobody wait who may take another at once', () => {

@@ -175,5 +175,14 @@ describe('ingest credential', () => {
     expect(codeOf('traces', keys.tracing)).to.equal('ok acme')
     expect(codeOf('rum', keys.publishable)).to.equal('ok acme')
     expect(codeOf('traces', keys.logs)).to.equal('wrong_key_kind')
+    const features = ['tracing', 'api_access'] as const
+    for (const feature of features) {
+      directory.setPlan('acme', {
+        ...(plans['pro'] as WorkspacePlan),
+        features: features.filter((each) => each !== feature),
+      })
+      const listing = check('listing', keys.api)
+      expect(listing.ok ? {} : listing.error).to.deep.include({ code: 'entitlement_required', feature })
+    }
   })
 })

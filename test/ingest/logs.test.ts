@@ -75,7 +75,9 @@ describe('POST /api/logs/v1/ingest', () => {
       errors: { index: number }[]
     }
     expect([accepted, rejected, errors.map(({ index }) => index)]).to.deep.equal([2, 2, [1, 2]])
-    const text = ingest.payloadText((await ingest.events())[0])
+    const [event] = await ingest.events()
+    expect(event?.counts).to.deep.include({ logs: 2, refused: 2 })
+    const text = ingest.payloadText(event)
     expect(text).to.contain('{"message":"a", "n": 12345678901234567890}').and.to.contain('{"message":"b"}')
   })
 
@@ -173,6 +175,8 @@ describe('POST /api/logs/v1/ingest', () => {
     const second = await post(gzipSync(body), { ...headers, 'content-encoding': 'gzip' })
     expect(second.text).to.equal(first.text)
     expect(second.headers.get('throughline-position')).to.equal(first.headers.get('throughline-position'))
+    // What it is called does not make it another request; as text, none of it would be rejected.
+    expect((await post(body, { ...headers, 'content-type': 'text/plain' })).text).to.equal(first.text)
     await post(body, { ...json, 'idempotency-key': 'batch-2' })
     await post('[{"message":"b"}]', headers)
     const events = await ingest.events()
@@ -188,13 +192,16 @@ describe('POST /api/logs/v1/ingest', () => {
     expect(await ingest.events()).to.have.length(3)
   })
 
-  it('keeps equal keys of two workspaces apart', async () => {
-    const other = ingest.directory.addKey(ingest.directory.addWorkspace('other'), 'logs')
+  it('keeps equal keys of two workspaces apart, and what is under them as long as the plan of each says', async () => {
+    const other = ingest.directory.addKey(ingest.directory.addWorkspace('other', plans['free']), 'logs')
     const headers = { ...json, 'idempotency-key': 'same' }
     await post('{"message":"a"}', headers)
     await ingest.post(path, '{"message":"a"}', { ...headers, authorization: `Bearer ${other}` })
     const events = await ingest.events()
-    expect(events.map(({ workspaceId }) => workspaceId)).to.deep.equal(['acme', 'other'])
+    expect(events.map(({ workspaceId, retentionClass }) => [workspaceId, retentionClass])).to.deep.equal([
+      ['acme', '30d'],
+      ['other', '7d'],
+    ])
   })
 
   describe('credential', () => {
@@ -290,11 +297,20 @@ describe('POST /api/logs/v1/ingest under pressure', () => {
     expect((await send()).status).to.equal(200)
   })
 
-  it('answers 503 when the workspace is too fast: Python drops 429', async () => {
-    ingest = await startIngest({ limits: { requestsPerWorkspaceBurst: 1, requestsPerWorkspacePerSecond: 1 } })
-    const headers = { ...json, authorization: `Bearer ${ingest.keys.logs}` }
-    await ingest.post(path, '{}', headers)
-    expect((await ingest.post(path, '{}', headers)).json).to.deep.include({ status: 503, code: 'overloaded' })
+  it('holds each key of a workspace to a rate of its own, and all of them to one: 503 here, because Python drops 429', async () => {
+    const perKey = { requestsPerKeyBurst: 1, requestsPerKeyPerSecond: 1 }
+    const perWorkspace = { requestsPerWorkspaceBurst: 2, requestsPerWorkspacePerSecond: 1 }
+    ingest = await startIngest({ limits: { ...perKey, ...perWorkspace } })
+    const { directory, keys, workspace } = ingest
+    const send = (key: string, to = path) => ingest.post(to, '{}', { ...json, authorization: `Bearer ${key}` })
+    const another = (): string => directory.addKey(workspace, 'logs')
+    expect([(await send(keys.logs)).status, (await send(another())).status]).to.deep.equal([200, 200])
+    const here = await send(another())
+    expect(here.json).to.deep.include({ status: 503, code: 'overloaded' })
+    const browser = await send(keys.publishable, '/api/rum/v1/ingest')
+    expect(browser.json).to.deep.include({ status: 429, code: 'rate_limited' })
+    for (const { headers } of [here, browser]) expect(headers.get('ratelimit')).to.equal('"workspace";r=0;t=1')
+    expect((await send(directory.addKey(directory.addWorkspace('other'), 'logs'))).status).to.equal(200)
   })
 
   it('answers 503 where what it would keep is more than a workspace may hold, and holds nothing afterwards', async () => {

@@ -1,56 +1,17 @@
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import protobuf from 'protobufjs/minimal.js'
 import { limits as allLimits, plans } from '#src/config.ts'
 import type { WorkspacePlan } from '#src/directory/directory.ts'
 import { openPayload } from '#src/events/codec.ts'
 import type { RecordedEvent } from '#src/events/envelope.ts'
-import { TransientError } from '#src/lib/failure.ts'
 import { decodeSpans } from '#src/wire/otlp/decode.ts'
 import type { OtlpContentType } from '#src/wire/otlp/content-type.ts'
 import { rawConnection, rawStatus } from '#test/support/http.ts'
 import { startIngest, usedSpansOf, type Answer, type TestIngest } from '#test/support/ingest.ts'
 import { emptySpan, encodeJson, encodeProtobuf, requestOf, type Any, type MadeSpan } from '#test/support/otlp.ts'
-
-const path = '/api/traces/v1/otlp'
-const hex = (value: number, digits: number): string => (value + 1).toString(16).padStart(digits, '0')
-/** Spans with ids of their own: `count` from number `first` on. */
-const spans = (count: number, first = 0): MadeSpan[] =>
-  Array.from({ length: count }, (_none, index) => ({
-    ...emptySpan,
-    traceId: hex(first + index, 32),
-    spanId: hex(first + index, 16),
-  }))
+import { fieldsOf, hex, partialOf, path, spansWithIds as spans, textOf } from './otlp-answers.ts'
 
 const withoutId: MadeSpan = { ...emptySpan, traceId: hex(7, 32), spanId: '0'.repeat(16) }
-
-/** `google.rpc.Status` and `ExportTraceServiceResponse`, read by hand: fields by number. */
-function fieldsOf(bytes: Uint8Array): Map<number, number | Uint8Array> {
-  const reader = protobuf.Reader.create(bytes)
-  const fields = new Map<number, number | Uint8Array>()
-  while (reader.pos < reader.len) {
-    const tag = reader.uint32()
-    fields.set(tag >>> 3, (tag & 7) === 2 ? reader.bytes() : Number(reader.int64()))
-  }
-  return fields
-}
-const textOf = (value: number | Uint8Array | undefined): string => Buffer.from(value as Uint8Array).toString('utf8')
-
-type Partial = Readonly<{ rejected: number; message: string }>
-/** The partial success of an answer in either encoding; undefined for full success. */
-function partialOf(answer: Answer): Partial | undefined {
-  expect(answer.status).to.equal(200)
-  if (answer.headers.get('content-type') === 'application/json') {
-    const { partialSuccess } = answer.json as { partialSuccess?: { rejectedSpans?: string; errorMessage?: string } }
-    if (partialSuccess === undefined) return undefined
-    return { rejected: Number(partialSuccess.rejectedSpans ?? 0), message: partialSuccess.errorMessage ?? '' }
-  }
-  expect(answer.headers.get('content-type')).to.equal('application/x-protobuf')
-  const partial = fieldsOf(answer.body).get(1)
-  if (partial === undefined) return undefined
-  const fields = fieldsOf(partial as Uint8Array)
-  return { rejected: Number(fields.get(1) ?? 0), message: fields.has(2) ? textOf(fields.get(2)) : '' }
-}
 
 const idsOf = (event: RecordedEvent): string[] =>
   decodeSpans(openPayload(event), event.contentType as OtlpContentType, allLimits).map(({ spanId }) => spanId)
@@ -348,89 +309,5 @@ describe('POST /api/traces/v1/otlp', () => {
     const text = await raw.until((so) => so.includes('"code":16'))
     expect(rawStatus(text)).to.equal(401)
     raw.socket.destroy()
-  })
-
-  it('keeps the spans of an append whose outcome is unknown, and counts its retry once', async () => {
-    let fail: 'before' | 'after' | undefined
-    ingest = await startIngest({
-      plan: { spansPerMonth: 10 },
-      through: (stream) => ({
-        ...stream,
-        append: async (events, expected) => {
-          const mode = events[0]?.type === 'spans.received' ? fail : undefined
-          if (mode !== undefined) fail = undefined
-          const lost = new TransientError({ operation: 'append to', subject: 'the log' })
-          if (mode === 'before') throw lost
-          const appended = await stream.append(events, expected)
-          if (mode === 'after') throw lost
-          return appended
-        },
-      }),
-    })
-    const headers = { authorization: `Bearer ${ingest.keys.tracing}`, 'content-type': 'application/json' }
-    const send = (count: number, first: number) =>
-      ingest.post(path, encodeJson(requestOf(spans(count, first))), headers)
-    fail = 'before'
-    expect((await send(6, 0)).status).to.equal(503)
-    expect(partialOf(await send(5, 100)), 'the log has told that nothing was stored').to.equal(undefined)
-    fail = 'after'
-    expect((await send(2, 200)).status).to.equal(503)
-    expect(partialOf(await send(2, 200))).to.equal(undefined)
-    expect(partialOf(await send(4, 300))?.rejected).to.equal(1)
-    expect(await usedSpansOf(ingest.stream, ingest.workspace, '2026-11')).to.equal(10)
-    expect(ingest.server.failures).to.have.length(2)
-  })
-
-  it('holds the allowance to the span at its edge', async () => {
-    ingest = await startIngest({ plan: { spansPerMonth: 50_000 } })
-    const headers = { authorization: `Bearer ${ingest.keys.tracing}`, 'content-type': 'application/x-protobuf' }
-    const send = async (count: number, first: number): Promise<number> =>
-      partialOf(await ingest.post(path, encodeProtobuf(requestOf(spans(count, first))), headers))?.rejected ?? 0
-    for (let first = 0; first < 40_000; first += 10_000) expect(await send(10_000, first)).to.equal(0)
-    expect(await send(9_999, 40_000)).to.equal(0)
-    expect(await send(1, 49_999)).to.equal(0)
-    expect(await send(1, 50_000)).to.equal(1)
-    expect(await usedSpansOf(ingest.stream, ingest.workspace, '2026-11')).to.equal(50_000)
-  })
-})
-
-describe('POST /api/traces/v1/otlp, the same request at once', () => {
-  it('refuses no span of a copy that waited for the first, when less than all of it is left', async () => {
-    const [underWay, goOn, lookedFor] = [
-      Promise.withResolvers<void>(),
-      Promise.withResolvers<void>(),
-      Promise.withResolvers<void>(),
-    ]
-    let looks = 0
-    const ingest = await startIngest({
-      plan: { spansPerMonth: 100 },
-      through: (stream) => ({
-        ...stream,
-        async append(events, expected) {
-          if (events.some(({ type }) => type === 'spans.received')) {
-            underWay.resolve()
-            await goOn.promise
-          }
-          return stream.append(events, expected)
-        },
-        async find(ids, receivedAt) {
-          const found = await stream.find(ids, receivedAt)
-          if (++looks === 2) lookedFor.resolve()
-          return found
-        },
-      }),
-    })
-    const headers = { authorization: `Bearer ${ingest.keys.tracing}`, 'content-type': 'application/x-protobuf' }
-    const body = encodeProtobuf(requestOf(spans(60)))
-    const first = ingest.post(path, body, headers)
-    await underWay.promise
-    const copy = ingest.post(path, body, headers)
-    await lookedFor.promise
-    goOn.resolve()
-    expect([partialOf(await first), partialOf(await copy)]).to.deep.equal([undefined, undefined])
-    expect((await ingest.events()).map(({ type, counts }) => [type, counts.spans])).to.deep.equal([
-      ['spans.received', 60],
-    ])
-    await ingest.server.close()
   })
 })

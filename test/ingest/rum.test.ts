@@ -92,6 +92,9 @@ describe('POST /api/rum/v1/ingest', () => {
     ]
     for (const body of timed) for (let time = 0; time < 3; time++) await post(body)
     expect(await ingest.events()).to.have.length(before + timed.length)
+    for (const id of ['j', 'k'])
+      for (let time = 0; time < 3; time++) await post(timed[2] ?? '', { ...json, 'idempotency-key': id })
+    expect(await ingest.events()).to.have.length(before + timed.length + 2)
   })
 
   it('counts spans toward the allowance, and refuses those beyond it alone', async () => {
@@ -163,6 +166,23 @@ describe('POST /api/rum/v1/ingest', () => {
       ['spans.refused', 2, 0],
       ['rum.received', 3, 0],
     ])
+    // By its key it is another request.
+    await post(mixed, { ...json, 'idempotency-key': 'another' })
+    expect((await counted()).slice(5)).to.deep.equal([
+      ['spans.refused', 2, 0],
+      ['rum.received', 3, 0],
+    ])
+  })
+
+  it('records the refused spans of a request once, also when there is room for the good ones by the time it comes again', async () => {
+    await post(faro({ traces: traces(10) }))
+    const body = encodeJson(requestOf([...spans(2, 20), { ...emptySpan, traceId: hex(30, 32), spanId: '' }]))
+    const first = await post(body)
+    expect(first.json).to.deep.equal({ accepted: 0, rejected: 3 })
+    ingest.directory.setPlan('acme', { ...(plans['pro'] as WorkspacePlan), spansPerMonth: 1_000_000 })
+    await post(faro({ traces: traces(1, 40) }))
+    expect((await post(body)).json).to.deep.equal(first.json)
+    expect((await ingest.events()).filter(({ type }) => type === 'spans.refused')).to.have.length(1)
   })
 
   for (const [what, body, headers, status, code] of [

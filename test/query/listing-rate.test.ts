@@ -36,7 +36,7 @@ describe('the rate of the public listing', () => {
     }
     expect(await ask('/api/v1/traces')).to.deep.equal([200, '"key";r=1;t=0', null])
     // What is refused counts too.
-    expect(await ask('/api/v1/traces?limit=0')).to.deep.equal([400, '"key";r=0;t=1', null])
+    expect(await ask('/api/v1/traces?limit=101')).to.deep.equal([400, '"key";r=0;t=1', null])
     const [status, rate, wait] = await ask('/api/v1/traces')
     expect([status, rate]).to.deep.equal([429, '"key";r=0;t=1'])
     expect(Number(wait)).to.be.within(1, 4)

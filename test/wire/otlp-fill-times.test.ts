@@ -45,7 +45,7 @@ describe('fillTimes', () => {
       'no end time: that of its start',
       "no time of an event: that of its span's start",
     ])
-    const [untimed] = fillTimes([{ ...given, endNs: noonNs, spanEvents: [event] }], receivedAt)
+    const [untimed] = fillTimes([{ ...given, endNs: noonNs + 9n, spanEvents: [event] }], receivedAt)
     expect(untimed?.spanEvents.map(({ timeNs }) => timeNs)).to.deep.equal([noonNs])
     const whole = { ...givenSpan({ id: 2 }), spanEvents: [timed] }
     const [first, second] = fillTimes([whole, { ...given, endNs: noonNs }], receivedAt)

@@ -61,6 +61,7 @@ describe('malformed OTLP protobuf', () => {
     ['rubbish behind the value of an attribute', inSpan(hex('4a 09 0a 01 61 12 02 0a 00 0e 0e')), 'wire type 6'],
     ['a number of an attribute that does not end', inSpan(hex('4a 08 0a 01 61 12 03 18 80 80')), 'cut short'],
     ['a value of an attribute cut short', inSpan(hex('4a 07 0a 01 61 12 02 0a 05')), 'cut short'],
+    ['a value of an attribute that ends behind its tag', inSpan(hex('4a 06 0a 01 61 12 01 10')), 'cut short'],
   ]
   for (const [name, body, detail] of rows) {
     it(`refuses ${name}`, () => {

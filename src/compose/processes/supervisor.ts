@@ -199,7 +199,6 @@ function createBringUp(crew: Crew, after: SupervisorOptions['after']): () => Pro
     const serving = crew.serving()
     if (serving === undefined) return
     await inTime(stepTimeoutMs, serving, serving.takeOver())
-    for (const worker of crew.others(serving)) worker.resign()
   }
   const takeOver = async (next: SupervisedWorker): Promise<void> => {
     try {

@@ -48,6 +48,7 @@ const table: readonly (readonly [query: string, tree: QueryTree, normalized?: st
   ['*', all, ''],
   ['*:*', all, ''],
   ['* AND a', text('a'), 'a'],
+  ['* OR a', or(all, text('a')), '* OR a'],
   ['timeout', text('timeout'), 'timeout'],
   ['  timeout\t', text('timeout')],
   ['a b', and(text('a'), text('b')), 'a AND b'],

@@ -142,10 +142,9 @@ describe('the decoding of log records', () => {
       // 16 digits are decimal here, and hexadecimal elsewhere.
       expect(found({ 'dd.trace_id': '1234567890123456' })[0]).to.equal('000462d53c8abac0'.padStart(32, '0'))
       expect(found({ 'dd.span_id': '1234567890123456' })[1]).to.equal('000462d53c8abac0')
-      expect(found({ 'dd.trace_id': '18446744073709551616', 'dd.span_id': '18446744073709551616' })).to.deep.equal([
-        null,
-        null,
-      ])
+      for (const none of ['18446744073709551616', '0']) {
+        expect(found({ 'dd.trace_id': none, 'dd.span_id': none }), none).to.deep.equal([null, null])
+      }
       expect(found({ trace_id: '1234567890123456' })[0]).to.equal('1234567890123456'.padStart(32, '0'))
     })
     it('takes a traceparent, for what the names leave open', () => {
@@ -315,6 +314,8 @@ describe('the decoding of log records', () => {
       const items = Array.from({ length: 300 }, (_unused, n) => ({ n, file: 'x', line: 1 }))
       expect(one({ frames: items }).cuts).to.deep.equal([])
       expect(one({ frames: items }).fields).to.deep.equal({ frames: items })
+      const nested = items.map((item) => ({ at: item }))
+      expect(one({ ...Object.fromEntries(Object.entries(many).slice(0, 251)), nested }).cuts).to.deep.equal([])
       const full = { list: [many, many] }
       expect((one(full).fields['list'] as object[]).map((item) => Object.keys(item).length)).to.deep.equal([255, 255])
     })
@@ -333,6 +334,9 @@ describe('the decoding of log records', () => {
         expect(fields).to.deep.equal({ message: cut, level: 'info', n: 1 })
         expect(cuts).to.have.lengthOf(1)
       }
+      // It is bytes that count, of which a character may have several.
+      const short = one({ message: '😀'.repeat(4_000) }, { recordBytesMax: 10_000 })
+      expect(Buffer.byteLength(stringifyJson(short.fields))).to.be.within(9_000, 10_000)
     })
 
     it('of which several are long are cut alike, and short ones not', () => {

@@ -46,6 +46,16 @@ describe('the scan of a RUM request', () => {
     }
   })
 
+  it('takes a body of traces alone for one of Faro', () => {
+    const { form, counts } = scan(`{"traces":${traces(span(s1))}}`)
+    expect([form, counts.spans]).to.deep.equal(['faro', 1])
+  })
+
+  it('counts nothing of a body of OTLP JSON but its spans', () => {
+    const { form, counts } = scan(`{${traces(span(s1)).slice(1, -1)},"logs":[{"message":"a"}],"events":[{}]}`)
+    expect([form, counts]).to.deep.equal(['otlp', { logs: 0, exceptions: 0, events: 0, measurements: 0, spans: 1 }])
+  })
+
   it('leaves out what is not kept, the rest byte for byte', () => {
     const found = scan(faro)
     const events = '"events":[{"name":"c"}],"measurements":[{"type":"d","values":{"v":1.50}}]'

@@ -1,0 +1,142 @@
+import { expect } from 'chai'
+import { sealClosing } from '#src/events/allowance.ts'
+import { beforeAll } from '#src/events/envelope.ts'
+import { createMonthLedger } from '#src/ingest/ledger.ts'
+import { TransientError } from '#src/lib/failure.ts'
+import { startIngest, usedSpansOf, type TestIngest } from '#test/support/ingest.ts'
+import { encodeJson, encodeProtobuf, requestOf } from '#test/support/otlp.ts'
+import { partialOf, path, spansWithIds as spans } from './otlp-answers.ts'
+
+describe('POST /api/traces/v1/otlp, by an allowance that others spend too', () => {
+  let ingest: TestIngest
+  afterEach(() => ingest.server.close())
+
+  it('keeps the spans of an append whose outcome is unknown, and counts its retry once', async () => {
+    let fail: 'before' | 'after' | undefined
+    ingest = await startIngest({
+      plan: { spansPerMonth: 10 },
+      through: (stream) => ({
+        ...stream,
+        append: async (events, expected) => {
+          const mode = events[0]?.type === 'spans.received' ? fail : undefined
+          if (mode !== undefined) fail = undefined
+          const lost = new TransientError({ operation: 'append to', subject: 'the log' })
+          if (mode === 'before') throw lost
+          const appended = await stream.append(events, expected)
+          if (mode === 'after') throw lost
+          return appended
+        },
+      }),
+    })
+    const headers = { authorization: `Bearer ${ingest.keys.tracing}`, 'content-type': 'application/json' }
+    const send = (count: number, first: number) =>
+      ingest.post(path, encodeJson(requestOf(spans(count, first))), headers)
+    fail = 'before'
+    const lost = await send(6, 0)
+    expect(lost.status).to.equal(503)
+    // RetryInfo of the body and the header are of one wait.
+    const { details } = lost.json as Readonly<{ details: readonly Readonly<{ retryDelay?: string }>[] }>
+    expect(details.map(({ retryDelay }) => retryDelay)).to.include(`${lost.headers.get('retry-after')}s`)
+    expect(partialOf(await send(5, 100)), 'the log has told that nothing was stored').to.equal(undefined)
+    fail = 'after'
+    expect((await send(2, 200)).status).to.equal(503)
+    expect(partialOf(await send(2, 200))).to.equal(undefined)
+    expect(partialOf(await send(4, 300))?.rejected).to.equal(1)
+    expect(await usedSpansOf(ingest.stream, ingest.workspace, '2026-11')).to.equal(10)
+    expect(ingest.server.failures).to.have.length(2)
+  })
+
+  it('stores under another reservation what comes too late for its own, which somebody else has closed', async () => {
+    let closed = ''
+    ingest = await startIngest({
+      plan: { spansPerMonth: 10 },
+      through: (stream) => ({
+        ...stream,
+        append: async (events, expected) => {
+          const [{ reservation, workspaceId } = { reservation: undefined }] = events
+          if (reservation !== undefined && closed === '') {
+            closed = reservation
+            await stream.append([sealClosing(reservation, { workspaceId, at: 0 })])
+          }
+          return stream.append(events, expected)
+        },
+      }),
+    })
+    const headers = { authorization: `Bearer ${ingest.keys.tracing}`, 'content-type': 'application/json' }
+    const answer = await ingest.post(path, encodeJson(requestOf(spans(6))), headers)
+    expect(partialOf(answer)).to.equal(undefined)
+    const [event, ...others] = await ingest.events()
+    expect([event?.counts.spans, others]).to.deep.equal([6, []])
+    expect(event?.reservation).to.be.a('string').that.does.not.equal(closed)
+    expect(partialOf(await ingest.post(path, encodeJson(requestOf(spans(5, 6))), headers))?.rejected).to.equal(1)
+  })
+
+  it('has a sender come again in a second while another process holds the rest, and rejects nothing', async () => {
+    ingest = await startIngest({ plan: { spansPerMonth: 10 }, limits: { heldSpansPollMs: 1, heldSpansPollsMax: 1 } })
+    const { stream, workspace: workspaceId, now } = ingest
+    const ledger = createMonthLedger(
+      { stream, clock: () => now.ms, holder: 'another', newId: () => 'x' },
+      workspaceId,
+      '2026-11',
+    )
+    const held = { id: 'theirs', spans: 8, holder: 'another', until: now.ms + 10_000, since: null }
+    await ledger.append('allowance.reserved', { ended: [], spent: 0, open: [held] }, beforeAll)
+    const headers = { authorization: `Bearer ${ingest.keys.tracing}`, 'content-type': 'application/json' }
+    const answer = await ingest.post(path, encodeJson(requestOf(spans(6))), headers)
+    expect([answer.status, answer.headers.get('retry-after')]).to.deep.equal([503, '1'])
+    expect(await ingest.events()).to.deep.equal([])
+  })
+
+  it('holds the allowance to the span at its edge', async () => {
+    ingest = await startIngest({ plan: { spansPerMonth: 50_000 } })
+    const headers = { authorization: `Bearer ${ingest.keys.tracing}`, 'content-type': 'application/x-protobuf' }
+    const send = async (count: number, first: number): Promise<number> =>
+      partialOf(await ingest.post(path, encodeProtobuf(requestOf(spans(count, first))), headers))?.rejected ?? 0
+    for (let first = 0; first < 40_000; first += 10_000) expect(await send(10_000, first)).to.equal(0)
+    expect(await send(9_999, 40_000)).to.equal(0)
+    expect(await send(1, 49_999)).to.equal(0)
+    expect(await send(1, 50_000)).to.equal(1)
+    expect(await usedSpansOf(ingest.stream, ingest.workspace, '2026-11')).to.equal(50_000)
+  })
+})
+
+describe('POST /api/traces/v1/otlp, the same request at once', () => {
+  it('refuses no span of a copy that waited for the first, when less than all of it is left', async () => {
+    const [underWay, goOn, lookedFor] = [
+      Promise.withResolvers<void>(),
+      Promise.withResolvers<void>(),
+      Promise.withResolvers<void>(),
+    ]
+    let looks = 0
+    const ingest = await startIngest({
+      plan: { spansPerMonth: 100 },
+      through: (stream) => ({
+        ...stream,
+        async append(events, expected) {
+          if (events.some(({ type }) => type === 'spans.received')) {
+            underWay.resolve()
+            await goOn.promise
+          }
+          return stream.append(events, expected)
+        },
+        async find(ids, receivedAt) {
+          const found = await stream.find(ids, receivedAt)
+          if (++looks === 2) lookedFor.resolve()
+          return found
+        },
+      }),
+    })
+    const headers = { authorization: `Bearer ${ingest.keys.tracing}`, 'content-type': 'application/x-protobuf' }
+    const body = encodeProtobuf(requestOf(spans(60)))
+    const first = ingest.post(path, body, headers)
+    await underWay.promise
+    const copy = ingest.post(path, body, headers)
+    await lookedFor.promise
+    goOn.resolve()
+    expect([partialOf(await first), partialOf(await copy)]).to.deep.equal([undefined, undefined])
+    expect((await ingest.events()).map(({ type, counts }) => [type, counts.spans])).to.deep.equal([
+      ['spans.received', 60],
+    ])
+    await ingest.server.close()
+  })
+})
