@@ -156,6 +156,15 @@ describe('rowids of SQLite that tell values', () => {
     }
   })
 
+  it('leave values to the rows of more minutes than are counted one by one', async () => {
+    const long = ['x'.repeat(2_000)]
+    const entries = Array.from({ length: 61 }, (_, n) =>
+      lineEntry({ timeNs: noonNs + BigInt(n) * 60n * secondNs, level: 'info', service: long }, n + 1),
+    )
+    await write(writer, entries, 61)
+    await expectCounts(entries)
+  })
+
   it('leave other minutes to the counts that are kept where one has values that are not told', async () => {
     const entries = Array.from({ length: 240 }, (_, n) =>
       lineEntry({ timeNs: noonNs + BigInt(n) * 30n * secondNs, level: n % 2 === 0 ? 'info' : 'warn' }, n + 1),

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import fs, { symlinkSync } from 'node:fs'
+import { symlinkSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -18,6 +17,7 @@ import { indexAuditContract } from '#test/contracts/index-audit.ts'
 import { removeIndices } from '#test/support/elasticsearch.ts'
 import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
 import { acme, day, epoch, fixture, index, lineEntry, thingEntry, write } from '#test/support/index-fixture.ts'
+import { syncedBy } from '#test/support/synced-by.ts'
 
 const limits = { indexFilesOpenMax: 4 }
 const newFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'throughline-audit-'))
@@ -57,24 +57,6 @@ describe('Elasticsearch', () => {
     }
   })
 })
-
-/** The paths of what a task syncs: with the files and folders that it has made. */
-async function syncedBy(task: () => Promise<void>): Promise<readonly string[]> {
-  const synced: string[] = []
-  const { fsyncSync } = fs
-  fs.fsyncSync = (handle) => {
-    synced.push(fs.readlinkSync(`/proc/self/fd/${handle}`))
-    fsyncSync(handle)
-  }
-  syncBuiltinESMExports()
-  try {
-    await task()
-  } finally {
-    fs.fsyncSync = fsyncSync
-    syncBuiltinESMExports()
-  }
-  return synced
-}
 
 describe('the SQLite audit', () => {
   let folder: string
