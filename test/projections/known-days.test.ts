@@ -130,6 +130,14 @@ describe('the days of a SQLite index', () => {
     expect(await lost()).to.deep.equal([])
   })
 
+  it('are missed of a workspace that was erased too, where what came later had made them', async () => {
+    await writer.eraseWorkspace(index, acme, 1)
+    await writer.close()
+    remove(acme, day)
+    await start()
+    expect(await lost()).to.deep.equal([{ workspaceId: acme, day }])
+  })
+
   it('take what is written to one after it was dropped, also where it was open then', async () => {
     await put(acme, before)
     await writer.dropDays(index, { of: () => day, all: day })

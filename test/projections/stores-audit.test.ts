@@ -16,7 +16,7 @@ import { dayBefore } from '#src/lib/day.ts'
 import { indexAuditContract } from '#test/contracts/index-audit.ts'
 import { removeIndices } from '#test/support/elasticsearch.ts'
 import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
-import { acme, day, epoch, fixture, index, lineEntry, thingEntry, write } from '#test/support/index-fixture.ts'
+import { acme, day, epoch, fixture, index, lineEntry, noonNs, thingEntry, write } from '#test/support/index-fixture.ts'
 import { syncedBy } from '#test/support/synced-by.ts'
 
 const limits = { indexFilesOpenMax: 4 }
@@ -65,7 +65,7 @@ describe('the SQLite audit', () => {
     lineEntry({ level: 'info', service: ['shop', 'cart'], size: 7, text: 'one two three' }, 1),
     lineEntry({ level: 'warn', service: ['shop'], size: 8, text: 'two three four' }, 2),
     thingEntry('t', { weight: 3, tags: ['a'], note: 'first note' }, 3),
-    thingEntry('u', { weight: 4, tags: ['b'], note: 'second note' }, 3),
+    thingEntry('u', { timeNs: noonNs + 5n, weight: 4, tags: ['b'], note: 'second note' }, 3),
   ]
   beforeEach(async () => {
     folder = await newFolder()
@@ -117,6 +117,13 @@ describe('the SQLite audit', () => {
       'lines',
       'content',
     ],
+    [
+      'a range of times that begins too late',
+      `UPDATE collections SET earliest = latest + 1, latest = latest + 1 WHERE name = 'lines'`,
+      'lines',
+      'content',
+    ],
+    ['what a row says of its postings', `UPDATE r_things SET terms = 'other' WHERE id = 't'`, 'things', 'content'],
     ['a count per minute', `UPDATE m_lines SET count = 9 WHERE value = 'info'`, 'lines', 'search'],
     ['a minute that is not there', `INSERT INTO m_lines VALUES ('level', 1, 'info', 1)`, 'lines', 'search'],
     ['a count of values together', `UPDATE c_lines SET count = 9`, 'lines', 'search'],
