@@ -411,6 +411,15 @@ describe('the SQLite index', () => {
     }
   })
 
+  it('shows readers what is written to a day that was dropped while they had it open', async () => {
+    const [writer, reader] = [await openWriter(), readerIn(folder)]
+    await write(writer, [lineEntry({}, 1)], 1)
+    expect(await idsOf(reader, 'lines', everything)).to.have.length(1)
+    await writer.dropDays(index, { of: () => '2026-11-22', all: '2026-11-22' })
+    await write(writer, [lineEntry({}, 2), lineEntry({}, 3)], 3)
+    expect(await idsOf(reader, 'lines', everything)).to.have.length(2)
+  })
+
   it('answers from a thread with its own errors, and fails clearly when that has ended', async () => {
     const writer = await openWriter()
     await write(
