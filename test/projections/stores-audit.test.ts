@@ -158,6 +158,14 @@ describe('the SQLite audit', () => {
     })
   }
 
+  it('sees what searches use of entries of which none is left', async () => {
+    tamper('DELETE FROM r_things; DELETE FROM b_things')
+    const digest = await digestOf('things')
+    expect(digest).to.include({ entries: 0 })
+    tamper('DELETE FROM m_things; DELETE FROM f_things WHERE rowid > 0')
+    expect(await digestOf('things')).to.equal(undefined)
+  })
+
   it('copies what is left of a workspace whose days are dropped meanwhile', async () => {
     // A file that is listed, and gone when its turn comes.
     symlinkSync(join(folder, 'gone'), join(folder, index, acme, `${dayBefore(day, 1)}.db`))
