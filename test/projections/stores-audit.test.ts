@@ -111,7 +111,12 @@ describe('the SQLite audit', () => {
     ['a keyword that is not there', `UPDATE r_things SET k_tags = 'null' WHERE id = 'u'`, 'things', 'content'],
     ['a position', `UPDATE r_things SET position = 4 WHERE id = 't'`, 'things', 'content'],
     ['a time', `UPDATE r_things SET time = time + 1 WHERE id = 't'`, 'things', 'content'],
-    ['a row at another millisecond', `UPDATE r_things SET row = row + 1048576 WHERE id = 't'`, 'things', 'content'],
+    [
+      'a row at another millisecond',
+      ['r_things', 'b_things'].map((table) => `UPDATE ${table} SET row = row + 1048576`).join(';'),
+      'things',
+      'content',
+    ],
     [
       'a range of times that leaves rows out',
       `UPDATE collections SET latest = 0 WHERE name = 'lines'`,

@@ -396,6 +396,7 @@ describe('the SQLite index', () => {
     expect(found.map(({ id }) => id)).to.deep.equal(entries.map(({ id }) => id))
     await write(writer, [{ ...lineEntry({ timeNs: noonNs + 3n }, 7), id: entries[0]?.id ?? '', replaces: true }], 7)
     expect(await reader.count(scopeOf('lines'), { filter: everything, fromNs: noonNs, toNs: noonNs + 4n })).to.equal(4)
+    expect(await reader.count(scopeOf('lines'), { filter: everything, toNs: noonNs + 1_000_000n })).to.equal(5)
   })
 
   it('shows readers builds and days that were not there when they began', async () => {
