@@ -16,7 +16,18 @@ import { dayBefore } from '#src/lib/day.ts'
 import { indexAuditContract } from '#test/contracts/index-audit.ts'
 import { removeIndices } from '#test/support/elasticsearch.ts'
 import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
-import { acme, day, epoch, fixture, index, lineEntry, noonNs, thingEntry, write } from '#test/support/index-fixture.ts'
+import {
+  acme,
+  day,
+  epoch,
+  fixture,
+  index,
+  lineEntry,
+  lines,
+  noonNs,
+  thingEntry,
+  write,
+} from '#test/support/index-fixture.ts'
 import { syncedBy } from '#test/support/synced-by.ts'
 
 const limits = { indexFilesOpenMax: 4 }
@@ -78,16 +89,16 @@ describe('the SQLite audit', () => {
     await rm(folder, { recursive: true })
   })
 
-  const look = async <T>(task: (part: FrozenPart) => Promise<T>): Promise<T> => {
-    const part = await createSqliteIndexAudit({ folder }).freeze(index, { workspaceId: acme, day })
+  const look = async <T>(task: (part: FrozenPart) => Promise<T>, build = index): Promise<T> => {
+    const part = await createSqliteIndexAudit({ folder }).freeze(build, { workspaceId: acme, day })
     try {
       return await task(part)
     } finally {
       await part.release()
     }
   }
-  const tamper = (sql: string): void => {
-    const database = new DatabaseSync(join(folder, index, acme, `${day}.db`), { timeout: 5_000 })
+  const tamper = (sql: string, build = index): void => {
+    const database = new DatabaseSync(join(folder, build, acme, `${day}.db`), { timeout: 5_000 })
     database.exec(sql)
     database.close()
   }
@@ -162,6 +173,20 @@ describe('the SQLite audit', () => {
       expect(after?.[part]).not.to.equal(before?.[part])
     })
   }
+
+  it('sees a rowid that tells values of a row that is not counted', async () => {
+    const sized = { ...lines, countedWhere: { field: 'size' } }
+    const build = 'sized-v1-001'
+    await writer.open(build, { ...fixture, name: 'sized', collections: { lines: sized } }, epoch)
+    const given = [7, NaN].map((size, n) => lineEntry({ level: 'info', size }, n + 1))
+    await writer.write(build, [{ workspaceId: acme, entries: given }], { epoch, position: 2 })
+    const digest = () => look(async (part) => (await part.digests())[0], build)
+    const before = await digest()
+    // Of the first id that tells values, and the next row that it has room for.
+    const moved = `UPDATE r_lines SET row = row + 65537 WHERE n_size IS NULL`
+    tamper(`${moved}; UPDATE b_lines SET row = row + 65537 WHERE row NOT IN (SELECT row FROM r_lines)`, build)
+    expect((await digest())?.content).not.to.equal(before?.content)
+  })
 
   it('sees what searches use of entries of which none is left', async () => {
     tamper('DELETE FROM r_things; DELETE FROM b_things')
@@ -247,13 +272,15 @@ describe('the SQLite audit', () => {
     expect(await digestWith('t_message', `'first last'`)).to.equal(before)
   })
 
-  it('sees postings of two entries changed for one another', async () => {
-    const before = await digestOf('things')
-    const [t, u] = [await postingsOf('t'), await postingsOf('u')]
-    rewrite('t', u)
-    rewrite('u', t)
-    expect((await digestOf('things'))?.search).not.to.equal(before?.search)
-  })
+  for (const column of ['note', 'keywords'] as const) {
+    it(`sees postings of two entries changed for one another, of ${column}`, async () => {
+      const before = await digestOf('things')
+      const [t, u] = [await postingsOf('t'), await postingsOf('u')]
+      rewrite('t', { ...t, [column]: u[column] })
+      rewrite('u', { ...u, [column]: t[column] })
+      expect((await digestOf('things'))?.search).not.to.equal(before?.search)
+    })
+  }
 
   it('says which entries a term leads to, and where in each', async () => {
     const found = await look(async (part) => {

@@ -60,7 +60,6 @@ const contract: readonly (readonly [query: string, places: readonly number[]])[]
   ['null*exception', [2]],
   ['NOT order NOT 500', [2, 3, 5, 7]],
   ['message:timeout', [0]],
-  ['@message:timeout', [0]],
   ['message:"v1 orders"', [1]],
   ['message:null*', [2]],
   ['message:/.*pointer.*/', [2]],
