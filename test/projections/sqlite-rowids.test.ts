@@ -115,7 +115,8 @@ describe('rowids of SQLite that tell values', () => {
         }
         return lineEntry(line, first + n)
       })
-    const first = linesOf(1, 40)
+    const before1970 = lineEntry({ timeNs: -30n * secondNs, level: 'info', service: ['x'.repeat(2_000)] }, 1)
+    const first = [before1970, ...linesOf(2, 39)]
     await write(writer, first, 40)
     expect(untold()).to.be.within(1, 39)
     inFile((database) => database.exec(`INSERT INTO x_lines (id, vals) VALUES (${valueIdMax - 3}, '["last"]')`))

@@ -178,8 +178,14 @@ describe('the SQLite audit', () => {
     const sized = { ...lines, countedWhere: { field: 'size' } }
     const build = 'sized-v1-001'
     await writer.open(build, { ...fixture, name: 'sized', collections: { lines: sized } }, epoch)
-    const given = [7, NaN].map((size, n) => lineEntry({ level: 'info', size }, n + 1))
-    await writer.write(build, [{ workspaceId: acme, entries: given }], { epoch, position: 2 })
+    const given = [
+      lineEntry({ level: 'info', size: 7 }, 1),
+      lineEntry({ level: 'info', size: NaN }, 2),
+      lineEntry({ level: 'info', size: 8, service: ['x'.repeat(2_000)] }, 3),
+    ]
+    await writer.write(build, [{ workspaceId: acme, entries: given }], { epoch, position: 3 })
+    const items = await look((part) => Array.fromAsync(part.searchItems('lines')), build)
+    expect(items.filter(({ name }) => name.startsWith('count '))).to.deep.equal([])
     const digest = () => look(async (part) => (await part.digests())[0], build)
     const before = await digest()
     // Of the first id that tells values, and the next row that it has room for.

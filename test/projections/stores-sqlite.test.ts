@@ -2,11 +2,13 @@ import { expect } from 'chai'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
+  closeSync,
   copyFileSync,
   cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -414,11 +416,17 @@ describe('the SQLite index', () => {
     }
   })
 
-  it('shows readers what is written to a day that was dropped while they had it open', async () => {
+  it('leaves a day that it drops whole to who has it open, and shows what is written to that day later', async () => {
     const [writer, reader] = [await openWriter(), readerIn(folder)]
     await write(writer, [lineEntry({}, 1)], 1)
     expect(await idsOf(reader, 'lines', everything)).to.have.length(1)
+    const handle = openSync(dayFile(), 'r')
     await writer.dropDays(index, { of: () => '2026-11-22', all: '2026-11-22' })
+    writeFileSync(join(folder, 'held.db'), readFileSync(handle))
+    closeSync(handle)
+    const held = new DatabaseSync(join(folder, 'held.db'))
+    expect(held.prepare('SELECT count(*) AS n FROM r_lines').get()).to.deep.include({ n: 1 })
+    held.close()
     await write(writer, [lineEntry({}, 2), lineEntry({}, 3)], 3)
     expect(await idsOf(reader, 'lines', everything)).to.have.length(2)
   })
