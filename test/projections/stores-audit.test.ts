@@ -9,6 +9,7 @@ import type { FrozenPart } from '#projections/index-audit.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
 import { createElasticsearchIndexAudit } from '#projections/stores/elasticsearch/audit.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
+import { createOrderedDigester } from '#projections/stores/digest.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
@@ -66,6 +67,22 @@ describe('Elasticsearch', () => {
       }),
       remove: () => removeIndices(url, prefix),
     }
+  })
+})
+
+describe('a digest of what searches use', () => {
+  it('is another where the same characters are other texts, or the same texts stand in another order', () => {
+    const digestOf = (...texts: readonly string[]): string => {
+      const { add, value } = createOrderedDigester()
+      for (const text of texts) add(text)
+      return value()
+    }
+    const long = 'x'.repeat(70_000)
+    const digests = [['ab', 'c'], ['a', 'bc'], ['c', 'ab'], ['abc'], [long, 'ab', 'c']].map((texts) =>
+      digestOf(...texts),
+    )
+    expect(new Set(digests).size).to.equal(digests.length)
+    expect(digestOf('ab', 'c')).to.equal(digests[0])
   })
 })
 
@@ -145,6 +162,12 @@ describe('the SQLite audit', () => {
     ['a minute that is not there', `INSERT INTO m_lines VALUES ('level', 1, 'info', 1)`, 'lines', 'search'],
     ['a count of values together', `UPDATE c_lines SET count = 9`, 'lines', 'search'],
     ['a count of values that is gone', `DELETE FROM c_lines WHERE grain = 5000000000`, 'lines', 'search'],
+    [
+      'a count of values where there are no rows',
+      `INSERT INTO c_lines VALUES (60000000000, 1, 256, 1)`,
+      'lines',
+      'search',
+    ],
     [
       'values that are not those of the rows',
       `UPDATE x_lines SET vals = replace(vals, 'info', 'warn')`,

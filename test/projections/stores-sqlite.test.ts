@@ -280,6 +280,22 @@ describe('the SQLite index', () => {
     expect(await readerIn(folder).progress('fixture')).to.include({ position: 1 })
     await heartbeat(2, 110_000)
     expect(await writer.checkpoint(index)).to.deep.equal({ epoch, position: 2 })
+    await write(writer, [lineEntry({}, 3)], 3)
+    await heartbeat(3, 50_000)
+    expect(await writer.checkpoint(index), 'a clock that went back').to.deep.equal({ epoch, position: 3 })
+  })
+
+  it('begins a share of the work where that share has come to', async () => {
+    const checkpointOf = async (share: string, position = 0): Promise<number> => {
+      const writer = createSqliteIndexWriter({ folder, limits, share })
+      await writer.open(index, fixture, epoch)
+      if (position > 0) await write(writer, [lineEntry({}, position)], position)
+      const { position: begun } = await writer.checkpoint(index)
+      await writer.close()
+      return begun
+    }
+    expect(await checkpointOf('a', 5)).to.equal(0)
+    expect([await checkpointOf('a'), await checkpointOf('b')]).to.deep.equal([5, 0])
   })
 
   it('has all files and their names on the disk before its checkpoint says so, also what a killed process has left', async () => {
