@@ -46,6 +46,8 @@ describe('a SQLite index of which a workspace was erased', () => {
     expect(existsSync(join(given.folder, index, acme)), 'nothing is made where nothing is').to.equal(false)
     await write(writer, before, 2)
     expect(await seen(acme), 'the same process').to.equal(0)
+    // As who began at an earlier place of the log.
+    await writer.eraseWorkspace(index, acme, 1)
     await writer.close()
     writer = createSqliteIndexWriter({ folder: given.folder, limits })
     await writer.open(index, fixture, epoch)
