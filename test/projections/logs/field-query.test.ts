@@ -175,6 +175,7 @@ describe('projections/highlight', () => {
       ['a b c', '"a b" "b c"', ['a b c']],
       ['NullPointer nullable', 'null*', ['NullPointer', 'nullable']],
       ['NullPointer nullable', '/null.*r/', ['NullPointer']],
+      ['NullPointer nullable', '/NULL.*R/', ['NullPointer']],
       ['x y', 'NOT x y', ['y']],
       ['x y', 'message:x other:y', ['x']],
       ['x y', 'message:/[y]/', ['y']],
