@@ -39,7 +39,7 @@ describe('documents that are written to Elasticsearch', () => {
   }
 
   it('are sent again where there was no room for them, or no shard, and no others are', async () => {
-    const requests = await requestsFor([[429, 201, 503, 201], [201, 503], [201]])
+    const requests = await requestsFor([[429, 201, 503, 201], [201, 404], [201]])
     expect(requests).to.deep.equal([['a', 'b', 'c', 'd'], ['a', 'c'], ['c']])
   })
 
