@@ -157,6 +157,7 @@ describe('projections/highlight', () => {
       ['GET /api/v1/Orders?id=7', '/api/v1', ['api/v1']],
       ['für Müller', 'MÜLLER OR für', ['für', 'Müller']],
       ['card declined', 'msg:declined', ['declined']],
+      ['card declined', '@Msg:declined', ['declined']],
       ['card declined', '@MSG:decl*', ['declined']],
       ['card declined', 'body:declined', []],
       [
