@@ -2,13 +2,11 @@ import { expect } from 'chai'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
-  closeSync,
   copyFileSync,
   cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
-  openSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -29,8 +27,6 @@ import { compareText } from '#projections/stores/row.ts'
 import type { Database } from '#projections/stores/sqlite/database.ts'
 import { coverOf } from '#projections/stores/sqlite/expand.ts'
 import { lastRow, msOf } from '#projections/stores/sqlite/layout.ts'
-import { openLive } from '#projections/stores/sqlite/live.ts'
-import { storedMeta } from '#projections/stores/sqlite/meta.ts'
 import { createOpenFiles } from '#projections/stores/sqlite/open-files.ts'
 import { createSqliteQueryThread } from '#projections/stores/sqlite/query-thread.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
@@ -61,7 +57,6 @@ import {
 import { counting, lineDecoders } from '#test/support/line-projections.ts'
 import { promote } from '#test/support/promote.ts'
 import { limits, timesOpen } from '#test/support/sqlite-fixture.ts'
-import { syncedBy } from '#test/support/synced-by.ts'
 
 const build = 'counting-v1-001'
 
@@ -261,90 +256,6 @@ describe('the SQLite index', () => {
     rmSync(before, { recursive: true })
   })
 
-  it('moves its checkpoint only when the files are on the disk, and tells readers no more than that after a crash', async () => {
-    const writer = writerIn(folder, 10_000)
-    await openFixture(writer)
-    const heartbeat = (position: number, at: number) =>
-      writer.heartbeat(index, { position, head: position, at, caughtUpAt: at })
-    await write(writer, [lineEntry({}, 1)], 1)
-    await heartbeat(1, 100_000)
-    expect(await writer.checkpoint(index)).to.deep.equal({ epoch, position: 1 })
-    await write(writer, [lineEntry({}, 2)], 2)
-    await heartbeat(2, 105_000)
-    expect(await writer.checkpoint(index)).to.deep.equal({ epoch, position: 1 })
-    expect(await readerIn(folder).progress('fixture')).to.include({ position: 2 })
-    // Another process finds the folder as it is: the first has not closed it.
-    const next = writerIn(folder)
-    expect(await next.checkpoint(index)).to.deep.equal({ epoch, position: 1 })
-    await next.open(index, fixture, epoch)
-    expect(await readerIn(folder).progress('fixture')).to.include({ position: 1 })
-    await heartbeat(2, 110_000)
-    expect(await writer.checkpoint(index)).to.deep.equal({ epoch, position: 2 })
-    await write(writer, [lineEntry({}, 3)], 3)
-    await heartbeat(3, 50_000)
-    expect(await writer.checkpoint(index), 'a clock that went back').to.deep.equal({ epoch, position: 3 })
-  })
-
-  it('begins a share of the work where that share has come to', async () => {
-    const checkpointOf = async (share: string, position = 0): Promise<number> => {
-      const writer = createSqliteIndexWriter({ folder, limits, share })
-      await writer.open(index, fixture, epoch)
-      if (position > 0) await write(writer, [lineEntry({}, position)], position)
-      const { position: begun } = await writer.checkpoint(index)
-      await writer.close()
-      return begun
-    }
-    expect(await checkpointOf('a', 5)).to.equal(0)
-    expect([await checkpointOf('a'), await checkpointOf('b')]).to.deep.equal([5, 0])
-  })
-
-  it('has all files and their names on the disk before its checkpoint says so, also what a killed process has left', async () => {
-    const writer = writerIn(folder)
-    await openFixture(writer)
-    const checkpoint = (): number | undefined => storedMeta(folder, index)?.safe
-    const written: number[] = []
-    const synced = (position: number) =>
-      syncedBy(
-        () => writer.heartbeat(index, { position, head: position, at: position, caughtUpAt: position }),
-        () => written.push(checkpoint() ?? -1),
-      )
-    await write(writer, [lineEntry({}, 1)], 1)
-    const [own, ofBuild] = [join(folder, index, 'acme'), join(folder, index)]
-    expect(await synced(1)).to.have.members([`${dayFile()}-wal`, dayFile(), own, ofBuild, folder])
-    await write(writer, [lineEntry({}, 2)], 2)
-    expect(await synced(2)).to.deep.equal([`${dayFile()}-wal`])
-    expect([new Set(written.slice(0, 5)), written[5], checkpoint()]).to.deep.equal([new Set([0]), 1, 2])
-    const copied = await syncedBy(() => write(writer, [lineEntry({}, 3)], 3, other))
-    expect(copied, 'made as a copy, which is whole before it has its name').to.deep.equal([
-      join(ofBuild, 'other', `${day}.db-new`),
-    ])
-    const left = await syncedBy(() => writerIn(folder).open(index, fixture, epoch))
-    expect(left).to.include.members([`${dayFile()}-wal`, dayFile(), own, ofBuild, folder])
-  })
-
-  it('forgets a day on the disk before it removes its file, and has that on the disk too', async () => {
-    const writer = await openWriter()
-    await write(writer, [lineEntry({}, 1), lineEntry({}, 1, { day: '2026-11-20' })], 1)
-    const [own, ofBuild] = [dirname(dayFile()), join(folder, index)]
-    const gone: boolean[] = []
-    const dropped = (first: string) =>
-      syncedBy(
-        () => writer.dropDays(index, { of: () => first, all: first }),
-        () => gone.push(!readdirSync(own).includes('2026-11-20.db')),
-      )
-    await writer.heartbeat(index, { position: 1, head: 1, at: 1, caughtUpAt: 1 })
-    expect(await dropped(day)).to.deep.equal([join(ofBuild, 'meta.db-wal'), own])
-    expect(gone).to.deep.equal([false, true])
-    const erased = await syncedBy(() => writer.eraseWorkspace(index, acme, 2))
-    expect(erased).to.deep.equal([join(ofBuild, 'meta.db-wal'), own, ofBuild])
-  })
-
-  it('has a roster on the disk when it says so', () => {
-    const live = openLive(folder)
-    expect(live.get('PRAGMA synchronous')).to.deep.include({ synchronous: 2n })
-    live.close()
-  })
-
   it('refuses files of a later layout, and files of another log', async () => {
     const writer = await openWriter()
     await write(writer, [lineEntry({}, 1)], 1)
@@ -430,21 +341,6 @@ describe('the SQLite index', () => {
       await write(writer, [lineEntry({}, n + 1, { day: at })], n + 1)
       expect(await idsOf(reader, 'lines', everything)).to.have.length(n + 1)
     }
-  })
-
-  it('leaves a day that it drops whole to who has it open, and shows what is written to that day later', async () => {
-    const [writer, reader] = [await openWriter(), readerIn(folder)]
-    await write(writer, [lineEntry({}, 1)], 1)
-    expect(await idsOf(reader, 'lines', everything)).to.have.length(1)
-    const handle = openSync(dayFile(), 'r')
-    await writer.dropDays(index, { of: () => '2026-11-22', all: '2026-11-22' })
-    writeFileSync(join(folder, 'held.db'), readFileSync(handle))
-    closeSync(handle)
-    const held = new DatabaseSync(join(folder, 'held.db'))
-    expect(held.prepare('SELECT count(*) AS n FROM r_lines').get()).to.deep.include({ n: 1 })
-    held.close()
-    await write(writer, [lineEntry({}, 2), lineEntry({}, 3)], 3)
-    expect(await idsOf(reader, 'lines', everything)).to.have.length(2)
   })
 
   it('answers from a thread with its own errors, and fails clearly when that has ended', async () => {
