@@ -48,6 +48,8 @@ describe('a SQLite index of which a workspace was erased', () => {
     expect(await seen(acme), 'the same process').to.equal(0)
     // As who began at an earlier place of the log.
     await writer.eraseWorkspace(index, acme, 1)
+    await write(writer, before, 2)
+    expect(await seen(acme), 'the latest erasure counts').to.equal(0)
     await writer.close()
     writer = createSqliteIndexWriter({ folder: given.folder, limits })
     await writer.open(index, fixture, epoch)
