@@ -42,7 +42,7 @@ function spanOf(placed: readonly PlacedWord[], { first, count }: Readonly<{ firs
 
 function merge(spans: readonly Span[]): Span[] {
   const merged: Span[] = []
-  for (const span of [...spans].sort((a, b) => a.start - b.start || b.end - a.end)) {
+  for (const span of [...spans].sort((a, b) => a.start - b.start)) {
     const last = merged.at(-1)
     if (last === undefined || span.start >= last.end) merged.push(span)
     else if (span.end > last.end) merged[merged.length - 1] = { start: last.start, end: span.end }

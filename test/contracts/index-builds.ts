@@ -109,6 +109,9 @@ export function buildClauses(given: () => OpenIndexStore): void {
       expect(await writer().checkpoint(second)).to.deep.equal({ epoch, position: 0 })
       await promote(writer(), 'fixture', second)
       expect(await idsOf(given().reader, 'lines', everything)).to.deep.equal([])
+      const entry = lineEntry({ text: 'new' }, 1)
+      await writer().write(second, [{ workspaceId: acme, entries: [entry] }], { epoch, position: 1 })
+      expect(await idsOf(given().reader, 'lines', everything)).to.deep.equal([entry.id])
     })
 
     it('takes a build that was dropped and made again under its name for what it is', async () => {

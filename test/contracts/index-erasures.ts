@@ -66,6 +66,9 @@ export function erasureClauses(given: () => OpenIndexStore, reopen: () => Promis
       await given().writer.eraseWorkspace(index, acme, 7)
       const keys = entries(acme, 3).map(({ collection, id, day }) => ({ workspaceId: acme, collection, id, day }))
       expect((await given().writer.load(index, keys)).flat()).to.deep.equal([])
+      // As of who began before its erasure, and is late.
+      await write(given().writer, [thingEntry(`${acme}-thing`, { note: 'secret' }, 6)], 6)
+      expect(await seen()).to.deep.equal(nothing)
     })
 
     it('stays gone after the process has ended, and may be erased again', async () => {

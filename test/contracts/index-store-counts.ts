@@ -131,8 +131,8 @@ export function countClauses(use: () => OpenIndexStore): void {
       const at = [-1n, 0n, minuteNs - 1n, minuteNs, noonNs]
       const entries = at.map((timeNs, n) => lineEntry({ timeNs, level: n % 2 === 0 ? 'info' : null }, n + 1))
       await write(use().writer, entries, at.length)
-      const histogram = (stepNs: bigint, selection = {}) =>
-        use().reader.histogram(scopeOf('lines'), { filter: everything, ...selection }, stepNs, 'level')
+      const histogram = (stepNs: bigint, selection = {}, by = 'level') =>
+        use().reader.histogram(scopeOf('lines'), { filter: everything, ...selection }, stepNs, by)
       expect(await histogram(minuteNs)).to.deep.equal([
         { startNs: -minuteNs, total: 1, by: { info: 1 } },
         { startNs: 0n, total: 2, by: { info: 1 } },
@@ -145,6 +145,18 @@ export function countClauses(use: () => OpenIndexStore): void {
       ])
       const second = await histogram(1_000_000_000n, { toNs: minuteNs + 1n })
       expect(second.map(({ startNs }) => startNs)).to.deep.equal([-1_000_000_000n, 0n, 59_000_000_000n, minuteNs])
+      const ofNothing = await histogram(30n * minuteNs, {}, 'nope')
+      expect(ofNothing.map(({ startNs, total, by }) => [startNs, total, by])).to.deep.equal([
+        [-30n * minuteNs, 1, {}],
+        [0n, 3, {}],
+        [noonNs, 1, {}],
+      ])
+      const wide = await histogram(30n * minuteNs)
+      expect(wide.map(({ startNs, total }) => [startNs, total])).to.deep.equal([
+        [-30n * minuteNs, 1],
+        [0n, 3],
+        [noonNs, 1],
+      ])
     })
 
     it('counts values within a range, whichever minutes it cuts, and as documents are now', async () => {
@@ -175,7 +187,7 @@ export function countClauses(use: () => OpenIndexStore): void {
     })
 
     it('gives the most frequent values of each field, several values of one record each', async () => {
-      const services = [['a', 'b'], ['b'], ['B'], [], ['__proto__'], ['']]
+      const services = [['a', 'b'], ['b', 'b'], ['B'], [], ['__proto__'], ['']]
       await write(
         use().writer,
         services.map((service, n) => lineEntry({ service, level: 'info' }, n + 1)),

@@ -250,6 +250,8 @@ export function indexStoreContract(name: string, create: () => Promise<IndexStor
         ])
         const [bucket] = await store.reader.histogram(scopeOf('lines'), { filter: everything }, minuteNs, 'level')
         expect(bucket).to.deep.include({ total: 2, by: { info: 1, warn: 1 } })
+        await write(store.writer, [{ ...next, position: 4 }, lineEntry({}, 5)], 5)
+        expect(await store.reader.count(scopeOf('lines'), { filter: everything }), 'again, in another cut').to.equal(3)
       })
 
       it('gives a document back as its JSON says, exact to the last digit', async () => {

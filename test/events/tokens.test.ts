@@ -3,6 +3,7 @@ import {
   fieldToken,
   foldCase,
   numberToken,
+  opaqueId,
   placedWords,
   withoutColours,
   sentinel,
@@ -129,6 +130,14 @@ describe('events/tokens', () => {
     expect(wholeToken('f', a)).to.equal(wholeToken('f', a.toUpperCase()))
     expect(wholeToken('f'.repeat(200), a).length).to.be.lessThan(255)
     expect(wholeToken('f', 'x'.repeat(96))).to.equal(`f==${'x'.repeat(96)}`)
+    // As indexes hold it that are there already.
+    expect(wholeToken('f', 'x'.repeat(97))).to.equal(`f==${'x'.repeat(64)}\u00a0fba61b0722606ccc`)
+  })
+
+  it('tells ids of others apart that differ in case alone, or in blanks', () => {
+    const ids = ['S-1', 's-1', 's-1 ', 's 1', 's\u00a01']
+    expect(new Set(ids.map((id) => wholeToken('f', opaqueId(id)))).size).to.equal(ids.length)
+    expect(opaqueId('s-1')).to.equal('s-1')
   })
 
   it('orders numbers by their text', () => {

@@ -39,8 +39,22 @@ describe('documents that are written to Elasticsearch', () => {
   }
 
   it('are sent again where there was no room for them, or no shard, and no others are', async () => {
-    const requests = await requestsFor([[429, 201, 503, 201], [201, 503], [201]])
+    const requests = await requestsFor([[429, 201, 503, 201], [201, 404], [201]])
     expect(requests).to.deep.equal([['a', 'b', 'c', 'd'], ['a', 'c'], ['c']])
+  })
+
+  it('are all sent again where there was no room for the request', async () => {
+    const bodies: string[] = []
+    const send: Elasticsearch['send'] = async ({ lines }) => {
+      const error = { type: 'circuit_breaking_exception', reason: 'Data too large' }
+      const isFull = bodies.push(String(lines)) < 3
+      return isFull ? { status: 429, body: { error } } : { status: 200, body: { errors: false } }
+    }
+    const none = async (): Promise<void> => undefined
+    const elasticsearch = { send, close: none }
+    await writeAll({ elasticsearch, epoch, restore: none, pause: none }, ['a', 'b'].map(operation))
+    expect(bodies).to.deep.equal(Array.from({ length: 3 }, () => bodies[0]))
+    expect(bodies[0]).to.include('"_id":"b"')
   })
 })
 

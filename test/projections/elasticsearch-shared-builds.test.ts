@@ -23,6 +23,7 @@ describe('a build of which partitions share the indices', () => {
     const [mine, theirs] = [await openWriter({ partition: 0 }), await openWriter({ partition: 1 })]
     await write(mine, [lineEntry({ text: 'secret' }, 3), lineEntry({ timeNs: noonNs + 5n }, 4)], 5)
     await write(theirs, [lineEntry({}, 3)], 5, other)
+    await mine.heartbeat(index, { position: 5, head: 5, at: 1_000, caughtUpAt: 1_000 })
     return mine
   }
 
@@ -31,7 +32,7 @@ describe('a build of which partitions share the indices', () => {
     await mine.open(next, fixture, epoch)
     await mine.drop(index)
     expect(await stored(acme), 'the other partition still uses it').to.equal(2)
-    await mine.eraseWorkspace(next, acme, 7)
+    await mine.eraseWorkspace(next, acme, 6)
     expect(await stored(acme)).to.equal(0)
     expect(await stored(other)).to.equal(1)
   })

@@ -46,6 +46,7 @@ describeOnEveryStore('histograms without an end', (newStore) => {
     const { stepMs, buckets } = await counted(await readerOf([...near, firstFarNs, firstFarNs + 300n * dayNs, lastNs]))
     expect(stepMs).to.equal(alone.stepMs)
     expect(buckets.slice(0, -1)).to.deep.equal(alone.buckets)
+    expect((await counted(await readerOf([...near, farNs]))).stepMs, 'far from that moment on').to.equal(alone.stepMs)
     const time = formatTimeNs(firstFarNs - 30_000_000_000n)
     expect(buckets.at(-1)).to.deep.equal({ time, total: 3, by_level: { info: 3 }, and_later: true })
   })

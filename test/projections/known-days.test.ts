@@ -109,6 +109,8 @@ describe('the days of a SQLite index', () => {
   })
 
   it('are not missed that the build has let go of, nor any that would have gone by now', async () => {
+    // Of this one it is not said yet that it is on the disk.
+    await write(writer, [lineEntry({}, ++position, { day: dayBefore(day, 2) })], position, other)
     await writer.eraseWorkspace(index, other, position)
     await writer.close()
     remove(acme, before)
@@ -128,6 +130,14 @@ describe('the days of a SQLite index', () => {
     await closed.close()
     await start()
     expect(await lost()).to.deep.equal([])
+  })
+
+  it('are missed of a workspace that was erased too, where what came later had made them', async () => {
+    await writer.eraseWorkspace(index, acme, 1)
+    await writer.close()
+    remove(acme, day)
+    await start()
+    expect(await lost()).to.deep.equal([{ workspaceId: acme, day }])
   })
 
   it('take what is written to one after it was dropped, also where it was open then', async () => {

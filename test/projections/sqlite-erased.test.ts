@@ -1,9 +1,12 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import type { IndexWriter } from '#projections/index-store.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import {
   acme,
+  day,
   epoch,
   everything,
   fixture,
@@ -38,8 +41,15 @@ describe('a SQLite index of which a workspace was erased', () => {
     const before = [lineEntry({}, 1), lineEntry({ text: 'of another day' }, 2, { day: '2026-11-20' })]
     await write(writer, before, 2)
     await writer.eraseWorkspace(index, acme, 3)
+    const key = { workspaceId: acme, collection: 'lines', id: before[0]?.id ?? '', day }
+    expect(await writer.load(index, [key])).to.deep.equal([[]])
+    expect(existsSync(join(given.folder, index, acme)), 'nothing is made where nothing is').to.equal(false)
     await write(writer, before, 2)
     expect(await seen(acme), 'the same process').to.equal(0)
+    // As who began at an earlier place of the log.
+    await writer.eraseWorkspace(index, acme, 1)
+    await write(writer, before, 2)
+    expect(await seen(acme), 'the latest erasure counts').to.equal(0)
     await writer.close()
     writer = createSqliteIndexWriter({ folder: given.folder, limits })
     await writer.open(index, fixture, epoch)

@@ -4,6 +4,7 @@ import type { Filter, IndexReader, IndexWriter } from '#projections/index-store.
 import type { Entry } from '#projections/projection.ts'
 import { firstRowOf, msOf, unknownValueIds, valueIdMax } from '#projections/stores/sqlite/layout.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
+import { int64Max, int64Min } from '#src/lib/int64.ts'
 import {
   createRandom,
   everything,
@@ -115,7 +116,8 @@ describe('rowids of SQLite that tell values', () => {
         }
         return lineEntry(line, first + n)
       })
-    const first = linesOf(1, 40)
+    const before1970 = lineEntry({ timeNs: -30n * secondNs, level: 'info', service: ['x'.repeat(2_000)] }, 1)
+    const first = [before1970, ...linesOf(2, 39)]
     await write(writer, first, 40)
     expect(untold()).to.be.within(1, 39)
     inFile((database) => database.exec(`INSERT INTO x_lines (id, vals) VALUES (${valueIdMax - 3}, '["last"]')`))
@@ -126,13 +128,14 @@ describe('rowids of SQLite that tell values', () => {
   })
 
   it('leave values to the rows where all times beyond share a millisecond, and where many have none', async () => {
-    const far = Array.from({ length: 3 }, (_, n) =>
-      lineEntry({ timeNs: (1n << 63n) - 1n - BigInt(n) * 60n * secondNs, level: 'info', text: 'paid' }, n + 1),
-    )
+    const far = Array.from({ length: 6 }, (_, n) => {
+      const inwards = BigInt(n) * 60n * secondNs
+      return lineEntry({ timeNs: n < 3 ? int64Max - inwards : int64Min + inwards, level: 'info', text: 'paid' }, n + 1)
+    })
     const long = ['x'.repeat(2_000)]
-    const many = Array.from({ length: 600 }, (_, n) => lineEntry({ level: 'warn', service: long, text: 'paid' }, n + 4))
-    await write(writer, [...far, ...many], 603)
-    expect(untold()).to.equal(603)
+    const many = Array.from({ length: 600 }, (_, n) => lineEntry({ level: 'warn', service: long, text: 'paid' }, n + 7))
+    await write(writer, [...far, ...many], 606)
+    expect(untold()).to.equal(606)
     expect(inFile((database) => database.prepare('SELECT max(spilled) AS n FROM collections').get()?.['n'])).to.equal(0)
     await expectCounts([...far, ...many])
   })
@@ -154,6 +157,15 @@ describe('rowids of SQLite that tell values', () => {
       const counted = await reader.count(scopeOf('lines'), { filter: level('info'), ...range })
       expect(counted, `${from} to ${to}`).to.equal(from === 65 ? 1 : 2)
     }
+  })
+
+  it('leave values to the rows of more minutes than are counted one by one', async () => {
+    const long = ['x'.repeat(2_000)]
+    const entries = Array.from({ length: 61 }, (_, n) =>
+      lineEntry({ timeNs: noonNs + BigInt(n) * 60n * secondNs, level: 'info', service: long }, n + 1),
+    )
+    await write(writer, entries, 61)
+    await expectCounts(entries)
   })
 
   it('leave other minutes to the counts that are kept where one has values that are not told', async () => {

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import fs, { symlinkSync } from 'node:fs'
+import { symlinkSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -10,6 +9,7 @@ import type { FrozenPart } from '#projections/index-audit.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
 import { createElasticsearchIndexAudit } from '#projections/stores/elasticsearch/audit.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
+import { createOrderedDigester } from '#projections/stores/digest.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
@@ -17,7 +17,19 @@ import { dayBefore } from '#src/lib/day.ts'
 import { indexAuditContract } from '#test/contracts/index-audit.ts'
 import { removeIndices } from '#test/support/elasticsearch.ts'
 import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
-import { acme, day, epoch, fixture, index, lineEntry, thingEntry, write } from '#test/support/index-fixture.ts'
+import {
+  acme,
+  day,
+  epoch,
+  fixture,
+  index,
+  lineEntry,
+  lines,
+  noonNs,
+  thingEntry,
+  write,
+} from '#test/support/index-fixture.ts'
+import { syncedBy } from '#test/support/synced-by.ts'
 
 const limits = { indexFilesOpenMax: 4 }
 const newFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'throughline-audit-'))
@@ -69,23 +81,21 @@ describe('Elasticsearch', () => {
   })
 })
 
-/** The paths of what a task syncs: with the files and folders that it has made. */
-async function syncedBy(task: () => Promise<void>): Promise<readonly string[]> {
-  const synced: string[] = []
-  const { fsyncSync } = fs
-  fs.fsyncSync = (handle) => {
-    synced.push(fs.readlinkSync(`/proc/self/fd/${handle}`))
-    fsyncSync(handle)
-  }
-  syncBuiltinESMExports()
-  try {
-    await task()
-  } finally {
-    fs.fsyncSync = fsyncSync
-    syncBuiltinESMExports()
-  }
-  return synced
-}
+describe('a digest of what searches use', () => {
+  it('is another where the same characters are other texts, or the same texts stand in another order', () => {
+    const digestOf = (...texts: readonly string[]): string => {
+      const { add, value } = createOrderedDigester()
+      for (const text of texts) add(text)
+      return value()
+    }
+    const long = 'x'.repeat(70_000)
+    const digests = [['ab', 'c'], ['a', 'bc'], ['c', 'ab'], ['abc'], [long, 'ab', 'c']].map((texts) =>
+      digestOf(...texts),
+    )
+    expect(new Set(digests).size).to.equal(digests.length)
+    expect(digestOf('ab', 'c')).to.equal(digests[0])
+  })
+})
 
 describe('the SQLite audit', () => {
   let folder: string
@@ -94,7 +104,7 @@ describe('the SQLite audit', () => {
     lineEntry({ level: 'info', service: ['shop', 'cart'], size: 7, text: 'one two three' }, 1),
     lineEntry({ level: 'warn', service: ['shop'], size: 8, text: 'two three four' }, 2),
     thingEntry('t', { weight: 3, tags: ['a'], note: 'first note' }, 3),
-    thingEntry('u', { weight: 4, tags: ['b'], note: 'second note' }, 3),
+    thingEntry('u', { timeNs: noonNs + 5n, weight: 4, note: 'second note' }, 3),
   ]
   beforeEach(async () => {
     folder = await newFolder()
@@ -107,16 +117,16 @@ describe('the SQLite audit', () => {
     await rm(folder, { recursive: true })
   })
 
-  const look = async <T>(task: (part: FrozenPart) => Promise<T>): Promise<T> => {
-    const part = await createSqliteIndexAudit({ folder }).freeze(index, { workspaceId: acme, day })
+  const look = async <T>(task: (part: FrozenPart) => Promise<T>, build = index): Promise<T> => {
+    const part = await createSqliteIndexAudit({ folder }).freeze(build, { workspaceId: acme, day })
     try {
       return await task(part)
     } finally {
       await part.release()
     }
   }
-  const tamper = (sql: string): void => {
-    const database = new DatabaseSync(join(folder, index, acme, `${day}.db`), { timeout: 5_000 })
+  const tamper = (sql: string, build = index): void => {
+    const database = new DatabaseSync(join(folder, build, acme, `${day}.db`), { timeout: 5_000 })
     database.exec(sql)
     database.close()
   }
@@ -137,19 +147,38 @@ describe('the SQLite audit', () => {
     ['a number', `UPDATE r_lines SET n_size = n_size + 1 WHERE row = ${firstLine}`, 'lines', 'content'],
     ['a number as text', `UPDATE r_things SET created = 'x'`, 'things', 'content'],
     ['a keyword', `UPDATE r_lines SET k_level = 'infp' WHERE row = ${firstLine}`, 'lines', 'content'],
+    ['a keyword that is not there', `UPDATE r_things SET k_tags = 'null' WHERE id = 'u'`, 'things', 'content'],
     ['a position', `UPDATE r_things SET position = 4 WHERE id = 't'`, 'things', 'content'],
     ['a time', `UPDATE r_things SET time = time + 1 WHERE id = 't'`, 'things', 'content'],
-    ['a row at another millisecond', `UPDATE r_things SET row = row + 1048576 WHERE id = 't'`, 'things', 'content'],
+    [
+      'a row at another millisecond',
+      ['r_things', 'b_things'].map((table) => `UPDATE ${table} SET row = row + 1048576`).join(';'),
+      'things',
+      'content',
+    ],
     [
       'a range of times that leaves rows out',
       `UPDATE collections SET latest = 0 WHERE name = 'lines'`,
       'lines',
       'content',
     ],
+    [
+      'a range of times that begins too late',
+      `UPDATE collections SET earliest = latest + 1, latest = latest + 1 WHERE name = 'lines'`,
+      'lines',
+      'content',
+    ],
+    ['what a row says of its postings', `UPDATE r_things SET terms = 'other' WHERE id = 't'`, 'things', 'content'],
     ['a count per minute', `UPDATE m_lines SET count = 9 WHERE value = 'info'`, 'lines', 'search'],
     ['a minute that is not there', `INSERT INTO m_lines VALUES ('level', 1, 'info', 1)`, 'lines', 'search'],
     ['a count of values together', `UPDATE c_lines SET count = 9`, 'lines', 'search'],
     ['a count of values that is gone', `DELETE FROM c_lines WHERE grain = 5000000000`, 'lines', 'search'],
+    [
+      'a count of values where there are no rows',
+      `INSERT INTO c_lines VALUES (60000000000, 1, 256, 1)`,
+      'lines',
+      'search',
+    ],
     [
       'values that are not those of the rows',
       `UPDATE x_lines SET vals = replace(vals, 'info', 'warn')`,
@@ -179,13 +208,46 @@ describe('the SQLite audit', () => {
     })
   }
 
+  it('sees a rowid that tells values of a row that is not counted', async () => {
+    const sized = { ...lines, countedWhere: { field: 'size' } }
+    const build = 'sized-v1-001'
+    await writer.open(build, { ...fixture, name: 'sized', collections: { lines: sized } }, epoch)
+    const given = [
+      lineEntry({ level: 'info', size: 7 }, 1),
+      lineEntry({ level: 'info', size: NaN }, 2),
+      lineEntry({ level: 'info', size: 8, service: ['x'.repeat(2_000)] }, 3),
+    ]
+    await writer.write(build, [{ workspaceId: acme, entries: given }], { epoch, position: 3 })
+    const wrong = await look(async (part) => {
+      const names: string[] = []
+      for await (const { name } of part.searchItems('lines')) names.push(name)
+      return names.filter((name) => name.startsWith('count '))
+    }, build)
+    expect(wrong).to.deep.equal([])
+    const digest = () => look(async (part) => (await part.digests())[0], build)
+    const before = await digest()
+    // Of the first id that tells values, and the next row that it has room for.
+    const moved = `UPDATE r_lines SET row = row + 65537 WHERE n_size IS NULL`
+    tamper(`${moved}; UPDATE b_lines SET row = row + 65537 WHERE row NOT IN (SELECT row FROM r_lines)`, build)
+    expect((await digest())?.content).not.to.equal(before?.content)
+  })
+
+  it('sees what searches use of entries of which none is left', async () => {
+    tamper('DELETE FROM r_things; DELETE FROM b_things')
+    const digest = await digestOf('things')
+    expect(digest).to.include({ entries: 0 })
+    tamper('DELETE FROM m_things; DELETE FROM f_things WHERE rowid > 0')
+    expect(await digestOf('things')).to.equal(undefined)
+  })
+
   it('copies what is left of a workspace whose days are dropped meanwhile', async () => {
     // A file that is listed, and gone when its turn comes.
     symlinkSync(join(folder, 'gone'), join(folder, index, acme, `${dayBefore(day, 1)}.db`))
     const audit = createSqliteIndexAudit({ folder })
     const second = 'fixture-v1-002'
     await writer.open(second, fixture, epoch)
-    await audit.copy(index, second, acme)
+    // Again, as after it was broken off.
+    for (let times = 0; times < 2; times++) await audit.copy(index, second, acme)
     expect(await audit.parts(second)).to.deep.equal([{ workspaceId: acme, day }])
   })
 
@@ -255,13 +317,15 @@ describe('the SQLite audit', () => {
     expect(await digestWith('t_message', `'first last'`)).to.equal(before)
   })
 
-  it('sees postings of two entries changed for one another', async () => {
-    const before = await digestOf('things')
-    const [t, u] = [await postingsOf('t'), await postingsOf('u')]
-    rewrite('t', u)
-    rewrite('u', t)
-    expect((await digestOf('things'))?.search).not.to.equal(before?.search)
-  })
+  for (const column of ['note', 'keywords'] as const) {
+    it(`sees postings of two entries changed for one another, of ${column}`, async () => {
+      const before = await digestOf('things')
+      const [t, u] = [await postingsOf('t'), await postingsOf('u')]
+      rewrite('t', { ...t, [column]: u[column] })
+      rewrite('u', { ...u, [column]: t[column] })
+      expect((await digestOf('things'))?.search).not.to.equal(before?.search)
+    })
+  }
 
   it('says which entries a term leads to, and where in each', async () => {
     const found = await look(async (part) => {

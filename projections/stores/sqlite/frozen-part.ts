@@ -1,6 +1,6 @@
 import type { Position } from '#src/events/envelope.ts'
 import type { Digest, Fingerprint, FrozenPart, SearchItem } from '../../index-audit.ts'
-import { timeOfRecordId, type Collection, type DocumentId, type Entry } from '../../projection.ts'
+import type { Collection, DocumentId, Entry } from '../../projection.ts'
 import { createDigester, createOrderedDigester, fingerprintOf, noSearchItems } from '../digest.ts'
 import { compareText } from '../row.ts'
 import { openIfThere, type Columns, type Database } from './database.ts'
@@ -40,12 +40,11 @@ function textOf(columns: Columns, held: Held): string {
   return `${JSON.stringify(small)}${isRight ? '' : ' out of place'}\n${typeof body} ${shown(body)}`
 }
 
-/** Whether walks, look-ups by id and the file's range of times find the row. */
-function isInPlace({ row, time, id }: Columns, { tables, spilled, earliest, latest }: Held): boolean {
-  if (typeof row !== 'bigint' || typeof time !== 'bigint' || typeof id !== 'string') return false
+/** Whether walks and the file's range of times find the row. Whether look-ups by id do, its id and time tell, which are compared as they are. */
+function isInPlace({ row, time }: Columns, { spilled, earliest, latest }: Held): boolean {
+  if (typeof row !== 'bigint' || typeof time !== 'bigint') return false
   if (earliest === undefined || latest === undefined || time < earliest || time > latest) return false
-  if (!spilled && msOfRow(row) !== msOf(time)) return false
-  return tables.shape.kind === 'document' || (timeOfRecordId(id) ?? time) === time
+  return spilled || msOfRow(row) === msOf(time)
 }
 
 /** The counts per minute that are not 0, in order of their names. */

@@ -165,8 +165,7 @@ function testOf(filter: Filter, fields: readonly string[]): Test | undefined {
 
 function keywordTest({ field, values }: Filter & { kind: 'keyword' }, fields: readonly string[]): Test | undefined {
   const at = fields.indexOf(field)
-  // Longer values are counted by their beginnings.
-  if (at < 0 || !values.every(isCountedWhole)) return undefined
+  if (at < 0) return undefined
   const terms = new Set(values.map((value) => keywordTerm(field, value)))
   return (of) => of[at]?.some((value) => terms.has(keywordTerm(field, value))) === true
 }

@@ -8,6 +8,7 @@ import { TooBroadError, type Filter } from '#projections/index-store.ts'
 import { fieldTokens, namesOfMessage } from '#projections/record-tokens.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { bareName, numberToken, sameAsMessageToken, sentinel } from '#src/events/tokens.ts'
+import type { JsonObject } from '#src/lib/json.ts'
 import { messageNames } from '#src/wire/logs/aliases.ts'
 import { createRandom } from '#test/support/index-fixture.ts'
 import { found, readerOf, treeOf } from './given.ts'
@@ -137,8 +138,9 @@ describe('projections/record-tokens', () => {
   })
 
   it('is bounded in depth and number of values', () => {
-    const deep = Array.from({ length: 40 }).reduce<object>((inner) => ({ d: inner }), { end: 'x' })
-    expect(fieldTokens(deep as never).fields).to.equal('')
+    const deep = (objects: number): string =>
+      fieldTokens(Array.from({ length: objects }).reduce<JsonObject>((inner) => ({ d: inner }), { end: 'x' })).fields
+    expect([deep(31), deep(32)]).to.deep.equal([`${'d.'.repeat(31)}end==x`, ''])
     const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`k${index}`, true]))
     expect(fieldTokens(many).fields.split(' ')).to.have.length(4_096)
     expect(fieldTokens({ long: 'ab '.repeat(500_000) }).values.length).to.be.at.most(1024 * 1024)
@@ -155,6 +157,7 @@ describe('projections/highlight', () => {
       ['GET /api/v1/Orders?id=7', '/api/v1', ['api/v1']],
       ['für Müller', 'MÜLLER OR für', ['für', 'Müller']],
       ['card declined', 'msg:declined', ['declined']],
+      ['card declined', '@Msg:declined', ['declined']],
       ['card declined', '@MSG:decl*', ['declined']],
       ['card declined', 'body:declined', []],
       [
@@ -164,6 +167,8 @@ describe('projections/highlight', () => {
       ],
       ['ab 결제실패 c'.normalize('NFD'), '제실 OR c', ['제실'.normalize('NFD'), 'c']],
       ['支付失败', '支付', ['支付']],
+      ['支付失败', '支 OR 付', ['支', '付']],
+      ['a b c', 'a OR "a b c" OR "a b"', ['a b c']],
       ['用户支付失败 支付', '*支付*', ['支付', '支付']],
       ['用户支付失败', '用*付失*', ['用', '付失']],
       ['订单abc确认', '*单ab*', ['单abc']],
@@ -171,6 +176,7 @@ describe('projections/highlight', () => {
       ['a b c', '"a b" "b c"', ['a b c']],
       ['NullPointer nullable', 'null*', ['NullPointer', 'nullable']],
       ['NullPointer nullable', '/null.*r/', ['NullPointer']],
+      ['NullPointer nullable', '/NULL.*R/', ['NullPointer']],
       ['x y', 'NOT x y', ['y']],
       ['x y', 'message:x other:y', ['x']],
       ['x y', 'message:/[y]/', ['y']],

@@ -146,6 +146,7 @@ const byField: readonly (readonly [query: string, places: readonly number[]])[] 
   ['tags:(red AND blue)', [0]],
   ['tags=blue', []],
   ['tags="Dark Blue"', [0]],
+  ['tags:dark\\ b?ue', [0]],
   ['tags!=red', [1, 2, 3, 4, 5, 6, 7]],
   ['-tags:blue', [1, 2, 3, 4, 5, 6, 7]],
   ['tags:*', [0, 1]],

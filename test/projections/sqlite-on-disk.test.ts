@@ -1,0 +1,144 @@
+import { expect } from 'chai'
+import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { IndexWriter } from '#projections/index-store.ts'
+import { openLive } from '#projections/stores/sqlite/live.ts'
+import { storedMeta } from '#projections/stores/sqlite/meta.ts'
+import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import {
+  acme,
+  day,
+  epoch,
+  everything,
+  fixture,
+  idsOf,
+  index,
+  lineEntry,
+  other,
+  write,
+} from '#test/support/index-fixture.ts'
+import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
+import { syncedBy } from '#test/support/synced-by.ts'
+
+const previousDay = '2026-11-20'
+
+describe('what a SQLite index has on the disk', () => {
+  let given: SqliteFixture
+  let writer: IndexWriter
+  let build: string
+  let own: string
+
+  beforeEach(async () => {
+    given = await openSqliteFixture()
+    writer = given.writer
+    own = dirname(given.dayFile())
+    build = dirname(own)
+  })
+  afterEach(async () => {
+    await writer.close()
+    given.remove()
+  })
+
+  it('is all that its checkpoint says, with the names of files, also what a killed process has left', async () => {
+    const { folder } = given
+    const file = given.dayFile()
+    const checkpoints: unknown[] = []
+    const synced = (position: number) =>
+      syncedBy(
+        () => writer.heartbeat(index, { position, head: position, at: position, caughtUpAt: position }),
+        () => checkpoints.push(storedMeta(folder, index)?.safe),
+      )
+    await write(writer, [lineEntry({}, 1)], 1)
+    expect(await synced(1)).to.have.members([`${file}-wal`, file, own, build, folder])
+    await write(writer, [lineEntry({}, 2)], 2)
+    expect(await synced(2)).to.deep.equal([`${file}-wal`])
+    expect([checkpoints, storedMeta(folder, index)?.safe]).to.deep.equal([[0, 0, 0, 0, 0, 1], 2])
+    const copied = await syncedBy(() => write(writer, [lineEntry({}, 3)], 3, other))
+    expect(copied, 'whole before it has its name').to.deep.equal([join(build, 'other', `${day}.db-new`)])
+    // The first has not closed it.
+    const next = createSqliteIndexWriter({ folder, limits })
+    const left = await syncedBy(() => next.open(index, fixture, epoch))
+    expect(left).to.include.members([`${file}-wal`, file, own, build, folder])
+    await next.close()
+  })
+
+  it('is what the checkpoint says, from time to time, and readers are told no more than that after a crash', async () => {
+    const { folder } = given
+    const slow = createSqliteIndexWriter({ folder, limits, syncEveryMs: 10_000 })
+    const reader = createSqliteIndexReader({ folder, limits })
+    await slow.open(index, fixture, epoch)
+    const heartbeat = (position: number, at: number) =>
+      slow.heartbeat(index, { position, head: position, at, caughtUpAt: at })
+    await write(slow, [lineEntry({}, 1)], 1)
+    await heartbeat(1, 100_000)
+    expect(await slow.checkpoint(index)).to.deep.equal({ epoch, position: 1 })
+    await write(slow, [lineEntry({}, 2)], 2)
+    await heartbeat(2, 105_000)
+    expect(await slow.checkpoint(index)).to.deep.equal({ epoch, position: 1 })
+    expect(await reader.progress('fixture')).to.include({ position: 2 })
+    // Another process finds the folder as it is: the first has not closed it.
+    const next = createSqliteIndexWriter({ folder, limits })
+    expect(await next.checkpoint(index)).to.deep.equal({ epoch, position: 1 })
+    await next.open(index, fixture, epoch)
+    expect(await reader.progress('fixture')).to.include({ position: 1 })
+    await heartbeat(2, 110_000)
+    expect(await slow.checkpoint(index)).to.deep.equal({ epoch, position: 2 })
+    await write(slow, [lineEntry({}, 3)], 3)
+    await heartbeat(3, 50_000)
+    expect(await slow.checkpoint(index), 'of a clock that went back').to.deep.equal({ epoch, position: 3 })
+    for (const { close } of [slow, next, reader]) await close()
+  })
+
+  it('no longer names a day before its file goes, and that it is gone', async () => {
+    await write(writer, [lineEntry({}, 1), lineEntry({}, 1, { day: previousDay })], 1)
+    await writer.heartbeat(index, { position: 1, head: 1, at: 1, caughtUpAt: 1 })
+    const isThere: boolean[] = []
+    const dropped = await syncedBy(
+      () => writer.dropDays(index, { of: () => day, all: day }),
+      () => isThere.push(existsSync(join(own, `${previousDay}.db`))),
+    )
+    expect([dropped, isThere]).to.deep.equal([
+      [join(build, 'meta.db-wal'), own],
+      [true, false],
+    ])
+    const erased = await syncedBy(() => writer.eraseWorkspace(index, acme, 2))
+    expect(erased).to.deep.equal([join(build, 'meta.db-wal'), own, build])
+  })
+
+  it('is each change of a roster', () => {
+    const live = openLive(given.folder)
+    expect(live.get('PRAGMA synchronous')).to.deep.include({ synchronous: 2n })
+    live.close()
+  })
+
+  it('is a day that is dropped, whole for who has it open, and what is written to that day later', async () => {
+    const reader = createSqliteIndexReader({ folder: given.folder, limits })
+    await write(writer, [lineEntry({}, 1)], 1)
+    expect(await idsOf(reader, 'lines', everything)).to.have.length(1)
+    const handle = openSync(given.dayFile(), 'r')
+    await writer.dropDays(index, { of: () => '2026-11-22', all: '2026-11-22' })
+    const path = join(given.folder, 'held.db')
+    writeFileSync(path, readFileSync(handle))
+    closeSync(handle)
+    const held = new DatabaseSync(path)
+    expect(held.prepare('SELECT count(*) AS n FROM r_lines').get()).to.deep.include({ n: 1 })
+    held.close()
+    await write(writer, [lineEntry({}, 2), lineEntry({}, 3)], 3)
+    expect(await idsOf(reader, 'lines', everything)).to.have.length(2)
+    await reader.close()
+  })
+
+  it('is how far each share of the work has come', async () => {
+    const begun = async (share: string, position = 0): Promise<number> => {
+      const of = createSqliteIndexWriter({ folder: given.folder, limits, share })
+      await of.open(index, fixture, epoch)
+      if (position > 0) await write(of, [lineEntry({}, position)], position)
+      const { position: at } = await of.checkpoint(index)
+      await of.close()
+      return at
+    }
+    expect([await begun('a', 5), await begun('a'), await begun('b')]).to.deep.equal([0, 5, 0])
+  })
+})
