@@ -1,4 +1,5 @@
 import { freeBytes } from '#src/lib/free-bytes.ts'
+import { once } from '#src/lib/once.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { isJsonObject, parseJson, type Json } from '#src/lib/json.ts'
 import type { RecordedEvent } from '#src/events/envelope.ts'
@@ -44,11 +45,6 @@ function decodeRefusedSpans(payload: Uint8Array): readonly RefusedSpan[] {
     if (refused === undefined) throw new Error(`spans.refused: item ${index} is not [traceId, spanId, reason]`)
     return refused
   })
-}
-
-function once<T>(make: () => T): () => T {
-  let made: { value: T } | undefined
-  return () => (made ??= { value: make() }).value
 }
 
 /** Gives an event's content its meaning, when first asked and at most once. A payload that fails throws PermanentError. */

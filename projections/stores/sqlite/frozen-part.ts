@@ -5,7 +5,7 @@ import { createDigester, createOrderedDigester, fingerprintOf, noSearchItems } f
 import { compareText } from '../row.ts'
 import { openIfThere, type Columns, type Database } from './database.ts'
 import { entryOf, isSpilled, positionOf, readEntry } from './day-writer.ts'
-import { layoutOf, msOf, msOfRow, type Tables } from './layout.ts'
+import { layoutOf, msOf, msOfRow, rowsWithBodies, type Tables } from './layout.ts'
 import { tellsValues, wrongCounts } from './check-values.ts'
 import { createPostings, createSummedPostings, type Postings } from './postings.ts'
 import { rowidValues, type RowidValues } from './told-values.ts'
@@ -69,9 +69,8 @@ function* searchItemsOf(database: Database, held: Held): Generator<SearchItem> {
 
 function digestOf(database: Database, collection: string, held: Held): Digest {
   const [content, search] = [createDigester(), createOrderedDigester()]
-  const { rows, bodies } = held.tables
   let entries = 0
-  for (const columns of database.iterate(`SELECT r.*, b.body FROM ${rows} r LEFT JOIN ${bodies} b USING (row)`)) {
+  for (const columns of database.iterate(rowsWithBodies(held.tables))) {
     entries++
     content.add(textOf(columns, held))
   }
@@ -85,8 +84,7 @@ function digestOf(database: Database, collection: string, held: Held): Digest {
   return { collection, entries, content: content.value(), search: isEmpty ? '' : `${search.value()} ${postings}` }
 }
 
-const rowAndBody = ({ rows, bodies }: Tables): string =>
-  `SELECT r.*, b.body FROM ${rows} r LEFT JOIN ${bodies} b USING (row) WHERE r.row = ?`
+const rowAndBody = (tables: Tables): string => `${rowsWithBodies(tables)} WHERE r.row = ?`
 
 const printOf = (columns: Columns, held: Held): Fingerprint => ({
   id: String(columns['id']),

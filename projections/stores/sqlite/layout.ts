@@ -89,6 +89,10 @@ export function tablesWithSums(shape: CollectionShape): Tables {
   return tables.terms === undefined ? tables : { ...tables, terms: undefined, sums: ['sum_0', 'sum_1'] }
 }
 
+/** All rows `r`, each with its body. */
+export const rowsWithBodies = ({ rows, bodies }: Tables): string =>
+  `SELECT r.*, b.body FROM ${rows} r LEFT JOIN ${bodies} b USING (row)`
+
 /** Only blanks separate tokens: all other printable ASCII characters belong to them, as all beyond ASCII do anyway. */
 const tokenCharacters = Array.from({ length: 0x7f - 0x21 }, (_, index) => String.fromCharCode(0x21 + index))
   .filter((character) => !/[A-Za-z0-9]/.test(character))

@@ -1,10 +1,11 @@
+import { once } from '#src/lib/once.ts'
 import type { SearchItem } from '../../index-audit.ts'
 import type { Collection } from '../../projection.ts'
 import { shortHashOf } from '../digest.ts'
 import { rowOf } from '../row.ts'
 import type { Database } from './database.ts'
 import { entryOf, insertTermsInto, termsOf } from './day-writer.ts'
-import { createTerms, termColumns, type Tables } from './layout.ts'
+import { createTerms, rowsWithBodies, termColumns, type Tables } from './layout.ts'
 import { noPostings, postingHashSql, textOfSums, withTerm } from './posting-sums.ts'
 
 /** The postings of a collection in a file. */
@@ -34,8 +35,9 @@ function prepare(database: Database, { rows, shape: { name } }: Tables, { schema
   database.exec(`CREATE VIRTUAL TABLE temp.i_${name} USING fts5vocab(${schema}, ${terms}, 'instance')`)
 }
 
-/** Read back from FTS5, term by term. `ready` is called before the first is read. */
-function createStoredPostings(database: Database, tables: Tables, ready: () => void): Postings {
+/** Read back from FTS5, term by term. `prepareThem` is called before the first is read. */
+function createStoredPostings(database: Database, tables: Tables, prepareThem: () => void): Postings {
+  const ready = once(prepareThem)
   const { name } = tables.shape
   const columns = termColumns(tables)
   const column = `CASE col ${columns.map((each, at) => `WHEN '${each}' THEN ${at}`).join(' ')} END`
@@ -69,21 +71,9 @@ function createStoredPostings(database: Database, tables: Tables, ready: () => v
   }
 }
 
-const once = (task: () => void): (() => void) => {
-  let isDone = false
-  return () => {
-    if (!isDone) task()
-    isDone = true
-  }
-}
-
 /** The postings of a file that has them. */
 export const createPostings = (database: Database, tables: Tables, terms: string): Postings =>
-  createStoredPostings(
-    database,
-    tables,
-    once(() => prepare(database, tables, { schema: 'main', terms })),
-  )
+  createStoredPostings(database, tables, () => prepare(database, tables, { schema: 'main', terms }))
 
 /** Makes the postings of a file that has sums over them only, from its entries, in a temporary table. */
 function makeTerms(database: Database, tables: Tables, collection: Collection): void {
@@ -91,8 +81,7 @@ function makeTerms(database: Database, tables: Tables, collection: Collection): 
   database.exec(createTerms(`temp.${terms}`, tables))
   const insert = insertTermsInto(`temp.${terms}`, tables)
   const written = { collection, tables }
-  const { rows, bodies } = tables
-  for (const columns of database.iterate(`SELECT r.*, b.body FROM ${rows} r LEFT JOIN ${bodies} b USING (row)`)) {
+  for (const columns of database.iterate(rowsWithBodies(tables))) {
     const entry = entryOf(columns, columns['body'], tables, '')
     database.run(insert, columns['row'] as bigint, ...termsOf(written, rowOf(tables.shape, collection, entry)))
   }
@@ -101,11 +90,7 @@ function makeTerms(database: Database, tables: Tables, collection: Collection): 
 
 /** The postings of a file that has sums over them only: all that is asked of them where nothing differs. */
 export function createSummedPostings(database: Database, tables: Tables, collection: Collection): Postings {
-  const made = createStoredPostings(
-    database,
-    tables,
-    once(() => makeTerms(database, tables, collection)),
-  )
+  const made = createStoredPostings(database, tables, () => makeTerms(database, tables, collection))
   const sql = `SELECT ${tables.sums.map((sum) => `coalesce(sum(${sum}), 0)`).join(', ')} FROM ${tables.rows}`
   return {
     ...made,
