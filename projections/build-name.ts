@@ -14,6 +14,10 @@ export function buildNumber({ name, version }: Projection, index: IndexName): nu
   return digits === undefined ? undefined : Number(digits)
 }
 
+/** The projection that a build is of; undefined if it is none of these. */
+export const projectionOfBuild = (projections: readonly Projection[], index: IndexName): Projection | undefined =>
+  projections.find(({ name }) => index.startsWith(`${name}-v`))
+
 /** The version of a build of the projection. */
 export const buildVersion = (projection: string, index: IndexName): number =>
   Number(/^-v(\d+)-/.exec(index.slice(projection.length))?.[1] ?? 0)

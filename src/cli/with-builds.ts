@@ -1,3 +1,4 @@
+import { projectionOfBuild } from '#projections/build-name.ts'
 import type { Projection } from '#projections/projection.ts'
 import { partitionNumber } from '#src/events/partition.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
@@ -38,7 +39,7 @@ export function projectionsNamed({ projections }: OpenBuilds, name: string): rea
 
 /** The projection of a build, by the build's name. */
 export function projectionOf({ projections }: OpenBuilds, index: string): Projection {
-  const found = projections.find(({ name }) => index.startsWith(`${name}-v`))
+  const found = projectionOfBuild(projections, index)
   if (found === undefined)
     throw new UsageError(`${JSON.stringify(index)} is no name of a build; see throughline builds`)
   return found

@@ -1,3 +1,4 @@
+import { projectionOfBuild } from '#projections/build-name.ts'
 import type { IndexAudit } from '#projections/index-audit.ts'
 import { projections } from '#projections/registry.ts'
 import { withSeenEvents } from '#projections/seen-events.ts'
@@ -11,7 +12,7 @@ import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 export type ScratchPlace = Readonly<{ folder: string; clusterEpoch?: string }>
 
 function projectionOf(index: string) {
-  const found = projections.find(({ name }) => index.startsWith(`${name}-v`))
+  const found = projectionOfBuild(projections, index)
   return found && withSeenEvents(found)
 }
 

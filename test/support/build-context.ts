@@ -1,6 +1,7 @@
 import { mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { projectionOfBuild } from '#projections/build-name.ts'
 import type { BuildContext, BuildPlace } from '#projections/build-place.ts'
 import { createDecoder, type Decoders } from '#projections/decoded-event.ts'
 import type { FirstDay } from '#projections/first-days.ts'
@@ -115,7 +116,7 @@ export function memoryContext(given: Given, store: MemoryIndexStore): BuildConte
 const projectionOf =
   ({ projections }: Common) =>
   (index: string): Projection | undefined => {
-    const found = projections.find(({ name }) => index.startsWith(`${name}-v`))
+    const found = projectionOfBuild(projections, index)
     return found && withSeenEvents(found)
   }
 
