@@ -33,6 +33,19 @@ describe('builds beside the live one', () => {
     await store.writer.open(index, withSeenEvents(counting), stream.epoch)
     await changeRoster(store.writer, 'counting', nominate(index))
   }
+  /** The writer, which calls `take` once with the first build that is opened. */
+  function takenAtOpening(take: (index: string) => Promise<void>): IndexWriter {
+    let taken = false
+    return {
+      ...store.writer,
+      async open(index, ...more) {
+        await store.writer.open(index, ...more)
+        if (taken) return
+        taken = true
+        await take(index)
+      },
+    }
+  }
   /** The writer, which calls `look` after each change of the roster. */
   const lookingAtRoster = (look: (live: string | undefined) => void): IndexWriter => ({
     ...store.writer,
@@ -191,16 +204,9 @@ describe('builds beside the live one', () => {
 
   it('are not folded by a projector that begins while a rebuild takes the name it has chosen', async () => {
     await append(stream, numbered(3))
-    let taken = false
-    const writer: IndexWriter = {
-      ...store.writer,
-      async open(index, ...more) {
-        await store.writer.open(index, ...more)
-        if (taken) return
-        taken = true
-        await changeRoster(store.writer, 'counting', begin(index))
-      },
-    }
+    const writer = takenAtOpening(async (index) => {
+      await changeRoster(store.writer, 'counting', begin(index))
+    })
     const run = start({ stream, writer })
     await run.until(await atHead(stream))
     expect(await store.writer.roster('counting')).to.deep.include({
@@ -216,19 +222,12 @@ describe('builds beside the live one', () => {
   ] as const) {
     it(`take another name where a rebuild had taken theirs meanwhile, and has given it up, ${when}`, async () => {
       await append(stream, numbered(3))
-      let taken = false
-      const writer: IndexWriter = {
-        ...store.writer,
-        async open(index, ...more) {
-          await store.writer.open(index, ...more)
-          if (taken) return
-          taken = true
-          for (const change of [begin, giveUp]) await changeRoster(store.writer, 'counting', change(index))
-          // Whoever removes it may have done so before it was opened here.
-          if (isRemoved) await store.writer.drop(index)
-          await changeRoster(store.writer, 'counting', forget(index))
-        },
-      }
+      const writer = takenAtOpening(async (index) => {
+        for (const change of [begin, giveUp]) await changeRoster(store.writer, 'counting', change(index))
+        // Whoever removes it may have done so before it was opened here.
+        if (isRemoved) await store.writer.drop(index)
+        await changeRoster(store.writer, 'counting', forget(index))
+      })
       const run = start({ stream, writer })
       await run.until(await atHead(stream))
       const followed = [{ index: first, as: 'gone' }]
