@@ -28,11 +28,14 @@ export type Answered<Body extends object = object> = Promise<Result<Body, Refusa
 
 export type IndexState = AnswerOf<typeof indexStateSchema>
 
-/** How far the index had followed the log. An index that was never built is at 0 and not complete. */
-export function indexState(progress: Progress | undefined, nowMs: number): IndexState {
+/**
+ * How far the index had followed the log. An index that was never built is at 0 and not complete. `askedAt`: when the search began, ms. One that took
+ * long does not speak of an index whose projector has fallen silent since.
+ */
+export function indexState(progress: Progress | undefined, askedAt: number): IndexState {
   if (progress === undefined) return { position: 0, head: 0, lag_ms: 0, complete: false }
   const { position, head } = progress
-  return { position, head, lag_ms: Math.round(lagMs(progress, nowMs)), complete: isCaughtUp(progress, nowMs) }
+  return { position, head, lag_ms: Math.round(lagMs(progress, askedAt)), complete: isCaughtUp(progress, askedAt) }
 }
 
 type UnderstoodQuery = Readonly<{ tree: QueryTree; normalized: string; warnings: readonly string[] }>

@@ -169,9 +169,10 @@ export async function answerCorrelation(
   const after = readAfter(context, binding, given.value.cursor)
   if (!after.ok) return after
   const { omit, omitted } = lacking(context.directory.workspace(workspaceId))
-  const request = { id: id.value, omit, after: after.value, nowMs: context.clock() }
+  const nowMs = context.clock()
+  const request = { id: id.value, omit, after: after.value, nowMs }
   const found = await correlate(context.readerOf(workspaceId), workspaceId, request)
-  const index = indexState(found.progress, context.clock())
+  const index = indexState(found.progress, nowMs)
   if (!found.found && index.complete) {
     const { kind, value } = id.value
     return fail(refusal('not_found', `This workspace has never seen the ${kind} ${JSON.stringify(value)}.`, { index }))

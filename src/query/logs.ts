@@ -152,11 +152,12 @@ export async function answerLogSearch(
   const prepared = prepareLogs(context, where, given.value)
   if (!prepared.ok) return prepared
   const { walk, query } = prepared.value
+  const askedAt = context.clock()
   const page = await searchLogs(context.readerOf(workspaceId), workspaceId, {
     ...prepared.value.filters,
     ...sides.value,
     ...defined({ after: walk.place?.key, include }),
-    farNs: farFutureNs(context.clock()),
+    farNs: farFutureNs(askedAt),
     limit,
   })
   const { logs, next, prev, beginsAnew, progress, ...included } = page
@@ -171,6 +172,6 @@ export async function answerLogSearch(
     ...included,
     query: beginsAnew === true ? { ...query, warnings: [...query.warnings, anotherLog] } : query,
     range: rangeAnswer(walk.range),
-    index: indexState(progress, context.clock()),
+    index: indexState(progress, askedAt),
   })
 }

@@ -104,12 +104,13 @@ export async function findTraces(
   const prepared = prepare(context, where, given)
   if (!prepared.ok) return prepared
   const { walk, query, request } = prepared.value
+  const askedAt = context.clock()
   const page = await searchTraces(context.readerOf(where.workspaceId), where.workspaceId, request)
   const place = page.next === null ? null : { key: page.next as unknown as Json, ...walk.range }
   return ok({
     page,
     nextCursor: place === null ? null : context.cursors.write(walk.binding, place),
-    rest: { query, range: rangeAnswer(walk.range), index: indexState(page.progress, context.clock()) },
+    rest: { query, range: rangeAnswer(walk.range), index: indexState(page.progress, askedAt) },
   })
 }
 

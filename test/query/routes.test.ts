@@ -46,6 +46,8 @@ describe('the read routes over a store that a test holds back', () => {
   /** After which an answer that nobody reads is broken off: not within a test, but for those that wait for it. */
   let answerStallMs: number
   const shortStallMs = 500
+  /** What the clock has gone on within a test. */
+  let laterMs: number
   const exported: string[] = []
 
   before(async () => {
@@ -74,7 +76,7 @@ describe('the read routes over a store that a test holds back', () => {
       readerOf: () => watch.reader,
       directory: directory.view,
       cursors: createCursors('secret'),
-      clock: () => nowMs,
+      clock: () => nowMs + laterMs,
       limits: {
         ...limits,
         queriesPerWorkspaceAtOnce: 2,
@@ -101,6 +103,7 @@ describe('the read routes over a store that a test holds back', () => {
   beforeEach(async () => {
     signedIn = 'acme'
     answerStallMs = limits.answerStallMs
+    laterMs = 0
     watch.clear()
     directory.setPlan('acme', plans['pro'] as WorkspacePlan)
     await heartbeat(positionStep, positionStep)
@@ -382,6 +385,18 @@ describe('the read routes over a store that a test holds back', () => {
       expect((await ask('/api/app/logs/search')).body['index']).to.include({ complete: false, lag_ms: 5_001 })
       await heartbeat(positionStep, positionStep, nowMs - 5_000)
       expect((await ask('/api/app/logs/search')).body['index']).to.include({ complete: true, lag_ms: 0 })
+    })
+
+    it('is complete as of when it was asked, however long the answer took', async () => {
+      watch.on(async () => void (laterMs = 60_000))
+      for (const path of ['/api/app/logs/search', '/api/app/traces/search', '/api/v1/traces']) {
+        laterMs = 0
+        const { body } = await ask(path, { authorization: 'Bearer x' })
+        expect(laterMs, path).to.equal(60_000)
+        expect(body['index'], path).to.include({ complete: true, lag_ms: 0 })
+      }
+      laterMs = 0
+      expect((await ask('/api/app/correlation?session_id=x')).status).to.equal(404)
     })
 
     it('knows nothing of an id without saying that it was never seen', async () => {
