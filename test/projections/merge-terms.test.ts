@@ -6,6 +6,8 @@ import { expect } from 'chai'
 import type { Digest } from '#projections/index-audit.ts'
 import type { Heartbeat, IndexWriter } from '#projections/index-store.ts'
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
+import { openDatabase } from '#projections/stores/sqlite/database.ts'
+import { layOutDay, tablesOf } from '#projections/stores/sqlite/layout.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import {
@@ -16,6 +18,7 @@ import {
   fixture,
   index,
   lineEntry,
+  lines,
   noonNs,
   other,
   scopeOf,
@@ -31,6 +34,10 @@ const previousDay = '2026-11-20'
 const nextDay = '2026-11-22'
 const nextNoonMs = Date.parse(`${nextDay}T12:00:00Z`)
 const turnsMax = 500
+/** Of a level. They come from so many batches: two levels of them. */
+const segmentsMerged = 16
+const batchesMerged = 40
+const rowsOfBatch = 2_000
 /** First comes what has no postings. */
 const { sets, ...searchable } = fixture.collections
 const projection = { ...fixture, collections: { sets: sets!, ...searchable } }
@@ -201,5 +208,26 @@ describe('the postings of a day', () => {
     for (let turn = 0; turn < 3; turn++) await beat(nextNoonMs + 3_600_000 + turn * 1_000)
     await writeBatches(nextDay)
     await beatUntilMerged(fileOf(nextDay))
+  })
+
+  it('of a day that grows are merged in steps: no batch writes many times what another writes', () => {
+    const database = openDatabase(join(folder, 'grown.db'))
+    const tables = tablesOf(lines)
+    layOutDay(database, [tables], epoch)
+    const random = createRandom(7)
+    const changesOf = (): number => Number(database.get('SELECT total_changes() AS n')?.['n'])
+    const written = Array.from({ length: batchesMerged }, (_, batch) => {
+      const before = changesOf()
+      database.run('BEGIN')
+      for (let row = 0; row < rowsOfBatch; row++) {
+        const text = Array.from({ length: 12 }, () => `word${random.below(100_000)}`).join(' ')
+        database.run(`INSERT INTO ${tables.terms} (rowid, keywords) VALUES (?, ?)`, batch * rowsOfBatch + row, text)
+      }
+      database.run('COMMIT')
+      return changesOf() - before - 2 * rowsOfBatch
+    })
+    database.close()
+    const [most, usual] = [Math.max(...written), written.toSorted((a, b) => a - b)[batchesMerged / 2]]
+    expect(most, `${usual} changes are usual`).to.be.below(segmentsMerged * Number(usual))
   })
 })

@@ -100,10 +100,15 @@ const tokenCharacters = Array.from({ length: 0x7f - 0x21 }, (_, index) => String
 
 /**
  * How much of a transaction's postings FTS5 gathers in memory before it writes a segment (default: 1 MB), and how many segments of a level it merges
- * at once. Fewer and larger segments cost a third less to write.
+ * into one. Fewer and larger segments cost a third less to write.
  */
 const termsHeldBytesMax = 32 * 1024 * 1024
 const segmentsMerged = 16
+/**
+ * FTS5 merges them a little with each transaction, in proportion to what it writes. Where a level has so many (default: 16, so before that), it
+ * merges them all in the transaction that comes by: gigabytes in a large day.
+ */
+const segmentsMax = 64
 
 /** The columns of the FTS5 table, in order. */
 export const termColumns = ({ tokens }: Tables): readonly string[] => [...tokens.map(tokensColumn), keywordTerms]
@@ -120,7 +125,8 @@ function termsTable(tables: Tables): readonly string[] {
   if (terms === undefined) return []
   return [
     createTerms(terms, tables),
-    `INSERT INTO ${terms} (${terms}, rank) VALUES ('hashsize', ${termsHeldBytesMax}), ('automerge', ${segmentsMerged})`,
+    `INSERT INTO ${terms} (${terms}, rank)
+       VALUES ('hashsize', ${termsHeldBytesMax}), ('automerge', ${segmentsMerged}), ('crisismerge', ${segmentsMax})`,
     `CREATE VIRTUAL TABLE ${vocabulary} USING fts5vocab(${terms}, 'col')`,
   ]
 }
