@@ -279,7 +279,7 @@ function keywordPattern(
 
 function shapeFilter(fields: readonly string[], shape: WildcardShape): Filter {
   if (shape.kind === 'phrase') return phrase(fields, shape.words, shape.prefix)
-  return { kind: 'pattern', fields, prefix: shape.prefix, regex: shape.regex }
+  return { kind: 'pattern', fields, prefix: shape.prefix, regex: shape.regex, ofWords: true }
 }
 
 /** A wildcard in a named field matches words, or the whole value if it contains separators. */
@@ -330,7 +330,7 @@ function expressionOf(pattern: string, fold: (text: string) => string): Expressi
 function regexFilter({ field, pattern }: PatternLeaf, schema: FieldSchema): Filter {
   const expression = expressionOf(pattern, foldCase)
   if (expression === undefined) return none
-  const inWords = (fields: readonly string[]): Filter => ({ kind: 'pattern', fields, ...expression })
+  const inWords = (fields: readonly string[]): Filter => ({ kind: 'pattern', fields, ...expression, ofWords: true })
   if (field === null) return inWords(schema.text)
   const plain = wordsField(field, schema)
   if (plain !== undefined) return inWords([plain])

@@ -216,8 +216,11 @@ export type Filter =
   | Readonly<{ kind: 'number'; field: string; from?: bigint | number; to?: bigint | number }>
   /** Adjacent tokens in one field; with `prefix` the last of them is the beginning of a token. */
   | Readonly<{ kind: 'phrase'; fields: readonly string[]; tokens: readonly string[]; prefix?: boolean }>
-  /** One token that begins with `prefix` and matches the linear regular expression whole; at most 1,000 expand. */
-  | Readonly<{ kind: 'pattern'; fields: readonly string[]; prefix: string; regex: string }>
+  /**
+   * One token that begins with `prefix` and matches the linear regular expression whole; at most 1,000 expand. `ofWords`: all tokens of these
+   * fields are plain words, so nobody need look at tokens that name a field.
+   */
+  | Readonly<{ kind: 'pattern'; fields: readonly string[]; prefix: string; regex: string; ofWords?: true }>
   /** One token that begins with `prefix` and lies between the two in text order (inclusive where given). */
   | Readonly<{ kind: 'tokenRange'; fields: readonly string[]; prefix: string; from?: string; to?: string }>
 

@@ -207,6 +207,15 @@ export function valueTokens(field: string, value: string, parts: readonly string
 /** `field=~`: the value of this field is the record's message, whose words are not repeated under the field. */
 export const sameAsMessageToken = (field: string): string => `${fieldToken(field)}=~`
 
+/**
+ * Where the tokens of a field end, in text order, if a token is of a field: everything before it that begins as the token does, up to the first sign
+ * that no word has, is no word either. Undefined for a word.
+ */
+export function afterField(token: string): string | undefined {
+  const end = token.search(/[=#]/)
+  return end === -1 ? undefined : token.slice(0, end) + String.fromCharCode(token.charCodeAt(end) + 1)
+}
+
 const float = new DataView(new ArrayBuffer(8))
 
 /**

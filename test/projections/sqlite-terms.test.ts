@@ -9,6 +9,8 @@ import { lineEntry, noonNs, scopeOf, write, openFixture } from '#test/support/in
 
 const dayNs = 86_400_000_000_000n
 const perDay = 20_000
+/** As many as are read at first. */
+const termsAtOnce = 500
 const scope = scopeOf('lines')
 const pattern = (prefix: string, regex: string, fields: readonly string[] = ['message', 'fields']): Filter => ({
   kind: 'pattern',
@@ -102,6 +104,15 @@ describe('patterns in the terms of SQLite files', () => {
     expect(failure).to.be.instanceOf(TooBroadError).with.property('message').which.includes('shorter time')
     const elsewhere = pattern('w', 'w.*777', ['fields'])
     expect(await failureOf(readerOf(perDay / 2).count(scope, { filter: elsewhere }))).to.be.instanceOf(TooBroadError)
+  })
+
+  it('of words alone are not compared with what the fields are made of', async () => {
+    const filter = pattern('', '.*9999', ['message'])
+    const [words, fieldNames] = [perDay, 2]
+    const reader = readerOf(words + fieldNames * termsAtOnce)
+    expect(await failureOf(reader.count(scope, { filter, fromNs: noonNs }))).to.be.instanceOf(TooBroadError)
+    const ofWords = { ...filter, ofWords: true } as const
+    expect(await reader.count(scope, { filter: ofWords, fromNs: noonNs })).to.equal(2)
   })
 
   it('and ranges of texts that are no numbers are too broad when they meet too many words, and say how many', async () => {

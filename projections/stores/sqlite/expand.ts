@@ -1,3 +1,4 @@
+import { afterField } from '#src/events/tokens.ts'
 import type { MatcherWork } from '#src/lib/regex/linear-matcher.ts'
 import { TooBroadError, type Filter } from '../../index-store.ts'
 import { compareText, visible } from '../row.ts'
@@ -38,26 +39,33 @@ const termsAtOnceMax = 16_000
 /** How many terms were scanned, and those of them in the fields asked for. */
 type Part = Readonly<{ looked: number; terms: readonly string[] }>
 
-/** The terms of some fields between two texts, in order, in parts: a seek in the term index, not a full scan. Terms contain no blanks. */
+type Between = Readonly<{ fields: readonly string[]; from: string; to: string; ofWords?: boolean | undefined }>
+
+/**
+ * The terms of some fields between two texts, in order, in parts: a seek in the term index, not a full scan. Terms contain no blanks. Where only words
+ * are looked for, the terms of named fields are passed over, field by field: there are several times as many.
+ */
 function* termsBetween(
   database: Database,
   tables: Tables,
-  fields: readonly string[],
-  from: string,
-  to: string,
+  { fields, from, to, ofWords = false }: Between,
 ): Generator<Part> {
   const columns = fields.map((field) => `'${tokensColumn(field)}'`).join(', ')
   const part = `SELECT term, col IN (${columns}) AS wanted FROM ${tables.vocabulary} WHERE term >= ? AND term <= ? ORDER BY term LIMIT ?`
   const sql = `SELECT count(*) AS n, max(term) AS last, group_concat(term, ' ') FILTER (WHERE wanted) AS terms FROM (${part})`
   let first = from
-  for (let atOnce = termsAtOnceMin; ; atOnce = Math.min(2 * atOnce, termsAtOnceMax)) {
+  let atOnce = termsAtOnceMin
+  for (;;) {
     const found = database.get(sql, first, to, atOnce)
     const looked = Number(found?.['n'])
     const terms = found?.['terms']
     yield { looked, terms: typeof terms === 'string' ? terms.split(' ') : [] }
     if (looked < atOnce) return
+    const last = String(found?.['last'])
+    const after = ofWords ? afterField(last) : undefined
     // A term has a row for each of its fields, and those of the last term may be in the next part.
-    first = String(found?.['last'])
+    first = after ?? last
+    atOnce = after === undefined ? Math.min(2 * atOnce, termsAtOnceMax) : termsAtOnceMin
   }
 }
 
@@ -100,7 +108,8 @@ export function expandPattern(
   const { termsMax } = expansion
   const prefix = visible(filter.prefix)
   const pattern = wholePattern(filter.regex)
-  const parts = termsBetween(database, tables, filter.fields, prefix, afterPrefix(prefix))
+  const { fields, ofWords } = filter
+  const parts = termsBetween(database, tables, { fields, from: prefix, to: afterPrefix(prefix), ofWords })
   const met = meet(parts, (term) => pattern.test(term, expansion.work), termsMax, expansion)
   if (typeof met === 'string') throw tooBroad('pattern', met, termsMax)
   return met
@@ -121,7 +130,7 @@ export function expandRange(
   const last = to !== undefined && compareText(to, afterPrefix(prefix)) < 0 ? to : afterPrefix(prefix)
   const cover = coverOf(filter)
   const termsMax = cover === undefined ? expansion.termsMax : rangeTermsMax
-  const parts = termsBetween(database, tables, filter.fields, first, last)
+  const parts = termsBetween(database, tables, { fields: filter.fields, from: first, to: last })
   const met = meet(parts, () => true, termsMax, expansion)
   if (typeof met !== 'string') return met
   if (cover === undefined) throw tooBroad('range', met, termsMax)

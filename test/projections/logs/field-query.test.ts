@@ -51,6 +51,7 @@ describe('projections/field-query', () => {
       fields: ['text'],
       prefix: 'ab',
       regex: '(?:ab(?:c|d).*)',
+      ofWords: true,
     })
     const inField = filter('F.x:/4\\d\\d/')
     expect(inField).to.deep.equal({
