@@ -11,7 +11,6 @@ import {
   lineEntry,
   noonNs,
   openOracle,
-  other,
   randomFilter,
   randomLine,
   scopeOf,
@@ -155,97 +154,6 @@ export function filterClauses(use: () => OpenIndexStore): void {
             ).to.deep.equal(words.filter(isBetween))
           }
         }
-      }
-    })
-
-    it('expands a pattern over the words of its own fields', async () => {
-      const entries = Array.from({ length: 600 }, (_, n) => lineEntry({ text: `w${n}`, size: n }, n + 1))
-      await write(use().writer, entries, entries.length)
-      const filter: Filter = { kind: 'pattern', fields: ['message'], prefix: '', regex: '.*' }
-      expect(await use().reader.count(scopeOf('lines'), { filter })).to.equal(600)
-      const failure = await use()
-        .reader.count(scopeOf('lines'), { filter: { ...filter, fields: ['fields'] } })
-        .catch((error: unknown) => error)
-      expect(failure).to.have.property('name', 'TooBroadError')
-    })
-
-    it('expands a pattern over at most the terms allowed, and refuses more', async () => {
-      const entries = Array.from({ length: 1_200 }, (_, n) => lineEntry({ text: `w${n} z` }, n + 1))
-      await write(use().writer, entries, 1_200)
-      const pattern = (prefix: string, regex: string): Filter => ({
-        kind: 'pattern',
-        fields: ['message'],
-        prefix,
-        regex,
-      })
-      expect(await ids('lines', pattern('w1', 'w1[0-4]?[0-9]'))).to.have.length(60)
-      const count = (filter: Filter) => use().reader.count(scopeOf('lines'), { filter })
-      const failure = await count(pattern('w', 'w[0-9]+')).catch((error: unknown) => error)
-      expect(failure).to.have.property('name', 'TooBroadError')
-      expect(await count(phrase(['w'], ['message'], true))).to.equal(1_200)
-    })
-
-    it('expands a pattern over the words of its own workspace, however many others hold', async () => {
-      const pattern: Filter = { kind: 'pattern', fields: ['message'], prefix: 'w', regex: 'w[\\p{L}0-9]+' }
-      const others = Array.from({ length: 60 }, (_, n) => {
-        const text = Array.from({ length: 20 }, (_word, m) => `w${n * 20 + m}`).join(' ')
-        return lineEntry({ text }, n + 1)
-      })
-      await write(use().writer, others, 60, other)
-      const own = Array.from({ length: 500 }, (_, n) =>
-        lineEntry({ text: `w${n}ö word${n} ☃ w☃${n} ${n % 2 === 0 ? 'even' : 'wodd'}` }, 61 + n),
-      )
-      await write(use().writer, own.slice(0, 499), 559)
-      expect(await use().reader.count(scopeOf('lines'), { filter: pattern })).to.equal(499)
-      const wodd: Filter = { ...pattern, regex: 'w[^0-9]+d' }
-      expect(await use().reader.count(scopeOf('lines'), { filter: wodd })).to.equal(249)
-      await write(use().writer, own.slice(499), 560)
-      const failure = await use()
-        .reader.count(scopeOf('lines'), { filter: pattern })
-        .catch((error: unknown) => error)
-      expect(failure).to.have.property('name', 'TooBroadError')
-    })
-
-    it('matches patterns alike, whatever characters they are made of', async () => {
-      const texts = [
-        'timeout timeouts Zeitüberschreitung überall über ÜBER2 größe',
-        '支付失败 ประเทศไทย κόσμος мир naïve ﬁ',
-        'a.b a+b a*b a(b a[b a{b a|b a&b a~b a#b a@b a"b a<b> a^b a$b a/b a-b a\\b a:b a,b',
-        'x1 x12 x123 x1234 𝒳𝒴 ☃ \u{10fffd}x',
-      ]
-      const entries = texts.map((text, position) => lineEntry({ text, service: [text] }, position + 1))
-      const oracle = await openOracle()
-      for (const { writer } of [oracle, use()]) await write(writer, entries, texts.length)
-      const word = '[\\p{L}\\p{N}\\p{M}]'
-      const sources = [
-        ...[
-          'time.*',
-          `${word}*out${word}*`,
-          `${word}ber${word}*`,
-          'x[0-9]{2,3}',
-          'x(1|12)?',
-          '(?:x1)(?:2(?:3)?)?',
-          'x\\d+',
-        ],
-        ...[
-          '[^a-z]+',
-          '\\P{L}+',
-          '\\W+',
-          '.',
-          '..',
-          '[付-支]',
-          '[^\\p{L}]',
-          'na\\u{ef}ve',
-          '𝒳.',
-          '[\\s\\S]*',
-          '(?:)',
-          'gr.{1,2}e',
-        ],
-      ]
-      for (const sign of '.+*([{|&~#@"<^$/-\\:,') sources.push(`text==.*a\\${sign}b.*`, `text=.*[\\${sign}].*`)
-      for (const regex of sources) {
-        const filter: Filter = { kind: 'pattern', fields: ['message', 'fields'], prefix: '', regex }
-        expect(await ids('lines', filter), regex).to.deep.equal(await idsOf(oracle.reader, 'lines', filter))
       }
     })
 

@@ -24,6 +24,7 @@ import { buildClauses } from './index-builds.ts'
 import { erasureClauses } from './index-erasures.ts'
 import { countClauses } from './index-store-counts.ts'
 import { filterClauses } from './index-store-filters.ts'
+import { patternClauses } from './index-store-patterns.ts'
 import { retentionClauses } from './index-retention.ts'
 import { orderClauses } from './index-store-order.ts'
 import { liveOf, promote } from '#test/support/promote.ts'
@@ -346,6 +347,7 @@ export function indexStoreContract(name: string, create: () => Promise<IndexStor
     retentionClauses(() => store, reopen)
     orderClauses(() => store)
     filterClauses(() => store)
+    patternClauses(() => store)
     countClauses(() => store)
   })
 }
