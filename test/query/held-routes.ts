@@ -84,7 +84,7 @@ export function createHeldRoutes() {
     /** Whose workspace is asked for. */
     signedIn: 'acme',
     /** After which an answer that nobody reads is broken off: not within a test, but for those that wait for it. */
-    answerStallMs: Number(limits.answerStallMs),
+    answerStallMs: limits.answerStallMs as number,
     /** What the clock has gone on within a test. */
     laterMs: 0,
     get server() {
