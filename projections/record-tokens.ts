@@ -3,6 +3,7 @@ import {
   fieldToken,
   isCutName,
   numberToken,
+  presenceToken,
   sameAsMessageToken,
   sentinel,
   tellingName,
@@ -42,6 +43,8 @@ export const namesOfMessage = (message: string, fields: JsonObject): readonly st
 type RecordTokenOptions = Readonly<{
   /** The record's message, which is indexed separately: a top-level value that equals it is not indexed again word by word. */
   message?: string
+  /** The top-level field that tells the record's time, which is no text: only that it is there is indexed. */
+  datedBy?: string | undefined
   /** Put before every name, such as `resource.`. */
   prefix?: string
   /** If a record's fields come from several objects: the room for all of them. */
@@ -122,7 +125,7 @@ function tokensOfValue(name: string, value: Scalar, room: TokenRoom): ValueToken
  */
 export function fieldTokens(
   object: JsonObject,
-  { prefix = '', message, room = createTokenRoom() }: RecordTokenOptions = {},
+  { prefix = '', message, datedBy, room = createTokenRoom() }: RecordTokenOptions = {},
 ): RecordTokens {
   const fields: string[] = []
   const values: string[] = []
@@ -151,7 +154,8 @@ export function fieldTokens(
   for (const key of Object.keys(object)) {
     const value = object[key] as Json
     const name = tellingName(prefix + key)
-    if (typeof value === 'string' && value === message && topLevelMessageNames.includes(key)) {
+    if (key === datedBy) fields.push(presenceToken(name))
+    else if (typeof value === 'string' && value === message && topLevelMessageNames.includes(key)) {
       fields.push(sameAsMessageToken(name))
     } else add(name, value, 1)
   }

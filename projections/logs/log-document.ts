@@ -3,6 +3,7 @@ import { levelOfWord } from '#src/events/level-word.ts'
 import type { Level, LogRecord } from '#src/events/telemetry.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { opaqueId, valueTokens, wholeToken, words } from '#src/events/tokens.ts'
+import { datedBy } from '#src/wire/logs/record.ts'
 import type { FieldSchema } from '../field-query.ts'
 import type { Absent, Collection } from '../projection.ts'
 import { fieldTokens } from '../record-tokens.ts'
@@ -88,7 +89,7 @@ export const logCollection: Collection<LogDocument> = {
   searchable(document) {
     const { sessionId = null } = document
     const message = messageOf(document)
-    const { values, fields } = fieldTokens(document.fields, { message })
+    const { values, fields } = fieldTokens(document.fields, { message, datedBy: datedBy(document.fields) })
     return {
       timeNs: BigInt(document.timestamp),
       fields: {

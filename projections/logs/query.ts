@@ -17,6 +17,8 @@ import { placeOf, readPlace, tailPlace, type ArrivalPlace, type LogPlace } from 
 export type { LogItem } from './log-item.ts'
 export type { LogFilters } from './log-selection.ts'
 export { exportLogs } from './export-logs.ts'
+export { datedBy } from '#src/wire/logs/record.ts'
+export { timesAsText } from './times-as-text.ts'
 export type { OwnField } from '../field-query.ts'
 
 /** What a search of logs compares under a name. */

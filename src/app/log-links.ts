@@ -1,12 +1,13 @@
+import type { JsonObject } from '#src/lib/json.ts'
 import type { LogSearchAnswer } from '#src/query/searches.ts'
-import { ownLogField } from '#projections/logs/query.ts'
+import { datedBy, ownLogField } from '#projections/logs/query.ts'
 import { besideOwn, canBeNamed, oneLine, type Condition, type OwnValues } from './clause.ts'
 import { conditionsAround, createNarrow, type Search } from './narrow.ts'
 import { createValueLinks, type LinksOf } from './value-links.ts'
 
 type Log = Pick<
   LogSearchAnswer['logs'][number],
-  'timestamp' | 'level' | 'service' | 'trace_id' | 'span_id' | 'session_id'
+  'timestamp' | 'level' | 'service' | 'trace_id' | 'span_id' | 'session_id' | 'fields'
 >
 
 const ownValues = (log: Log): OwnValues => ({
@@ -28,7 +29,13 @@ export function createLogLinks(search: Search): (log: Log) => LinksOf {
   const narrow = createNarrow(search)
   return (log) => {
     const own = ownValues(log)
-    return createValueLinks({ narrow, noun: 'logs', conditionOf: (field, text) => conditionOf(own, field, text) })
+    // No search finds a log by the text of its time.
+    const time = datedBy(log.fields as JsonObject)
+    return createValueLinks({
+      narrow,
+      noun: 'logs',
+      conditionOf: (field, text) => (field === time ? undefined : conditionOf(own, field, text)),
+    })
   }
 }
 

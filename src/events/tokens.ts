@@ -207,6 +207,9 @@ export function valueTokens(field: string, value: string, parts: readonly string
 /** `field=~`: the value of this field is the record's message, whose words are not repeated under the field. */
 export const sameAsMessageToken = (field: string): string => `${fieldToken(field)}=~`
 
+/** `field=`: the field is there, and its value is not looked for as text. */
+export const presenceToken = (field: string): string => `${fieldToken(field)}=`
+
 /**
  * Where the tokens of a field end, in text order, if a token is of a field: everything before it that begins as the token does, up to the first sign
  * that no word has, is no word either. Undefined for a word.

@@ -7,7 +7,7 @@ import type { Json } from '#src/lib/json.ts'
 import type { Result } from '#src/lib/result.ts'
 import { fail, ok } from '#src/lib/result.ts'
 import type { LogFilters, LogRequest } from '#projections/logs/query.ts'
-import { searchLogs } from '#projections/logs/query.ts'
+import { searchLogs, timesAsText } from '#projections/logs/query.ts'
 import {
   andLater,
   count,
@@ -97,6 +97,9 @@ type PreparedLogs = Readonly<{
   filters: LogFilters
 }>
 
+const timeWarning = (part: string): string =>
+  `The time of a log is chosen by from and to, and not searched as text: ${part} looks in other fields alone.`
+
 /** The checked form of the filters: what the projection is asked, and where the walk stands. */
 export function prepareLogs(
   context: QueryContext,
@@ -105,7 +108,11 @@ export function prepareLogs(
 ): Result<PreparedLogs, Refusal> {
   const understood = understand(given.q, context.limits)
   if (!understood.ok) return understood
-  const { tree, normalized, warnings } = understood.value
+  const { tree, normalized } = understood.value
+  const warnings = [...understood.value.warnings, ...new Set(timesAsText(tree).map(timeWarning))].slice(
+    0,
+    context.limits.queryWarningsMax,
+  )
   const byId = where.byId || given.trace_id !== undefined || given.session_id !== undefined
   const walk = resolveWalk(context, { ...where, byId }, given)
   if (!walk.ok) return walk

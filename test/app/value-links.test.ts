@@ -75,6 +75,14 @@ describe('links beside values', () => {
     expect(await messages('not')).to.have.members(['four', 'three'])
   })
 
+  it('do not stand beside the time of a log, which no search finds as text', async () => {
+    const timestamp = '2026-11-21T12:00:00Z'
+    await site.index(logs(1, { message: 'one', fields: { timestamp, date: timestamp } }))
+    expect(wordsIn(await follow('/app/logs?q=one')).filter((words) => words.includes(timestamp))).to.deep.equal([
+      `date: ${timestamp}`,
+    ])
+  })
+
   it('keep the conditions of the search, and what it means', async () => {
     const records = Array.from({ length: 120 }, (_, n) => {
       return { message: 'red', level: 'warn', fields: { n, both: n < 110 } } as const

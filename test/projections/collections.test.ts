@@ -10,7 +10,7 @@ import { stringifyJson } from '#src/lib/json.ts'
  */
 const known = {
   traces: '15 4dhG9Zv9eqlR',
-  logs: '14 zEOe_15QbbCu',
+  logs: '15 zEOe_15QbbCu',
   correlation: '11 eADnUAlXiPOL',
   allowance: '7 pPR9ntiZrqpF',
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { plans } from '#src/config.ts'
+import { limits, plans } from '#src/config.ts'
 import type { WorkspacePlan } from '#src/directory/directory.ts'
 import { positionStep } from '#src/events/envelope.ts'
 import type { JsonObject } from '#src/lib/json.ts'
@@ -112,6 +112,24 @@ describe('the read routes over a store that a test holds back', () => {
     watch.clear()
     expect(exported).to.deep.equal([])
     expect(await linesOf(await begin('/app/logs/export'))).to.have.length(recordsMax)
+  })
+
+  it('says of a time that is searched as text that it is chosen by from and to', async () => {
+    const warningsOf = async (q: string): Promise<readonly string[]> => {
+      const { body } = await ask(`/api/app/logs/search?q=${encodeURIComponent(q)}`)
+      return ((body['query'] as JsonObject)['warnings'] as string[]).map((text) => text.slice(text.indexOf(': ') + 2))
+    }
+    const iso = '2026-11-21T12:00:00Z'
+    const said = (part: string): string => `${part} looks in other fields alone.`
+    expect(await warningsOf(`red -"${iso}"`)).to.deep.equal([said(iso)])
+    expect(await warningsOf(`timestamp:"${iso}" or (@timestamp="${iso}" and ts:17*)`)).to.deep.equal([
+      said(`timestamp:${iso}`),
+      said(`timestamp=${iso}`),
+      said('ts:17*'),
+    ])
+    expect(await warningsOf('2026 timestamp:* date:tomorrow time:noon note:2026-11-21T12:00:00Z')).to.deep.equal([])
+    const many = Array.from({ length: 30 }, (_, n) => `timestamp:${n}`)
+    expect(await warningsOf(many.join(' '))).to.have.length(limits.queryWarningsMax)
   })
 
   it('shows a log once, by a page or by the cursor that follows from there, while the index is written', async () => {

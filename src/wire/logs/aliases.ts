@@ -7,6 +7,7 @@
 // (`timestampSeconds`, `logging.googleapis.com/trace`, `serviceContext`), roarr (`context.logLevel`), LogTape (`properties`), and what
 // OpenTelemetry's and Datadog's tracers put into logs of Python and Node (`otelServiceName`, `dd.service`).
 
+/** If you change these, raise the version of the projection of logs: the field that tells a log's time is not searched as text. */
 export const timeNames = [
   'timestamp',
   '@timestamp',

@@ -64,6 +64,10 @@ export function timeOf(record: JsonObject, context: Omit<RecordContext, 'ordinal
   return { timeNs: nearest, cut: 'time outside 1970 to 2262 moved to the nearest that can be stored' }
 }
 
+/** The name of the field that tells a record's time; undefined where none does. */
+export const datedBy = (record: JsonObject): string | undefined =>
+  firstOf(record, times, (value, name) => (timeBy(name, value, record) === undefined ? undefined : name))
+
 /** Google Cloud's loggers write the nanoseconds of a time into a field of their own. */
 function timeBy(name: string, value: Json, record: JsonObject): bigint | undefined {
   if (name === 'timeUnixNano') return unixNano(value)

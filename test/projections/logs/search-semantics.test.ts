@@ -318,6 +318,37 @@ describeOnEveryStore('projections/logs: what a search finds', (newStore) => {
     expect(await found(reader, 'note:*支付* note:999长*')).to.deep.equal([999])
   })
 
+  it('does not take the time of a log for text: a number is found where somebody wrote it', async () => {
+    const iso = '2026-11-21T12:34:56.789Z'
+    const reader = await readerOf(newStore, [
+      { message: 'order 11', fields: { timestamp: iso } },
+      { fields: { ts: 1_795_262_400.5, n: 2026 } },
+      { fields: { '@timestamp': iso, date: iso } },
+      { fields: { time: 'noon', timestamp: 'lunch', note: iso } },
+      { fields: { event: { timestamp: iso } } },
+    ])
+    for (const [query, places] of [
+      ['11', [0, 2, 3, 4]],
+      ['"21t12 34"', [2, 3, 4]],
+      [iso, [2, 3, 4]],
+      ['timestamp:11', []],
+      [`timestamp="${iso}"`, []],
+      ['ts>0', []],
+      ['date:11', [2]],
+      [`date="${iso}"`, [2]],
+      ['time:noon', [3]],
+      ['timestamp=lunch', [3]],
+      ['event.timestamp:11', [4]],
+      // That a log has the field is known all the same.
+      ['timestamp:*', [0, 2, 3]],
+      ['ts:*', [1]],
+      ['NOT ts:*', [0, 2, 3, 4]],
+      ['n:2026', [1]],
+    ] as const) {
+      expect(await found(reader, query), query).to.deep.equal(places)
+    }
+  })
+
   it('refuses a pattern that meets more than 1,000 words, and takes a prefix that does', async () => {
     const reader = await readerOf(newStore, [
       { message: Array.from({ length: 1_100 }, (_, index) => `word${index}x`).join(' ') },
