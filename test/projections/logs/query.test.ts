@@ -24,7 +24,7 @@ const carried = (key: Json): Json => parseJson(stringifyJson(key))
 /** A log that goes on: events folded as they come, with the heartbeat that readers go by. */
 function createGrowingLog() {
   const store = createMemoryIndexStore()
-  const index = 'logs-v14-001'
+  const index = 'logs-v15-001'
   return {
     store,
     async append(event: DecodedEvent): Promise<void> {
@@ -272,7 +272,7 @@ describe('projections/logs: what arrives later', () => {
     const { store, append } = createGrowingLog()
     await append(numbered(1, 1_000, 1))
     const { prev } = await search(store)
-    const index = 'logs-v14-001'
+    const index = 'logs-v15-001'
     // The later of two is found before the earlier, as bulk requests and files of days may be.
     await foldInto(store.writer, index, logsProjection, [[numbered(3, 30, 2)]])
     const early = await search(store, { after: carried(prev) })
@@ -290,7 +290,7 @@ describe('projections/logs: what arrives later', () => {
     const idsOf = (page: Awaited<ReturnType<typeof search>>): readonly string[] => page.logs.map(({ id }) => id)
     const settled = await search(store)
     // Found already, and the projector has not said so yet.
-    await foldInto(store.writer, 'logs-v14-001', logsProjection, [[numbered(2, 3, 5)]])
+    await foldInto(store.writer, 'logs-v15-001', logsProjection, [[numbered(2, 3, 5)]])
     const all = idsOf(await search(store, { limit: 100 }))
     const arrived = all.filter((id) => !idsOf(settled).includes(id)).sort()
     expect(arrived).to.have.length(5)
