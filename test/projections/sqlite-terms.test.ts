@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { TooBroadError, type Filter, type IndexWriter } from '#projections/index-store.ts'
+import { TooBroadError, type Filter, type IndexWriter, type Selection } from '#projections/index-store.ts'
 import { createSqliteTextReader, type SqliteTextReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { lineEntry, noonNs, scopeOf, write, openFixture } from '#test/support/index-fixture.ts'
@@ -23,9 +23,9 @@ describe('patterns in the terms of SQLite files', () => {
   let folder: string
   let writer: IndexWriter
   const readers: SqliteTextReader[] = []
-  const readerOf = (patternScanTermsMax: number): SqliteTextReader => {
+  const readerOf = (patternScanTermsMax: number, look?: () => void): SqliteTextReader => {
     const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax }
-    const reader = createSqliteTextReader({ folder, limits })
+    const reader = createSqliteTextReader({ folder, limits }, look)
     readers.push(reader)
     return reader
   }
@@ -156,5 +156,50 @@ describe('patterns in the terms of SQLite files', () => {
     expect(first).to.be.instanceOf(TooBroadError)
     expect(second).to.equal(first)
     expect(other).to.equal(20)
+  })
+
+  describe('once they have been looked for in a file', () => {
+    const filter = pattern('w', 'w.*777', ['message'])
+    const onSecondDay = { filter, fromNs: noonNs }
+    let looks = 0
+    const countAfter = async (reader: SqliteTextReader, more: Partial<Selection> = {}) => {
+      looks = 0
+      return { count: await reader.count(scope, { ...onSecondDay, ...more }), looks }
+    }
+    const writeAt = async (position: number, text: string): Promise<void> =>
+      write(writer, [lineEntry({ text }, position, { day: '2026-11-21' })], position)
+
+    it('are not looked for again while nobody has written to it', async () => {
+      const reader = readerOf(1_000_000, () => looks++)
+      const first = await countAfter(reader)
+      const second = await countAfter(reader)
+      expect([first.count, second.count]).to.deep.equal([20, 20])
+      expect(second.looks).to.be.below(first.looks / 2)
+      // Of eight patterns it is known at once.
+      for (const digit of '01234567') await countAfter(reader, { filter: pattern('w', `w.*78${digit}`, ['message']) })
+      expect((await countAfter(reader)).looks).to.be.above(first.looks / 2)
+    })
+
+    it('are looked for again after a write, unless what is asked was written before', async () => {
+      const reader = readerOf(1_000_000, () => looks++)
+      const upTo = 2 * perDay
+      const first = await countAfter(reader)
+      await writeAt(upTo + 1, 'w777')
+      const old = await countAfter(reader, { upTo })
+      expect([first.count, old.count]).to.deep.equal([20, 20])
+      expect(old.looks).to.be.below(first.looks / 2)
+      expect((await countAfter(reader, { upTo: upTo + 1 })).count).to.equal(21)
+      await writeAt(upTo + 2, 'wnew777')
+      expect((await countAfter(reader)).count).to.equal(22)
+      // Another pattern, and the same one of other fields, are not taken for it.
+      expect((await countAfter(reader, { filter: pattern('w', 'w.*778', ['message']) })).count).to.equal(20)
+      expect((await countAfter(reader, { filter: pattern('w', 'w.*777', ['fields']) })).count).to.equal(0)
+    })
+
+    it('are too broad as before: it does not depend on what was asked', async () => {
+      const reader = readerOf(1.5 * perDay)
+      for (const day of [{ fromNs: noonNs }, { toNs: noonNs }]) await reader.count(scope, { filter, ...day })
+      expect(await failureOf(reader.count(scope, { filter }))).to.be.instanceOf(TooBroadError)
+    })
   })
 })

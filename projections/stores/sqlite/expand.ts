@@ -1,10 +1,12 @@
 import { afterField } from '#src/events/tokens.ts'
 import type { MatcherWork } from '#src/lib/regex/linear-matcher.ts'
-import { TooBroadError, type Filter } from '../../index-store.ts'
+import type { Position } from '#src/events/envelope.ts'
+import { TooBroadError, type Filter, type Selection } from '../../index-store.ts'
 import { compareText, visible } from '../row.ts'
 import { wholePattern } from '../pattern.ts'
 import type { Database } from './database.ts'
 import { tokensColumn, type Tables } from './layout.ts'
+import { metTerms } from './met-terms.ts'
 
 /** How many terms the patterns and ranges of one question may match and scan. */
 export type Expansion = Readonly<{
@@ -14,6 +16,8 @@ export type Expansion = Readonly<{
   scan: { left: number }
   /** What the automata of patterns may still cost beside that. */
   work: MatcherWork
+  /** The question is of what was written up to there. */
+  upTo: Position | undefined
 }>
 
 /** A second or two. Patterns that people write need a thousandth of it; there are some that would need minutes for the terms of a large day. */
@@ -21,10 +25,14 @@ const matcherWorkMax = 10_000_000
 
 export type ExpansionLimits = Readonly<{ patternExpansionsMax: number; patternScanTermsMax: number }>
 
-export const createExpansion = ({ patternExpansionsMax, patternScanTermsMax }: ExpansionLimits): Expansion => ({
+export const createExpansion = (
+  { patternExpansionsMax, patternScanTermsMax }: ExpansionLimits,
+  { upTo }: Pick<Selection, 'upTo'>,
+): Expansion => ({
   termsMax: patternExpansionsMax,
   scan: { left: patternScanTermsMax },
   work: { left: matcherWorkMax },
+  upTo,
 })
 
 /** A token of the index, or a prefix of tokens. */
@@ -105,14 +113,24 @@ export function expandPattern(
   filter: Filter & { kind: 'pattern' },
   expansion: Expansion,
 ): readonly Term[] {
-  const { termsMax } = expansion
-  const prefix = visible(filter.prefix)
-  const pattern = wholePattern(filter.regex)
-  const { fields, ofWords } = filter
-  const parts = termsBetween(database, tables, { fields, from: prefix, to: afterPrefix(prefix), ofWords })
-  const met = meet(parts, (term) => pattern.test(term, expansion.work), termsMax, expansion)
-  if (typeof met === 'string') throw tooBroad('pattern', met, termsMax)
-  return met
+  const { termsMax, scan, work, upTo } = expansion
+  const { met, isNew } = metTerms(database, { pattern: JSON.stringify([tables.terms, filter]), upTo }, () => {
+    const [scanLeft, workLeft] = [scan.left, work.left]
+    const prefix = visible(filter.prefix)
+    const pattern = wholePattern(filter.regex)
+    const { fields, ofWords } = filter
+    const parts = termsBetween(database, tables, { fields, from: prefix, to: afterPrefix(prefix), ofWords })
+    const terms = meet(parts, (term) => pattern.test(term, work), termsMax, expansion)
+    if (typeof terms === 'string') throw tooBroad('pattern', terms, termsMax)
+    return { terms, scanned: scanLeft - scan.left, worked: workLeft - work.left }
+  })
+  if (!isNew) {
+    // It counts as if it had been looked for: whether a search is too broad must not depend on what was asked before.
+    scan.left -= met.scanned
+    work.left -= met.worked
+    if (scan.left < 0 || work.left < 0) throw tooBroad('pattern', 'too far', termsMax)
+  }
+  return met.terms
 }
 
 /** Up to so many terms, a range becomes the list of them; beyond, a few hundred prefixes, which are as exact. */

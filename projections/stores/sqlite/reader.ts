@@ -154,23 +154,28 @@ export function createSqliteTextReader(options: SqliteReaderOptions, look?: Look
       return lost.length === 0 ? told : { ...told, lostDays: lost }
     },
     get: async (scope, ids) => files.withDays(scope, (days) => findAll(days, ids)),
-    search: async (scope, query) => files.withDays(scope, (days) => search(days, query, createExpansion(limits))),
+    search: async (scope, query) =>
+      files.withDays(scope, (days) => search(days, query, createExpansion(limits, query))),
     places: async (scope, query) =>
-      files.withDays(scope, (days) => rowsOf(days, query, createExpansion(limits)).map(({ place }) => place.sort)),
+      files.withDays(scope, (days) =>
+        rowsOf(days, query, createExpansion(limits, query)).map(({ place }) => place.sort),
+      ),
     count: async (scope, selection) =>
       selected(scope, selection, (days) => {
-        const expansion = createExpansion(limits)
+        const expansion = createExpansion(limits, selection)
         return days.reduce((sum, day) => sum + countAll(day, selection, expansion), 0)
       }),
     histogram: async (scope, selection, stepNs, by): Promise<readonly Bucket[]> =>
       selected(scope, selection, (days) => {
         const counter = createCounter()
-        const expansion = createExpansion(limits)
+        const expansion = createExpansion(limits, selection)
         for (const day of days) countDay(day, selection, stepNs, by, expansion, counter)
         return counter.buckets()
       }),
     facets: async (scope, selection, fields, valuesMax) =>
-      selected(scope, selection, (days) => facetsOf(days, selection, fields, valuesMax, createExpansion(limits))),
+      selected(scope, selection, (days) =>
+        facetsOf(days, selection, fields, valuesMax, createExpansion(limits, selection)),
+      ),
     close: async () => files.close(),
   }
 }
