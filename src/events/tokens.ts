@@ -211,8 +211,8 @@ export const sameAsMessageToken = (field: string): string => `${fieldToken(field
 export const presenceToken = (field: string): string => `${fieldToken(field)}=`
 
 /**
- * Where the tokens of a field end, in text order, if a token is of a field: everything before it that begins as the token does, up to the first sign
- * that no word has, is no word either. Undefined for a word.
+ * What comes, in text order, behind all tokens that begin as this one does up to its first sign: no word has one, so none of them is a word. Undefined
+ * for a word.
  */
 export function afterField(token: string): string | undefined {
   const end = token.search(/[=#]/)
