@@ -64,6 +64,12 @@ export function filterOf(tree: QueryTree, schema: FieldSchema): Filter {
 
 export const isLeaf = (tree: QueryTree): tree is QueryLeaf => !('of' in tree)
 
+/** All conditions of a query, those under a negation too, in order. */
+export function leavesOf(tree: QueryTree): readonly QueryLeaf[] {
+  if (isLeaf(tree)) return [tree]
+  return tree.kind === 'not' ? leavesOf(tree.of) : tree.of.flatMap(leavesOf)
+}
+
 /** The filter of one condition. */
 export function leafFilter(leaf: QueryLeaf, schema: FieldSchema): Filter {
   switch (leaf.kind) {

@@ -4,7 +4,15 @@ import { opaqueId } from '#src/events/tokens.ts'
 import { wildcardAtEndOnly } from '#src/events/wildcard.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { createSemaphore } from '#src/lib/semaphore.ts'
-import { isLeaf, leafFilter, ownField, type FieldSchema, type KeywordField, type QueryLeaf } from '../field-query.ts'
+import {
+  isLeaf,
+  leafFilter,
+  leavesOf,
+  ownField,
+  type FieldSchema,
+  type KeywordField,
+  type QueryLeaf,
+} from '../field-query.ts'
 import { is, isOneOf, join, negate } from '../filters.ts'
 import { TooBroadError, type Filter, type IndexReader } from '../index-store.ts'
 import { tracesScope } from './trace-answer.ts'
@@ -64,13 +72,14 @@ function withAlias(leaf: QueryLeaf): QueryLeaf | undefined {
 }
 
 /** The id fields for which a search has a pattern that cannot match: ids are found only whole and by prefix. */
-export function unmetIdPatterns(tree: QueryTree): readonly string[] {
-  if (!isLeaf(tree)) return tree.kind === 'not' ? unmetIdPatterns(tree.of) : tree.of.flatMap(unmetIdPatterns)
-  if (tree.kind !== 'pattern' || tree.field === null) return []
-  const own = ownField(spanFields, tree.field.replace(/^@?span\./i, ''))
+export const unmetIdPatterns = (tree: QueryTree): readonly string[] => leavesOf(tree).flatMap(unmetIdPattern)
+
+function unmetIdPattern(leaf: QueryLeaf): readonly string[] {
+  if (leaf.kind !== 'pattern' || leaf.field === null) return []
+  const own = ownField(spanFields, leaf.field.replace(/^@?span\./i, ''))
   const isId = typeof own === 'object' && own.apart !== undefined && own.apart.values === undefined
-  const isMet = tree.syntax === 'wildcard' && wildcardAtEndOnly(tree.pattern)
-  return isId && !isMet ? [tree.field] : []
+  const isMet = leaf.syntax === 'wildcard' && wildcardAtEndOnly(leaf.pattern)
+  return isId && !isMet ? [leaf.field] : []
 }
 
 /**

@@ -40,9 +40,19 @@ export function indexState(progress: Progress | undefined, askedAt: number): Ind
 
 type UnderstoodQuery = Readonly<{ tree: QueryTree; normalized: string; warnings: readonly string[] }>
 
-/** The checked search of `q`; everything, when there is none. */
-export const understand = (q: string | undefined, limits: Limits): Result<UnderstoodQuery, Refusal> =>
-  parseQuery(q ?? '', limits)
+const noWarnings = (): readonly string[] => []
+
+/** The checked search of `q`; everything, when there is none. `warningsOf`: what else is to be said of it, by what it searches. */
+export function understand(
+  q: string | undefined,
+  limits: Limits,
+  warningsOf: (tree: QueryTree) => readonly string[] = noWarnings,
+): Result<UnderstoodQuery, Refusal> {
+  const parsed = parseQuery(q ?? '', limits)
+  if (!parsed.ok) return parsed
+  const warnings = new Set([...parsed.value.warnings, ...warningsOf(parsed.value.tree)])
+  return ok({ ...parsed.value, warnings: [...warnings].slice(0, limits.queryWarningsMax) })
+}
 
 /** Where a request stands: whose it is, and its query string as typed. */
 export type Where = Readonly<{ endpoint: string; workspaceId: WorkspaceId; search: string }>

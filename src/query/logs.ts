@@ -106,13 +106,9 @@ export function prepareLogs(
   where: Where & Readonly<{ byId: boolean }>,
   given: Given,
 ): Result<PreparedLogs, Refusal> {
-  const understood = understand(given.q, context.limits)
+  const understood = understand(given.q, context.limits, (parsed) => timesAsText(parsed).map(timeWarning))
   if (!understood.ok) return understood
-  const { tree, normalized } = understood.value
-  const warnings = [...understood.value.warnings, ...new Set(timesAsText(tree).map(timeWarning))].slice(
-    0,
-    context.limits.queryWarningsMax,
-  )
+  const { tree, normalized, warnings } = understood.value
   const byId = where.byId || given.trace_id !== undefined || given.session_id !== undefined
   const walk = resolveWalk(context, { ...where, byId }, given)
   if (!walk.ok) return walk

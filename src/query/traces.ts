@@ -58,10 +58,9 @@ function prepare(context: QueryContext, where: Where, given: Given): Result<Prep
   if (minDurationNs !== undefined && maxDurationNs !== undefined && minDurationNs > maxDurationNs) {
     return invalidParameter('min_duration', 'is above max_duration')
   }
-  const understood = understand(given.q, context.limits)
+  const understood = understand(given.q, context.limits, (parsed) => unmetIdPatterns(parsed).map(patternWarning))
   if (!understood.ok) return understood
-  const { tree, normalized } = understood.value
-  const warnings = [...understood.value.warnings, ...new Set(unmetIdPatterns(tree).map(patternWarning))]
+  const { tree, normalized, warnings } = understood.value
   const byId = given.trace_id !== undefined || sessionId !== undefined
   const walk = resolveWalk(context, { ...where, byId }, given)
   if (!walk.ok) return walk
