@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { PermanentError } from '#src/lib/failure.ts'
+import { memoryBytes } from './memory.ts'
 
 /** How many files this process may open, on Linux; undefined if unknown or unlimited. */
 export function openFilesMax(
@@ -21,4 +22,20 @@ export function checkOpenFiles(openFilesMin: number, max: number | undefined = o
     subject: `with at most ${max} open files`,
     hint: `it needs ${openFilesMin} or more, and one for each connection: raise the limit (ulimit -n)`,
   })
+}
+
+/** What an index file that is written to takes in memory, where it is large: its pages, and its prepared statements. */
+const indexFileBytes = 8 * 1024 * 1024
+/** Handles of an index file: its own, its WAL's, and that of what its connections share; and as many for readers. */
+const indexFileHandles = 6
+
+type Room = Readonly<{ memory: number; handles: number | undefined }>
+
+/** How many index files a projector has open at once. What goes beyond is closed and opened again in each batch, and synced each time. */
+export function foldedFilesOpen(
+  { indexFilesOpenMax, foldedFilesOpenMax }: Readonly<{ indexFilesOpenMax: number; foldedFilesOpenMax: number }>,
+  { memory, handles = Infinity }: Room = { memory: memoryBytes(), handles: openFilesMax() },
+): number {
+  const held = Math.max(indexFilesOpenMax, Math.min(foldedFilesOpenMax, Math.floor(memory / indexFileBytes)))
+  return Math.min(held, Math.floor(handles / indexFileHandles))
 }

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { checkOpenFiles, openFilesMax } from '#src/compose/open-files.ts'
+import { checkOpenFiles, foldedFilesOpen, openFilesMax } from '#src/compose/open-files.ts'
 
 describe('how many files a process may open', () => {
   it('is what Linux says of it, where it says so', () => {
@@ -30,5 +30,15 @@ describe('how many files a process may open', () => {
       'throughline: start with at most 64 open files (it needs 256 or more, and one for each connection: raise the limit (ulimit -n))\n',
     ])
     expect(left).to.deep.equal([])
+  })
+
+  it('and how much memory there is, tell how many index files a projector has open', () => {
+    const limits = { indexFilesOpenMax: 256, foldedFilesOpenMax: 1_024 }
+    const gib = 1024 ** 3
+    const open = (memory: number, handles?: number) => foldedFilesOpen(limits, { memory, handles })
+    expect([gib, 2 * gib, 4 * gib, 8 * gib, 64 * gib].map((memory) => open(memory))).to.deep.equal([
+      256, 256, 512, 1_024, 1_024,
+    ])
+    expect([256, 1_024, 4_096, 65_536].map((handles) => open(8 * gib, handles))).to.deep.equal([42, 170, 682, 1_024])
   })
 })

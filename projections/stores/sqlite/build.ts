@@ -10,6 +10,7 @@ import { prepared, transaction, type Database } from './database.ts'
 import type { Written } from './day-writer.ts'
 import { looked } from './folder-names.ts'
 import { nameDays, renameDays, storedDays } from './known-days.ts'
+import { createKnownIds, type KnownIds } from './known-ids.ts'
 import { tablesOf, tablesWithSums, type Tables } from './layout.ts'
 import { createMakeDay, type MakeDay } from './make-day.ts'
 import { createTermsMerger, type TermsMerger } from './merge-terms.ts'
@@ -45,6 +46,7 @@ export type Build = {
   readonly collections: ReadonlyMap<string, Written>
   readonly meta: Database
   readonly makeDay: MakeDay
+  readonly ids: KnownIds
   /** The batch that was written last; everything up to `safe` is on the disk. */
   written: Position
   safe: Position
@@ -118,6 +120,7 @@ export function openBuild(
     collections,
     meta,
     makeDay: createMakeDay(tables, epoch),
+    ids: createKnownIds(tables),
     written: safe,
     safe,
     syncedAt: 0,

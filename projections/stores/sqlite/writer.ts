@@ -61,6 +61,9 @@ function prepareDay(database: Database, { index, epoch, tables }: Build): boolea
 
 type Files = OpenFiles & Readonly<{ open(build: Build, workspaceId: WorkspaceId, day: string): Database }>
 
+const pathOf = ({ folder, index }: Build, workspaceId: WorkspaceId, day: string): string =>
+  join(workspaceFolder(folder, index, workspaceId), fileOfDay(day))
+
 function createFiles(openMax: number, builds: ReadonlyMap<IndexName, Build>): Files {
   const sync = ({ path }: Database): void => {
     // Its commits are synced before a connection is closed, because closing the last one removes the WAL.
@@ -72,7 +75,7 @@ function createFiles(openMax: number, builds: ReadonlyMap<IndexName, Build>): Fi
   return {
     ...files,
     open(build, workspaceId, day) {
-      const path = join(workspaceFolder(build.folder, build.index, workspaceId), fileOfDay(day))
+      const path = pathOf(build, workspaceId, day)
       return files.use(path, () => {
         makeFolderOf(path)
         const isMade = build.makeDay(path)
@@ -94,9 +97,13 @@ function createFiles(openMax: number, builds: ReadonlyMap<IndexName, Build>): Fi
 function loadEntries(files: Files, build: Build, { workspaceId, collection, id, day }: EntryKey): readonly Entry[] {
   const written = collectionIn(build.collections, collection)
   const known = daysOf(build, workspaceId)
-  return daysLookedAt(day, written.collection.lookbackDays)
-    .filter((one) => known.has(one))
-    .flatMap((one) => readEntry(files.open(build, workspaceId, one), written.tables, id, one) ?? [])
+  const days = daysLookedAt(day, written.collection.lookbackDays).filter((one) => known.has(one))
+  return days.flatMap((one) => {
+    const open = (): Database => files.open(build, workspaceId, one)
+    const path = pathOf(build, workspaceId, one)
+    if (one !== day && !build.ids.mayHold({ day, path, collection, id, open })) return []
+    return readEntry(open(), written.tables, id, one) ?? []
+  })
 }
 
 function writeEntries(files: Files, build: Build, { workspaceId, entries }: WorkspaceEntries, batch: Batch): void {
@@ -106,6 +113,7 @@ function writeEntries(files: Files, build: Build, { workspaceId, entries }: Work
     const database = files.open(build, workspaceId, day)
     build.unsynced.add(database.path)
     build.merger.wrote(database.path)
+    build.ids.give(database.path, changes.entries)
     writeDay(database, build.collections, changes, batch)
     batch.onStep()
   }
@@ -115,6 +123,7 @@ function writeEntries(files: Files, build: Build, { workspaceId, entries }: Work
 function letGo(files: Files, build: Build | undefined, path: string): void {
   build?.unsynced.delete(path)
   build?.created.delete(path)
+  build?.ids.forget(path)
   files.close(path)
 }
 

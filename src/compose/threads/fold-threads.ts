@@ -1,6 +1,7 @@
-import { availableParallelism, totalmem } from 'node:os'
+import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import type { BuildPlace } from '#projections/build-place.ts'
+import { memoryBytes } from '#src/compose/memory.ts'
 import type { IndexPlace, LogPlace } from '#src/compose/places.ts'
 import { revive } from '#src/lib/remote.ts'
 import { foldPlaced, type FoldSaid, type PlacedTask } from './fold-task.ts'
@@ -12,9 +13,7 @@ const workerBytes = 512 * 1024 * 1024
 export const workersFor = (processors: number, memoryBytes: number): number =>
   Math.max(1, Math.min(Math.max(2, processors), Math.floor(memoryBytes / 2 / workerBytes)))
 
-/** For this machine, or the container that it runs in. In one without a limit, `constrainedMemory` is 0, or more than there is. */
-export const foldWorkers = (): number =>
-  workersFor(availableParallelism(), Math.min(totalmem(), process.constrainedMemory() || Infinity))
+export const foldWorkers = (): number => workersFor(availableParallelism(), memoryBytes())
 
 /**
  * So few events are folded by the caller's thread: another one costs 0.3 s of a processor before it folds anything. Not more, since the caller's

@@ -1,5 +1,6 @@
 import { workerData } from 'node:worker_threads'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { foldedFilesOpen } from '#src/compose/open-files.ts'
 import { limits } from '#src/config.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { foldPartition, runWhenTold } from './fold-partition.ts'
@@ -15,7 +16,10 @@ await runWhenTold(async (tell, signal) => {
   giveWay()
   const stream = await openLogBeside({ file: logFile, partition })
   const directory = await openSqliteStreamReader({ file: directoryFile, partition: 'directory' })
-  const writer = createSqliteIndexWriter({ folder: indexFolder, limits })
+  const writer = createSqliteIndexWriter({
+    folder: indexFolder,
+    limits: { indexFilesOpenMax: foldedFilesOpen(limits) },
+  })
   try {
     await foldPartition({ stream, writer, directory, folding: createFolding(), nameOf: (name) => name }, tell, signal)
   } finally {
