@@ -149,7 +149,7 @@ const logNotes = [
 ]
 const spanNotes = [
   'Throughline acknowledges what is synced to the disk. Jaeger acknowledges what its batch processor has taken, before Badger has it.',
-  'Jaeger has its defaults, but that its metrics and traces of itself are off. Synced: Badger syncs each span when it writes it, of fewer spans.',
+  'Jaeger has its defaults, but that it keeps connections of searches and does not measure or trace itself. Synced: Badger syncs each span when it writes it, of fewer spans.',
   'Found traces are summaries in an answer of Throughline; in one of Jaeger they are whole, with all spans.',
   'Jaeger takes the duration of any span of the trace: operations are asked for of which both find the same traces. Its newest are by span, not by trace.',
   quiet,
