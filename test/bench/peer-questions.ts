@@ -45,7 +45,7 @@ const readHits: Figure['read'] = {
   ours: (answer) => ({ count: totalOf(objectOf(answer)['histogram']) }),
   theirs: (answer) => {
     const values = listOf(objectOf(answer)['hits']).flatMap((hits) => (hits['values'] ?? []) as readonly number[])
-    return { count: values.reduce((sum, value) => sum + Number(value), 0) }
+    return { count: values.reduce((sum, value) => sum + value, 0) }
   },
 }
 
