@@ -22,7 +22,7 @@ export type BenchServer = BenchClient &
 /** More than one, because each key may only send so many requests a second. */
 export const logKeys = 4
 
-function bytesIn(folder: string): number {
+export function bytesIn(folder: string): number {
   const entries = readdirSync(folder, { withFileTypes: true, recursive: true })
   return entries.reduce(
     (sum, entry) => sum + (entry.isFile() ? statSync(join(entry.parentPath, entry.name)).size : 0),

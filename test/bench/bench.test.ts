@@ -24,10 +24,21 @@ describe('bench', () => {
       expect(parsed?.answer.body.toString()).to.equal('hello')
     })
 
+    it('are taken in chunks when the last of them is there', () => {
+      const chunks = '4\r\nhell\r\n13\r\no, with 0\r\n\r\n in it\r\n0\r\n\r\n'
+      const chunked = `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}`
+      for (let length = 0; length < chunked.length; length++) {
+        expect(parseAnswer(Buffer.from(chunked.slice(0, length)))).to.equal(undefined)
+      }
+      const parsed = parseAnswer(Buffer.from(chunked))
+      expect(parsed?.end).to.equal(chunked.length)
+      expect(parsed?.answer.body.toString()).to.equal('hello, with 0\r\n\r\n in it')
+    })
+
     it('without a length are refused', () => {
-      expect(() => parseAnswer(Buffer.from('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'))).to.throw(
-        'Content-Length',
-      )
+      expect(() => parseAnswer(Buffer.from('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n'))).to.throw('Content-Length')
+      const unread = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhello\r\n0\r\n\r\n'
+      expect(() => parseAnswer(Buffer.from(unread))).to.throw('a chunk without its size')
     })
   })
 
@@ -88,6 +99,14 @@ describe('bench', () => {
       expect(speed).to.match(/^speed +12,345 \/s +at least 10,000$/)
     })
 
+    it('says what stands beside the figures when it is no floor, and what one must know to compare', () => {
+      const compared = { ...(sections[0] as Section), beside: 'peer', notes: ['One syncs, the other does not.'] }
+      const [, header, , , , note] = formatTable([compared]).split('\n')
+      expect(header).to.match(/^figure +measured +target +peer +ratio$/)
+      expect(note).to.equal('One syncs, the other does not.')
+      expect(JSON.parse(formatJson({}, [compared])).notes).to.deep.equal([note])
+    })
+
     it('is one JSON object for programs', () => {
       const { bench, figures } = JSON.parse(formatJson({ bench: 'ingest' }, sections))
       expect(bench).to.equal('ingest')
@@ -104,6 +123,13 @@ describe('bench', () => {
       expect([percentile(sorted, 0.5), percentile(sorted, 0.99), percentile(sorted, 1)]).to.deep.equal([100, 198, 200])
       expect(percentile(Float64Array.of(7), 0.99)).to.equal(7)
     })
+  })
+
+  it('refuses a form that a benchmark does not have', async () => {
+    const bench = startProcess(['test/bench/bench.ts', 'peers', '--cluster'], {})
+    const [code] = await once(bench.child, 'close')
+    expect(code).to.equal(2)
+    expect(bench.lines[0]).to.equal('peers has no form with --cluster')
   })
 
   it('tells CPU by purpose, threads that are new included', () => {

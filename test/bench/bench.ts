@@ -10,13 +10,14 @@ import { benchClusterProject } from './cluster-project.ts'
 import { benchClusterSearch } from './cluster-search.ts'
 import { benchIngest } from './ingest.ts'
 import { benchMixed } from './mixed.ts'
+import { benchPeers } from './peers.ts'
 import { benchProject } from './project.ts'
 import { benchClusterRebuild, benchRebuild } from './rebuild.ts'
 import { formatJson, formatTable, type Section } from './report.ts'
 import { fullScale, smallScale, type BenchContext } from './scale.ts'
 import { benchSearch } from './search.ts'
 
-// `npm run bench -- allowance|ingest|mixed|project|rebuild|search [--cluster] [--small] [--json]`: figures of the real server, each beside its floor from the same
+// `npm run bench -- allowance|ingest|mixed|peers|project|rebuild|search [--cluster] [--small] [--json]`: figures of the real server, each beside its floor from the same
 // run. No figure fails a run; wrong work does: an answer that is no success, a record that no index counts.
 
 type Bench = (context: BenchContext) => Promise<readonly Section[]>
@@ -25,6 +26,7 @@ const benches: Readonly<Record<string, Bench>> = {
   allowance: benchAllowance,
   ingest: benchIngest,
   mixed: benchMixed,
+  peers: benchPeers,
   project: benchProject,
   rebuild: benchRebuild,
   search: benchSearch,
@@ -40,7 +42,7 @@ const usage = `Usage: npm run bench -- ${Object.keys(benches).join('|')} [--clus
 
 Figures of the real server, each beside its floor from the same run. See test/bench/README.md.
 
-  --cluster  on NATS and Elasticsearch, with a process of each role (not allowance, mixed)
+  --cluster  on NATS and Elasticsearch, with a process of each role (not allowance, mixed, peers)
   --small    shows in some minutes that everything works; its figures are mostly warm-up
   --json     one JSON document instead of tables
   --seed N   other records; the same seed makes the same ones
@@ -65,6 +67,7 @@ function readArguments() {
   if (values.seed !== undefined && !/^\d{1,15}$/.test(values.seed)) throw new Error('--seed is a whole number')
   const [name = '', ...others] = positionals
   const bench = (values.cluster === true ? clusterBenches : benches)[name]
+  if (bench === undefined && Object.hasOwn(benches, name)) throw new Error(`${name} has no form with --cluster`)
   if (bench === undefined || others.length > 0) throw new Error(usage)
   return { ...values, name, bench }
 }

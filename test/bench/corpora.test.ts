@@ -88,6 +88,11 @@ describe('bench corpora', () => {
         )
         expect(new Set(slow.map(({ traceId }) => traceId)).size, `${service} ${operation}`).to.equal(traces)
       }
+      expect(facts.failed).to.have.length.above(5)
+      for (const { service, traces } of facts.failed) {
+        const failed = spans.filter((span) => span.service === service && span.status.code === 'error')
+        expect(new Set(failed.map(({ traceId }) => traceId)).size, service).to.equal(traces)
+      }
     })
   })
 

@@ -32,10 +32,12 @@ function createNotes(count: number) {
 }
 
 async function runLoad(task: LoadTask): Promise<DriverAnswer> {
-  const { hostname, port, pathname, host } = new URL(task.url)
+  const { hostname, port, pathname, search, host } = new URL(task.url)
   const reader = openBodies(task)
   const headers = Object.entries({ host, ...task.headers }).map(([name, value]) => `${name}: ${value}\r\n`)
-  const heads = task.keys.map((key) => `POST ${pathname} HTTP/1.1\r\n${headers.join('')}authorization: ${key}\r\n`)
+  const heads = task.keys.map(
+    (key) => `POST ${pathname}${search} HTTP/1.1\r\n${headers.join('')}authorization: ${key}\r\n`,
+  )
   const connections: RawConnection[] = []
   for (let count = 0; count < task.connections; count++) connections.push(await openConnection(hostname, Number(port)))
   const notes = createNotes(task.to - task.from)

@@ -1,4 +1,4 @@
-/** What a figure stands beside: the least that could be done, measured in the same run. */
+/** What a figure stands beside: the least that could be done, or what another program needs, measured in the same run. */
 export type Floor = Readonly<{ name: string; value: number }>
 export type Row = Readonly<{
   figure: string
@@ -8,7 +8,14 @@ export type Row = Readonly<{
   target?: Readonly<{ bound: 'at most' | 'at least'; value: number }>
   floors?: readonly Floor[]
 }>
-export type Section = Readonly<{ title: string; rows: readonly Row[] }>
+export type Section = Readonly<{
+  title: string
+  rows: readonly Row[]
+  /** What its floors are called when they are none. */
+  beside?: string
+  /** What one must know to compare, a line each. */
+  notes?: readonly string[]
+}>
 
 export const atMost = (value: number) => ({ target: { bound: 'at most', value } }) as const
 export const atLeast = (value: number) => ({ target: { bound: 'at least', value } }) as const
@@ -48,16 +55,19 @@ function linesOf(row: Row): readonly (readonly string[])[] {
 
 /** A table for people. */
 export function formatTable(sections: readonly Section[]): string {
-  const header = ['figure', 'measured', 'target', 'floor', 'ratio']
-  const blocks = sections.map(({ title, rows }) => ({ title, lines: rows.flatMap(linesOf) }))
-  const all = [header, ...blocks.flatMap(({ lines }) => lines)]
-  const widths = header.map((_, column) => Math.max(...all.map((line) => (line[column] ?? '').length)))
+  const blocks = sections.map(({ title, rows, beside = 'floor', notes = [] }) => {
+    const header = ['figure', 'measured', 'target', beside, 'ratio']
+    return { title, lines: [header, ...rows.flatMap(linesOf)], notes }
+  })
+  const all = blocks.flatMap(({ lines }) => lines)
+  const columns = [...(all[0] ?? []).keys()]
+  const widths = columns.map((column) => Math.max(...all.map((line) => (line[column] ?? '').length)))
   const format = (line: readonly string[]): string =>
     line
       .map((cell, column) => cell.padEnd(widths[column] ?? 0))
       .join('  ')
       .trimEnd()
-  const text = blocks.map(({ title, lines }) => [title, format(header), ...lines.map(format)].join('\n'))
+  const text = blocks.map(({ title, lines, notes }) => [title, ...lines.map(format), ...notes].join('\n'))
   return text.join('\n\n')
 }
 
@@ -71,5 +81,6 @@ export function formatJson(head: Readonly<Record<string, unknown>>, sections: re
       floors: (row.floors ?? []).map((floor) => ({ ...floor, ratio: ratioOf(row.measured, floor.value) })),
     })),
   )
-  return JSON.stringify({ ...head, figures })
+  const notes = sections.flatMap(({ notes = [] }) => notes)
+  return JSON.stringify({ ...head, figures, ...(notes.length === 0 ? {} : { notes }) })
 }

@@ -16,7 +16,7 @@ type Figure = Readonly<{ figure: string; p50Max?: number; queries: readonly Quer
 
 const connections = 8
 /** A day's records, nearly: what a search without a range covers. */
-const durationMs = 20 * 3_600_000
+export const durationMs = 20 * 3_600_000
 const narrowMs = 600_000
 const tracesAsked = 100
 const tracesPerPage = 20
@@ -24,18 +24,18 @@ const logsPerPage = 100
 
 const same = (what: string, found: unknown, wanted: number): string | undefined =>
   Number(found) === wanted ? undefined : `${what}: found ${String(found)}, sent ${wanted}`
-const at = (value: Json | undefined, ...path: readonly string[]): Json | undefined =>
+export const at = (value: Json | undefined, ...path: readonly string[]): Json | undefined =>
   path.reduce<Json | undefined>(
     (inner, name) => (isJsonObject(inner ?? null) ? (inner as JsonObject)[name] : undefined),
     value,
   )
-const lengthOf = (value: Json | undefined): number => (Array.isArray(value) ? value.length : -1)
-const parameters = (values: Readonly<Record<string, string | number>>): string =>
+export const lengthOf = (value: Json | undefined): number => (Array.isArray(value) ? value.length : -1)
+export const parameters = (values: Readonly<Record<string, string | number>>): string =>
   new URLSearchParams(
     Object.entries(values).map(([name, value]) => [name, String(value)] as [string, string]),
   ).toString()
 
-function totalOf(histogram: Json | undefined): number {
+export function totalOf(histogram: Json | undefined): number {
   const buckets = at(histogram, 'buckets')
   if (!Array.isArray(buckets)) return -1
   return buckets.reduce((sum: number, bucket: Json) => sum + Number(at(bucket, 'total')), 0)
@@ -138,9 +138,9 @@ async function checkAll(server: BenchClient, { spans, logs }: Facts, from: numbe
 }
 
 /** Latencies over HTTP, one search at a time, after one round that is not counted. */
-async function timeQueries(
+export async function timeQueries(
   driver: Driver,
-  { baseUrl, cookie }: BenchClient,
+  { baseUrl, cookie }: Pick<BenchClient, 'baseUrl' | 'cookie'>,
   paths: readonly string[],
   atLeast: number,
 ): Promise<Float64Array> {

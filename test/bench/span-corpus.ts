@@ -32,6 +32,8 @@ export type SpanFacts = Readonly<{
   samples: readonly Readonly<{ traceId: string; spans: number }>[]
   /** Traces by service and operation, with a span of theirs of `slowMs` at least. */
   slow: readonly Readonly<{ service: string; operation: string; traces: number }>[]
+  /** Traces by service, with a failed span of its. */
+  failed: readonly Readonly<{ service: string; traces: number }>[]
 }>
 
 /** A busy shop: several traces run at once, so that requests cut through traces as a Collector's do. */
@@ -125,14 +127,14 @@ function writeTrace(
   writer: ProtobufWriter,
   dice: Dice,
   trace: Readonly<{ traceId: Buffer; startUs: number; spanIds: readonly Buffer[]; tree: readonly Sketch[] }>,
-  onSpan: (sketch: Sketch, described: Described) => void,
+  onSpan: (sketch: Sketch, described: Described, failed: boolean) => void,
 ): readonly WrittenSpan[] {
   const session = `s-${trace.traceId.readUInt32BE() % sessions}`
   return trace.tree.map((sketch, index) => {
     const { service, pod, shape, parent } = sketch
     const failed = dice.chance(failedPart)
     const described = describe[shape](dice, service, { failed, session })
-    onSpan(sketch, described)
+    onSpan(sketch, described, failed)
     const startUs = trace.startUs + sketch.startUs
     const endUs = startUs + sketch.durationUs
     writer.bytes(1, trace.traceId)
@@ -180,7 +182,15 @@ function writeRequest(writer: ProtobufWriter, spans: readonly WrittenSpan[]): Bu
   return writer.take()
 }
 
-type Notes = { readonly samples: SpanFacts['samples'][number][]; readonly slow: Map<string, Set<number>> }
+type Notes = Readonly<{
+  samples: SpanFacts['samples'][number][]
+  /** Numbers of traces by service and operation, and by service. */
+  slow: Map<string, Set<number>>
+  failed: Map<string, Set<number>>
+}>
+
+const noteTrace = (notes: Map<string, Set<number>>, key: string, trace: number): void =>
+  void notes.set(key, (notes.get(key) ?? new Set()).add(trace))
 
 /** Spans in the order in which a Collector hears of them: as they end, over all traces that run at once. */
 function* spansAsTheyEnd(options: SpanCorpusOptions, notes: Notes): Generator<WrittenSpan, number> {
@@ -202,10 +212,10 @@ function* spansAsTheyEnd(options: SpanCorpusOptions, notes: Notes): Generator<Wr
       writer,
       dice,
       { traceId, startUs, spanIds, tree },
-      ({ service, shape, durationUs }, { name }) => {
+      ({ service, shape, durationUs }, { name }, failed) => {
+        if (failed) noteTrace(notes.failed, service.name, number)
         if (shape !== 'server' || durationUs < slowMs * 1_000) return
-        const key = `${service.name}\n${name}`
-        notes.slow.set(key, (notes.slow.get(key) ?? new Set()).add(number))
+        noteTrace(notes.slow, `${service.name}\n${name}`, number)
       },
     )
     for (const span of written) waiting.push(span)
@@ -246,7 +256,7 @@ export function makeSpanCorpus(
   file: string,
   options: SpanCorpusOptions,
 ): Readonly<{ bodies: Bodies; facts: SpanFacts }> {
-  const notes: Notes = { samples: [], slow: new Map() }
+  const notes: Notes = { samples: [], slow: new Map(), failed: new Map() }
   let traces = 0
   function* made(): Generator<MadeBody> {
     traces = yield* requestsOf(options, notes)
@@ -257,5 +267,6 @@ export function makeSpanCorpus(
     const [service = '', operation = ''] = key.split('\n')
     return { service, operation, traces: found.size }
   })
-  return { bodies, facts: { spans: bodies.records, traces, samples: notes.samples, slow } }
+  const failed = [...notes.failed].map(([service, found]) => ({ service, traces: found.size }))
+  return { bodies, facts: { spans: bodies.records, traces, samples: notes.samples, slow, failed } }
 }

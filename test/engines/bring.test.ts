@@ -68,3 +68,16 @@ describe('bringing an engine', () => {
     expect(bringJava).to.throw(/^npm test needs Java 17 or later to run Elasticsearch: .+\.$/)
   })
 })
+
+describe('a program that is built from Go modules', () => {
+  for (const name of ['nats-server', 'victoria-logs', 'jaeger']) {
+    it(`is pinned by the digests of all of them, wherever they come from: ${name}`, () => {
+      const [pins = '', sums = ''] = ['go.mod', 'go.sum'].map((file) =>
+        readFileSync(`infra/engines/${name}/${file}`, 'utf8'),
+      )
+      expect(pins).to.match(/^tool \S+$/m)
+      expect(pins).not.to.include('://')
+      for (const line of sums.trimEnd().split('\n')) expect(line).to.match(/^\S+ v\S+ h1:[A-Za-z0-9+/]{43}=$/)
+    })
+  }
+})
