@@ -51,6 +51,7 @@ export type Build = {
   written: Position
   safe: Position
   syncedAt: number
+  syncTookMs: number
   /** Files with commits that may not be on the disk yet, and those of them that are new. */
   readonly unsynced: Set<string>
   readonly created: Map<string, LostDay>
@@ -124,6 +125,7 @@ export function openBuild(
     written: safe,
     safe,
     syncedAt: 0,
+    syncTookMs: 0,
     unsynced: new Set(),
     created: new Map(),
     days: new Map(),
@@ -154,10 +156,15 @@ export function closeBuild(build: Build): void {
   build.meta.close()
 }
 
-/** Syncs at most every `everyMs`, by the heartbeats' own times. */
+/** A sync that takes longer, ms, is made as much less often: every workspace has files of its own, and the disk takes its time for each. */
+const syncMsMax = 100
+
+/** Syncs every `everyMs` or less often, by the heartbeats' own times. */
 export function syncInTime(build: Build, at: number, everyMs: number): void {
-  if (Math.abs(at - build.syncedAt) < everyMs) return
+  if (Math.abs(at - build.syncedAt) < everyMs * Math.max(1, build.syncTookMs / syncMsMax)) return
+  const begunMs = performance.now()
   syncBuild(build)
+  build.syncTookMs = performance.now() - begunMs
   build.syncedAt = at
 }
 
