@@ -113,6 +113,22 @@ describe('what a SQLite index has on the disk', () => {
     await patient.close()
   })
 
+  it('is not synced where it is for its process alone, as what an index is compared with', async () => {
+    const scratch = createSqliteIndexWriter({
+      folder: join(given.folder, 'scratch'),
+      limits,
+      keeps: 'sums',
+      syncEveryMs: 0,
+    })
+    await scratch.open(index, fixture, epoch)
+    const synced = await syncedBy(async () => {
+      await write(scratch, [lineEntry({}, 1), lineEntry({}, 1, { day: previousDay })], 1)
+      await scratch.heartbeat(index, { position: 1, head: 1, at: 1, caughtUpAt: 1 })
+      await scratch.close()
+    })
+    expect(synced).to.deep.equal([])
+  })
+
   it('no longer names a day before its file goes, and that it is gone', async () => {
     await write(writer, [lineEntry({}, 1), lineEntry({}, 1, { day: previousDay })], 1)
     await writer.heartbeat(index, { position: 1, head: 1, at: 1, caughtUpAt: 1 })

@@ -42,6 +42,8 @@ export type Build = {
   readonly index: IndexName
   readonly epoch: string
   readonly share: string | undefined
+  /** Its files are for this process alone, so nothing of them is synced. */
+  readonly isScratch: boolean
   readonly tables: readonly Tables[]
   readonly collections: ReadonlyMap<string, Written>
   readonly meta: Database
@@ -99,6 +101,7 @@ export function openBuild(
       return [collection.name, { collection, tables: layOut(shapeOf(collection)) }]
     }),
   )
+  const isScratch = keeps !== 'all'
   const tables = [...collections.values()].map((written) => written.tables)
   const shapes: Shapes = Object.fromEntries(tables.map(({ shape }) => [shape.name, shape]))
   const meta = prepared(openMeta(folder, index, { epoch, shapes, after }), (opened) => {
@@ -117,10 +120,11 @@ export function openBuild(
     index,
     epoch,
     share,
+    isScratch,
     tables,
     collections,
     meta,
-    makeDay: createMakeDay(tables, epoch),
+    makeDay: createMakeDay(tables, epoch, { flush: !isScratch }),
     ids: createKnownIds(tables),
     written: safe,
     safe,
@@ -139,7 +143,7 @@ export function openBuild(
 function syncBuild(build: Build): void {
   const { meta, share, created, unsynced, written } = build
   if (written === build.safe) return
-  syncDatabases(unsynced, created.keys())
+  if (!build.isScratch) syncDatabases(unsynced, created.keys())
   transaction(meta, () => {
     nameDays(meta, [...created.values()])
     if (share !== undefined) return writeShare(meta, share, written)
