@@ -91,6 +91,44 @@ describe('what a SQLite index has on the disk', () => {
     for (const { close } of [slow, next, reader]) await close()
   })
 
+  it('is synced less often where that takes long, and as often as before where it no longer does', async () => {
+    const patient = createSqliteIndexWriter({ folder: given.folder, limits, syncEveryMs: 2_000 })
+    await patient.open(index, fixture, epoch)
+    const { now } = performance
+    const checkpointAt = async (at: number, tookMs: number): Promise<number> => {
+      const position = at / 1_000
+      await write(patient, [lineEntry({}, position)], position)
+      let ms = 0
+      performance.now = () => (ms += tookMs)
+      try {
+        await patient.heartbeat(index, { position, head: position, at, caughtUpAt: at })
+      } finally {
+        performance.now = now
+      }
+      return (await patient.checkpoint(index)).position
+    }
+    expect([await checkpointAt(100_000, 50), await checkpointAt(102_000, 400)]).to.deep.equal([100, 102])
+    expect([await checkpointAt(104_000, 50), await checkpointAt(109_000, 50)]).to.deep.equal([102, 102])
+    expect([await checkpointAt(110_000, 50), await checkpointAt(112_000, 50)]).to.deep.equal([110, 112])
+    await patient.close()
+  })
+
+  it('is not synced where it is for its process alone, as what an index is compared with', async () => {
+    const scratch = createSqliteIndexWriter({
+      folder: join(given.folder, 'scratch'),
+      limits,
+      keeps: 'sums',
+      syncEveryMs: 0,
+    })
+    await scratch.open(index, fixture, epoch)
+    const synced = await syncedBy(async () => {
+      await write(scratch, [lineEntry({}, 1), lineEntry({}, 1, { day: previousDay })], 1)
+      await scratch.heartbeat(index, { position: 1, head: 1, at: 1, caughtUpAt: 1 })
+      await scratch.close()
+    })
+    expect(synced).to.deep.equal([])
+  })
+
   it('no longer names a day before its file goes, and that it is gone', async () => {
     await write(writer, [lineEntry({}, 1), lineEntry({}, 1, { day: previousDay })], 1)
     await writer.heartbeat(index, { position: 1, head: 1, at: 1, caughtUpAt: 1 })

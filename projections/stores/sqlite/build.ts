@@ -42,6 +42,8 @@ export type Build = {
   readonly index: IndexName
   readonly epoch: string
   readonly share: string | undefined
+  /** Its files are for this process alone, so nothing of them is synced. */
+  readonly isScratch: boolean
   readonly tables: readonly Tables[]
   readonly collections: ReadonlyMap<string, Written>
   readonly meta: Database
@@ -51,6 +53,7 @@ export type Build = {
   written: Position
   safe: Position
   syncedAt: number
+  syncTookMs: number
   /** Files with commits that may not be on the disk yet, and those of them that are new. */
   readonly unsynced: Set<string>
   readonly created: Map<string, LostDay>
@@ -98,6 +101,7 @@ export function openBuild(
       return [collection.name, { collection, tables: layOut(shapeOf(collection)) }]
     }),
   )
+  const isScratch = keeps !== 'all'
   const tables = [...collections.values()].map((written) => written.tables)
   const shapes: Shapes = Object.fromEntries(tables.map(({ shape }) => [shape.name, shape]))
   const meta = prepared(openMeta(folder, index, { epoch, shapes, after }), (opened) => {
@@ -116,14 +120,16 @@ export function openBuild(
     index,
     epoch,
     share,
+    isScratch,
     tables,
     collections,
     meta,
-    makeDay: createMakeDay(tables, epoch),
+    makeDay: createMakeDay(tables, epoch, { flush: !isScratch }),
     ids: createKnownIds(tables),
     written: safe,
     safe,
     syncedAt: 0,
+    syncTookMs: 0,
     unsynced: new Set(),
     created: new Map(),
     days: new Map(),
@@ -137,7 +143,7 @@ export function openBuild(
 function syncBuild(build: Build): void {
   const { meta, share, created, unsynced, written } = build
   if (written === build.safe) return
-  syncDatabases(unsynced, created.keys())
+  if (!build.isScratch) syncDatabases(unsynced, created.keys())
   transaction(meta, () => {
     nameDays(meta, [...created.values()])
     if (share !== undefined) return writeShare(meta, share, written)
@@ -154,10 +160,15 @@ export function closeBuild(build: Build): void {
   build.meta.close()
 }
 
-/** Syncs at most every `everyMs`, by the heartbeats' own times. */
+/** A sync that takes longer, ms, is made as much less often: every workspace has files of its own, and the disk takes its time for each. */
+const syncMsMax = 100
+
+/** Syncs every `everyMs` or less often, by the heartbeats' own times. */
 export function syncInTime(build: Build, at: number, everyMs: number): void {
-  if (Math.abs(at - build.syncedAt) < everyMs) return
+  if (Math.abs(at - build.syncedAt) < everyMs * Math.max(1, build.syncTookMs / syncMsMax)) return
+  const begunMs = performance.now()
   syncBuild(build)
+  build.syncTookMs = performance.now() - begunMs
   build.syncedAt = at
 }
 

@@ -100,7 +100,7 @@ export function makeFolderOf(path: string): void {
 }
 
 /** Opens a file, or makes it, to be written to. */
-export const openDatabase = (path: string, synchronous: 'NORMAL' | 'FULL' = 'NORMAL'): Database =>
+export const openDatabase = (path: string, synchronous: 'OFF' | 'NORMAL' | 'FULL' = 'NORMAL'): Database =>
   openWith(path, false, (database) =>
     database.exec(
       `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384`,

@@ -25,7 +25,7 @@ function laidOut(path: string, collections: readonly Tables[], epoch: string): U
  * The files of a build all begin alike. So the first is laid out by SQLite, and the others are copies of it: each workspace has a file
  * each day, and all of them begin at once. Each is whole, and on the disk, before it has its name.
  */
-export function createMakeDay(collections: readonly Tables[], epoch: string): MakeDay {
+export function createMakeDay(collections: readonly Tables[], epoch: string, { flush = true } = {}): MakeDay {
   let bytes: Uint8Array | undefined
   return (path) => {
     // Where the folder is gone, opening the file says so.
@@ -35,7 +35,7 @@ export function createMakeDay(collections: readonly Tables[], epoch: string): Ma
       // A killed process may have left it.
       removeFile(made)
       if (bytes === undefined) bytes = laidOut(made, collections, epoch)
-      else writeFileSync(made, bytes, { flush: true })
+      else writeFileSync(made, bytes, { flush })
       renameSync(made, path)
     } catch (cause) {
       if (isOperatingFailure(cause)) throw cause

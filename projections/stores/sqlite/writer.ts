@@ -68,7 +68,7 @@ function createFiles(openMax: number, builds: ReadonlyMap<IndexName, Build>): Fi
   const sync = ({ path }: Database): void => {
     // Its commits are synced before a connection is closed, because closing the last one removes the WAL.
     for (const build of builds.values()) {
-      if (build.unsynced.has(path)) syncDatabases([path], build.created.has(path) ? [path] : [])
+      if (!build.isScratch && build.unsynced.has(path)) syncDatabases([path], build.created.has(path) ? [path] : [])
     }
   }
   const files = createOpenFiles(openMax, sync)
@@ -79,7 +79,7 @@ function createFiles(openMax: number, builds: ReadonlyMap<IndexName, Build>): Fi
       return files.use(path, () => {
         makeFolderOf(path)
         const isMade = build.makeDay(path)
-        return prepared(openDatabase(path), (database) => {
+        return prepared(openDatabase(path, build.isScratch ? 'OFF' : 'NORMAL'), (database) => {
           const isNew = prepareDay(database, build) || isMade
           if (isNew) noteMade(build.meta, { workspaceId, day })
           // Also one that a killed process has made, and not written to.
