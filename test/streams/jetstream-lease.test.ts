@@ -173,6 +173,18 @@ describe('leases of partitions, on NATS', () => {
     await nats.close()
   })
 
+  it('are taken by one of those who ask at once, also where somebody has held them before', async () => {
+    const nats = await connectNats({ url })
+    const board = await boardOn(nats, longTtlMs)
+    for (let times = 0; times < 2; times++) {
+      const taken = await Promise.all(['a', 'b', 'c'].map((id) => board.take(0, id)))
+      const [revision, ...others] = taken.filter((each) => each !== undefined)
+      expect(others, 'taken by others').to.deep.equal([])
+      await board.giveBack(0, revision ?? 0)
+    }
+    await nats.close()
+  })
+
   it('knows when a lease is no longer its own', async () => {
     const nats = await connectNats({ url })
     const board = await boardOn(nats, longTtlMs)
