@@ -185,6 +185,14 @@ describe('searches in Elasticsearch', () => {
     expect(sizes.slice(0, 3)).to.deep.equal([32, 8, 10])
   })
 
+  it('are asked again where one of their indices was dropped just now', async () => {
+    const error = { type: 'index_not_found_exception', reason: 'no such index' }
+    const answers = [{ status: 404, body: { error } }]
+    const send: Elasticsearch['send'] = async () => answers.pop() ?? { status: 200, body: { took: 1 } }
+    const elasticsearch = { send, close: async () => undefined }
+    expect(await search({ elasticsearch, indices: 'lines-*', workspaceId: acme }, {})).to.deep.equal({ took: 1 })
+  })
+
   it('are asked again while its queue is full, for a while, and then say so', async () => {
     expect(await searched(2)).to.deep.equal({ asked: 3, answer: { took: 1 } })
     const { answer } = await searched(Infinity)
@@ -224,6 +232,22 @@ describe('what stands before a search in Elasticsearch', () => {
       }),
     )
     expect(words.asked).to.equal(3)
+  })
+
+  it('is asked for again where a shard has not told its words', async () => {
+    const explained = (index: string, words: string) => ({
+      index: `lines-${index}`,
+      valid: true,
+      explanation: words,
+    })
+    const [some, all] = [[explained('2026.11.21', 'x_message:a1')], [explained('2026.11.22', 'x_message:a2')]]
+    const answers = [{ _shards: { failed: 1 }, explanations: some }]
+    const whole = { _shards: { failed: 0 }, explanations: [...some, ...all] }
+    const elasticsearch = answering(() => answers.pop() ?? whole)
+    const pattern = { kind: 'pattern', fields: ['message'], prefix: 'a', regex: 'a.*' } as const
+    const target = { elasticsearch, indices: 'lines-*', workspaceId: acme, days: undefined, seen: createSeenSizes() }
+    const expansions = await expandPatterns({ target, fromDay: undefined }, pattern, { patternExpansionsMax: 9 })
+    expect(expansions.get(pattern)?.get('message')).to.deep.equal(['a1', 'a2'])
   })
 })
 

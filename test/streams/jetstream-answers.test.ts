@@ -3,6 +3,7 @@ import { PermanentError } from '#src/lib/failure.ts'
 import type { Headers, Nats, Received } from '#streams/jetstream/connect.ts'
 import { firstOf } from '#streams/jetstream/cut.ts'
 import type { MessageSource } from '#streams/jetstream/message-source.ts'
+import { createLeaseBoard } from '#streams/jetstream/lease-board.ts'
 import { createPublisher } from '#streams/jetstream/publish.ts'
 import type { Run } from '#streams/jetstream/stored.ts'
 import { logName } from '#streams/jetstream/subjects.ts'
@@ -43,6 +44,30 @@ describe('an event of several messages', () => {
   it('is refused for good where the server takes fewer messages in one step', async () => {
     const failure = await rejection(publish(answering([refusal(10_199, 'atomic publish batch is too large: 1')])))
     expect(failure).to.be.instanceOf(PermanentError)
+  })
+})
+
+/** While another message that expects something of the subject is being replicated. */
+const notNow = refusal(10_164, 'wrong last sequence')
+
+describe('an event that is to follow another', () => {
+  const message = { subject: 'log.a', data: Buffer.alloc(10), expected: { subject: 'log.a', sequence: 8 } }
+  const publish = (answers: readonly object[]) =>
+    createPublisher(answering(answers), 'stream LOG', async () => undefined).publish([message])
+
+  it('is sent again while the server cannot tell whether it does', async () => {
+    expect(await publish([notNow, notNow, { seq: 9 }])).to.deep.equal({ kind: 'stored', sequence: 9 })
+    expect(await publish([notNow, refusal(10_071, 'wrong last sequence: 8')])).to.deep.equal({ kind: 'conflict' })
+  })
+})
+
+describe('a lease that several ask for at once', () => {
+  it('is not had by whom the server turns away while it stores another’s', async () => {
+    const [made, free] = [{}, refusal(10_037, 'no message found')]
+    const nats = answering([made, free, notNow, notNow, { message: { data: '', seq: 7 } }])
+    const board = await createLeaseBoard({ nats, prefix: 't', ttlMs: 1_000, replicas: 3 })
+    expect(await board.take(0, 'a')).to.equal(undefined)
+    expect(await board.renew(0, 'a', 6)).to.equal(undefined)
   })
 })
 

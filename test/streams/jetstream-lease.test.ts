@@ -173,6 +173,24 @@ describe('leases of partitions, on NATS', () => {
     await nats.close()
   })
 
+  it('loses what somebody else takes while it looks whether their stream was gone', async () => {
+    const nats = await connectNats({ url })
+    const board = await boardOn(nats, longTtlMs)
+    const revision = (await board.take(0, 'a')) ?? 0
+    await askApi(nats, `STREAM.DELETE.${prefix}-LEASES`)
+    await board.attend('b')
+    let taken: number | undefined
+    const request: Nats['request'] = async (subject, ...given) => {
+      const answer = await nats.request(subject, ...given)
+      if (subject.includes('MSG.GET')) taken ??= await board.take(0, 'b')
+      return answer
+    }
+    const late = await boardOn({ ...nats, request }, longTtlMs)
+    expect(await late.renew(0, 'a', revision)).to.equal(undefined)
+    expect(await board.renew(0, 'b', taken ?? 0)).to.be.a('number')
+    await nats.close()
+  })
+
   it('are taken by one of those who ask at once, also where somebody has held them before', async () => {
     const nats = await connectNats({ url })
     const board = await boardOn(nats, longTtlMs)
