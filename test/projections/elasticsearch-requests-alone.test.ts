@@ -185,6 +185,23 @@ describe('searches in Elasticsearch', () => {
     expect(sizes.slice(0, 3)).to.deep.equal([32, 8, 10])
   })
 
+  it('go on after a page for which there was room only when it was smaller', async () => {
+    const send: Elasticsearch['send'] = async ({ body }) => {
+      const { size, search_after: after = [-1] } = body as { size: number; search_after?: readonly [number] }
+      const error = { type: 'circuit_breaking_exception', reason: 'Data too large' }
+      if (size > 10) return { status: 429, body: { error } }
+      const hits = Array.from({ length: size }, (_, at) => after[0] + 1 + at).map((t): Json => {
+        return { _source: { i: String(t), t, p: 1, b: '{}' }, sort: [t, String(t), 1] }
+      })
+      return { status: 200, body: { hits: { hits } } }
+    }
+    const target = { elasticsearch: { send, close: async () => undefined }, indices: 'lines-*', workspaceId: acme }
+    const page = { filter: { kind: 'all' }, orderBy: 'timeNs', direction: 'asc', limit: 40 } as const
+    const where = { ...target, days: undefined, seen: seenSmall('lines-*') }
+    const hits = await searchPages(where, {}, { ...page, charactersMax: 1_000 })
+    expect(hits.map(({ timeNs }) => Number(timeNs))).to.deep.equal(Array.from({ length: 40 }, (_, at) => at))
+  })
+
   it('are asked again where one of their indices was dropped just now', async () => {
     const error = { type: 'index_not_found_exception', reason: 'no such index' }
     const answers = [{ status: 404, body: { error } }]
