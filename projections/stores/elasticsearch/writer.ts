@@ -302,10 +302,11 @@ async function record(
 async function recordWritten(place: Place, build: Build, share: string | undefined): Promise<boolean> {
   const { written: checkpoint, recorded, index } = build
   if (checkpoint <= recorded) return true
-  build.recorded = checkpoint
   const noting =
     share === undefined ? noteCheckpoint(place, index, checkpoint) : noteShare(place, index, share, checkpoint)
-  return (await noting) !== undefined
+  if ((await noting) === undefined) return false
+  build.recorded = Math.max(build.recorded, checkpoint)
+  return true
 }
 
 const dropped = ({ index }: Build): PermanentError =>
