@@ -65,6 +65,8 @@ describe('an index of a day that somebody removed from Elasticsearch', () => {
     const writers = [await openWriter({ partition: 0 }), await openWriter({ partition: 1 })] as const
     for (const writer of writers) await promote(writer, 'fixture', index)
     await write(writers[0], [lineEntry({}, 1)], 1)
+    // It is the first day that this one needs.
+    await writers[0].dropDays(index, keptFrom(day))
     await removeDay()
     await write(writers[1], [lineEntry({}, 1)], 1, other)
     expect([await lost(0), await lost(1)]).to.deep.equal([[{ day }], undefined])

@@ -183,6 +183,11 @@ describe('projections/logs: search', () => {
     const page = await search(store, { around: id, before: 1, afterCount: 1, order: 'asc' })
     const after = await search(store, { order: 'asc', limit: 2, after: carried(page.next) })
     expect(messagesOf(after.logs)).to.deep.equal(messagesOf(logs.slice(22, 24)))
+    const alone = async (around = ''): Promise<Json> =>
+      (await search(store, { around, before: 1, afterCount: 0, order: 'asc' })).next
+    const next = await search(store, { order: 'asc', limit: 2, after: carried(await alone(id)) })
+    expect(messagesOf(next.logs), 'behind one that stands last').to.deep.equal(messagesOf(logs.slice(21, 23)))
+    expect(await alone(logs.at(-1)?.id)).to.equal(null)
     expect((await search(store, { around: 'no such' })).logs).to.deep.equal([])
   })
 
@@ -314,6 +319,36 @@ describe('projections/logs: what arrives later', () => {
       expect(seen.filter((id) => arrived.includes(id)).sort()).to.deep.equal(arrived)
       await search(store, { after: carried(prev) }).then(({ logs }) => expect(logs).to.deep.equal([]))
     }
+  })
+
+  it('is shown whole where what was shown before comes after it, however small the pages', async () => {
+    for (const limit of [1, 2, 3]) {
+      const { store, append } = createGrowingLog()
+      await append(numbered(1, 0, 1))
+      // Found already, and the projector has not said so yet.
+      await foldInto(store.writer, 'logs-v15-001', logsProjection, [[numbered(4, 1_000, 1)]])
+      const page = await search(store, { limit: 1 })
+      expect(messagesOf(page.logs)).to.deep.equal(['line 1000'])
+      for (const event of [numbered(2, 10, 5), numbered(3, 20, 2), numbered(4, 1_000, 1)]) await append(event)
+      const seen: string[] = []
+      let { prev } = page
+      for (let step = 0; step < 9; step++) {
+        const followed = await search(store, { order: 'asc', limit, after: carried(prev) })
+        seen.push(...messagesOf(followed.logs))
+        prev = followed.prev
+      }
+      expect(seen).to.deep.equal(['10', '11', '12', '13', '14', '20', '21'].map((number) => `line ${number}`))
+    }
+  })
+
+  it('is on the page that follows also where what was shown before has its places', async () => {
+    const { store, append } = createGrowingLog()
+    await append(numbered(1, 0, 1))
+    await foldInto(store.writer, 'logs-v15-001', logsProjection, [[numbered(2, 1_000, 3)]])
+    const { prev } = await search(store, { limit: 3 })
+    for (const event of [numbered(2, 1_000, 3), numbered(3, 20, 2)]) await append(event)
+    const followed = await search(store, { order: 'asc', limit: 2, after: carried(prev) })
+    expect(messagesOf(followed.logs)).to.deep.equal(['line 20', 'line 21'])
   })
 
   it('is followed anew, from its end, in a log that ends before the place: an older one was put back', async () => {
