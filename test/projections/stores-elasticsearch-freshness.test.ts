@@ -165,6 +165,17 @@ describe('the freshness of Elasticsearch', () => {
     expect(await count(makeReader())).to.equal(4)
   })
 
+  it('keeps nothing of a workspace that is erased, also not what readers could not find yet', async () => {
+    const rarely = { refreshEveryMs: 1e9, now: () => 0 }
+    const writer = await openWriter(rarely)
+    await promote(writer, 'fixture', index)
+    for (const position of [1, 2, 3]) await write(writer, [lineEntry({}, position)], position)
+    expect(await count(makeReader())).to.be.below(3)
+    await writer.eraseWorkspace(index, acme, 4)
+    await openWriter(rarely)
+    expect(await count(makeReader())).to.equal(0)
+  })
+
   it('begins a share of the work where the build is, unless the share has come further', async () => {
     const whole = await openWriter()
     await write(whole, [lineEntry({}, 5)], 5)

@@ -69,7 +69,10 @@ describe('who holds leases of partitions', () => {
   const untilAborted: Run = async (signal) => signal.aborted || once(signal, 'abort')
 
   /** Holds one partition; the signal of its work, once that has begun. */
-  function hold(board: Partial<LeaseBoard>, { run = untilAborted, now = () => 0 } = {}): Promise<AbortSignal> {
+  function hold(
+    board: Partial<LeaseBoard>,
+    { run = untilAborted, now = () => 0 }: Readonly<{ run?: Run; now?: () => number }> = {},
+  ): Promise<AbortSignal> {
     const begun = Promise.withResolvers<AbortSignal>()
     const work = async (_partition: number, signal: AbortSignal): Promise<void> => {
       begun.resolve(signal)
