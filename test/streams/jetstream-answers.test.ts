@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { PermanentError } from '#src/lib/failure.ts'
-import type { Headers, Nats, Received } from '#streams/jetstream/connect.ts'
+import { connectNats, type Headers, type Nats, type Received } from '#streams/jetstream/connect.ts'
 import { firstOf } from '#streams/jetstream/cut.ts'
 import type { MessageSource } from '#streams/jetstream/message-source.ts'
 import { createLeaseBoard } from '#streams/jetstream/lease-board.ts'
@@ -8,6 +8,7 @@ import { createPublisher } from '#streams/jetstream/publish.ts'
 import type { Run } from '#streams/jetstream/stored.ts'
 import { logName } from '#streams/jetstream/subjects.ts'
 import { makeEvent } from './make-event.ts'
+import { startPlainNats } from './plain-nats.ts'
 import { rejection } from './read-all.ts'
 
 const receivedOf = (answer: object): Received => ({
@@ -103,5 +104,20 @@ describe('the first event of a log', () => {
   it('is not read where it is damaged', async () => {
     const damage = new PermanentError({ operation: 'read', subject: 'it' })
     expect(await rejection(firstOf(log, { ends, source: sourceOf([{ ...nothing, damage }]) }))).to.equal(damage)
+  })
+})
+
+describe('a request that is under way when its connection breaks', () => {
+  it('fails then, and does not wait until it is late', async () => {
+    const server = await startPlainNats('')
+    const [nats, silent] = await Promise.all([1, 2].map(() => connectNats({ url: server.url, timeoutMs: 60_000 })))
+    const heard = Promise.withResolvers<void>()
+    await silent?.subscribe('question', () => heard.resolve())
+    const asked = ['request', 'requestMany'] as const
+    const failures = asked.map(async (ask) => rejection(nats?.[ask]('question', '') ?? Promise.resolve()))
+    await heard.promise
+    await server.remove()
+    for (const failure of await Promise.all(failures)) expect(failure.message).to.include('there is no connection')
+    await Promise.all([nats?.close(), silent?.close()])
   })
 })
