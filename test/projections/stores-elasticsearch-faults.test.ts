@@ -72,6 +72,13 @@ describe('Elasticsearch, when things go wrong', () => {
       expect(failure.message).to.match(/acme\/t of .* \(another log's document/)
     })
 
+    it('refuses a build that was made with other collections, whose indices have other mappings', async () => {
+      await openWriter()
+      const { things: _, ...collections } = fixture.collections
+      const failure = await failureOf(makeWriter().open(index, { ...fixture, collections }, epoch))
+      expect(failure.name).to.equal('PermanentError')
+    })
+
     it('lets no older state of a document take the place of a newer one, whoever writes it', async () => {
       const [first, second] = [await openWriter(), await openWriter()]
       const at = (weight: number, position: number) => [thingEntry('t', { weight }, position, { created: 1 })]

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
+import { createElasticsearchIndexAudit } from '#projections/stores/elasticsearch/audit.ts'
 import { askElasticsearch } from '#test/support/elasticsearch.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
 import {
@@ -42,6 +43,9 @@ describe('an index of a day that somebody removed from Elasticsearch', () => {
     await write(writer, [lineEntry({}, 3)], 3)
     expect(await lost()).to.deep.equal([{ day }])
     expect((await writer.builds('fixture'))[0]?.lostDays).to.deep.equal([{ day }])
+    const audit = createElasticsearchIndexAudit({ url: url(), prefix: prefix(), partition: 0, partitions: 1 })
+    closeLater(audit)
+    expect(await audit.lost?.(index)).to.deep.equal([{ day }])
     await openWriter()
     expect(await lost()).to.deep.equal([{ day }])
   })
