@@ -68,12 +68,13 @@ describe('an index of a day that somebody removed from Elasticsearch', () => {
   it('is missed by a partition that has it, when another that had nothing in it makes it anew', async () => {
     const writers = [await openWriter({ partition: 0 }), await openWriter({ partition: 1 })] as const
     for (const writer of writers) await promote(writer, 'fixture', index)
-    await write(writers[0], [lineEntry({}, 1)], 1)
+    const both = [lineEntry({}, 1), { ...lineEntry({}, 2), day: dayAfter }]
+    await write(writers[0], both, 2)
     // It is the first day that this one needs.
     await writers[0].dropDays(index, keptFrom(day))
-    await removeDay()
-    await write(writers[1], [lineEntry({}, 1)], 1, other)
-    expect([await lost(0), await lost(1)]).to.deep.equal([[{ day }], undefined])
+    for (const each of [day, dayAfter]) await removeDay(each)
+    await write(writers[1], both, 2, other)
+    expect([await lost(0), await lost(1)]).to.deep.equal([[{ day }, { day: dayAfter }], undefined])
   })
 
   it('is not missed where two fold a partition at once, and both make it', async () => {
