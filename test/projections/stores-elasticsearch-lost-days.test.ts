@@ -19,6 +19,7 @@ import {
 } from '#test/support/index-fixture.ts'
 import { promote } from '#test/support/promote.ts'
 import { startRecordingProxy } from '#test/support/recording-proxy.ts'
+import { rejection } from '#test/streams/read-all.ts'
 
 const [dayAfter, twoAfter] = ['2026-11-22', '2026-11-23']
 const keptFrom = (from: string) => ({ of: () => from, all: from })
@@ -75,6 +76,32 @@ describe('an index of a day that somebody removed from Elasticsearch', () => {
     for (const each of [day, dayAfter]) await removeDay(each)
     await write(writers[1], both, 2, other)
     expect([await lost(0), await lost(1)]).to.deep.equal([[{ day }, { day: dayAfter }], undefined])
+  })
+
+  it('is missed also where it could not be named at first, or another partition not be told', async () => {
+    let failing = ''
+    const proxy = await startRecordingProxy(url(), async (line) => {
+      if (failing === '' || !line.includes(`/_update/${encodeURIComponent(failing)}`)) return
+      failing = ''
+      throw new Error('the connection was lost')
+    })
+    const writers = [await openWriter({ partition: 0 }), await openWriter({ url: proxy.url, partition: 1 })] as const
+    closeLater(proxy)
+    for (const writer of writers) await promote(writer, 'fixture', index)
+    const writeAgain = async (fails: string): Promise<void> => {
+      failing = fails
+      const entries = [{ workspaceId: other, entries: [lineEntry({}, 1)] }]
+      const again = () => writers[1].write(index, entries, { epoch, position: 1 })
+      expect((await rejection(again())).name).to.equal('TransientError')
+      await again()
+    }
+    await writeAgain(`build:${index}:1`)
+    await removeDay()
+    await writers[0].write(index, [{ workspaceId: acme, entries: [lineEntry({}, 1)] }], { epoch, position: 1 })
+    expect(await lost(1)).to.deep.equal([{ day }])
+    await removeDay()
+    await writeAgain(`build:${index}:0`)
+    expect(await lost(0)).to.deep.equal([{ day }])
   })
 
   it('is not missed where two fold a partition at once, and both make it', async () => {
