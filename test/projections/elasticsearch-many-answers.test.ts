@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { createElasticsearchIndexAudit } from '#projections/stores/elasticsearch/audit.ts'
-import { startAnsweringElasticsearch } from '#test/support/answering-elasticsearch.ts'
+import { startAnsweringElasticsearch, type Asked } from '#test/support/answering-elasticsearch.ts'
 import { createElasticsearchIndexReader } from '#test/support/elasticsearch-reader.ts'
 import { acme, day, everything, index, other, scopeOf } from '#test/support/index-fixture.ts'
 import { limits } from '#test/support/sqlite-fixture.ts'
@@ -32,17 +32,20 @@ describe('answers of Elasticsearch that are only the first of more', () => {
 
   it('are gone on from, where a build has more parts than come at once', async () => {
     const name = `test-${index}-lines-${day.replaceAll('-', '.')}`
-    const answerTo = (path: string, body: unknown): object => {
+    let moments = 0
+    const answerTo = ({ method, path, body }: Asked): object => {
       if (path.includes('/_doc/')) return { _source: { index, epoch: 'e', checkpoint: 9, shapes: '{}' } }
       if (path.startsWith('/_cluster/state')) return { metadata: { indices: { [name]: { state: 'open' } } } }
+      if (path.includes('/_pit')) moments += method === 'DELETE' ? -1 : 1
       if (!path.startsWith('/_search')) return { id: 'moment' }
       const { after } = (body as Places).aggs.places.composite
       const key = { name, workspace: after === undefined ? acme : other }
       return { aggregations: { places: { buckets: [{ key }], ...(after === undefined && { after_key: key }) } } }
     }
-    const server = await startAnsweringElasticsearch(({ path, body }) => answerTo(path, body))
+    const server = await startAnsweringElasticsearch(answerTo)
     const audit = createElasticsearchIndexAudit({ ...place, url: server.url, partitions: 1 })
     expect(await audit.parts(index)).to.deep.equal([acme, other].map((workspaceId) => ({ workspaceId, day })))
+    expect(moments, 'given back').to.equal(0)
     await audit.close()
     server.close()
   })

@@ -43,6 +43,20 @@ describe('documents that are written to Elasticsearch', () => {
     expect(requests).to.deep.equal([['a', 'b', 'c', 'd'], ['a', 'c'], ['c']])
   })
 
+  it('of a request that failed may still be on the way: no other takes its bytes for its own', async () => {
+    const bodies: Buffer[] = []
+    const send: Elasticsearch['send'] = async ({ lines }) => {
+      if (bodies.push(lines as Buffer) === 1) throw new Error('not answered in time')
+      return { status: 200, body: { errors: false } }
+    }
+    const none = async (): Promise<void> => undefined
+    const elasticsearch = { send, close: none }
+    const write = (key: string) => writeAll({ elasticsearch, epoch, restore: none }, [operation(key)])
+    expect((await rejection(write('a'))).message).to.equal('not answered in time')
+    for (let times = 0; times < 3; times++) await write('b')
+    expect(bodies[0]?.toString()).to.include('"_id":"a"')
+  })
+
   it('are all sent again where there was no room for the request', async () => {
     const bodies: string[] = []
     const send: Elasticsearch['send'] = async ({ lines }) => {

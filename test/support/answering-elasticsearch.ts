@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
-type Asked = Readonly<{ method: string; path: string; body: unknown }>
+export type Asked = Readonly<{ method: string; path: string; body: unknown }>
 
 /** A server that answers as Elasticsearch does where the real one would have to hold more than a test can write. */
 export async function startAnsweringElasticsearch(answerTo: (asked: Asked) => object) {
