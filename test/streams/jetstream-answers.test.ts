@@ -101,6 +101,17 @@ describe('the first event of a log', () => {
     expect(await firstOf(log, { ends, source })).to.deep.equal({ position, receivedAt, isCut: false })
   })
 
+  it('is the first one that is kept where the log is cut meanwhile', async () => {
+    const damage = new PermanentError({ operation: 'read', subject: 'it' })
+    const source = sourceOf([
+      { ...nothing, damage },
+      { ...nothing, events: [{ ...event, position: 8192 }], next: 3 },
+    ])
+    let asked = 0
+    const cutMeanwhile = async () => (++asked === 1 ? { first: 1, last: 2, cut: 0 } : { first: 2, last: 2, cut: 1 })
+    expect(await firstOf(log, { ends: cutMeanwhile, source })).to.include({ position: 8192, isCut: true })
+  })
+
   it('is not read where it is damaged', async () => {
     const damage = new PermanentError({ operation: 'read', subject: 'it' })
     expect(await rejection(firstOf(log, { ends, source: sourceOf([{ ...nothing, damage }]) }))).to.equal(damage)

@@ -158,6 +158,16 @@ describe('provisioning the logs', function () {
     })
   }
 
+  it('takes a log that was cut for the one that it has made', async () => {
+    await provision({ partitions: 2 })
+    const log = await openJetStream(nats, { partition: '0', prefix, limits })
+    for (const n of [1, 2]) await log.append([lineEvent(n, ['x'])])
+    await log.cut(await log.head())
+    await provision({ partitions: 2 })
+    expect(await log.first()).to.include({ isCut: true })
+    await log.close()
+  })
+
   it('does not take a log for gone that another process has made since it was looked for', async () => {
     await provision({ partitions: 2 })
     const before = await configuration('0')
