@@ -48,6 +48,8 @@ type Held = {
   isLost: boolean
   /** When the renewal was requested: the lease is valid for its time to live from then on, at least. */
   renewedAt: number
+  /** The renewal under way; never rejects. */
+  renewing: Promise<unknown>
   readonly ending: AbortController
   /** Resolves when the work has ended and the lease is given back. */
   finished: Promise<void>
@@ -65,12 +67,14 @@ function createHolder(options: LeaseOptions) {
       onFailure(error)
     }
     held.delete(partition)
+    await lease.renewing
     // It is no longer renewed, so if this fails it expires.
     if (!lease.isLost) await board.giveBack(partition, lease.revision).catch(onFailure)
   }
   const begin = (partition: number, revision: number, renewedAt: number): void => {
     const ending = new AbortController()
-    const lease: Held = { revision, isLost: false, renewedAt, ending, finished: Promise.resolve() }
+    const nothing = Promise.resolve()
+    const lease: Held = { revision, isLost: false, renewedAt, renewing: nothing, ending, finished: nothing }
     held.set(partition, lease)
     lease.finished = work(partition, lease)
   }
@@ -78,14 +82,19 @@ function createHolder(options: LeaseOptions) {
     lease.isLost = true
     lease.ending.abort()
   }
-  const renew = async (partition: number, lease: Held): Promise<void> => {
-    // It may have been given back or lost while others were renewed.
-    if (held.get(partition) !== lease || lease.isLost) return
+  const renewed = async (partition: number, lease: Held): Promise<void> => {
     const askedAt = now()
     const revision = await board.renew(partition, id, lease.revision)
     if (revision === undefined) return lose(lease)
     lease.revision = revision
     lease.renewedAt = askedAt
+  }
+  const renew = async (partition: number, lease: Held): Promise<void> => {
+    // It may have been given back or lost while others were renewed.
+    if (held.get(partition) !== lease || lease.isLost) return
+    const renewing = renewed(partition, lease)
+    lease.renewing = renewing.catch(() => undefined)
+    await renewing
   }
   const take = async (partition: number): Promise<void> => {
     const askedAt = now()

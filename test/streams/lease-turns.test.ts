@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { holdLease } from '#streams/jetstream/hold-lease.ts'
@@ -126,6 +127,22 @@ describe('who holds leases of partitions', () => {
     await hold({ attend })
     await turns.promise
     expect(failures).to.deep.equal(['Error: turn 2', 'Error: turn 5'])
+  })
+
+  it('gives it back as it is after a renewal that is under way when the work ends', async () => {
+    const [asked, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const [answered, given] = [Promise.withResolvers<number>(), Promise.withResolvers<number>()]
+    const renew = (): Promise<number> => {
+      asked.resolve()
+      return answered.promise
+    }
+    const giveBack = async (_leased: unknown, revision: number): Promise<void> => given.resolve(revision)
+    await hold({ renew, giveBack }, { run: () => ended.promise })
+    await asked.promise
+    ended.resolve()
+    await turn()
+    answered.resolve(7)
+    expect(await given.promise).to.equal(7)
   })
 
   it('tells when one cannot be given back, and goes on', async () => {
