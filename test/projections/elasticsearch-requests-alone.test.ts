@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Json, JsonObject } from '#src/lib/json.ts'
@@ -55,6 +56,28 @@ describe('documents that are written to Elasticsearch', () => {
     expect((await rejection(write('a'))).message).to.equal('not answered in time')
     for (let times = 0; times < 3; times++) await write('b')
     expect(bodies[0]?.toString()).to.include('"_id":"a"')
+  })
+
+  it('are under way no more when it is told that some of them have failed', async () => {
+    const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let requests = 0
+    const send: Elasticsearch['send'] = async () => {
+      if (++requests === 1) throw new Error('the first request failed')
+      asked.resolve()
+      await answered.promise
+      return { status: 200, body: { errors: false } }
+    }
+    const none = async (): Promise<void> => undefined
+    // So large that each has a request of its own.
+    const large = ['a', 'b'].map((key) => ({ ...operation(key), document: `"${'x'.repeat(1_500_000)}"` }))
+    let isTold = false
+    const written = rejection(writeAll({ elasticsearch: { send, close: none }, epoch, restore: none }, large))
+    const told = written.then(() => (isTold = true))
+    await asked.promise
+    await turn()
+    expect(isTold).to.equal(false)
+    answered.resolve()
+    await told
   })
 
   it('are all sent again where there was no room for the request', async () => {
