@@ -69,10 +69,14 @@ describe('who holds leases of partitions', () => {
   type Run = (signal: AbortSignal) => Promise<unknown>
   const untilAborted: Run = async (signal) => signal.aborted || once(signal, 'abort')
 
-  /** Holds one partition; the signal of its work, once that has begun. */
+  /** Holds partitions, one if not told otherwise; the signal of the work on the first, once that has begun. */
   function hold(
     board: Partial<LeaseBoard>,
-    { run = untilAborted, now = () => 0 }: Readonly<{ run?: Run; now?: () => number }> = {},
+    {
+      run = untilAborted,
+      now = () => 0,
+      partitions = 1,
+    }: Readonly<{ run?: Run; now?: () => number; partitions?: number }> = {},
   ): Promise<AbortSignal> {
     const begun = Promise.withResolvers<AbortSignal>()
     const work = async (_partition: number, signal: AbortSignal): Promise<void> => {
@@ -80,7 +84,7 @@ describe('who holds leases of partitions', () => {
       await run(signal)
     }
     const onFailure = (error: unknown): void => void failures.push(String(error))
-    const options = { board: { ...emptyBoard, ...board }, id: 'a', partitions: 1, ttlMs, run: work, onFailure, now }
+    const options = { board: { ...emptyBoard, ...board }, id: 'a', partitions, ttlMs, run: work, onFailure, now }
     held = holdPartitions(options, stopped.signal)
     return begun.promise
   }
@@ -100,6 +104,17 @@ describe('who holds leases of partitions', () => {
       end()
     })
   }
+
+  it('takes no more than its share of those that are free', async () => {
+    const turns = Promise.withResolvers<void>()
+    const taken: unknown[] = []
+    let attended = 0
+    const attend = async (): Promise<void> => void (++attended === 3 && turns.resolve())
+    const take = async (leased: unknown): Promise<number> => taken.push(leased)
+    await hold({ attend, take, members: async () => ['a', 'b'] }, { partitions: 5 })
+    await turns.promise
+    expect(taken).to.deep.equal([0, 1, 2])
+  })
 
   it('does not renew one that it has lost, while the work on it has not ended', async () => {
     const [ended, turns] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
