@@ -1,3 +1,4 @@
+import { createServer } from 'node:net'
 import { expect } from 'chai'
 import { PermanentError } from '#src/lib/failure.ts'
 import { connectNats, type Headers, type Nats, type Received } from '#streams/jetstream/connect.ts'
@@ -118,8 +119,8 @@ describe('the first event of a log', () => {
   })
 })
 
-describe('a request that is under way when its connection breaks', () => {
-  it('fails then, and does not wait until it is late', async () => {
+describe('a connection to NATS that breaks', () => {
+  it('fails the requests that are under way then, and lets none wait until it is late', async () => {
     const server = await startPlainNats('')
     const [nats, silent] = await Promise.all([1, 2].map(() => connectNats({ url: server.url, timeoutMs: 60_000 })))
     const heard = Promise.withResolvers<void>()
@@ -130,5 +131,21 @@ describe('a request that is under way when its connection breaks', () => {
     await server.remove()
     for (const failure of await Promise.all(failures)) expect(failure.message).to.include('there is no connection')
     await Promise.all([nats?.close(), silent?.close()])
+  })
+
+  it('is tried again, however often that was in vain', async () => {
+    const server = await startPlainNats('')
+    const nats = await connectNats({ url: server.url })
+    await server.remove()
+    let tries = 0
+    const enough = Promise.withResolvers<void>()
+    const refusing = createServer((socket) => {
+      socket.destroy()
+      if (++tries === 15) enough.resolve()
+    })
+    refusing.listen(Number(new URL(server.url).port), '127.0.0.1')
+    await enough.promise
+    await nats.close()
+    refusing.close()
   })
 })

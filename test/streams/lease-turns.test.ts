@@ -160,6 +160,18 @@ describe('who holds leases of partitions', () => {
     expect(await given.promise).to.equal(7)
   })
 
+  it('has given all back when it has ended, and leaves then', async () => {
+    const order: string[] = []
+    const giveBack = async (): Promise<void> => {
+      await turn()
+      order.push('given back')
+    }
+    await hold({ giveBack, leave: async () => void order.push('left') })
+    stopped.abort()
+    await held
+    expect(order).to.deep.equal(['given back', 'left'])
+  })
+
   it('tells when one cannot be given back, and goes on', async () => {
     const again = Promise.withResolvers<void>()
     let runs = 0

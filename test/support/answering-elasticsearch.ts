@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 export type Asked = Readonly<{ method: string; path: string; body: unknown }>
 
 /** A server that answers as Elasticsearch does where the real one would have to hold more than a test can write. */
-export async function startAnsweringElasticsearch(answerTo: (asked: Asked) => object) {
+export async function startAnsweringElasticsearch(answerTo: (asked: Asked) => object, port = 0) {
   const server = createServer((request, response) => {
     const { method = '', url: path = '' } = request
     const answer = async (): Promise<object> => {
@@ -17,7 +17,7 @@ export async function startAnsweringElasticsearch(answerTo: (asked: Asked) => ob
     response.setHeader('x-elastic-product', 'Elasticsearch').setHeader('content-type', 'application/json')
     void answer().then((body) => response.end(JSON.stringify(body)))
   })
-  server.listen(0, '127.0.0.1')
+  server.listen(port, '127.0.0.1')
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
