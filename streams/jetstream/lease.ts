@@ -49,10 +49,15 @@ type Held = {
   /** When the renewal was requested: the lease is valid for its time to live from then on, at least. */
   renewedAt: number
   /** The renewal under way; never rejects. */
-  renewing: Promise<unknown>
+  renewing?: Promise<unknown>
   readonly ending: AbortController
   /** Resolves when the work has ended and the lease is given back. */
   finished: Promise<void>
+}
+
+function lose(lease: Held): void {
+  lease.isLost = true
+  lease.ending.abort()
 }
 
 function createHolder(options: LeaseOptions) {
@@ -73,14 +78,9 @@ function createHolder(options: LeaseOptions) {
   }
   const begin = (partition: number, revision: number, renewedAt: number): void => {
     const ending = new AbortController()
-    const nothing = Promise.resolve()
-    const lease: Held = { revision, isLost: false, renewedAt, renewing: nothing, ending, finished: nothing }
+    const lease: Held = { revision, isLost: false, renewedAt, ending, finished: Promise.resolve() }
     held.set(partition, lease)
     lease.finished = work(partition, lease)
-  }
-  const lose = (lease: Held): void => {
-    lease.isLost = true
-    lease.ending.abort()
   }
   const renewed = async (partition: number, lease: Held): Promise<void> => {
     const askedAt = now()
