@@ -13,25 +13,34 @@ type HoldLeaseOptions = Readonly<{
   ttlMs: number
   /** Called once, when others may hold the lease from now on. */
   onLost: () => void
+  /** Milliseconds of a clock that never goes back. */
+  now?: () => number
 }>
 
 /**
  * Holds a lease for this process until it is released; undefined if another process holds it. It is renewed as long as the process lives, and
  * lost if it could not be renewed for too long.
  */
-export async function holdLease({ board, name, id, ttlMs, onLost }: HoldLeaseOptions): Promise<HeldLease | undefined> {
-  let renewedAt = performance.now()
+export async function holdLease({
+  board,
+  name,
+  id,
+  ttlMs,
+  onLost,
+  now = () => performance.now(),
+}: HoldLeaseOptions): Promise<HeldLease | undefined> {
+  let renewedAt = now()
   let revision = await board.take(name, id)
   if (revision === undefined) return undefined
   let isOver = false
   let asking: Promise<void> | undefined
   const renew = async (known: number): Promise<void> => {
-    const askedAt = performance.now()
+    const askedAt = now()
     revision = await board.renew(name, id, known)
     renewedAt = askedAt
   }
   const turn = (): void => {
-    const isLate = performance.now() - renewedAt > ttlMs * (1 - stopBefore)
+    const isLate = now() - renewedAt > ttlMs * (1 - stopBefore)
     if (isLate || revision === undefined) {
       clearInterval(timer)
       if (!isOver) onLost()

@@ -14,7 +14,7 @@ export type LeaseBoard = Readonly<{
   members(): Promise<readonly string[]>
   /** Takes a lease that nobody holds, and returns its revision; undefined if somebody holds it. */
   take(leased: Leased, id: string): Promise<number | undefined>
-  /** Renews a lease by its revision, and returns the next one; undefined if the lease is lost. */
+  /** Renews a lease by the last revision that its holder knows of, and returns the next one; undefined if the lease is lost. */
   renew(leased: Leased, id: string, revision: number): Promise<number | undefined>
   /** Gives a lease back, unless it is lost. */
   giveBack(leased: Leased, revision: number): Promise<void>
@@ -162,8 +162,9 @@ export async function createLeaseBoard(options: LeaseBoardOptions): Promise<Leas
     renew: async (leased, id, revision) => {
       const renewed = await post(leaseOf(leased), id, revision)
       if (renewed !== undefined) return renewed
-      // All was forgotten, and nobody was faster: the work need not be interrupted.
-      return (await last(leaseOf(leased))).revision === 0 ? post(leaseOf(leased), id, 0) : undefined
+      // All was forgotten, and nobody was faster; or a renewal before was stored, and its answer lost. Then the work need not be interrupted.
+      const { holder, revision: stored } = await last(leaseOf(leased))
+      return stored === 0 || holder === id ? post(leaseOf(leased), id, stored) : undefined
     },
     giveBack: async (leased, revision) => {
       await post(leaseOf(leased), '', revision)

@@ -48,9 +48,16 @@ type Held = {
   isLost: boolean
   /** When the renewal was requested: the lease is valid for its time to live from then on, at least. */
   renewedAt: number
+  /** The renewal under way; never rejects. */
+  renewing?: Promise<unknown>
   readonly ending: AbortController
   /** Resolves when the work has ended and the lease is given back. */
   finished: Promise<void>
+}
+
+function lose(lease: Held): void {
+  lease.isLost = true
+  lease.ending.abort()
 }
 
 function createHolder(options: LeaseOptions) {
@@ -65,6 +72,7 @@ function createHolder(options: LeaseOptions) {
       onFailure(error)
     }
     held.delete(partition)
+    await lease.renewing
     // It is no longer renewed, so if this fails it expires.
     if (!lease.isLost) await board.giveBack(partition, lease.revision).catch(onFailure)
   }
@@ -74,18 +82,19 @@ function createHolder(options: LeaseOptions) {
     held.set(partition, lease)
     lease.finished = work(partition, lease)
   }
-  const lose = (lease: Held): void => {
-    lease.isLost = true
-    lease.ending.abort()
-  }
-  const renew = async (partition: number, lease: Held): Promise<void> => {
-    // It may have been given back or lost while others were renewed.
-    if (held.get(partition) !== lease || lease.isLost) return
+  const renewed = async (partition: number, lease: Held): Promise<void> => {
     const askedAt = now()
     const revision = await board.renew(partition, id, lease.revision)
     if (revision === undefined) return lose(lease)
     lease.revision = revision
     lease.renewedAt = askedAt
+  }
+  const renew = async (partition: number, lease: Held): Promise<void> => {
+    // It may have been given back or lost while others were renewed.
+    if (held.get(partition) !== lease || lease.isLost) return
+    const renewing = renewed(partition, lease)
+    lease.renewing = renewing.catch(() => undefined)
+    await renewing
   }
   const take = async (partition: number): Promise<void> => {
     const askedAt = now()

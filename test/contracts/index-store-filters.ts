@@ -194,7 +194,7 @@ export function filterClauses(use: () => OpenIndexStore): void {
       const count = (collection: string, filter: Filter) => use().reader.count(scopeOf(collection), { filter })
       const bounds = [NaN, -Infinity, Infinity, -1e30, 1e30, -(1n << 70n), 1n << 70n, least, most, -7, 6.5, 7.5, 8n]
       for (const bound of bounds) {
-        for (const given of [{ from: bound }, { to: bound }, { from: -7, to: bound }, { from: bound, to: 7.5 }]) {
+        for (const given of [{ from: bound }, { to: bound }, { from: -7, to: bound }, { from: bound, to: 7.5 }, {}]) {
           const { from = -Infinity, to = Infinity }: { from?: number | bigint; to?: number | bigint } = given
           const met = numbers.map((of) => of !== null && of >= from && of <= to).filter(Boolean).length
           const zeros = 0 >= from && 0 <= to ? 1 : 0

@@ -83,6 +83,8 @@ export function eraseClauses(stream: () => Stream, reopen: (() => Promise<Stream
       await erase('two')
       expect(await stream().isLeft(acme)).to.equal(false)
       expect((await readAll(stream())).filter(isErasure)).to.have.length(2)
+      await stream().append([makeEvent('late, of a subject', { subject: ledger })])
+      expect(await stream().isLeft(acme)).to.equal(true)
     })
 
     it('is seen to be left when it came while it was erased', async () => {

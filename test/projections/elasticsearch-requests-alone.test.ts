@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Json, JsonObject } from '#src/lib/json.ts'
@@ -41,6 +42,42 @@ describe('documents that are written to Elasticsearch', () => {
   it('are sent again where there was no room for them, or no shard, and no others are', async () => {
     const requests = await requestsFor([[429, 201, 503, 201], [201, 404], [201]])
     expect(requests).to.deep.equal([['a', 'b', 'c', 'd'], ['a', 'c'], ['c']])
+  })
+
+  it('of a request that failed may still be on the way: no other takes its bytes for its own', async () => {
+    const bodies: Buffer[] = []
+    const send: Elasticsearch['send'] = async ({ lines }) => {
+      if (bodies.push(lines as Buffer) === 1) throw new Error('not answered in time')
+      return { status: 200, body: { errors: false } }
+    }
+    const none = async (): Promise<void> => undefined
+    const elasticsearch = { send, close: none }
+    const write = (key: string) => writeAll({ elasticsearch, epoch, restore: none }, [operation(key)])
+    expect((await rejection(write('a'))).message).to.equal('not answered in time')
+    for (let times = 0; times < 3; times++) await write('b')
+    expect(bodies[0]?.toString()).to.include('"_id":"a"')
+  })
+
+  it('are under way no more when it is told that some of them have failed', async () => {
+    const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let requests = 0
+    const send: Elasticsearch['send'] = async () => {
+      if (++requests === 1) throw new Error('the first request failed')
+      asked.resolve()
+      await answered.promise
+      return { status: 200, body: { errors: false } }
+    }
+    const none = async (): Promise<void> => undefined
+    // So large that each has a request of its own.
+    const large = ['a', 'b'].map((key) => ({ ...operation(key), document: `"${'x'.repeat(1_500_000)}"` }))
+    let isTold = false
+    const written = rejection(writeAll({ elasticsearch: { send, close: none }, epoch, restore: none }, large))
+    const told = written.then(() => (isTold = true))
+    await asked.promise
+    await turn()
+    expect(isTold).to.equal(false)
+    answered.resolve()
+    await told
   })
 
   it('are all sent again where there was no room for the request', async () => {
@@ -185,6 +222,31 @@ describe('searches in Elasticsearch', () => {
     expect(sizes.slice(0, 3)).to.deep.equal([32, 8, 10])
   })
 
+  it('go on after a page for which there was room only when it was smaller', async () => {
+    const send: Elasticsearch['send'] = async ({ body }) => {
+      const { size, search_after: after = [-1] } = body as { size: number; search_after?: readonly [number] }
+      const error = { type: 'circuit_breaking_exception', reason: 'Data too large' }
+      if (size > 10) return { status: 429, body: { error } }
+      const hits = Array.from({ length: size }, (_, at) => after[0] + 1 + at).map((t): Json => {
+        return { _source: { i: String(t), t, p: 1, b: '{}' }, sort: [t, String(t), 1] }
+      })
+      return { status: 200, body: { hits: { hits } } }
+    }
+    const target = { elasticsearch: { send, close: async () => undefined }, indices: 'lines-*', workspaceId: acme }
+    const page = { filter: { kind: 'all' }, orderBy: 'timeNs', direction: 'asc', limit: 40 } as const
+    const where = { ...target, days: undefined, seen: seenSmall('lines-*') }
+    const hits = await searchPages(where, {}, { ...page, charactersMax: 1_000 })
+    expect(hits.map(({ timeNs }) => Number(timeNs))).to.deep.equal(Array.from({ length: 40 }, (_, at) => at))
+  })
+
+  it('are asked again where one of their indices was dropped just now', async () => {
+    const error = { type: 'index_not_found_exception', reason: 'no such index' }
+    const answers = [{ status: 404, body: { error } }]
+    const send: Elasticsearch['send'] = async () => answers.pop() ?? { status: 200, body: { took: 1 } }
+    const elasticsearch = { send, close: async () => undefined }
+    expect(await search({ elasticsearch, indices: 'lines-*', workspaceId: acme }, {})).to.deep.equal({ took: 1 })
+  })
+
   it('are asked again while its queue is full, for a while, and then say so', async () => {
     expect(await searched(2)).to.deep.equal({ asked: 3, answer: { took: 1 } })
     const { answer } = await searched(Infinity)
@@ -224,6 +286,22 @@ describe('what stands before a search in Elasticsearch', () => {
       }),
     )
     expect(words.asked).to.equal(3)
+  })
+
+  it('is asked for again where a shard has not told its words', async () => {
+    const explained = (index: string, words: string) => ({
+      index: `lines-${index}`,
+      valid: true,
+      explanation: words,
+    })
+    const [some, all] = [[explained('2026.11.21', 'x_message:a1')], [explained('2026.11.22', 'x_message:a2')]]
+    const answers = [{ _shards: { failed: 1 }, explanations: some }]
+    const whole = { _shards: { failed: 0 }, explanations: [...some, ...all] }
+    const elasticsearch = answering(() => answers.pop() ?? whole)
+    const pattern = { kind: 'pattern', fields: ['message'], prefix: 'a', regex: 'a.*' } as const
+    const target = { elasticsearch, indices: 'lines-*', workspaceId: acme, days: undefined, seen: createSeenSizes() }
+    const expansions = await expandPatterns({ target, fromDay: undefined }, pattern, { patternExpansionsMax: 9 })
+    expect(expansions.get(pattern)?.get('message')).to.deep.equal(['a1', 'a2'])
   })
 })
 

@@ -253,6 +253,8 @@ describe('the audit of Elasticsearch', () => {
     }
   })
 
+  const momentOf = (method: string) => new RegExp(`^${method} [^?\\n]*/_pit`)
+
   it('reads nothing of the documents of a workspace that is erased, but where they are', async () => {
     await write(4, [thingEntry('one', {}, 4), thingEntry('two', {}, 4)])
     const proxy = await startRecordingProxy(url)
@@ -260,9 +262,12 @@ describe('the audit of Elasticsearch', () => {
     await behind.open(index, fixture, epoch)
     proxy.take()
     await behind.eraseWorkspace(index, acme, 10)
-    const searches = proxy.take().filter((line) => line.includes('"pit"') && line.includes('/_search'))
+    const requests = proxy.take()
+    const searches = requests.filter((line) => line.includes('"pit"') && line.includes('/_search'))
     expect(searches).to.not.deep.equal([])
     for (const line of searches) expect(line).to.include('"_source":false')
+    const moments = ['POST', 'DELETE'].map((method) => requests.filter((line) => momentOf(method).test(line)).length)
+    expect(moments, 'opened and given back').to.deep.equal([1, 1])
     expect(await audit.parts(index)).to.deep.equal([])
     await behind.close()
     await proxy.close()
@@ -290,6 +295,20 @@ describe('the audit of Elasticsearch', () => {
   it('says no more than what its record said before', async () => {
     await write(7, [lineEntry({}, 7)])
     expect(await look(audit, async ({ position, exact }) => [position, exact])).to.deep.equal([0, false])
+    const beat = (position: number) => writer.heartbeat(index, { position, head: 9, at: 1, caughtUpAt: 1 })
+    await beat(7)
+    let isDue = true
+    const proxy = await startRecordingProxy(url, async (line) => {
+      if (!isDue || !momentOf('POST').test(line)) return
+      isDue = false
+      await write(9, [lineEntry({}, 9)])
+      await beat(9)
+    })
+    const behind = createElasticsearchIndexAudit({ url: proxy.url, prefix, partition: 0, partitions: 1 })
+    expect(await look(behind, async ({ position }) => position)).to.equal(7)
+    expect(isDue).to.equal(false)
+    await behind.close()
+    await proxy.close()
   })
 
   describe('several writers of one build', () => {

@@ -5,6 +5,7 @@ import { describe, it } from 'mocha'
 import { connectElasticsearch, reasonOf } from '#projections/stores/elasticsearch/client.ts'
 import { openDriver } from '#projections/stores/elasticsearch/driver.ts'
 import { LateError } from '#src/lib/failure.ts'
+import { startAnsweringElasticsearch } from '#test/support/answering-elasticsearch.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
 import { rejection } from '#test/streams/read-all.ts'
 
@@ -21,16 +22,20 @@ describe('a connection to Elasticsearch', () => {
     expect(failure.message).to.not.match(/not-the-password|\n/)
   })
 
-  it('says where nothing answers, and that it may pass', async () => {
+  it('says where nothing answers, and that it may pass, and asks again when it is asked', async () => {
     const server = createServer().listen(0, '127.0.0.1')
     await new Promise((resolve) => server.once('listening', resolve))
     const { port } = server.address() as AddressInfo
     await new Promise((resolve) => server.close(resolve))
     const address = `http://elastic:secret@127.0.0.1:${port}`
-    const failure = await rejection(makeReader(0, address).progress('fixture'))
+    const reader = makeReader(0, address)
+    const failure = await rejection(reader.progress('fixture'))
     expect(failure.name).to.equal('TransientError')
     expect(failure.message).to.contain(`is Elasticsearch running at 127.0.0.1:${port}?`)
     expect(failure.message).to.not.match(/secret|\n/)
+    const later = await startAnsweringElasticsearch(() => ({}), port)
+    closeLater({ close: async () => later.close() })
+    expect(await reader.progress('fixture')).to.equal(undefined)
   })
 
   /** Only what a server says of itself: of this age none can be had. */

@@ -49,7 +49,7 @@ describe('Elasticsearch, when things go wrong', () => {
     it('keeps documents of long ids apart, and finds them', async () => {
       const writer = await openWriter()
       await promote(writer, 'fixture', index)
-      const ids = ['é'.repeat(300), `${'é'.repeat(299)}e`, 'short']
+      const ids = ['é'.repeat(300), `${'é'.repeat(299)}e`, 'short', ...['a', 'b'].map((end) => 'x'.repeat(900) + end)]
       await write(
         writer,
         ids.map((id, weight) => thingEntry(id, { weight }, 1)),
@@ -57,7 +57,7 @@ describe('Elasticsearch, when things go wrong', () => {
       )
       const keys = ids.map((id) => ({ workspaceId: acme, collection: 'things', id, day }))
       const loaded = await writer.load(index, keys)
-      expect(loaded.map(([entry]) => (entry?.document as Thing | undefined)?.weight)).to.deep.equal([0, 1, 2])
+      expect(loaded.map(([entry]) => (entry?.document as Thing | undefined)?.weight)).to.deep.equal([...ids.keys()])
       const hits = await makeReader().get<Thing>(scopeOf('things'), ids)
       expect(hits.map(({ id, document }) => [id, document.weight])).to.deep.equal(ids.map((id, place) => [id, place]))
     })
@@ -70,6 +70,13 @@ describe('Elasticsearch, when things go wrong', () => {
       const failure = await failureOf(write(writer, [thingEntry('t', { weight: 2 }, 7)], 7))
       expect(failure.name).to.equal('PermanentError')
       expect(failure.message).to.match(/acme\/t of .* \(another log's document/)
+    })
+
+    it('refuses a build that was made with other collections, whose indices have other mappings', async () => {
+      await openWriter()
+      const { things: _, ...collections } = fixture.collections
+      const failure = await failureOf(makeWriter().open(index, { ...fixture, collections }, epoch))
+      expect(failure.name).to.equal('PermanentError')
     })
 
     it('lets no older state of a document take the place of a newer one, whoever writes it', async () => {

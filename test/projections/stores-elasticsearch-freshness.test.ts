@@ -1,12 +1,14 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
+import { askElasticsearch } from '#test/support/elasticsearch.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
 import { acme, epoch, index, lineEntry, write } from '#test/support/index-fixture.ts'
 import { startRecordingProxy } from '#test/support/recording-proxy.ts'
 import { promote } from '#test/support/promote.ts'
+import { rejection } from '#test/streams/read-all.ts'
 
 describe('the freshness of Elasticsearch', () => {
-  const { url, makeWriter, openWriter, makeReader, closeLater, count } = useElasticsearchStores()
+  const { url, prefix, makeWriter, openWriter, makeReader, closeLater, count } = useElasticsearchStores()
 
   it('tells readers no position that they cannot find', async () => {
     let nowMs = 0
@@ -163,6 +165,17 @@ describe('the freshness of Elasticsearch', () => {
     expect(await count(makeReader())).to.equal(4)
   })
 
+  it('keeps nothing of a workspace that is erased, also not what readers could not find yet', async () => {
+    const rarely = { refreshEveryMs: 1e9, now: () => 0 }
+    const writer = await openWriter(rarely)
+    await promote(writer, 'fixture', index)
+    for (const position of [1, 2, 3]) await write(writer, [lineEntry({}, position)], position)
+    expect(await count(makeReader())).to.be.below(3)
+    await writer.eraseWorkspace(index, acme, 4)
+    await openWriter(rarely)
+    expect(await count(makeReader())).to.equal(0)
+  })
+
   it('begins a share of the work where the build is, unless the share has come further', async () => {
     const whole = await openWriter()
     await write(whole, [lineEntry({}, 5)], 5)
@@ -173,6 +186,23 @@ describe('the freshness of Elasticsearch', () => {
     await share.close()
     const again = await openWriter({ share: 'first' })
     expect((await again.checkpoint(index)).position).to.equal(7)
+  })
+
+  it('notes how far a share is once that can be noted, and counts it from then on', async () => {
+    const share = await openWriter({ share: 'first' })
+    await write(share, [lineEntry({}, 7)], 7)
+    const block = (isSet: boolean) =>
+      askElasticsearch(url(), `/${prefix()}-state/_settings`, {
+        method: 'PUT',
+        body: JSON.stringify({ 'index.blocks.write': isSet }),
+      })
+    await block(true)
+    const failure = await rejection(share.heartbeat(index, { position: 7, head: 7, at: 0, caughtUpAt: 0 }))
+    expect(failure.name).to.equal('TransientError')
+    expect((await share.checkpoint(index)).position).to.equal(0)
+    await block(false)
+    await share.close()
+    expect((await (await openWriter({ share: 'first' })).checkpoint(index)).position).to.equal(7)
   })
 
   it('keeps its checkpoint behind what is written, and never ahead', async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
+import { createElasticsearchIndexAudit } from '#projections/stores/elasticsearch/audit.ts'
 import { askElasticsearch } from '#test/support/elasticsearch.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
 import {
@@ -18,6 +19,7 @@ import {
 } from '#test/support/index-fixture.ts'
 import { promote } from '#test/support/promote.ts'
 import { startRecordingProxy } from '#test/support/recording-proxy.ts'
+import { rejection } from '#test/streams/read-all.ts'
 
 const [dayAfter, twoAfter] = ['2026-11-22', '2026-11-23']
 const keptFrom = (from: string) => ({ of: () => from, all: from })
@@ -42,6 +44,9 @@ describe('an index of a day that somebody removed from Elasticsearch', () => {
     await write(writer, [lineEntry({}, 3)], 3)
     expect(await lost()).to.deep.equal([{ day }])
     expect((await writer.builds('fixture'))[0]?.lostDays).to.deep.equal([{ day }])
+    const audit = createElasticsearchIndexAudit({ url: url(), prefix: prefix(), partition: 0, partitions: 1 })
+    closeLater(audit)
+    expect(await audit.lost?.(index)).to.deep.equal([{ day }])
     await openWriter()
     expect(await lost()).to.deep.equal([{ day }])
   })
@@ -64,10 +69,39 @@ describe('an index of a day that somebody removed from Elasticsearch', () => {
   it('is missed by a partition that has it, when another that had nothing in it makes it anew', async () => {
     const writers = [await openWriter({ partition: 0 }), await openWriter({ partition: 1 })] as const
     for (const writer of writers) await promote(writer, 'fixture', index)
-    await write(writers[0], [lineEntry({}, 1)], 1)
+    const both = [lineEntry({}, 1), { ...lineEntry({}, 2), day: dayAfter }]
+    await write(writers[0], both, 2)
+    // It is the first day that this one needs.
+    await writers[0].dropDays(index, keptFrom(day))
+    for (const each of [day, dayAfter]) await removeDay(each)
+    await write(writers[1], both, 2, other)
+    expect([await lost(0), await lost(1)]).to.deep.equal([[{ day }, { day: dayAfter }], undefined])
+  })
+
+  it('is missed also where it could not be named at first, or another partition not be told', async () => {
+    let failing = ''
+    const proxy = await startRecordingProxy(url(), async (line) => {
+      if (failing === '' || !line.includes(`/_update/${encodeURIComponent(failing)}`)) return
+      failing = ''
+      throw new Error('the connection was lost')
+    })
+    const writers = [await openWriter({ partition: 0 }), await openWriter({ url: proxy.url, partition: 1 })] as const
+    closeLater(proxy)
+    for (const writer of writers) await promote(writer, 'fixture', index)
+    const writeAgain = async (fails: string): Promise<void> => {
+      failing = fails
+      const entries = [{ workspaceId: other, entries: [lineEntry({}, 1)] }]
+      const again = () => writers[1].write(index, entries, { epoch, position: 1 })
+      expect((await rejection(again())).name).to.equal('TransientError')
+      await again()
+    }
+    await writeAgain(`build:${index}:1`)
     await removeDay()
-    await write(writers[1], [lineEntry({}, 1)], 1, other)
-    expect([await lost(0), await lost(1)]).to.deep.equal([[{ day }], undefined])
+    await writers[0].write(index, [{ workspaceId: acme, entries: [lineEntry({}, 1)] }], { epoch, position: 1 })
+    expect(await lost(1)).to.deep.equal([{ day }])
+    await removeDay()
+    await writeAgain(`build:${index}:0`)
+    expect(await lost(0)).to.deep.equal([{ day }])
   })
 
   it('is not missed where two fold a partition at once, and both make it', async () => {

@@ -1,12 +1,15 @@
+import { createServer } from 'node:net'
 import { expect } from 'chai'
 import { PermanentError } from '#src/lib/failure.ts'
-import type { Headers, Nats, Received } from '#streams/jetstream/connect.ts'
+import { connectNats, type Headers, type Nats, type Received } from '#streams/jetstream/connect.ts'
 import { firstOf } from '#streams/jetstream/cut.ts'
 import type { MessageSource } from '#streams/jetstream/message-source.ts'
+import { createLeaseBoard } from '#streams/jetstream/lease-board.ts'
 import { createPublisher } from '#streams/jetstream/publish.ts'
 import type { Run } from '#streams/jetstream/stored.ts'
 import { logName } from '#streams/jetstream/subjects.ts'
 import { makeEvent } from './make-event.ts'
+import { startPlainNats } from './plain-nats.ts'
 import { rejection } from './read-all.ts'
 
 const receivedOf = (answer: object): Received => ({
@@ -46,6 +49,30 @@ describe('an event of several messages', () => {
   })
 })
 
+/** While another message that expects something of the subject is being replicated. */
+const notNow = refusal(10_164, 'wrong last sequence')
+
+describe('an event that is to follow another', () => {
+  const message = { subject: 'log.a', data: Buffer.alloc(10), expected: { subject: 'log.a', sequence: 8 } }
+  const publish = (answers: readonly object[]) =>
+    createPublisher(answering(answers), 'stream LOG', async () => undefined).publish([message])
+
+  it('is sent again while the server cannot tell whether it does', async () => {
+    expect(await publish([notNow, notNow, { seq: 9 }])).to.deep.equal({ kind: 'stored', sequence: 9 })
+    expect(await publish([notNow, refusal(10_071, 'wrong last sequence: 8')])).to.deep.equal({ kind: 'conflict' })
+  })
+})
+
+describe('a lease that several ask for at once', () => {
+  it('is not had by whom the server turns away while it stores another’s', async () => {
+    const [made, free] = [{}, refusal(10_037, 'no message found')]
+    const nats = answering([made, free, notNow, notNow, { message: { data: '', seq: 7 } }])
+    const board = await createLeaseBoard({ nats, prefix: 't', ttlMs: 1_000, replicas: 3 })
+    expect(await board.take(0, 'a')).to.equal(undefined)
+    expect(await board.renew(0, 'a', 6)).to.equal(undefined)
+  })
+})
+
 describe('an id that is looked for', () => {
   const lookUp = (answers: readonly object[]) =>
     createPublisher(answering(answers), 'stream LOG', async () => undefined).lookUp('log.id', 'key')
@@ -75,8 +102,50 @@ describe('the first event of a log', () => {
     expect(await firstOf(log, { ends, source })).to.deep.equal({ position, receivedAt, isCut: false })
   })
 
+  it('is the first one that is kept where the log is cut meanwhile', async () => {
+    const damage = new PermanentError({ operation: 'read', subject: 'it' })
+    const source = sourceOf([
+      { ...nothing, damage },
+      { ...nothing, events: [{ ...event, position: 8192 }], next: 3 },
+    ])
+    let asked = 0
+    const cutMeanwhile = async () => (++asked === 1 ? { first: 1, last: 2, cut: 0 } : { first: 2, last: 2, cut: 1 })
+    expect(await firstOf(log, { ends: cutMeanwhile, source })).to.include({ position: 8192, isCut: true })
+  })
+
   it('is not read where it is damaged', async () => {
     const damage = new PermanentError({ operation: 'read', subject: 'it' })
     expect(await rejection(firstOf(log, { ends, source: sourceOf([{ ...nothing, damage }]) }))).to.equal(damage)
+  })
+})
+
+describe('a connection to NATS that breaks', () => {
+  it('fails the requests that are under way then, and lets none wait until it is late', async () => {
+    const server = await startPlainNats('')
+    const [nats, silent] = await Promise.all([1, 2].map(() => connectNats({ url: server.url, timeoutMs: 60_000 })))
+    const heard = Promise.withResolvers<void>()
+    await silent?.subscribe('question', () => heard.resolve())
+    const asked = ['request', 'requestMany'] as const
+    const failures = asked.map(async (ask) => rejection(nats?.[ask]('question', '') ?? Promise.resolve()))
+    await heard.promise
+    await server.remove()
+    for (const failure of await Promise.all(failures)) expect(failure.message).to.include('there is no connection')
+    await Promise.all([nats?.close(), silent?.close()])
+  })
+
+  it('is tried again, however often that was in vain', async () => {
+    const server = await startPlainNats('')
+    const nats = await connectNats({ url: server.url })
+    await server.remove()
+    let tries = 0
+    const enough = Promise.withResolvers<void>()
+    const refusing = createServer((socket) => {
+      socket.destroy()
+      if (++tries === 15) enough.resolve()
+    })
+    refusing.listen(Number(new URL(server.url).port), '127.0.0.1')
+    await enough.promise
+    await nats.close()
+    refusing.close()
   })
 })

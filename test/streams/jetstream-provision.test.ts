@@ -158,6 +158,30 @@ describe('provisioning the logs', function () {
     })
   }
 
+  it('takes a log that was cut for the one that it has made', async () => {
+    await provision({ partitions: 2 })
+    const log = await openJetStream(nats, { partition: '0', prefix, limits })
+    for (const n of [1, 2]) await log.append([lineEvent(n, ['x'])])
+    await log.cut(await log.head())
+    await provision({ partitions: 2 })
+    expect(await log.first()).to.include({ isCut: true })
+    await log.close()
+  })
+
+  it('does not take a log for gone that another process has made since it was looked for', async () => {
+    await provision({ partitions: 2 })
+    const before = await configuration('0')
+    const look = `$JS.API.STREAM.INFO.${logName('0', prefix).stream}`
+    let looks = 0
+    const request: Nats['request'] = async (subject, ...given) => {
+      const isFirst = subject === look && ++looks === 1
+      return nats.request(isFirst ? subject.replace(prefix, `${prefix}-none`) : subject, ...given)
+    }
+    await provisionLogs({ ...nats, request }, { ...testProvision, partitions: 2, prefix })
+    expect(looks).to.be.greaterThan(1)
+    expect(await configuration('0')).to.deep.equal(before)
+  })
+
   it('makes none where none is there, though the installation is known to have had them, unless it may', async () => {
     const isKnown = async (): Promise<boolean> => true
     const failure = await rejection(provision({ partitions: 2, isKnown }))

@@ -13,20 +13,27 @@ describe('who waits for a JetStream log to grow', () => {
   /** Called with each look at the head. */
   let onLook: () => void
   let announce: (sequence: number) => void
+  /** Called with each subscription. */
+  let onListen: () => void
+  let listening: number
   let reconnect: () => void
   let waker: Waker
 
   beforeEach(() => {
     head = 4_096
     onLook = () => undefined
+    onListen = () => undefined
+    listening = 0
     const nats: Pick<Nats, 'subscribe' | 'onReconnect'> = {
       subscribe: async (_, listener) => {
+        onListen()
         announce = (sequence) => listener(stored(sequence))
         return () => undefined
       },
       onReconnect: (listener) => {
         reconnect = listener
-        return () => undefined
+        listening++
+        return () => listening--
       },
     }
     waker = createWaker(nats as Nats, 'stored', async () => {
@@ -51,6 +58,20 @@ describe('who waits for a JetStream log to grow', () => {
     const { woken } = await beginToWait(4_096)
     reconnect()
     await woken
+  })
+
+  it('listens when it waits again, where there was no connection at first', async () => {
+    onListen = () => {
+      throw new Error('there is no connection')
+    }
+    const { woken } = await beginToWait(4_096)
+    waker.wake(8_192)
+    await woken
+    onListen = () => undefined
+    const { woken: again } = await beginToWait(8_192)
+    announce(3)
+    await again
+    expect(listening).to.equal(1)
   })
 
   it('hears of what was not announced, after another look at the head', async () => {

@@ -60,6 +60,8 @@ type Build = {
   freshness: Freshness
   /** The existing day indices. */
   known: Set<string>
+  /** Those of them that were made and are not named in the build's record yet: that may fail, and is then done with the next write. */
+  unnamed: Set<string>
   /** The names of day indices, by collection and day: cached, because each entry needs one. */
   names: Map<string, Map<string, string>>
   /** The last batch that was written; the checkpoint in the build's record. */
@@ -149,7 +151,8 @@ async function openedBuild(
   await freshness.refreshNow()
   const at = { toldAt: -Infinity, lookAt: nextLook(options.now(), there), record: undefined }
   const progress = { written: checkpoint, recorded: checkpoint, told: heartbeat, ...at }
-  return { projection: projection.name, index, epoch, collections, freshness, known, names: new Map(), ...progress }
+  const days = { known, unnamed: new Set<string>(), names: new Map<string, Map<string, string>>() }
+  return { projection: projection.name, index, epoch, collections, freshness, ...days, ...progress }
 }
 
 type DayIndices = Readonly<{
@@ -162,14 +165,17 @@ type DayIndices = Readonly<{
 
 function createDayIndices(place: Place, { settings, share }: Pick<Options, 'settings' | 'share'>): DayIndices {
   const { elasticsearch, names } = place
-  const note = async (build: Build, made: readonly string[]): Promise<void> => {
+  const note = async (build: Build): Promise<void> => {
+    const made = [...build.unnamed]
     if (share !== undefined || made.length === 0) return
     const there = await noteDays(place, build.index, (name) => made.includes(name))
     if (there === undefined) throw dropped(build)
+    for (const name of made) build.unnamed.delete(name)
   }
   const create = async (build: Build, name: string, collection: Collection): Promise<void> => {
     await createIndex(elasticsearch, name, dayIndex(collection, settings))
     build.known.add(name)
+    build.unnamed.add(name)
   }
   const of: DayIndices['of'] = (build, { collection, day }) => {
     const known = build.names.get(collection)?.get(day)
@@ -188,7 +194,7 @@ function createDayIndices(place: Place, { settings, share }: Pick<Options, 'sett
         if (!build.known.has(name)) missing.set(name, collectionIn(build.collections, entry.collection).collection)
       }
       await Promise.all([...missing].map(([name, collection]) => create(build, name, collection)))
-      await note(build, [...missing.keys()])
+      await note(build)
     },
     async restore(build, name) {
       const found = [...build.collections.values()].find(({ collection }) =>
@@ -196,7 +202,7 @@ function createDayIndices(place: Place, { settings, share }: Pick<Options, 'sett
       )
       if (found === undefined) return
       await create(build, name, found.collection)
-      await note(build, [name])
+      await note(build)
     },
   }
 }
@@ -302,10 +308,11 @@ async function record(
 async function recordWritten(place: Place, build: Build, share: string | undefined): Promise<boolean> {
   const { written: checkpoint, recorded, index } = build
   if (checkpoint <= recorded) return true
-  build.recorded = checkpoint
   const noting =
     share === undefined ? noteCheckpoint(place, index, checkpoint) : noteShare(place, index, share, checkpoint)
-  return (await noting) !== undefined
+  if ((await noting) === undefined) return false
+  build.recorded = Math.max(build.recorded, checkpoint)
+  return true
 }
 
 const dropped = ({ index }: Build): PermanentError =>

@@ -2,44 +2,18 @@ import { expect } from 'chai'
 import { logsProjection } from '#projections/logs/fold.ts'
 import { histogramStepMs } from '#projections/histogram.ts'
 import type { LogDocument } from '#projections/logs/log-document.ts'
-import type { LogItem, LogRequest } from '#projections/logs/query.ts'
+import type { LogRequest } from '#projections/logs/query.ts'
 import { exportLogs, searchLogs } from '#projections/logs/query.ts'
-import type { DecodedEvent } from '#projections/projection.ts'
 import type { MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { positionStep } from '#src/events/envelope.ts'
 import type { Json } from '#src/lib/json.ts'
-import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
-import { createFoldHarness, foldAll, foldInto, givenEvent, showIndex } from '#test/support/fold-harness.ts'
+import { createFoldHarness, foldAll, givenEvent } from '#test/support/fold-harness.ts'
 import { acme, givenLogs, givenRecord, noonNs, treeOf } from './given.ts'
+import { carried, createGrowingLog, messagesOf, numbered, search } from './growing-log.ts'
 
 const harness = createFoldHarness(logsProjection)
-const messagesOf = (logs: readonly LogItem[]): string[] => logs.map(({ message }) => message)
-const search = (store: MemoryIndexStore, request: Partial<LogRequest> = {}) =>
-  searchLogs(store.reader, acme, { order: 'desc', limit: 100, ...request })
-/** As a cursor carries a key: through its text. */
-const carried = (key: Json): Json => parseJson(stringifyJson(key))
-
-/** A log that goes on: events folded as they come, with the heartbeat that readers go by. */
-function createGrowingLog() {
-  const store = createMemoryIndexStore()
-  const index = 'logs-v15-001'
-  return {
-    store,
-    async append(event: DecodedEvent): Promise<void> {
-      await foldInto(store.writer, index, logsProjection, [[event]])
-      await showIndex(store.writer, index, logsProjection, [event])
-    },
-  }
-}
-
-const numbered = (n: number, from: number, count: number): DecodedEvent =>
-  givenLogs(
-    n,
-    Array.from({ length: count }, (_, index) => ({ message: `line ${from + index}`, atMs: from + index })),
-  )
-
 describe('projections/logs: fold', () => {
   it('keeps each record as it came, under an id of its time, its event and its place', async () => {
     const fields = { big: 9_007_199_254_740_993n, nested: { list: [1, 'two'] } }
@@ -183,6 +157,11 @@ describe('projections/logs: search', () => {
     const page = await search(store, { around: id, before: 1, afterCount: 1, order: 'asc' })
     const after = await search(store, { order: 'asc', limit: 2, after: carried(page.next) })
     expect(messagesOf(after.logs)).to.deep.equal(messagesOf(logs.slice(22, 24)))
+    const alone = async (around = ''): Promise<Json> =>
+      (await search(store, { around, before: 1, afterCount: 0, order: 'asc' })).next
+    const next = await search(store, { order: 'asc', limit: 2, after: carried(await alone(id)) })
+    expect(messagesOf(next.logs), 'behind one that stands last').to.deep.equal(messagesOf(logs.slice(21, 23)))
+    expect(await alone(logs.at(-1)?.id)).to.equal(null)
     expect((await search(store, { around: 'no such' })).logs).to.deep.equal([])
   })
 
@@ -239,121 +218,6 @@ describe('projections/logs: search', () => {
       { start: 7, end: 13 },
     ])
     expect({ ...item?.fields }).to.deep.equal({ 'a.b': 7, 'a.c': 'x' })
-  })
-})
-
-describe('projections/logs: what arrives later', () => {
-  it('is followed by arrival, late records and large events too, without a gap or a repeat', async () => {
-    const { store, append } = createGrowingLog()
-    await append(numbered(1, 1_000, 5))
-    const first = await search(store, { limit: 3 })
-    expect(messagesOf(first.logs)).to.deep.equal(['line 1004', 'line 1003', 'line 1002'])
-    const quiet = await search(store, { limit: 3, after: carried(first.prev) })
-    expect(quiet.logs).to.deep.equal([])
-    await append(numbered(2, 0, 7))
-    await append(givenEvent('spans.received', 3))
-    await append(numbered(4, 2_000, 2))
-    const seen: string[] = []
-    let { prev } = quiet
-    for (;;) {
-      const page = await search(store, { order: 'asc', limit: 4, after: carried(prev) })
-      if (page.logs.length === 0) break
-      seen.push(...messagesOf(page.logs))
-      prev = page.prev
-    }
-    expect(seen).to.deep.equal([...Array.from({ length: 7 }, (_, index) => `line ${index}`), 'line 2000', 'line 2001'])
-    await append(numbered(5, 500, 1))
-    expect(messagesOf((await search(store, { after: carried(prev), query: treeOf('500') })).logs)).to.deep.equal([
-      'line 500',
-    ])
-  })
-
-  it('is not shown before the index has all up to there: a half of it would hide the other', async () => {
-    const { store, append } = createGrowingLog()
-    await append(numbered(1, 1_000, 1))
-    const { prev } = await search(store)
-    const index = 'logs-v15-001'
-    // The later of two is found before the earlier, as bulk requests and files of days may be.
-    await foldInto(store.writer, index, logsProjection, [[numbered(3, 30, 2)]])
-    const early = await search(store, { after: carried(prev) })
-    expect(messagesOf(early.logs)).to.deep.equal([])
-    await append(numbered(3, 30, 2))
-    expect(messagesOf((await search(store, { order: 'asc', after: carried(early.prev) })).logs)).to.deep.equal([
-      'line 30',
-      'line 31',
-    ])
-  })
-
-  it('is shown once: by a page of a walk, or by what follows from there', async () => {
-    const { store, append } = createGrowingLog()
-    await append(numbered(1, 0, 6))
-    const idsOf = (page: Awaited<ReturnType<typeof search>>): readonly string[] => page.logs.map(({ id }) => id)
-    const settled = await search(store)
-    // Found already, and the projector has not said so yet.
-    await foldInto(store.writer, 'logs-v15-001', logsProjection, [[numbered(2, 3, 5)]])
-    const all = idsOf(await search(store, { limit: 100 }))
-    const arrived = all.filter((id) => !idsOf(settled).includes(id)).sort()
-    expect(arrived).to.have.length(5)
-    const pages = [
-      await search(store, { limit: 6 }),
-      await search(store, { limit: 6, order: 'asc' }),
-      await search(store, { limit: 6, around: settled.logs[2]?.id ?? '', before: 3, afterCount: 2 }),
-      await search(store, { limit: 3, after: carried((await search(store, { limit: 2 })).next) }),
-    ]
-    expect(pages.some((page) => idsOf(page).some((id) => arrived.includes(id)))).to.equal(true)
-    await append(numbered(2, 3, 5))
-    for (const page of pages) {
-      const seen = [...idsOf(page)]
-      let { prev } = page
-      for (let step = 0; step < 4; step++) {
-        const followed = await search(store, { limit: 2, after: carried(prev) })
-        expect(followed.logs.length).to.be.at.most(2)
-        seen.push(...idsOf(followed))
-        prev = followed.prev
-      }
-      expect(seen.filter((id) => arrived.includes(id)).sort()).to.deep.equal(arrived)
-      await search(store, { after: carried(prev) }).then(({ logs }) => expect(logs).to.deep.equal([]))
-    }
-  })
-
-  it('is followed anew, from its end, in a log that ends before the place: an older one was put back', async () => {
-    const [before, after] = [createGrowingLog(), createGrowingLog()]
-    await before.append(numbered(9, 0, 1))
-    const { prev } = await search(before.store)
-    await after.append(numbered(1, 0, 3))
-    const anew = await search(after.store, { after: carried(prev) })
-    expect([messagesOf(anew.logs), anew.beginsAnew]).to.deep.equal([[], true])
-    await after.append(numbered(2, 10, 1))
-    const page = await search(after.store, { after: carried(anew.prev) })
-    expect([messagesOf(page.logs), page.beginsAnew]).to.deep.equal([['line 10'], undefined])
-  })
-
-  it('does not move the pages of a walk', async () => {
-    const { store, append } = createGrowingLog()
-    await append(numbered(1, 0, 6))
-    const first = await search(store, { limit: 3 })
-    await append(numbered(2, 100, 5))
-    const second = await search(store, { limit: 3, after: carried(first.next) })
-    expect([...messagesOf(first.logs), ...messagesOf(second.logs)]).to.deep.equal(
-      [5, 4, 3, 2, 1, 0].map((n) => `line ${n}`),
-    )
-  })
-
-  it('is not in an export that has begun', async () => {
-    const { store, append } = createGrowingLog()
-    await append(numbered(1, 0, 2_500))
-    const found = await exportLogs(store.reader, acme, { order: 'asc', query: treeOf('line') })
-    expect(found.matched).to.equal(2_500)
-    const seen: string[] = []
-    let batches = 0
-    for await (const items of found.batches) {
-      if (batches++ === 0) await append(numbered(2, 0, 100))
-      expect(items.length).to.be.at.most(1_000)
-      seen.push(...messagesOf(items))
-    }
-    expect(seen).to.deep.equal(Array.from({ length: 2_500 }, (_, index) => `line ${index}`))
-    expect(batches).to.be.greaterThan(3)
-    expect((await exportLogs(store.reader, acme, { order: 'desc' })).matched).to.equal(2_600)
   })
 })
 
