@@ -6,7 +6,7 @@ import {
   type CorrelationId,
   type CorrelationRequest,
 } from '#projections/correlation/query.ts'
-import type { IndexReader } from '#projections/index-store.ts'
+import { isCaughtUp, type IndexReader, type Progress } from '#projections/index-store.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
 import { recordId, type DecodedEvent } from '#projections/projection.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
@@ -354,6 +354,27 @@ describeOnEveryStore('correlation: lookups', (newStore) => {
       return (await correlate({ ...reader, progress }, acme, { id })).progress?.index
     }
     expect([await progressOf(), await progressOf('correlation')]).to.deep.equal(['logs', undefined])
+  })
+
+  it('is complete only if each index is', async () => {
+    const isComplete = async (faults: Readonly<Record<string, Partial<Progress>>>): Promise<boolean> => {
+      const progress: IndexReader['progress'] = async (name) => {
+        return { index: name, after: 0, position: 3, head: 3, at: 100_000, caughtUpAt: 100_000, ...faults[name] }
+      }
+      const id = { kind: 'session_id', value: 'visit' } as const
+      const found = await correlate({ ...reader, progress }, acme, { id })
+      return found.progress !== undefined && isCaughtUp(found.progress, 100_000)
+    }
+    expect(await isComplete({})).to.equal(true)
+    for (const name of ['traces', 'logs', 'correlation']) {
+      for (const fault of [
+        { position: 2 },
+        { at: 1 },
+        { isOfAnotherVersion: true },
+        { lostDays: [{ workspaceId: acme, day: '2026-11-20' }] },
+      ])
+        expect(await isComplete({ [name]: fault }), `${name} ${Object.keys(fault).join()}`).to.equal(false)
+    }
   })
 })
 
