@@ -402,6 +402,41 @@ describeOnEveryStore('correlation: a session with more traces than are looked up
   })
 })
 
+describeOnEveryStore('correlation: an answer that is cut where none of its pages is', (newStore) => {
+  it('says so of joins that are not named', async () => {
+    const traces = Array.from({ length: 45 }, (_, n) => `t${n}`)
+    const shared = { sessionId: 'visit' }
+    const reader = await readerOf(newStore, [
+      givenEvent('spans.received', 1, { spans: traces.map((trace) => givenSpan({ trace, id: trace, ...shared })) }),
+      givenEvent('logs.received', 2, {
+        logs: traces.map((trace, ordinal) => givenLog({ ordinal, trace, ...shared })),
+      }),
+      givenEvent('rum.received', 3, {
+        rumEvents: traces.map((trace, ordinal) => givenRumEvent({ ordinal, trace, ...shared })),
+      }),
+    ])
+    const answer = await correlate(reader, acme, { id: { kind: 'session_id', value: 'visit' } })
+    const { traces: page, logs, rum_events: events, how, truncated } = answer
+    expect([page, logs, events].map((part) => part?.truncated)).to.deep.equal([false, false, false])
+    expect([how.length, truncated]).to.deep.equal([200, true])
+  })
+
+  it('says so of missing spans that are not named', async () => {
+    const refusedSpans = Array.from({ length: 1_001 }, (_, n) => ({
+      traceId: traceIdOf('t'),
+      spanId: spanIdOf(n),
+      reason: 'rejected_allowance' as const,
+    }))
+    const reader = await readerOf(newStore, [givenEvent('spans.refused', 1, { refusedSpans })])
+    const answer = await correlate(reader, acme, { id: { kind: 'trace_id', value: traceIdOf('t') } })
+    expect([answer.trace?.missing.length, answer.trace?.missing_truncated, answer.truncated]).to.deep.equal([
+      1_000,
+      true,
+      true,
+    ])
+  })
+})
+
 describeOnEveryStore('correlation: records of a session that is linked to a trace', (newStore) => {
   const named = { mine: 'main', other: 'other', third: 'third', nobody: undefined } as const
   /** By turns, in pairs of one time. */

@@ -8,7 +8,7 @@ import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { measuredReader } from '#test/support/measured-reader.ts'
 import { describeOnEveryStore, foldIntoStore, indexOf, type NewStore } from './every-store.ts'
-import { givenSpan, msNs, noonNs, spanIdOf, traceIdOf, type GivenSpan } from './given.ts'
+import { givenLog, givenRumEvent, givenSpan, msNs, noonNs, spanIdOf, traceIdOf, type GivenSpan } from './given.ts'
 
 const acme = workspaceIdOf('acme')
 const globex = workspaceIdOf('globex')
@@ -216,6 +216,9 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
     expect(read?.missing_truncated).to.equal(true)
     expect(read?.summary).to.include({ span_count: 0, start: null, rejected_span_count: 1_500 })
     expect(refusedKeptMax).to.be.greaterThan(1_500)
+    const orphans = Array.from({ length: 1_001 }, (_, id) => ({ id, parent: `lost ${id}` }))
+    const many = await readTrace(await readerOf(newStore, [received(1, orphans)]), acme, traceIdOf('t'), { limit: 10 })
+    expect([many?.missing.length, many?.missing_truncated]).to.deep.equal([1_000, true])
     const children = Array.from({ length: 25 }, (_, id) => ({ id, parent: 'lost' }))
     const named = await readTrace(await readerOf(newStore, [received(1, children)]), acme, traceIdOf('t'), {
       limit: 10,
@@ -245,6 +248,38 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
     const read = await readTrace(reader, acme, traceIdOf('t'), { limit: 10 })
     expect(read?.spans.map(({ span_id }) => span_id)).to.deep.equal(['root', 'a', 'b'].map(spanIdOf))
     expect(read?.missing).to.deep.equal([])
+  })
+
+  it('has of such a trace whatever has named it, earlier and later', async () => {
+    const at = (days: number) => ({ receivedAt: Number(noonNs / msNs) + days * dayMs })
+    const named = { traceId: traceIdOf('t') }
+    const reader = await readerOf(newStore, [
+      received(1, [{ id: 'a' }], at(0)),
+      givenEvent('logs.received', 2, { logs: [givenLog({ ...named, sessionId: 'one' })] }, at(0)),
+      received(3, [{ id: 'b' }], at(9)),
+      givenEvent('rum.received', 4, { rumEvents: [givenRumEvent({ ...named, sessionId: 'two' })] }, at(9)),
+    ])
+    const read = await readTrace(reader, acme, traceIdOf('t'), { limit: 10 })
+    expect(read?.summary).to.deep.include({ has_logs: true, has_rum: true, session_ids: ['one', 'two'] })
+  })
+
+  it('leads to a span of such a trace where it stands by now', async () => {
+    const at = (days: number) => ({ receivedAt: Number(noonNs / msNs) + days * dayMs })
+    const reader = await readerOf(newStore, [
+      received(
+        1,
+        [
+          { id: 'a', atMs: 10 },
+          { id: 'b', atMs: 20 },
+          { id: 'moved', atMs: 50 },
+        ],
+        at(0),
+      ),
+      received(2, [{ id: 'moved', atMs: 15 }], at(9)),
+    ])
+    const asked = { traceId: traceIdOf('t'), spanId: spanIdOf('moved'), limit: 10 }
+    const places = await placesOfSpan(reader, acme, asked)
+    expect(places.map(({ value }) => (BigInt(value) - noonNs) / msNs)).to.deep.equal([10n])
   })
 
   it('reads the parts of such a trace once where it is all there', async () => {
