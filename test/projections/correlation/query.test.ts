@@ -246,6 +246,18 @@ describeOnEveryStore('correlation: lookups', (newStore) => {
     expect(another.sessions).to.deep.equal([{ session_id: 'another', linked_by: [] }])
   })
 
+  it('knows an id by whatever alone has named it', async () => {
+    const sessions = Array.from({ length: 101 }, (_, id) => givenSpan({ trace: 'crowd', id, sessionId: `visit ${id}` }))
+    const bare = await readerOf(newStore, [
+      givenEvent('spans.received', 1, { spans: [givenSpan({ trace: 'bare', id: 'bare' }), ...sessions] }),
+      givenEvent('logs.received', 2, { logs: [givenLog({ sessionId: 'by a log' })] }),
+      givenEvent('rum.received', 3, { rumEvents: [givenRumEvent({ sessionId: 'by an event' })] }),
+    ])
+    // Of so many sessions of one trace the last is only among its links.
+    for (const value of [traceIdOf('bare'), traceIdOf('crowd'), 'by a log', 'by an event', 'visit 0', 'visit 100'])
+      expect((await correlate(bare, acme, { id: { kind: 'id', value } })).found, value).to.equal(true)
+  })
+
   it('finds nothing of what was never seen, in any kind', async () => {
     const unknown: readonly (readonly [CorrelationId['kind'], string])[] = [
       ['trace_id', traceIdOf('never')],

@@ -183,6 +183,10 @@ describe('projections/logs: search', () => {
     const page = await search(store, { around: id, before: 1, afterCount: 1, order: 'asc' })
     const after = await search(store, { order: 'asc', limit: 2, after: carried(page.next) })
     expect(messagesOf(after.logs)).to.deep.equal(messagesOf(logs.slice(22, 24)))
+    const alone = await search(store, { around: id, before: 1, afterCount: 0, order: 'asc' })
+    const next = await search(store, { order: 'asc', limit: 2, after: carried(alone.next) })
+    expect(messagesOf(next.logs)).to.deep.equal(messagesOf(logs.slice(21, 23)))
+    expect((await search(store, { around: logs.at(-1)?.id ?? '', afterCount: 0, order: 'asc' })).next).to.equal(null)
     expect((await search(store, { around: 'no such' })).logs).to.deep.equal([])
   })
 
