@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { IndexReader } from '#projections/index-store.ts'
+import type { IndexReader, Progress } from '#projections/index-store.ts'
 import type { DecodedEvent } from '#projections/projection.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
 import { nearestError, placesOfSpan, readTrace, type WalkKey } from '#projections/traces/query.ts'
@@ -188,6 +188,18 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
       (await readTrace(store.reader, acme, traceIdOf('t'), { limit: 10, nowMs }))?.missing[0]?.reason
     expect(await reasonAt(1_000)).to.equal('not_received')
     expect(await reasonAt(60_000)).to.equal('not_indexed_yet')
+  })
+
+  it('does not say that a span was not received where the index has lost a day: it may have been of that day', async () => {
+    const store = newStore()
+    await foldIntoStore(store, tracesProjection, [received(1, [{ id: 'b', parent: 'lost' }])])
+    const reasonWith = async (lostDays: Progress['lostDays'] = []) => {
+      const at = Number(noonNs / msNs) + dayMs
+      const progress = async () => ({ index: 'traces', after: 0, position: 5, head: 5, at, caughtUpAt: at, lostDays })
+      return (await readTrace({ ...store.reader, progress }, acme, traceIdOf('t'), { limit: 10 }))?.missing[0]?.reason
+    }
+    expect(await reasonWith()).to.equal('not_received')
+    expect(await reasonWith([{ workspaceId: acme, day: '2026-11-21' }])).to.equal('not_indexed_yet')
   })
 
   it('says that a span was not received where the index is behind by less than the trace is old', async () => {
