@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { withFirstDays } from '#projections/first-days.ts'
-import type { IndexReader, Scope } from '#projections/index-store.ts'
+import { withFirstDays, withOwnProgress } from '#projections/first-days.ts'
+import type { IndexReader, Progress, Scope } from '#projections/index-store.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 
 const scope: Scope = { workspaceId: workspaceIdOf('acme'), projection: 'logs', collection: 'logs' }
@@ -14,5 +14,32 @@ describe('a reader of the days that are kept', () => {
     const reader = withFirstDays(inner, (workspaceId, projection) => `${workspaceId} ${projection}`)
     for (const name of names) await (reader[name] as unknown as (given: Scope) => Promise<void>)(scope)
     expect(asked).to.deep.equal(Object.fromEntries(names.map((name) => [name, 'acme logs'])))
+  })
+})
+
+describe('how far an index is for one workspace', () => {
+  const [acme, globex] = [workspaceIdOf('acme'), workspaceIdOf('globex')]
+  const behind = { index: 'logs-v1-001', after: 0, position: 10, head: 90, at: 1_000, caughtUpAt: 100 }
+  const told = (progress: Progress) =>
+    withOwnProgress({ progress: async () => progress }, acme, () => '2026-11-21').progress('logs')
+
+  it('is as far as it was folded ahead for that one', async () => {
+    const ahead = { position: 80, caughtUpAt: 900, behind: new Map([[globex, 20]]) }
+    expect(await told({ ...behind, ahead })).to.deep.equal({ ...behind, position: 80, caughtUpAt: 900 })
+    const ofAcme = { ...ahead, behind: new Map([[acme, 20]]) }
+    expect(await told({ ...behind, ahead: ofAcme })).to.deep.equal({ ...behind, position: 20 })
+    expect(await told(behind)).to.deep.equal(behind)
+  })
+
+  it('lacks those of its days that readers see, of which an engine may keep one for all', async () => {
+    const lostDays = [
+      { workspaceId: acme, day: '2026-11-20' },
+      { workspaceId: acme, day: '2026-11-21' },
+      { workspaceId: globex, day: '2026-11-22' },
+      { day: '2026-11-23' },
+      { day: '2026-11-19' },
+    ]
+    expect((await told({ ...behind, lostDays }))?.lostDays).to.deep.equal([lostDays[1], lostDays[3]])
+    expect(await told({ ...behind, lostDays: lostDays.slice(0, 1) })).to.deep.equal(behind)
   })
 })
