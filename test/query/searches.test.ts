@@ -8,7 +8,7 @@ import type { QueryContext } from '#src/query/context.ts'
 import { createCursors } from '#src/query/cursor.ts'
 import { createSearches } from '#src/query/searches.ts'
 import { foldIntoStore } from '#test/projections/traces/every-store.ts'
-import { givenSpan, spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
+import { givenLog, givenSpan, spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
 import { createFakeDirectory } from '#test/support/fake-directory.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 
@@ -29,7 +29,7 @@ describe('what the pages ask beside the API', () => {
   })
 })
 
-describe('searches that have more than they tell', () => {
+describe('searches of what a store has', () => {
   const store = createMemoryIndexStore()
   const directory = createFakeDirectory()
   const acme = directory.addWorkspace('acme')
@@ -42,20 +42,33 @@ describe('searches that have more than they tell', () => {
       reason: 'rejected_allowance' as const,
     }))
     const spans = Array.from({ length: 4_001 }, (_, id) => givenSpan({ trace: 'long', id, atMs: id }))
-    const events = [givenEvent('spans.refused', 1, { refusedSpans }), givenEvent('spans.received', 2, { spans })]
+    const events = [
+      givenEvent('spans.refused', 1, { refusedSpans }),
+      givenEvent('spans.received', 2, { spans }),
+      givenEvent('logs.received', 3, { logs: [givenLog()] }),
+    ]
     for (const projection of [tracesProjection, logsProjection, correlationProjection])
       await foldIntoStore(store, projection, events)
   })
 
-  it('say so of missing spans, of which there is no further page', async () => {
+  it('tell that there are more missing spans, of which there is no further page', async () => {
     const answer = await searches.correlation(acme, `trace_id=${traceIdOf('refused')}`)
     const { trace } = answer.ok ? answer.value : {}
     expect([trace?.missing.length, trace?.truncated, trace?.next_cursor]).to.deep.equal([1_000, true, null])
   })
 
-  it('say so of the spans of a trace that are found', async () => {
+  it('tell that more spans of a trace are found', async () => {
     const found = await searches.spansFound(acme, traceIdOf('long'), 'service:checkout')
     const { spans, isCut } = found.ok ? found.value : {}
     expect([spans?.length, isCut]).to.deep.equal([4_000, true])
+  })
+
+  it('are followed from the neighbours of a record also while nothing comes', async () => {
+    const first = await searches.logs(acme, 'from=2026-11-21')
+    const around = `around=${(first.ok && first.value.logs[0]?.id) || ''}`
+    const page = await searches.logs(acme, around)
+    const cursor = (page.ok && page.value.prev_cursor) || ''
+    const followed = await searches.logs(acme, `${around}&cursor=${cursor}`)
+    expect([page, followed].map((each) => each.ok && each.value.logs.length)).to.deep.equal([1, 0])
   })
 })
