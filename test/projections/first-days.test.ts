@@ -1,6 +1,7 @@
 import { expect } from 'chai'
-import { withFirstDays, withOwnProgress } from '#projections/first-days.ts'
+import { daysNeeded, withFirstDays, withOwnProgress } from '#projections/first-days.ts'
 import type { IndexReader, Progress, Scope } from '#projections/index-store.ts'
+import { tracesProjection } from '#projections/traces/fold.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 
 const scope: Scope = { workspaceId: workspaceIdOf('acme'), projection: 'logs', collection: 'logs' }
@@ -14,6 +15,16 @@ describe('a reader of the days that are kept', () => {
     const reader = withFirstDays(inner, (workspaceId, projection) => `${workspaceId} ${projection}`)
     for (const name of names) await (reader[name] as unknown as (given: Scope) => Promise<void>)(scope)
     expect(asked).to.deep.equal(Object.fromEntries(names.map((name) => [name, 'acme logs'])))
+  })
+})
+
+describe('the days that an index still needs', () => {
+  const at = Date.parse('2026-11-21T12:00:00Z')
+  const [short, long] = [{ retentionDays: 1 }, { retentionDays: 30 }]
+
+  it('are at least those in which events may still find documents, however short the plan', () => {
+    const needed = daysNeeded(tracesProjection, { of: () => short, all: [short, long] }, at)
+    expect([needed.of(workspaceIdOf('acme')), needed.all]).to.deep.equal(['2026-11-13', '2026-10-21'])
   })
 })
 
