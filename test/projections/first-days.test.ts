@@ -31,8 +31,10 @@ describe('the days that an index still needs', () => {
 describe('how far an index is for one workspace', () => {
   const [acme, globex] = [workspaceIdOf('acme'), workspaceIdOf('globex')]
   const behind = { index: 'logs-v1-001', after: 0, position: 10, head: 90, at: 1_000, caughtUpAt: 100 }
-  const told = (progress: Progress) =>
-    withOwnProgress({ progress: async () => progress }, acme, () => '2026-11-21').progress('logs')
+  const told = (progress: Progress): Promise<Progress | undefined> => {
+    const reader: Pick<IndexReader, 'progress'> = { progress: async () => progress }
+    return withOwnProgress(reader, acme, () => '2026-11-21').progress('logs')
+  }
 
   it('is as far as it was folded ahead for that one', async () => {
     const ahead = { position: 80, caughtUpAt: 900, behind: new Map([[globex, 20]]) }

@@ -6,7 +6,7 @@ import {
   type CorrelationId,
   type CorrelationRequest,
 } from '#projections/correlation/query.ts'
-import { isCaughtUp, type IndexReader, type Progress } from '#projections/index-store.ts'
+import type { IndexReader } from '#projections/index-store.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
 import { recordId, type DecodedEvent } from '#projections/projection.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
@@ -246,18 +246,6 @@ describeOnEveryStore('correlation: lookups', (newStore) => {
     expect(another.sessions).to.deep.equal([{ session_id: 'another', linked_by: [] }])
   })
 
-  it('knows an id by whatever alone has named it', async () => {
-    const sessions = Array.from({ length: 101 }, (_, id) => givenSpan({ trace: 'crowd', id, sessionId: `visit ${id}` }))
-    const bare = await readerOf(newStore, [
-      givenEvent('spans.received', 1, { spans: [givenSpan({ trace: 'bare', id: 'bare' }), ...sessions] }),
-      givenEvent('logs.received', 2, { logs: [givenLog({ sessionId: 'by a log' })] }),
-      givenEvent('rum.received', 3, { rumEvents: [givenRumEvent({ sessionId: 'by an event' })] }),
-    ])
-    // Of so many sessions of one trace the last is only among its links.
-    for (const value of [traceIdOf('bare'), traceIdOf('crowd'), 'by a log', 'by an event', 'visit 0', 'visit 100'])
-      expect((await correlate(bare, acme, { id: { kind: 'id', value } })).found, value).to.equal(true)
-  })
-
   it('finds nothing of what was never seen, in any kind', async () => {
     const unknown: readonly (readonly [CorrelationId['kind'], string])[] = [
       ['trace_id', traceIdOf('never')],
@@ -367,27 +355,6 @@ describeOnEveryStore('correlation: lookups', (newStore) => {
     }
     expect([await progressOf(), await progressOf('correlation')]).to.deep.equal(['logs', undefined])
   })
-
-  it('is complete only if each index is', async () => {
-    const isComplete = async (faults: Readonly<Record<string, Partial<Progress>>>): Promise<boolean> => {
-      const progress: IndexReader['progress'] = async (name) => {
-        return { index: name, after: 0, position: 3, head: 3, at: 100_000, caughtUpAt: 100_000, ...faults[name] }
-      }
-      const id = { kind: 'session_id', value: 'visit' } as const
-      const found = await correlate({ ...reader, progress }, acme, { id })
-      return found.progress !== undefined && isCaughtUp(found.progress, 100_000)
-    }
-    expect(await isComplete({})).to.equal(true)
-    for (const name of ['traces', 'logs', 'correlation']) {
-      for (const fault of [
-        { position: 2 },
-        { at: 1 },
-        { isOfAnotherVersion: true },
-        { lostDays: [{ workspaceId: acme, day: '2026-11-20' }] },
-      ])
-        expect(await isComplete({ [name]: fault }), `${name} ${Object.keys(fault).join()}`).to.equal(false)
-    }
-  })
 })
 
 describeOnEveryStore('correlation: a session with more traces than are looked up', (newStore) => {
@@ -411,41 +378,6 @@ describeOnEveryStore('correlation: a session with more traces than are looked up
     }
     expect(await truncated('session_id', 'endless')).to.deep.equal([2, true, true, true, true])
     expect(await truncated('trace_id', traceIdOf('t0'))).to.deep.equal([1, true, false, true, true])
-  })
-})
-
-describeOnEveryStore('correlation: an answer that is cut where none of its pages is', (newStore) => {
-  it('says so of joins that are not named', async () => {
-    const traces = Array.from({ length: 45 }, (_, n) => `t${n}`)
-    const shared = { sessionId: 'visit' }
-    const reader = await readerOf(newStore, [
-      givenEvent('spans.received', 1, { spans: traces.map((trace) => givenSpan({ trace, id: trace, ...shared })) }),
-      givenEvent('logs.received', 2, {
-        logs: traces.map((trace, ordinal) => givenLog({ ordinal, trace, ...shared })),
-      }),
-      givenEvent('rum.received', 3, {
-        rumEvents: traces.map((trace, ordinal) => givenRumEvent({ ordinal, trace, ...shared })),
-      }),
-    ])
-    const answer = await correlate(reader, acme, { id: { kind: 'session_id', value: 'visit' } })
-    const { traces: page, logs, rum_events: events, how, truncated } = answer
-    expect([page, logs, events].map((part) => part?.truncated)).to.deep.equal([false, false, false])
-    expect([how.length, truncated]).to.deep.equal([200, true])
-  })
-
-  it('says so of missing spans that are not named', async () => {
-    const refusedSpans = Array.from({ length: 1_001 }, (_, n) => ({
-      traceId: traceIdOf('t'),
-      spanId: spanIdOf(n),
-      reason: 'rejected_allowance' as const,
-    }))
-    const reader = await readerOf(newStore, [givenEvent('spans.refused', 1, { refusedSpans })])
-    const answer = await correlate(reader, acme, { id: { kind: 'trace_id', value: traceIdOf('t') } })
-    expect([answer.trace?.missing.length, answer.trace?.missing_truncated, answer.truncated]).to.deep.equal([
-      1_000,
-      true,
-      true,
-    ])
   })
 })
 

@@ -51,6 +51,14 @@ describeOnEveryStore('traces: a walk past very many that it leaves out', (newSto
     expect(await walk(reader, { service: 'checkout', sessionId: 'visit' }, 10)).to.deep.equal(['wanted'])
   })
 
+  it('keeps to a session of few traces too', async () => {
+    const reader = await readerOf(newStore, [
+      received(1, [...spansOf('mine', [{ id: 'a', sessionId: 'visit' }]), ...spansOf('other', [{ id: 'a', atMs: 1 }])]),
+    ])
+    for (const order of ['newest', 'oldest', 'longest'] as const)
+      expect(await walk(reader, { service: 'checkout', sessionId: 'visit', order })).to.deep.equal(['mine'])
+  })
+
   it('finds what has logs beside a trace that goes on for weeks', async () => {
     const at = (days: number) => ({ receivedAt: Number(noonNs / msNs) + days * dayMs })
     const again = [0, 9, 18].flatMap((days, n) => [

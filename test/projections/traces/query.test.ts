@@ -133,8 +133,7 @@ describeOnEveryStore('traces: search', (newStore) => {
     expect(await walk(reader, { sessionId: 'visit-1' })).to.deep.equal(['login'])
     expect(await walk(reader, { sessionId: 'visit-2' })).to.deep.equal(['orphan'])
     expect(await walk(reader, { service: 'db', has: ['logs'] })).to.deep.equal(['cart'])
-    for (const order of ['newest', 'longest'] as const)
-      expect(await walk(reader, { service: 'db', sessionId: 'visit-2', order })).to.deep.equal(['orphan'])
+    expect(await walk(reader, { service: 'db', sessionId: 'visit-2', order: 'longest' })).to.deep.equal(['orphan'])
   })
 
   it('asks all conditions of one span', async () => {
