@@ -45,7 +45,7 @@ export type Correlation = Readonly<{
   how: readonly Join[]
   /** Some part holds more than is shown. */
   truncated: boolean
-  /** The progress of the index that is furthest behind. */
+  /** Of the traces, logs and links together. */
   progress: Progress | undefined
 }>
 
@@ -65,15 +65,20 @@ function askingProgressOnce(reader: IndexReader): IndexReader {
   }
 }
 
-/** The progress of the index that is furthest behind, of those that the answer is made of. */
-async function slowest(reader: IndexReader): Promise<Progress | undefined> {
-  const all = await Promise.all(['traces', 'logs', 'correlation'].map((name) => reader.progress(name)))
-  let last: Progress | undefined
-  for (const progress of all) {
-    if (progress === undefined) return undefined
-    if (last === undefined || progress.position < last.position) last = progress
+/** How far the indexes are together that an answer is made of: as far as the one that is furthest behind, and complete only if each of them is. */
+async function progressOfAll(reader: IndexReader): Promise<Progress | undefined> {
+  const asked = await Promise.all(['traces', 'logs', 'correlation'].map((name) => reader.progress(name)))
+  const all = asked.filter((progress) => progress !== undefined)
+  const [last] = all.toSorted((a, b) => a.position - b.position)
+  if (last === undefined || all.length < asked.length) return undefined
+  return {
+    ...last,
+    head: Math.max(...all.map(({ head }) => head)),
+    at: Math.min(...all.map(({ at }) => at)),
+    caughtUpAt: Math.min(...all.map(({ caughtUpAt }) => caughtUpAt)),
+    isOfAnotherVersion: all.some(({ isOfAnotherVersion }) => isOfAnotherVersion),
+    lostDays: all.flatMap(({ lostDays = [] }) => lostDays),
   }
-  return last
 }
 
 /** `main`: the newest trace that was asked for, or else the newest that holds a span. */
@@ -193,7 +198,7 @@ export async function correlate(
   const reader = askingProgressOnce(given)
   const read = { reader, workspaceId, request }
   const [progress, { anchor, links, logs, rumEvents, traces, trace }] = await askInOrder(reader, [
-    () => slowest(reader),
+    () => progressOfAll(reader),
     () => readParts(read),
   ])
   const shown = {

@@ -81,13 +81,13 @@ const missingMax = 1_000
 /** A trace in which nothing has begun for so long is at its end: what is missing is not just late. */
 const quietNs = 300_000_000_000n
 
-/** Whether more of a trace may still be on its way into the index, which is always a moment behind under load. */
+/** Whether more of a trace may still come into the index, which is always a moment behind under load, and of which a rebuild gives back lost days. */
 function maySoonBeIndexed(
   { summary: { lastStartNs } }: TraceDocument,
   progress: Progress | undefined,
   nowMs: number | undefined,
 ): boolean {
-  if (progress === undefined) return true
+  if (progress === undefined || (progress.lostDays ?? []).length > 0) return true
   if (isCaughtUp(progress, nowMs ?? progress.at)) return false
   const hasUntilNs = BigInt(Math.trunc(progress.caughtUpAt)) * 1_000_000n
   return lastStartNs === null || BigInt(lastStartNs) > hasUntilNs - quietNs

@@ -231,10 +231,13 @@ describe('a server whose files were damaged', () => {
           return [found?.['state'], found?.['lost_days']]
       }
     }
-    expect([await stateOf('logs'), await stateOf('traces')]).to.deep.equal([
+    expect([await stateOf('logs'), await stateOf('traces'), await stateOf('correlation')]).to.deep.equal([
       ['lacks days', 1],
       ['complete', 0],
+      ['complete', 0],
     ])
+    const unknown = await reader.get(`/api/app/correlation?id=${'5b'.repeat(16)}`)
+    expect([unknown.status, at(unknown.body, 'index', 'complete')], 'it may be of the day').to.deep.equal([200, false])
     const gauge = 'throughline_index_lost_days{projection="logs",partition="0"}'
     expect(await metrics()).to.include(`${gauge} 1\n`)
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { daysNeeded, withFirstDays } from '#projections/first-days.ts'
-import type { IndexReader, Scope } from '#projections/index-store.ts'
+import { daysNeeded, withFirstDays, withOwnProgress } from '#projections/first-days.ts'
+import type { IndexReader, Progress, Scope } from '#projections/index-store.ts'
 import { acme, fixture, other } from '#test/support/index-fixture.ts'
 
 const scope: Scope = { workspaceId: acme, projection: 'logs', collection: 'logs' }
@@ -29,5 +29,33 @@ describe('the days that an index needs', () => {
   it('are those that readers see, those that a new event may find documents on, and one more', () => {
     expect(needed()).to.deep.equal(['2026-11-18', '2026-10-21', '2026-10-21'])
     expect(needed(5)).to.deep.equal(['2026-11-15', '2026-10-21', '2026-10-21'])
+  })
+})
+
+describe('how far an index is for one workspace', () => {
+  const behind = { index: 'logs-v1-001', after: 0, position: 10, head: 90, at: 1_000, caughtUpAt: 100 }
+  const told = (progress: Progress): Promise<Progress | undefined> => {
+    const reader: Pick<IndexReader, 'progress'> = { progress: async () => progress }
+    return withOwnProgress(reader, acme, () => '2026-11-21').progress('logs')
+  }
+
+  it('is as far as it was folded ahead for that one', async () => {
+    const ahead = { position: 80, caughtUpAt: 900, behind: new Map([[other, 20]]) }
+    expect(await told({ ...behind, ahead })).to.deep.equal({ ...behind, position: 80, caughtUpAt: 900 })
+    const ofAcme = { ...ahead, behind: new Map([[acme, 20]]) }
+    expect(await told({ ...behind, ahead: ofAcme })).to.deep.equal({ ...behind, position: 20 })
+    expect(await told(behind)).to.deep.equal(behind)
+  })
+
+  it('lacks those of its days that readers see, of which an engine may keep one for all', async () => {
+    const lostDays = [
+      { workspaceId: acme, day: '2026-11-20' },
+      { workspaceId: acme, day: '2026-11-21' },
+      { workspaceId: other, day: '2026-11-22' },
+      { day: '2026-11-23' },
+      { day: '2026-11-19' },
+    ]
+    expect((await told({ ...behind, lostDays }))?.lostDays).to.deep.equal([lostDays[1], lostDays[3]])
+    expect(await told({ ...behind, lostDays: lostDays.slice(0, 1) })).to.deep.equal(behind)
   })
 })

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import { sealErasure } from '#src/events/erasure.ts'
 import { noCounts, type NewEvent } from '#src/events/envelope.ts'
@@ -103,6 +104,20 @@ describe('what is erased from a log in SQLite', () => {
     const upTo = (await stream.append([sealErasure(acme, { at: noon, unique: 'one' })])).last
     await stream.erase(acme, upTo)
     expect([await stream.isLeft(acme), idsOf(await readAll(stream))]).to.deep.equal([false, ['acme.workspace.one']])
+    await stream.close()
+  })
+
+  it('is left while somebody holds the WAL that it is still in', async () => {
+    const stream = await log.open()
+    await stream.append([withBytes('one', 10)])
+    const upTo = (await stream.append([sealErasure(acme, { at: noon, unique: 'one' })])).last
+    const reader = new DatabaseSync(log.file)
+    reader.exec('BEGIN; SELECT count(*) FROM events')
+    expect((await rejection(stream.erase(acme, upTo))).message).to.include('readers hold it')
+    expect([await stream.isLeft(acme), filesWith(secret)]).to.deep.equal([true, ['log.db-wal']])
+    reader.close()
+    await stream.erase(acme, upTo)
+    expect([await stream.isLeft(acme), filesWith(secret)]).to.deep.equal([false, []])
     await stream.close()
   })
 

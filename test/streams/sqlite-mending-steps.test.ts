@@ -10,7 +10,7 @@ import { rowCrc } from '#streams/sqlite/row.ts'
 import { createSqliteStream, openSqliteStreamReader, type SqliteStream } from '#streams/sqlite/stream.ts'
 import { leaveHotJournal } from '#test/support/hot-journal.ts'
 import { openDamaged, pageBytes, sampleOf, type DamagedLog, type Files, type Sample } from './damaged-log.ts'
-import { makeEvent, makeEvents } from './make-event.ts'
+import { makeEvent, makeEvents, noon } from './make-event.ts'
 import { startProgram } from './programs/child.ts'
 import { idsOf, readAll, rejection } from './read-all.ts'
 
@@ -115,6 +115,25 @@ describe('setting a damaged sqlite log aside', () => {
     expect(readFileSync(join(mended?.folder ?? '', 'log.db')).length, 'as it was in the end').to.equal(
       sample.db.length + pageBytes,
     )
+  })
+
+  it('knows its ids again for the hour in which they may come again', async () => {
+    const minutely = await sampleOf(
+      async (stream) => {
+        for (let call = 0; call < 30; call++) {
+          const receivedAt = noon + call * 60_000
+          await stream.append([0, 1, 2, 3].map((n) => makeEvent(`call-${call}-${n}`, { receivedAt })))
+        }
+      },
+      { isKilled: false },
+    )
+    const damaged = await openDamaged(spoil(minutely))
+    expect((await damaged.mend()).mended?.report?.lost).to.be.greaterThan(0)
+    const stream = await open(damaged.file)
+    const kept = await readAll(stream)
+    expect((await stream.append(kept)).duplicates).to.equal(kept.length)
+    await stream.close()
+    await damaged.remove()
   })
 
   it('gives the new log to who puts it in order before it comes into its place', async () => {

@@ -89,6 +89,21 @@ describe('the sqlite stream', () => {
       await reader.close()
     })
 
+    it('has room again for what could not be written', async () => {
+      const stream = await log.open({ limits: { ...limits, appendQueueEventsMax: 2 }, busyTimeoutMs: 10 })
+      const another = new DatabaseSync(log.file)
+      another.exec('BEGIN IMMEDIATE')
+      for (const name of ['one', 'two']) {
+        const failed = await Promise.all(makeEvents(2, name).map((event) => rejection(stream.append([event]))))
+        expect(failed.map(({ message }) => message).join()).to.include('another process is writing')
+      }
+      expect(stream.statistics()).to.deep.equal({ commits: 0, queuedEvents: 0, queuedBytes: 0 })
+      another.close()
+      await stream.append(makeEvents(2))
+      expect(await readAll(stream)).to.have.length(2)
+      await stream.close()
+    })
+
     it('takes one call that is larger than itself when nothing waits', async () => {
       const stream = await log.open({ limits: { ...limits, appendQueueEventsMax: 2 } })
       await stream.append(makeEvents(5))
@@ -155,6 +170,27 @@ describe('the sqlite stream', () => {
       alone.close()
       expect(await readAll(reader)).to.have.length(5)
       await reader.close()
+      await stream.close()
+    })
+
+    it('remembers them by the earliest event of a commit', async () => {
+      const stream = await log.open()
+      const first = makeEvent('first')
+      await stream.append([first])
+      const later = (hours: number) => makeEvent(`later-${hours}`, { receivedAt: noon + hours * hourMs })
+      await stream.append([later(0.5), later(5)])
+      expect((await stream.append([first])).duplicates).to.equal(1)
+      await stream.close()
+    })
+
+    it('forgets as many as come, however many share a commit', async () => {
+      const stream = await log.open()
+      await stream.append(makeEvents(2_000))
+      const later = makeEvents(2_000).map((_, n) => makeEvent(`later-${n}`, { receivedAt: noon + 5 * hourMs }))
+      await stream.append(later)
+      const database = new DatabaseSync(log.file)
+      expect(database.prepare('SELECT count(*) AS ids FROM ids').get()).to.deep.include({ ids: 2_000 })
+      database.close()
       await stream.close()
     })
 

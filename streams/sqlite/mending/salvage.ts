@@ -4,7 +4,6 @@ import type { DatabaseSync } from 'node:sqlite'
 import { positionStep, type Position } from '#src/events/envelope.ts'
 import { syncFile, syncFolder } from '#src/lib/durable-files.ts'
 import { repeatWindowMs } from '../../stream.ts'
-import { createCutMark } from '../cut.ts'
 import { failureOf, openForWriting, type LogFile } from '../database.ts'
 import { createIdTable } from '../ids.ts'
 import { rowCrc } from '../row.ts'
@@ -155,7 +154,7 @@ function fill(database: DatabaseSync, images: PageImages, epoch: string, epochsB
   rememberIds(database)
   nameFormers(database, meta, epochsBeside)
   const kept = countOf(database, "SELECT count(*) AS n FROM events WHERE header <> ''")
-  const head = Math.max(countOf(database, 'SELECT max(seq) AS n FROM events'), createCutMark(database)())
+  const head = countOf(database, 'SELECT max(seq) AS n FROM events')
   database.exec('PRAGMA journal_mode = WAL')
   return {
     epoch,

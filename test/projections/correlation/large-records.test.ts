@@ -15,6 +15,21 @@ import { givenLog, givenRumEvent, givenSpan, msNs, noonNs, spanIdOf, traceIdOf }
 const acme = workspaceIdOf('acme')
 const text = 'large '.repeat(150_000)
 
+/** The numbers that the logs of the trace `main` begin with, page by page. */
+async function walk(reader: IndexReader): Promise<readonly number[]> {
+  const found: number[] = []
+  let after: CorrelationRequest['after'] = {}
+  for (;;) {
+    const id = { kind: 'trace_id', value: traceIdOf('main') } as const
+    const { logs: part } = await correlate(reader, acme, { id, after })
+    expect(part?.items).to.have.length.within(1, 10)
+    found.push(...(part?.items ?? []).map(({ message }) => Number.parseInt(message, 10)))
+    const next = part?.next ?? null
+    if (next === null) return found
+    after = { logs: next }
+  }
+}
+
 describeOnEveryStore('correlation: records of a megabyte', (newStore) => {
   const named = { mine: 'main', other: 'other', nobody: undefined } as const
   /** Of the trace asked for, of the session linked to it, and of another trace in that session, by turns. */
@@ -43,18 +58,22 @@ describeOnEveryStore('correlation: records of a megabyte', (newStore) => {
   })
 
   it('come in pages of some megabytes, all that belong to it, once and in order', async () => {
-    const found: number[] = []
-    let after: CorrelationRequest['after'] = {}
-    for (;;) {
-      const id = { kind: 'trace_id', value: traceIdOf('main') } as const
-      const { logs: part } = await correlate(reader, acme, { id, after })
-      expect(part?.items).to.have.length.within(1, 10)
-      found.push(...(part?.items ?? []).map(({ message }) => Number.parseInt(message, 10)))
-      const next = part?.next ?? null
-      if (next === null) break
-      after = { logs: next }
-    }
+    const found = await walk(reader)
     expect(found).to.deep.equal(logs.flatMap(({ whose, log }) => (whose === 'other' ? [] : [log.ordinal])))
+  })
+
+  it('are not passed over for a short one of the session behind them', async () => {
+    const store = newStore()
+    const at = (ordinal: number) => ({ ordinal, timeNs: noonNs + BigInt(ordinal) * msNs })
+    const large = [0, 1, 2, 3].map((n) => givenLog({ ...at(n), message: `${n} ${text}`, trace: 'main' }))
+    const short = givenLog({ ...at(4), message: '4', sessionId: 'visit' })
+    const events = [
+      givenEvent('spans.received', 1, { spans: [givenSpan({ trace: 'main', id: 'main', sessionId: 'visit' })] }),
+      givenEvent('logs.received', 2, { logs: [...large, short] }),
+    ]
+    for (const projection of [tracesProjection, logsProjection, correlationProjection])
+      await foldIntoStore(store, projection, events)
+    expect(await walk(store.reader)).to.deep.equal([0, 1, 2, 3, 4])
   })
 })
 

@@ -22,7 +22,8 @@ describeOnEveryStore('correlation: a span id that very many name', (newStore) =>
     for (const projection of [tracesProjection, logsProjection, correlationProjection]) {
       await foldIntoStore(store, projection, events)
     }
-    const answer = await correlate(store.reader, acme, { id: { kind: 'span_id', value: spanIdOf('shared') } })
+    const id = { kind: 'span_id', value: spanIdOf('shared') } as const
+    const answer = await correlate(store.reader, acme, { id, limits: { traces: 200 } })
     return {
       traces: answer.ids.trace_ids.length,
       truncated: [answer, answer.traces, answer.logs, answer.rum_events].map((part) => part?.truncated),
@@ -30,9 +31,9 @@ describeOnEveryStore('correlation: a span id that very many name', (newStore) =>
   }
 
   it('gives all that belongs to it where that is of few traces', async () => {
-    const children = Array.from({ length: 150 }, (_, id) => givenSpan({ trace: 'first', id, parent: 'shared' }))
+    const children = Array.from({ length: 600 }, (_, id) => givenSpan({ trace: 'first', id, parent: 'shared' }))
     const of = (count: number, trace: string) => Array.from({ length: count }, () => trace)
-    const logs = logsOf(['second', ...of(120, 'first'), 'third', ...of(120, 'first')])
+    const logs = logsOf(['second', ...of(300, 'first'), 'third', ...of(300, 'first')])
     expect(
       await truncated([
         givenEvent('spans.received', 1, {
@@ -41,6 +42,13 @@ describeOnEveryStore('correlation: a span id that very many name', (newStore) =>
         givenEvent('logs.received', 2, { logs }),
       ]),
     ).to.deep.equal({ traces: 4, truncated: [true, false, true, false] })
+  })
+
+  it('finds the trace also behind many records that name none', async () => {
+    const log = { spanId: spanIdOf('shared'), message: 'a line' }
+    const bare = Array.from({ length: 150 }, (_, n) => givenLog({ ordinal: n + 1, timeNs: at(n), ...log }))
+    const logs = [givenLog({ trace: 'first', timeNs: at(-1), ...log }), ...bare]
+    expect((await truncated([givenEvent('logs.received', 1, { logs })])).traces).to.equal(1)
   })
 
   it('says in each part that there is more where that is of more traces than are looked up', async () => {

@@ -53,10 +53,10 @@ describe('projections/logs: what arrives later', () => {
     const idsOf = (page: Awaited<ReturnType<typeof search>>): readonly string[] => page.logs.map(({ id }) => id)
     const settled = await search(store)
     // Found already, and the projector has not said so yet.
-    await foldInto(store.writer, 'logs-v15-001', logsProjection, [[numbered(2, 3, 5)]])
+    await foldInto(store.writer, 'logs-v15-001', logsProjection, [[numbered(2, 3, 12)]])
     const all = idsOf(await search(store, { limit: 100 }))
     const arrived = all.filter((id) => !idsOf(settled).includes(id)).sort()
-    expect(arrived).to.have.length(5)
+    expect(arrived).to.have.length(12)
     const pages = [
       await search(store, { limit: 6 }),
       await search(store, { limit: 6, order: 'asc' }),
@@ -64,11 +64,11 @@ describe('projections/logs: what arrives later', () => {
       await search(store, { limit: 3, after: carried((await search(store, { limit: 2 })).next) }),
     ]
     expect(pages.some((page) => idsOf(page).some((id) => arrived.includes(id)))).to.equal(true)
-    await append(numbered(2, 3, 5))
+    await append(numbered(2, 3, 12))
     for (const page of pages) {
       const seen = [...idsOf(page)]
       let { prev } = page
-      for (let step = 0; step < 4; step++) {
+      for (let step = 0; step < 8; step++) {
         const followed = await search(store, { limit: 2, after: carried(prev) })
         expect(followed.logs.length).to.be.at.most(2)
         seen.push(...idsOf(followed))
@@ -107,6 +107,17 @@ describe('projections/logs: what arrives later', () => {
     for (const event of [numbered(2, 1_000, 3), numbered(3, 20, 2)]) await append(event)
     const followed = await search(store, { order: 'asc', limit: 2, after: carried(prev) })
     expect(messagesOf(followed.logs)).to.deep.equal(['line 20', 'line 21'])
+  })
+
+  it('goes on also from a page that shows more of it than a cursor has room for', async () => {
+    const { store, append } = createGrowingLog()
+    await append(numbered(1, 0, 1))
+    await foldInto(store.writer, 'logs-v15-001', logsProjection, [[numbered(2, 3, 40)]])
+    const page = await search(store, { order: 'asc', limit: 100 })
+    expect(page.logs).to.have.length(41)
+    await append(numbered(2, 3, 40))
+    const followed = await search(store, { order: 'asc', limit: 100, after: carried(page.prev) })
+    expect(messagesOf(followed.logs), 'those without room come again').to.deep.equal(messagesOf(page.logs).slice(31))
   })
 
   it('is followed anew, from its end, in a log that ends before the place: an older one was put back', async () => {

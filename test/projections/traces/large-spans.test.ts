@@ -30,6 +30,15 @@ describeOnEveryStore('traces: spans of a megabyte', (newStore) => {
     })
   }
 
+  it('hide no matching span of another trace that stands behind them', async () => {
+    const large = Array.from({ length: 10 }, (_, id) => ({ id, atMs: 10 + id, name: 'wanted', attributes }))
+    const reader = await readerOf(newStore, [
+      received(1, [...spansOf('large', large), ...spansOf('small', [{ id: 'a', name: 'wanted', forMs: 1 }])]),
+    ])
+    const { traces } = await searchTraces(reader, acme, { operation: 'wanted', order: 'longest', limit: 2 })
+    expect(traces.map((trace) => trace.matched_spans.length)).to.deep.equal([3, 1])
+  })
+
   it('are passed by what lists show of them alone: a walk may pass very many', async () => {
     const named = names.map((name, number) => ({ ...given(name, number)[0], name: name.padEnd(1_000_000, '.') }))
     const reader = await readerOf(newStore, [received(1, named as GivenSpan[])])

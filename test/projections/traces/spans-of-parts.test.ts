@@ -47,4 +47,14 @@ describe('traces: what several parts of one hold together', () => {
       }
     })
   }
+
+  it('is nothing of a part that another build has, and this one not yet', () => {
+    const parts = ['a', 'b', 'c'].map((id, number) => {
+      const span = givenSpan({ trace: 'ahead', id, parent: 'c' })
+      return addSpans(emptyPart(traceIdOf('ahead'), number), [{ span, copies: 1 }], 1)
+    })
+    expect(togetherIn(parts).missing).to.equal(0)
+    const behind = togetherIn(parts.slice(0, 2))
+    expect([behind.missing, behind.partOf(spanIdOf('c'))]).to.deep.equal([1, undefined])
+  })
 })

@@ -1,0 +1,95 @@
+import { expect } from 'chai'
+import { tracesProjection } from '#projections/traces/fold.ts'
+import { givenEvent } from '#test/support/fold-harness.ts'
+import { describeOnEveryStore, foldIntoStore } from './every-store.ts'
+import { givenLog, msNs, noonNs, traceIdOf, type GivenSpan } from './given.ts'
+import { readerOf, received, spansOf, walk } from './walked.ts'
+
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+const numbered = (count: number, name: string): readonly string[] =>
+  Array.from({ length: count }, (_, n) => `${name} ${n}`)
+
+describeOnEveryStore('traces: a walk past very many that it leaves out', (newStore) => {
+  it('goes on behind those that have spans only around the range', async () => {
+    const around = numbered(120, 'around').flatMap((name) =>
+      spansOf(name, [
+        { id: 'a', atMs: -2 * hourMs },
+        { id: 'b', parent: 'a', atMs: 2 * hourMs },
+      ]),
+    )
+    const through = spansOf('through', [
+      { id: 'a', atMs: -3 * hourMs },
+      { id: 'b', parent: 'a', atMs: 0 },
+    ])
+    const reader = await readerOf(newStore, [received(1, [...around, ...through])])
+    const hourNs = BigInt(hourMs) * msNs
+    expect(await walk(reader, { fromNs: noonNs - hourNs, toNs: noonNs + hourNs }, 1)).to.deep.equal(['through'])
+  })
+
+  /** More than are looked up before their spans are. */
+  const logged = numbered(1_001, 'logged')
+  const loggedSpans = logged.flatMap((name) => spansOf(name, [{ id: 'a', service: 'quiet', sessionId: 'visit' }]))
+  const logsOf = (n: number, names: readonly string[], header = {}) =>
+    givenEvent(
+      'logs.received',
+      n,
+      { logs: names.map((name, ordinal) => givenLog({ ordinal, traceId: traceIdOf(name) })) },
+      header,
+    )
+
+  it('goes on behind those of whose spans one matches, and which are of no such session', async () => {
+    // One step through the spans meets one of these traces.
+    const others = numbered(55, 'other').flatMap((name, n) =>
+      spansOf(
+        name,
+        Array.from({ length: 50 }, (_, id): GivenSpan => ({ id, atMs: 1_000 * (n + 1) + id })),
+      ),
+    )
+    const wanted = spansOf('wanted', [{ id: 'a', atMs: 1, sessionId: 'visit' }])
+    const reader = await readerOf(newStore, [received(1, [...loggedSpans, ...others, ...wanted])])
+    expect(await walk(reader, { service: 'checkout', sessionId: 'visit' }, 10)).to.deep.equal(['wanted'])
+  })
+
+  it('keeps to a session of few traces too', async () => {
+    const reader = await readerOf(newStore, [
+      received(1, [...spansOf('mine', [{ id: 'a', sessionId: 'visit' }]), ...spansOf('other', [{ id: 'a', atMs: 1 }])]),
+    ])
+    for (const order of ['newest', 'oldest', 'longest'] as const)
+      expect(await walk(reader, { service: 'checkout', sessionId: 'visit', order })).to.deep.equal(['mine'])
+  })
+
+  it('finds what has logs beside a trace that goes on for weeks', async () => {
+    const at = (days: number) => ({ receivedAt: Number(noonNs / msNs) + days * dayMs })
+    const again = [0, 9, 18].flatMap((days, n) => [
+      received(2 * n + 3, spansOf('long', [{ id: `l${n}`, atMs: 10 + n }]), at(days)),
+      logsOf(2 * n + 4, ['long'], at(days)),
+    ])
+    const reader = await readerOf(newStore, [
+      received(1, [...loggedSpans, ...spansOf('wanted', [{ id: 'a', atMs: 1 }])]),
+      logsOf(2, [...logged, 'wanted']),
+      ...again,
+    ])
+    expect(await walk(reader, { service: 'checkout', has: ['logs'] }, 10)).to.deep.equal(['long', 'wanted'])
+  })
+
+  it('orders by duration those with a matching span, also beside one that has very many', async () => {
+    const giant = Array.from({ length: 5_001 }, (_, id): GivenSpan => ({ id, atMs: 1_000 + id, service: 'busy' }))
+    const reader = await readerOf(newStore, [
+      received(1, [
+        ...spansOf('giant', giant),
+        ...spansOf('other', [{ id: 'a', forMs: 500 }]),
+        ...spansOf('small', [{ id: 'a', service: 'busy' }]),
+      ]),
+    ])
+    expect(await walk(reader, { service: 'busy', order: 'longest' }, 10)).to.deep.equal(['giant', 'small'])
+  })
+
+  it('goes by what a trace has been since it began, not before', async () => {
+    const store = newStore()
+    const of = (name: string, forMs: number) => spansOf(name, [{ id: 'a', forMs }])
+    await foldIntoStore(store, tracesProjection, [received(1, [...of('a', 100), ...of('b', 50), ...of('c', 1_000)])])
+    await foldIntoStore(store, tracesProjection, [received(2, of('c', 10))])
+    expect(await walk(store.reader, { order: 'longest' }, 1)).to.deep.equal(['a', 'b', 'c'])
+  })
+})

@@ -1,0 +1,28 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { backUpLog } from '#streams/sqlite/back-up.ts'
+import { suspicionOf } from '#streams/sqlite/suspicion.ts'
+import { makeLogFolder, type LogFolder } from './log-folder.ts'
+import { makeLarge, noon } from './make-event.ts'
+import { rejection } from './read-all.ts'
+
+describe('a backup of a log in SQLite', () => {
+  let log: LogFolder
+  beforeEach(async () => {
+    log = await makeLogFolder()
+  })
+  afterEach(() => log.remove())
+
+  it('is read from beginning to end: one old payload that is damaged is told, and the next start looks at the log', async () => {
+    const stream = await log.open()
+    await stream.append(Array.from({ length: 300 }, (_, n) => makeLarge(`event-${n}.`, 300)))
+    await stream.close()
+    const file = readFileSync(log.file)
+    const at = file.indexOf('event-100.event-100.')
+    writeFileSync(log.file, file.fill(0, at, at + 4))
+    const copied = backUpLog({ file: log.file, partition: '0' }, join(log.folder, 'copy.db'), () => noon)
+    expect((await rejection(copied)).message).to.include('event 101: its payload does not match its checksum')
+    expect(suspicionOf(log.file)).to.include('event 101')
+  })
+})
