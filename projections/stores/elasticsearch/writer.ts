@@ -365,7 +365,12 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
     },
     builds: (projection) => listBuilds(place, projection),
     eraseWorkspace: (index, workspaceId, position) =>
-      eraseFromBuilds(place, buildOf(index), { workspaceId, position }, (other) => freshnessOf(place, options, other)),
+      // It goes through all indices of the build, document by document.
+      tellingAgain(() =>
+        eraseFromBuilds(place, buildOf(index), { workspaceId, position }, (other) =>
+          freshnessOf(place, options, other),
+        ),
+      ),
     async dropDays(index, { all }) {
       const gone = await dropIndicesBefore(place, index, all)
       for (const name of gone) builds.get(index)?.known.delete(name)
