@@ -326,6 +326,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
   const builds = new Map<IndexName, Build>()
   const days = createDayIndices(place, options)
   const buildOf = (index: IndexName): Build => openedIn(builds, index)
+  const freshnessAt = (index: IndexName): Freshness => freshnessOf(place, options, index)
   const told = (): Iterable<Build> => (share === undefined ? builds.values() : [])
   const tellingAgain = createTellAgain(place, told, { everyMs: tellAgainMs, now })
   return {
@@ -366,11 +367,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
     builds: (projection) => listBuilds(place, projection),
     eraseWorkspace: (index, workspaceId, position) =>
       // It goes through all indices of the build, document by document.
-      tellingAgain(() =>
-        eraseFromBuilds(place, buildOf(index), { workspaceId, position }, (other) =>
-          freshnessOf(place, options, other),
-        ),
-      ),
+      tellingAgain(() => eraseFromBuilds(place, buildOf(index), { workspaceId, position }, freshnessAt)),
     async dropDays(index, { all }) {
       const gone = await dropIndicesBefore(place, index, all)
       for (const name of gone) builds.get(index)?.known.delete(name)
@@ -378,7 +375,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
     },
     async drop(index) {
       builds.delete(index)
-      await eraseNoted(place, index, freshnessOf(place, options, index))
+      await eraseNoted(place, index, freshnessAt(index))
       await dropBuild(place, index)
     },
     async close() {

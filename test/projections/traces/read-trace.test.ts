@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import { withFirstDays } from '#projections/first-days.ts'
 import type { IndexReader } from '#projections/index-store.ts'
 import type { DecodedEvent } from '#projections/projection.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
@@ -246,30 +245,6 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
     const read = await readTrace(reader, acme, traceIdOf('t'), { limit: 10 })
     expect(read?.spans.map(({ span_id }) => span_id)).to.deep.equal(['root', 'a', 'b'].map(spanIdOf))
     expect(read?.missing).to.deep.equal([])
-  })
-
-  it('shows nothing of what has expired with the day on which such a trace began', async () => {
-    const at = (days: number) => ({ receivedAt: Number(noonNs / msNs) + days * dayMs })
-    const stored = await readerOf(newStore, [
-      received(1, [{ id: 'root' }], at(0)),
-      received(2, [{ id: 'a', parent: 'root', atMs: 1 }], at(7)),
-      received(3, [{ id: 'b', parent: 'a', atMs: 2 }], at(8)),
-      received(4, [{ id: 'c', parent: 'b', atMs: 3 }], at(9)),
-    ])
-    const reader = withFirstDays(stored, () => '2026-11-22')
-    for (const limit of [1, 10]) {
-      const found: unknown[] = []
-      let after: WalkKey | undefined
-      do {
-        const page = await readTrace(reader, acme, traceIdOf('t'), { limit, ...(after === undefined ? {} : { after }) })
-        expect(page?.summary.span_count).to.equal(2)
-        found.push(...(page?.spans ?? []).map(({ span_id: id }) => id))
-        after = page?.spans_next ?? undefined
-      } while (after !== undefined)
-      expect(found).to.deep.equal(['b', 'c'].map(spanIdOf))
-    }
-    const { missing } = (await readTrace(reader, acme, traceIdOf('t'), { limit: 10 })) ?? {}
-    expect(missing).to.deep.include({ span_id: spanIdOf('a'), referenced_by: [spanIdOf('b')], reason: 'not_received' })
   })
 
   it('reads the parts of such a trace once where it is all there', async () => {
