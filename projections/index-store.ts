@@ -268,6 +268,8 @@ export type PlacesQuery = Omit<IndexQuery, 'charactersMax'>
 
 export type Hit<Document extends object = object> = Readonly<{
   id: DocumentId
+  /** The day that holds it. */
+  day: string
   timeNs: bigint
   position: Position
   sort: SortKey

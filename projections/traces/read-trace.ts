@@ -162,6 +162,12 @@ function spanAnswer(span: SpanDocument, sets: ReadonlyMap<string, SharedAttribut
 const isReplaced = ({ spanId, startNs }: SpanDocument, stored: ReadonlyMap<string, StoredSpan>): boolean =>
   (stored.get(spanId)?.start ?? sortableTime(BigInt(startNs))) !== sortableTime(BigInt(startNs))
 
+/**
+ * Whether a span came with the documents of its trace that are shown. One that came before the oldest of these belongs to a document that has
+ * expired, though its own day may be shown still.
+ */
+const isOfShown = ({ day }: Hit, { generation }: TraceDocument): boolean => day >= generation
+
 const noParts: PartsRead = { stored: new Map(), missing: [], refused: new Map(), isCut: false }
 
 /** What only the parts tell, not their sum. Nothing, if no span is repeated, which those are too that several documents hold, and none missing. */
@@ -255,7 +261,10 @@ export async function readTrace(
   ])
   const last = shown.length < found.length || hasMore(hits, page.limit) ? shown.at(-1) : undefined
   const { stored } = details
-  const spans = shown.map(({ document }) => document).filter((span) => !isContinued || !isReplaced(span, stored))
+  const spans = shown
+    .filter((hit) => isOfShown(hit, trace))
+    .map(({ document }) => document)
+    .filter((span) => !isContinued || !isReplaced(span, stored))
   const missing = missingSpans(details, maySoonBeIndexed(trace, progress, page.nowMs))
   return {
     summary: traceSummary(trace),

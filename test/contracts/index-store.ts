@@ -328,7 +328,7 @@ export function indexStoreContract(name: string, create: () => Promise<IndexStor
           ['b', 0],
           ['a', 2],
         ])
-        expect(hits[1]).to.deep.include({ timeNs: noonNs, position: 2, sort: { value: noonNs, id: 'a' } })
+        expect(hits[1]).to.deep.include({ day, timeNs: noonNs, position: 2, sort: { value: noonNs, id: 'a' } })
         const records = await store.reader.get<Line>(scopeOf('lines'), [line.id, 'not-a-record-id'])
         expect(records.map(({ id }) => id)).to.deep.equal([line.id])
       })

@@ -124,7 +124,7 @@ describe('what a record does not have', () => {
     const harness = createFoldHarness(logsProjection)
     const kept = [...harness.documents<LogDocument>(await harness.fold(events), 'logs').values()]
     const document = { ...kept[2], ...written.logs } as LogDocument
-    const hit = { id: 'a', timeNs: 0n, position: 0, sort: { value: 0n, id: 'a' } }
+    const hit = { id: 'a', day: '', timeNs: 0n, position: 0, sort: { value: 0n, id: 'a' } }
     const { fields: _fields, timestamp: _timestamp, ...answer } = logItem({ ...hit, document })
     const absent = { level: null, service: null, trace_id: null, span_id: null, session_id: null }
     expect(answer).to.deep.equal({ id: 'a', message: 'of nothing', ...absent })

@@ -341,6 +341,25 @@ describe('the records of all builds', () => {
   })
 })
 
+describe('records that are asked for together', () => {
+  it('are told as so many where they cannot be had: a trouble that stays reads alike, whoever else asks', async () => {
+    const told: string[] = []
+    const elasticsearch = answering(({ operation, subject }) => {
+      told.push(`${operation} ${subject}`)
+      throw new Error('not now')
+    })
+    const records = createGatheredRecords(elasticsearch, createNames('x'))
+    const update = (id: string) => records.update({ id, fields: {}, unchanged: {} })
+    for (const ids of [
+      ['a', 'b'],
+      ['a', 'b', 'c'],
+    ]) {
+      await Promise.allSettled([...ids.map(records.read), ...ids.map(update)])
+    }
+    expect(told).to.deep.equal(['read 2 records', 'update 2 records', 'read 3 records', 'update 3 records'])
+  })
+})
+
 describe('what readers are told of an index in Elasticsearch', () => {
   const told = (position: number) => ({ position, head: 9, at: position, caughtUpAt: position })
   const freshness = (answer: Answering, everyMs = 0, now = () => 0) =>

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
+import type { IndexWriter } from '#projections/index-store.ts'
 import { askElasticsearch } from '#test/support/elasticsearch.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
 import { acme, epoch, index, lineEntry, write } from '#test/support/index-fixture.ts'
@@ -68,29 +69,36 @@ describe('the freshness of Elasticsearch', () => {
     }
   })
 
-  it('tells readers within a long batch that it is still folded, as far as it was', async () => {
-    const told = { position: 1, head: 9, at: 1_000, caughtUpAt: 500 }
-    let [nowMs, isHeld] = [0, false]
-    const heard = Promise.withResolvers<void>()
-    /** The batch takes until its build has been told of. */
-    const hold = async (line: string): Promise<void> => {
-      if (!line.startsWith('POST /_bulk?')) return
-      isHeld = true
-      await heard.promise
-    }
-    const hear = async (line: string): Promise<void> => {
-      if (isHeld && line.includes('/_update/build')) heard.resolve()
-    }
-    const proxy = await startRecordingProxy(url(), hold, hear)
-    const writer = await openWriter({ url: proxy.url, tellAgainMs: 20, now: () => (nowMs += 20) })
-    await promote(writer, 'fixture', index)
-    await writer.heartbeat(index, told)
-    await write(writer, [lineEntry({}, 2)], 2)
-    const progress = await makeReader().progress('fixture')
-    expect(progress).to.include({ position: 1, head: 9, caughtUpAt: 500 })
-    expect(progress?.at).to.be.above(told.at)
-    closeLater(proxy)
-  })
+  for (const [what, takeLong] of [
+    ['a long batch', (writer: IndexWriter) => write(writer, [lineEntry({}, 2)], 2)],
+    ['the erasure of a workspace', (writer: IndexWriter) => writer.eraseWorkspace(index, acme, 2)],
+  ] as const) {
+    it(`tells readers within ${what} that it is still folded, as far as it was`, async () => {
+      const told = { position: 1, head: 9, at: 1_000, caughtUpAt: 500 }
+      let [nowMs, isLong, isHeld] = [0, false, false]
+      const heard = Promise.withResolvers<void>()
+      /** It takes until its build has been told of. */
+      const hold = async (line: string): Promise<void> => {
+        if (!isLong || !line.startsWith('POST /_bulk?')) return
+        isHeld = true
+        await heard.promise
+      }
+      const hear = async (line: string): Promise<void> => {
+        if (isHeld && line.includes('/_update/build')) heard.resolve()
+      }
+      const proxy = await startRecordingProxy(url(), hold, hear)
+      const writer = await openWriter({ url: proxy.url, tellAgainMs: 20, now: () => (nowMs += 20) })
+      await promote(writer, 'fixture', index)
+      await write(writer, [lineEntry({}, 1)], 1)
+      await writer.heartbeat(index, told)
+      isLong = true
+      await takeLong(writer)
+      const progress = await makeReader().progress('fixture')
+      expect(progress).to.include({ position: 1, head: 9, caughtUpAt: 500 })
+      expect(progress?.at).to.be.above(told.at)
+      closeLater(proxy)
+    })
+  }
 
   it('tells readers nothing of what was written while it was being shown', async () => {
     const started = Promise.withResolvers<void>()

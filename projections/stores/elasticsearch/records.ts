@@ -76,6 +76,9 @@ function createNext<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
   return () => (next ??= begin())
 }
 
+/** Who asks with whom changes from one time to the next: with their names, each failure of an outage would read as another. */
+const manyOf = (all: readonly unknown[]): string => `${all.length} records`
+
 /**
  * What is asked for in one turn of the event loop goes in one request, because a projector reads and writes a handful each second. One that such a
  * request has no plain answer to is asked for alone, which tells why.
@@ -85,7 +88,7 @@ export function createGatheredRecords(elasticsearch: Elasticsearch, names: Names
   const busy = [404, 429, 503]
   const readAll = createGather(async (ids: readonly string[]) => {
     if (ids.length === 1) return []
-    const call = { operation: 'read', subject: ids.join(', '), method: 'POST', accept: busy } as const
+    const call = { operation: 'read', subject: manyOf(ids), method: 'POST', accept: busy } as const
     const { body } = await elasticsearch.send({ ...call, path: `/${names.state}/_mget`, body: { ids } })
     return objectsIn(body['docs'])
   })
@@ -95,8 +98,7 @@ export function createGatheredRecords(elasticsearch: Elasticsearch, names: Names
       stringifyJson({ update: { _id: id, ...unchanged } }),
       stringifyJson({ doc: fields }),
     ])
-    const subject = updates.map(({ id }) => id).join(', ')
-    const call = { operation: 'update', subject, method: 'POST', accept: busy } as const
+    const call = { operation: 'update', subject: manyOf(updates), method: 'POST', accept: busy } as const
     const { body } = await elasticsearch.send({
       ...call,
       path: `/${names.state}/_bulk`,

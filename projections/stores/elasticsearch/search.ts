@@ -11,7 +11,7 @@ import { mappingHint, reasonOf, type Elasticsearch } from './client.ts'
 import { documentOf } from './document.ts'
 import { and, type Query } from './filter.ts'
 import { bodyField, idField, numberField, positionField, timeField } from './mapping.ts'
-import { documentKey } from './names.ts'
+import { dayIn, documentKey } from './names.ts'
 import { sendPatiently } from './patience.ts'
 import { askFitting, inSizedParts, type Bound, type SeenSizes } from './sized-parts.ts'
 
@@ -101,18 +101,20 @@ function pageBody(query: Query, { orderBy, direction }: IndexQuery, after: reado
   }
 }
 
-type Found = Readonly<{ source: JsonObject; sort: readonly Json[] }>
+type Found = Readonly<{ index: string; source: JsonObject; sort: readonly Json[] }>
 
 const foundIn = (answer: JsonObject): readonly Found[] =>
   hitsIn(answer).map((hit) => ({
+    index: textIn(hit['_index']),
     source: objectIn(hit['_source']),
     sort: valuesIn(hit['sort']),
   }))
 
-function hitOf<D extends object>({ source: from, sort }: Found): Hit<D> {
+function hitOf<D extends object>({ index, source: from, sort }: Found): Hit<D> {
   const id = textIn(from[idField])
   return {
     id,
+    day: dayIn(index) ?? '',
     timeNs: bigintIn(from[timeField]),
     position: numberIn(from[positionField]),
     sort: { value: bigintIn(sort[0]), id },
@@ -253,8 +255,8 @@ export async function find<D extends object>(target: Target, asked: readonly Doc
   const part = async (some: readonly DocumentId[], bound: Bound) =>
     foundIn(await ask(target, idsBody(target, some), bound))
   for await (const found of inSizedParts(ids, idsAtOnce, part)) {
-    for (const { source: from } of found) {
-      const hit = hitOf<D>({ source: from, sort: [from[timeField] ?? 0] })
+    for (const { index, source: from } of found) {
+      const hit = hitOf<D>({ index, source: from, sort: [from[timeField] ?? 0] })
       hits.set(hit.id, hit)
     }
   }

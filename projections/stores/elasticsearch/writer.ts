@@ -333,6 +333,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
   const builds = new Map<IndexName, Build>()
   const days = createDayIndices(place, options)
   const buildOf = (index: IndexName): Build => openedIn(builds, index)
+  const freshnessAt = (index: IndexName): Freshness => freshnessOf(place, options, index)
   const told = (): Iterable<Build> => (share === undefined ? builds.values() : [])
   const tellingAgain = createTellAgain(place, told, { everyMs: tellAgainMs, now })
   return {
@@ -372,7 +373,8 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
     },
     builds: (projection) => listBuilds(place, projection),
     eraseWorkspace: (index, workspaceId, position) =>
-      eraseFromBuilds(place, buildOf(index), { workspaceId, position }, (other) => freshnessOf(place, options, other)),
+      // It goes through all indices of the build, document by document.
+      tellingAgain(() => eraseFromBuilds(place, buildOf(index), { workspaceId, position }, freshnessAt)),
     async dropDays(index, { all }) {
       const gone = await dropIndicesBefore(place, index, all)
       for (const name of gone) builds.get(index)?.known.delete(name)
@@ -380,7 +382,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
     },
     async drop(index) {
       builds.delete(index)
-      await eraseNoted(place, index, freshnessOf(place, options, index))
+      await eraseNoted(place, index, freshnessAt(index))
       await dropBuild(place, index)
     },
     async close() {

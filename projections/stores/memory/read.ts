@@ -54,8 +54,8 @@ function sortValue(orderBy: string, position: Position, row: Row): bigint | unde
 export function hitOf<D extends object>({ entry, row }: StoredEntry, orderBy: string): Hit<D> | undefined {
   const value = sortValue(orderBy, entry.position, row)
   if (value === undefined) return undefined
-  const { id, position } = entry
-  return { id, timeNs: row.timeNs, position, sort: { value, id }, document: entry.document as D }
+  const { id, day, position } = entry
+  return { id, day, timeNs: row.timeNs, position, sort: { value, id }, document: entry.document as D }
 }
 
 export function searchIn<D extends object>(entries: readonly StoredEntry[], query: IndexQuery): readonly Hit<D>[] {

@@ -109,7 +109,7 @@ function openDays(reading: Reading, folder: string, scope: Scope, build: LiveBui
     .reverse()
     .flatMap((day) => {
       const held = reading.open(join(path, fileOfDay(day)))?.get(tables.shape.name)
-      return held === undefined ? [] : { ...held, tables }
+      return held === undefined ? [] : { ...held, day, tables }
     })
 }
 

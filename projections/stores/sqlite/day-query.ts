@@ -10,6 +10,7 @@ import { createTallies, type From, type Tallies } from './tally.ts'
 
 /** One collection in one file, as readers see it. */
 export type DayCollection = Readonly<{
+  day: string
   database: Database
   tables: Tables
   /** Times of the first and last record, ns. */
@@ -23,7 +24,7 @@ export type DayCollection = Readonly<{
 }>
 
 /** The collections of which a file holds anything. */
-export function readCollections(database: Database): ReadonlyMap<string, Omit<DayCollection, 'tables'>> {
+export function readCollections(database: Database): ReadonlyMap<string, Omit<DayCollection, 'day' | 'tables'>> {
   const rows = database.all('SELECT name, earliest, latest, spilled FROM collections')
   return new Map(
     rows.flatMap(({ name, earliest, latest, spilled }) => {

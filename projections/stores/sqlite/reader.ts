@@ -44,6 +44,7 @@ function hitsOf(found: readonly Found[]): readonly TextHit[] {
   }
   return found.map(({ of, place: { row, timeNs, position, sort } }) => ({
     id: sort.id,
+    day: of.day,
     timeNs,
     position,
     sort,

@@ -11,10 +11,11 @@ export type TextReader = Omit<IndexReader, 'get' | 'search'> &
   }>
 
 /** The document is parsed when first asked for: often only the places of hits are wanted. */
-function hitOf<D extends object>({ id, timeNs, position, sort, endsForSize, document: text }: TextHit): Hit<D> {
+function hitOf<D extends object>({ id, day, timeNs, position, sort, endsForSize, document: text }: TextHit): Hit<D> {
   let parsed: D | undefined
   return {
     id,
+    day,
     timeNs,
     position,
     sort,
