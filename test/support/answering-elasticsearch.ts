@@ -2,6 +2,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import type { Call, Elasticsearch } from '#projections/stores/elasticsearch/client.ts'
+import type { JsonObject } from '#src/lib/json.ts'
 
 export type Asked = Readonly<{ method: string; path: string; body: unknown }>
 
@@ -24,3 +26,11 @@ export async function startAnsweringElasticsearch(answerTo: (asked: Asked) => ob
     close: (): void => void server.close(),
   }
 }
+
+export type Answering = (call: Call) => JsonObject | Promise<JsonObject>
+
+/** The same without a server: a client of one that answers so. */
+export const answering = (answer: Answering): Elasticsearch => ({
+  send: async (call) => ({ status: 200, body: await answer(call) }),
+  close: async () => undefined,
+})
