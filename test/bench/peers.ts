@@ -144,7 +144,7 @@ const quiet =
 const logNotes = [
   'Throughline acknowledges what is synced to the disk. VictoriaLogs acknowledges what is in its memory: it syncs within 5 s, its default.',
   'A word is looked for in the message and all string values, in any case; by VictoriaLogs in the message, as it is written. Both find the same here.',
-  'Throughline keeps in mind which words a pattern met: part of a word that nobody has looked for yet takes a second.',
+  'Throughline keeps in mind which words a pattern met: part of a word that nobody has looked for yet takes a second or more.',
   'VictoriaLogs has its defaults, and a log stream for each service.',
   quiet,
 ]
