@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { dirname, join } from 'node:path'
 import type { IndexWriter } from '#projections/index-store.ts'
 import { shapeOf } from '#projections/stores/row.ts'
-import { openDatabaseToRead } from '#projections/stores/sqlite/database.ts'
+import { openDatabaseToRead, type Database } from '#projections/stores/sqlite/database.ts'
 import { createKnownIds } from '#projections/stores/sqlite/known-ids.ts'
 import { tablesOf } from '#projections/stores/sqlite/layout.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
@@ -61,27 +61,38 @@ describe('the files of earlier days in which a SQLite index looks for a document
     expect([await daysOf('after'), await daysOf('kept')]).to.deep.equal([[dayBefore], []])
   })
 
-  it('are all opened where there is no room for what they hold, and looked through again on the next day', () => {
-    const tables = [tablesOf(shapeOf(things))]
-    const database = openDatabaseToRead(given.dayFile())
-    try {
-      const ids = createKnownIds(tables, 500)
-      const looked: string[] = []
-      const ask = (path: string, onDay = day): boolean =>
-        ids.mayHold({
-          ...{ day: onDay, path, collection: 'things', id: 'new' },
-          open: () => {
-            looked.push(path)
-            return database
-          },
-        })
+  describe('where not all that they hold can be kept in mind', () => {
+    const looked: string[] = []
+    const askWithin = (limits: Parameters<typeof createKnownIds>[1]) => {
+      const ids = createKnownIds([tablesOf(shapeOf(things))], limits)
+      return (path: string, onDay = day): boolean => {
+        const database = openDatabaseToRead(given.dayFile())
+        const open = (): Database => {
+          looked.push(path)
+          return database
+        }
+        try {
+          return ids.mayHold({ day: onDay, path, collection: 'things', id: 'new', open })
+        } finally {
+          database.close()
+        }
+      }
+    }
+    beforeEach(() => void looked.splice(0))
+
+    it('are looked through as far as there is room, and again on the next day', () => {
+      const ask = askWithin({ bytesMax: 500, idsOfFileMax: 10 })
       expect([ask('a'), ask('b'), looked.join('')]).to.deep.equal([false, false, 'ab'])
       expect([ask('c'), ask('a'), looked.join('')], 'once, all is forgotten').to.deep.equal([false, false, 'abca'])
       expect([ask('b'), ask('b'), ask('c'), looked.join('')]).to.deep.equal([true, true, false, 'abca'])
       expect([ask('b', nextDay), ask('a', nextDay), looked.join('')]).to.deep.equal([true, false, 'abca'])
       expect([ask('d', nextDay), ask('b', nextDay), looked.join('')]).to.deep.equal([false, false, 'abcadb'])
-    } finally {
-      database.close()
-    }
+    })
+
+    it('are opened where they hold very many, which is found out once', async () => {
+      await write(writer, [thingEntry('second', {}, 3)], 3)
+      const ask = askWithin({ bytesMax: 500, idsOfFileMax: 1 })
+      expect([ask('a'), ask('a'), looked.join('')]).to.deep.equal([true, true, 'a'])
+    })
   })
 })

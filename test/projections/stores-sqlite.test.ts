@@ -122,10 +122,16 @@ describe('the SQLite index', () => {
     await openFixture(writer)
     const told = { position: 1, head: 9, at: 1_000, caughtUpAt: 500 }
     await writer.heartbeat(index, told)
+    const progress = () => readerIn(folder).progress('fixture')
+    // The files of a long look-back are many.
+    await writer.load(index, [{ workspaceId: acme, collection: 'things', id: 'a', day }])
+    const loaded = await progress()
     await write(writer, [lineEntry({}, 2)], 2)
-    const progress = await readerIn(folder).progress('fixture')
-    expect(progress).to.include({ position: 1, head: 9, caughtUpAt: 500 })
-    expect(progress?.at).to.be.above(1_000)
+    const written = await progress()
+    for (const { position, head, caughtUpAt } of [loaded, written].map((found) => found ?? told))
+      expect({ position, head, caughtUpAt }).to.deep.equal({ position: 1, head: 9, caughtUpAt: 500 })
+    expect(loaded?.at).to.be.above(1_000)
+    expect(written?.at).to.be.above(loaded?.at ?? 0)
   })
 
   it('reads and goes on with a build of a program that knew of nothing ahead, nor of what was folded last', async () => {

@@ -3,8 +3,11 @@ import type { DocumentId, Entry } from '../../projection.ts'
 import type { Database } from './database.ts'
 import type { Tables } from './layout.ts'
 
-/** What is kept in mind of all files: four bytes an id, and some for each file. */
-const roomMax = 64 * 1024 * 1024
+/**
+ * `bytesMax`: of what is kept in mind of all files. `idsOfFileMax`: a file that holds more documents is opened each time: to look through it would
+ * take longer than that, and there are few of these.
+ */
+const usualLimits = { bytesMax: 64 * 1024 * 1024, idsOfFileMax: 50_000 }
 const bytesOf = { file: 400, stored: 4, given: 32 }
 
 /** Hashes of the ids that a file held when it was looked through, sorted, and of those that it was given since. */
@@ -23,13 +26,13 @@ function has(sorted: Uint32Array, wanted: number): boolean {
   return sorted[from] === wanted
 }
 
-/** Undefined if they take more than `room` bytes. */
-function idsIn(database: Database, collections: readonly Tables[], room: number): Ids | undefined {
+/** Undefined if there are more than `max`. */
+function idsIn(database: Database, collections: readonly Tables[], max: number): Ids | undefined {
   const hashes: number[] = []
   for (const { shape, rows } of collections) {
     if (shape.kind !== 'document') continue
     for (const [id] of database.iterateValues(`SELECT id FROM ${rows}`)) {
-      if (hashes.push(hashOf(shape.name, String(id))) * bytesOf.stored > room) return undefined
+      if (hashes.push(hashOf(shape.name, String(id))) > max) return undefined
     }
   }
   return { stored: Uint32Array.from(hashes).sort(), given: new Set() }
@@ -42,25 +45,22 @@ type Asked = Readonly<{ day: string; path: string; collection: string; id: Docum
  * Which documents the files of earlier days may hold. A new id is in none of them, but is looked for in each day of its look-back: with many
  * workspaces more files than are open at once, and each batch would open them all again. It belongs to the one who writes the files.
  */
-export function createKnownIds(collections: readonly Tables[], max = roomMax) {
-  /** Undefined: of this file there was no room for its ids. */
+export function createKnownIds(collections: readonly Tables[], { bytesMax, idsOfFileMax } = usualLimits) {
+  /** Undefined: this file holds too many, or there was no room for them. */
   const files = new Map<string, Ids | undefined>()
-  let room = max
+  let room = bytesMax
   let emptiedOn: string | undefined
-  const look = (open: () => Database): Ids | undefined => (room > 0 ? idsIn(open(), collections, room) : undefined)
   /** Where there is no room all is forgotten, once a day: most may be of days that nobody looks back to any more. */
-  const lookIn = ({ day, open }: Asked): Ids | undefined => {
-    const ids = look(open)
-    if (ids !== undefined || emptiedOn === day) return ids
+  const makeRoom = (day: string): void => {
+    if (room > 0 || emptiedOn === day) return
     emptiedOn = day
     files.clear()
-    room = max
-    return look(open)
+    room = bytesMax
   }
-  const idsOf = (asked: Asked): Ids | undefined => {
-    const { path } = asked
+  const idsOf = ({ day, path, open }: Asked): Ids | undefined => {
     if (files.has(path)) return files.get(path)
-    const ids = lookIn(asked)
+    makeRoom(day)
+    const ids = room > 0 ? idsIn(open(), collections, idsOfFileMax) : undefined
     room -= bytesOf.file + (ids?.stored.byteLength ?? 0)
     files.set(path, ids)
     return ids

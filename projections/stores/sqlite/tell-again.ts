@@ -8,7 +8,7 @@ type Telling = { readonly meta: Database; told: Told | undefined }
 
 /**
  * Readers take a build without a recent heartbeat for one that nobody folds. A batch may take longer than they wait: one event may have 64 MiB, and
- * new workspaces have a file each. So within a batch the last heartbeat is repeated with the current time.
+ * workspaces have a file for each day. So while a batch is loaded or written, the last heartbeat is repeated with the current time.
  */
 export function createTellAgain(builds: () => Iterable<Telling>, everyMs: number) {
   let lastMs = performance.now()
@@ -18,7 +18,7 @@ export function createTellAgain(builds: () => Iterable<Telling>, everyMs: number
       lastMs = performance.now()
       build.told = { progress, atMs: lastMs }
     },
-    /** A batch begins. Builds that nobody folds any more are left out. */
+    /** A batch, or its loading, begins. Builds that nobody folds any more are left out. */
     begin(): void {
       const nowMs = performance.now()
       for (const build of builds())

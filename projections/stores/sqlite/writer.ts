@@ -193,7 +193,13 @@ export function createSqliteIndexWriter(options: SqliteWriterOptions): IndexWrit
       if (!builds.has(index)) builds.set(index, openBuild(options, { index, projection, epoch, after }))
       if (buildOf(index).epoch !== epoch) throw otherLog(index)
     },
-    load: async (index, keys) => keys.map((key) => loadEntries(files, buildOf(index), key)),
+    async load(index, keys) {
+      telling.begin()
+      return keys.map((key) => {
+        telling.again()
+        return loadEntries(files, buildOf(index), key)
+      })
+    },
     async write(index, entries, checkpoint) {
       const build = buildOf(index)
       telling.begin()
