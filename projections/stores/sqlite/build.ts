@@ -139,11 +139,17 @@ export function openBuild(
   }
 }
 
+/** Makes what was written to files of a build durable, and the names of those that it has created; not of one that goes with its process. */
+export function syncFiles({ isScratch, created }: Build, paths: readonly string[]): void {
+  const named = paths.filter((path) => created.has(path))
+  if (!isScratch) syncDatabases(paths, named)
+}
+
 /** Syncs everything that was written, and then moves the checkpoint. */
 function syncBuild(build: Build): void {
   const { meta, share, created, unsynced, written } = build
   if (written === build.safe) return
-  if (!build.isScratch) syncDatabases(unsynced, created.keys())
+  syncFiles(build, [...unsynced])
   transaction(meta, () => {
     nameDays(meta, [...created.values()])
     if (share !== undefined) return writeShare(meta, share, written)

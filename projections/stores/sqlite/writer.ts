@@ -6,7 +6,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Checkpoint, EntryKey, IndexName, IndexWriter, KeptDays, WorkspaceEntries } from '../../index-store.ts'
 import { daysLookedAt, daysReplaced, type Entry } from '../../projection.ts'
 import { collectionIn, openedIn, otherLog } from '../builds.ts'
-import { closeBuild, daysOf, openBuild, syncInTime, type Build, type BuildOptions } from './build.ts'
+import { closeBuild, daysOf, openBuild, syncFiles, syncInTime, type Build, type BuildOptions } from './build.ts'
 import { dropBuild, removeDays, removeDropped, storedBuilds } from './build-folders.ts'
 import { hasTable, makeFolderOf, openDatabase, prepared, transaction, type Database } from './database.ts'
 import { positionOf, readEntry, writeDay, type Batch, type DayChanges, type Replaced } from './day-writer.ts'
@@ -16,7 +16,6 @@ import { buildFolder, fileOfDay, layOutDay, layoutOf, metaPath, workspaceFolder 
 import { openLive, readRoster, renewLive, writeRoster } from './live.ts'
 import { storedMeta, writeErased } from './meta.ts'
 import { createOpenFiles, type OpenFiles } from './open-files.ts'
-import { syncDatabases } from './sync-files.ts'
 import { createTellAgain } from './tell-again.ts'
 
 type SqliteWriterOptions = BuildOptions &
@@ -67,9 +66,7 @@ const pathOf = ({ folder, index }: Build, workspaceId: WorkspaceId, day: string)
 function createFiles(openMax: number, builds: ReadonlyMap<IndexName, Build>): Files {
   const sync = ({ path }: Database): void => {
     // Its commits are synced before a connection is closed, because closing the last one removes the WAL.
-    for (const build of builds.values()) {
-      if (!build.isScratch && build.unsynced.has(path)) syncDatabases([path], build.created.has(path) ? [path] : [])
-    }
+    for (const build of builds.values()) if (build.unsynced.has(path)) syncFiles(build, [path])
   }
   const files = createOpenFiles(openMax, sync)
   return {
@@ -100,8 +97,8 @@ function loadEntries(files: Files, build: Build, { workspaceId, collection, id, 
   const days = daysLookedAt(day, written.collection.lookbackDays).filter((one) => known.has(one))
   return days.flatMap((one) => {
     const open = (): Database => files.open(build, workspaceId, one)
-    const path = pathOf(build, workspaceId, one)
-    if (one !== day && !build.ids.mayHold({ day, path, collection, id, open })) return []
+    const asked = { day, collection, id, open }
+    if (one !== day && !build.ids.mayHold({ ...asked, path: pathOf(build, workspaceId, one) })) return []
     return readEntry(open(), written.tables, id, one) ?? []
   })
 }

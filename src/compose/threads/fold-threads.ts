@@ -10,8 +10,8 @@ import { foldPlaced, type FoldSaid, type PlacedTask } from './fold-task.ts'
 const workerBytes = 512 * 1024 * 1024
 
 /** How many workers fold at once: by the processors, and as many as half of the memory has room for, since a server may run beside. */
-export const workersFor = (processors: number, memoryBytes: number): number =>
-  Math.max(1, Math.min(Math.max(2, processors), Math.floor(memoryBytes / 2 / workerBytes)))
+export const workersFor = (processors: number, memory: number): number =>
+  Math.max(1, Math.min(Math.max(2, processors), Math.floor(memory / 2 / workerBytes)))
 
 export const foldWorkers = (): number => workersFor(availableParallelism(), memoryBytes())
 
