@@ -26,6 +26,9 @@ export type LogFacts = Readonly<{
 const spansPerTrace = 24
 const tracedPart = 0.6
 
+/** How many traces so many records name, where nothing else is said. */
+export const tracesNamedBy = (records: number): number => Math.ceil(records / spansPerTrace)
+
 function pickShape(dice: Dice, total: number): LogShape {
   let rest = (dice.below(1_000_000) / 1_000_000) * total
   for (const shape of logShapes) {
@@ -61,7 +64,7 @@ function recordOf(dice: Dice, shape: LogShape, seed: number, { ms, near }: Reado
 /** Structured logs of the same shop as JSON requests: the same options, the same bytes. */
 export function makeLogCorpus(file: string, options: LogCorpusOptions): Readonly<{ bodies: Bodies; facts: LogFacts }> {
   const { seed, records, recordsPerRequest, startMs } = options
-  const { durationMs = denseMs(records), traces = Math.ceil(records / spansPerTrace) } = options
+  const { durationMs = denseMs(records), traces = tracesNamedBy(records) } = options
   const dice = createDice(seed + 1)
   const total = logShapes.reduce((sum, { weight }) => sum + weight, 0)
   const used = new Map<LogShape, number>()

@@ -8,6 +8,7 @@ import { bytesIn, withServer, type Sizes } from './bench-server.ts'
 import { bodyCount, type Bodies } from './bodies.ts'
 import type { Driver } from './drive.ts'
 import type { DriverAnswer } from './driver-task.ts'
+import { connections } from './search.ts'
 
 /** A program that takes records of one kind in and answers searches: ours, or a peer. */
 export type Program = Readonly<{
@@ -22,8 +23,6 @@ export type Program = Readonly<{
 }>
 /** Runs `work` with a program of its own, which is gone afterwards whatever happens. */
 export type WithProgram = <T>(work: (program: Program) => Promise<T>) => Promise<T>
-
-const connections = 8
 
 /** Throughline's embedded form. */
 export const withOurs =

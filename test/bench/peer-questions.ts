@@ -1,7 +1,7 @@
 import { isJsonObject, parseJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import { present } from '#src/lib/assert.ts'
 import { rowsAbove, type LineFacts } from './peer-records.ts'
-import { at, parameters, totalOf } from './search.ts'
+import { at, logsPerPage, parameters, totalOf, tracesAsked, tracesPerPage } from './search.ts'
 import { slowMs, type SpanFacts } from './span-corpus.ts'
 import { services } from './span-shapes.ts'
 
@@ -18,10 +18,6 @@ export type Figure = Readonly<{
   questions: readonly Question[]
   read: Readonly<Record<Side, (answer: string) => Found>>
 }>
-
-const logsPerPage = 100
-const tracesPerPage = 20
-const tracesAsked = 100
 
 const objectOf = (answer: string): JsonObject => {
   const body = parseJson(answer)

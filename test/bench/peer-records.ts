@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { bodyCount, openBodies, writeBodies, type Bodies, type MadeBody } from './bodies.ts'
 import { traceIdOf } from './dice.ts'
-import { makeLogCorpus, type LogFacts } from './log-corpus.ts'
+import { makeLogCorpus, tracesNamedBy, type LogFacts } from './log-corpus.ts'
 import { recordsPerRequest, warmUpRecordsPerRequest, warmUpSeed, type BenchContext } from './scale.ts'
-import { durationMs } from './search.ts'
+import { durationMs, tracesAsked } from './search.ts'
 import { makeSpanCorpus, type SpanFacts } from './span-corpus.ts'
 
 /** The same bytes for ours and the peer, what a search must find in them, and others to warm up with, which are older. */
@@ -13,7 +13,6 @@ export type PeerRecords<Facts> = Readonly<{ bodies: Bodies; warmUp: Bodies; fact
 export type LineFacts = LogFacts & Readonly<{ above: number; byTrace: ReadonlyMap<string, number> }>
 
 export const rowsAbove = 490
-const tracesAsked = 100
 /** By how much what warms up is older than all that is asked for. */
 const warmUpAgeMs = 3_600_000
 
@@ -40,9 +39,9 @@ export function asLines(file: string, bodies: Bodies, onRecord: (record: Line) =
 export function makePeerLogs(context: BenchContext): PeerRecords<LineFacts> {
   const { scale, folder } = context
   const startMs = searchedFrom(context)
-  const traces = Math.ceil(scale.logs / 24)
-  const all = { seed: scale.seed, startMs, durationMs, traces, records: scale.logs, recordsPerRequest }
+  const all = { seed: scale.seed, startMs, durationMs, records: scale.logs, recordsPerRequest }
   const { bodies, facts } = makeLogCorpus(join(folder, 'logs'), all)
+  const traces = tracesNamedBy(scale.logs)
   const asked = Array.from({ length: tracesAsked }, (_, index) => Math.floor((index * traces) / tracesAsked))
   const byTrace = new Map(asked.map((number) => [traceIdOf(scale.seed, number).toString('hex'), 0]))
   let above = 0

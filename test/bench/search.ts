@@ -14,13 +14,13 @@ type Facts = Readonly<{ spans: SpanFacts; logs: LogFacts }>
 type Query = Readonly<{ path: string; check(body: JsonObject): string | undefined }>
 type Figure = Readonly<{ figure: string; p50Max?: number; queries: readonly Query[]; isLog: boolean }>
 
-const connections = 8
+export const connections = 8
 /** A day's records, nearly: what a search without a range covers. */
 export const durationMs = 20 * 3_600_000
 const narrowMs = 600_000
-const tracesAsked = 100
-const tracesPerPage = 20
-const logsPerPage = 100
+export const tracesAsked = 100
+export const tracesPerPage = 20
+export const logsPerPage = 100
 
 const same = (what: string, found: unknown, wanted: number): string | undefined =>
   Number(found) === wanted ? undefined : `${what}: found ${String(found)}, sent ${wanted}`
