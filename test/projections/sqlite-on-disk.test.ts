@@ -20,6 +20,7 @@ import {
   write,
 } from '#test/support/index-fixture.ts'
 import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
+import { withSteppingClock } from '#test/support/stepping-clock.ts'
 import { syncedBy } from '#test/support/synced-by.ts'
 
 const previousDay = '2026-11-20'
@@ -94,17 +95,11 @@ describe('what a SQLite index has on the disk', () => {
   it('is synced less often where that takes long, and as often as before where it no longer does', async () => {
     const patient = createSqliteIndexWriter({ folder: given.folder, limits, syncEveryMs: 2_000 })
     await patient.open(index, fixture, epoch)
-    const { now } = performance
     const checkpointAt = async (at: number, tookMs: number): Promise<number> => {
       const position = at / 1_000
       await write(patient, [lineEntry({}, position)], position)
-      let ms = 0
-      performance.now = () => (ms += tookMs)
-      try {
-        await patient.heartbeat(index, { position, head: position, at, caughtUpAt: at })
-      } finally {
-        performance.now = now
-      }
+      const heartbeat = { position, head: position, at, caughtUpAt: at }
+      await withSteppingClock(tookMs, () => patient.heartbeat(index, heartbeat))
       return (await patient.checkpoint(index)).position
     }
     expect([await checkpointAt(100_000, 50), await checkpointAt(102_000, 400)]).to.deep.equal([100, 102])

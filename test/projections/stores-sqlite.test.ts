@@ -57,6 +57,7 @@ import {
 import { counting, lineDecoders } from '#test/support/line-projections.ts'
 import { promote } from '#test/support/promote.ts'
 import { limits, timesOpen } from '#test/support/sqlite-fixture.ts'
+import { withSteppingClock } from '#test/support/stepping-clock.ts'
 
 const build = 'counting-v1-001'
 
@@ -121,10 +122,7 @@ describe('the SQLite index', () => {
     open.push(writer)
     await openFixture(writer)
     const told = { position: 1, head: 9, at: 1_000, caughtUpAt: 500 }
-    const { now } = performance
-    let ms = performance.now()
-    performance.now = () => (ms += 2)
-    try {
+    await withSteppingClock(2, async () => {
       await writer.heartbeat(index, told)
       let before = told.at
       for (const work of [
@@ -137,9 +135,7 @@ describe('the SQLite index', () => {
         expect(progress?.at).to.be.above(before)
         before = progress?.at ?? before
       }
-    } finally {
-      performance.now = now
-    }
+    })
   })
 
   it('reads and goes on with a build of a program that knew of nothing ahead, nor of what was folded last', async () => {

@@ -4,6 +4,7 @@ import { exportLogs, searchLogs, type LogPage } from '#projections/logs/query.ts
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { parseJson, stringifyJson, type Json } from '#src/lib/json.ts'
 import { createFoldHarness } from '#test/support/fold-harness.ts'
+import { withSteppingClock } from '#test/support/stepping-clock.ts'
 import { acme, givenLogs } from './given.ts'
 
 const harness = createFoldHarness(logsProjection)
@@ -46,17 +47,11 @@ describe('projections/logs: records of megabytes', () => {
       turns++
       if (counting) setImmediate(count)
     }
-    // However fast the machine is, a record takes all of a turn's time.
-    const { now } = performance
-    let ms = 0
-    performance.now = () => (ms += 1_000)
-    try {
+    // A record takes all of a turn's time.
+    await withSteppingClock(1_000, async () => {
       setImmediate(count)
       await searchLogs(store.reader, acme, { order: 'asc', limit: 1_000, query: { kind: 'text', text: 'large' } })
-    } finally {
-      performance.now = now
-      counting = false
-    }
+    }).finally(() => (counting = false))
     expect(turns).to.be.at.least(2)
   })
 

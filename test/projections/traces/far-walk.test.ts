@@ -3,10 +3,9 @@ import { tracesProjection } from '#projections/traces/fold.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { describeOnEveryStore, foldIntoStore } from './every-store.ts'
 import { givenLog, msNs, noonNs, traceIdOf, type GivenSpan } from './given.ts'
-import { readerOf, received, spansOf, walk } from './walked.ts'
+import { daysLater, readerOf, received, spansOf, walk } from './walked.ts'
 
 const hourMs = 3_600_000
-const dayMs = 24 * hourMs
 const numbered = (count: number, name: string): readonly string[] =>
   Array.from({ length: count }, (_, n) => `${name} ${n}`)
 
@@ -60,10 +59,9 @@ describeOnEveryStore('traces: a walk past very many that it leaves out', (newSto
   })
 
   it('finds what has logs beside a trace that goes on for weeks', async () => {
-    const at = (days: number) => ({ receivedAt: Number(noonNs / msNs) + days * dayMs })
     const again = [0, 9, 18].flatMap((days, n) => [
-      received(2 * n + 3, spansOf('long', [{ id: `l${n}`, atMs: 10 + n }]), at(days)),
-      logsOf(2 * n + 4, ['long'], at(days)),
+      received(2 * n + 3, spansOf('long', [{ id: `l${n}`, atMs: 10 + n }]), daysLater(days)),
+      logsOf(2 * n + 4, ['long'], daysLater(days)),
     ])
     const reader = await readerOf(newStore, [
       received(1, [...loggedSpans, ...spansOf('wanted', [{ id: 'a', atMs: 1 }])]),

@@ -9,10 +9,9 @@ import { present } from '#src/lib/assert.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { describeOnEveryStore, foldIntoStore } from './every-store.ts'
 import { givenLog, givenRumEvent, msNs, noonNs, spanIdOf, traceIdOf } from './given.ts'
-import { acme, match, nameOf, readerOf, received, spansOf, walk } from './walked.ts'
+import { acme, daysLater, match, nameOf, readerOf, received, spansOf, walk } from './walked.ts'
 
 const globex = workspaceIdOf('globex')
-const dayMs = 86_400_000
 
 describeOnEveryStore('traces: search', (newStore) => {
   let reader: IndexReader
@@ -372,17 +371,16 @@ describeOnEveryStore('traces: a walk while spans arrive', (newStore) => {
 
 describeOnEveryStore('traces: a trace that goes on for long', (newStore) => {
   it('lists a trace that went on after seven days as one', async () => {
-    const at = (days: number) => ({ receivedAt: Number(noonNs / msNs) + days * dayMs })
     const b = { id: 'b', parent: 'a', atMs: 1_000 }
     const between = ['short', 'shorter', 'shortest']
     const reader = await readerOf(newStore, [
-      received(1, spansOf('long', [{ id: 'root' }, b]), at(0)),
+      received(1, spansOf('long', [{ id: 'root' }, b]), daysLater(0)),
       received(
         2,
         between.flatMap((name, i) => spansOf(name, [{ id: 'x', atMs: 500 - i }])),
-        at(1),
+        daysLater(1),
       ),
-      received(3, spansOf('long', [b, { id: 'c', parent: 'b', atMs: 1_001 }]), at(9)),
+      received(3, spansOf('long', [b, { id: 'c', parent: 'b', atMs: 1_001 }]), daysLater(9)),
     ])
     for (const limit of [1, 2, 10]) {
       expect(await walk(reader, {}, limit)).to.deep.equal(['long', ...between])
@@ -395,10 +393,9 @@ describeOnEveryStore('traces: a trace that goes on for long', (newStore) => {
   })
 
   it('lists such a trace in each order if one of its documents is in the range and another meets the conditions', async () => {
-    const at = (days: number) => ({ receivedAt: Number(noonNs / msNs) + days * dayMs })
     const reader = await readerOf(newStore, [
-      received(1, spansOf('long', [{ id: 'a', service: 'web' }]), at(0)),
-      received(2, spansOf('long', [{ id: 'b', parent: 'a', atMs: 9_000, status: 'error' }]), at(9)),
+      received(1, spansOf('long', [{ id: 'a', service: 'web' }]), daysLater(0)),
+      received(2, spansOf('long', [{ id: 'b', parent: 'a', atMs: 9_000, status: 'error' }]), daysLater(9)),
     ])
     const conditions = { service: 'web', has: ['error'], toNs: noonNs + 5_000n * msNs } as const
     for (const order of ['newest', 'oldest', 'longest', 'most_spans', 'errors'] as const)
@@ -406,12 +403,11 @@ describeOnEveryStore('traces: a trace that goes on for long', (newStore) => {
   })
 
   it('lists no such trace that only one of its documents would meet the conditions', async () => {
-    const at = (days: number) => ({ receivedAt: Number(noonNs / msNs) + days * dayMs })
     const failed = { id: 'b', parent: 'a', atMs: 1 }
     const spans = (name: string): ReturnType<typeof spansOf> => spansOf(name, [{ ...failed, status: 'error' }])
     const reader = await readerOf(newStore, [
-      received(1, [...spans('long'), ...spans('short')], at(0)),
-      received(2, spansOf('long', [failed, { id: 'a', forMs: 5_000 }]), at(9)),
+      received(1, [...spans('long'), ...spans('short')], daysLater(0)),
+      received(2, spansOf('long', [failed, { id: 'a', forMs: 5_000 }]), daysLater(9)),
     ])
     for (const limit of [1, 10]) {
       for (const order of ['newest', 'oldest', 'longest'] as const) {
