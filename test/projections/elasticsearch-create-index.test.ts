@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { createIndex, prepareState } from '#projections/stores/elasticsearch/builds.ts'
 import type { Elasticsearch } from '#projections/stores/elasticsearch/client.ts'
+import { defaultSettings } from '#projections/stores/elasticsearch/mapping.ts'
 import { createNames } from '#projections/stores/elasticsearch/names.ts'
 import { createRecords } from '#projections/stores/elasticsearch/records.ts'
 import { PermanentError } from '#src/lib/failure.ts'
@@ -45,7 +46,7 @@ describe('the index of records', () => {
     const [elasticsearch, names] = [{ send, close: async () => undefined }, createNames('x')]
     await prepareState(
       { elasticsearch, names, records: createRecords(elasticsearch, names), partition: 0 },
-      { shards: 1 },
+      defaultSettings,
     )
     expect(refused).to.deep.equal(['/x-state/_settings'])
   })
