@@ -1,7 +1,11 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import { createIndex } from '#projections/stores/elasticsearch/builds.ts'
+import { createIndex, prepareState } from '#projections/stores/elasticsearch/builds.ts'
 import type { Elasticsearch } from '#projections/stores/elasticsearch/client.ts'
+import { defaultSettings } from '#projections/stores/elasticsearch/mapping.ts'
+import { createNames } from '#projections/stores/elasticsearch/names.ts'
+import { createRecords } from '#projections/stores/elasticsearch/records.ts'
+import { PermanentError } from '#src/lib/failure.ts'
 
 /** What creating an index ends with where the server answers 400 with this error. */
 const failureFor = (type: string, reason: string): Promise<Error | undefined> => {
@@ -27,5 +31,23 @@ describe('an index of Elasticsearch that is not made', () => {
     expect(failure?.name).to.equal('TransientError')
     expect(failure?.message).to.contain(reason).and.contain('template')
     expect(await failureFor('resource_already_exists_exception', 'it is there')).to.equal(undefined)
+  })
+})
+
+describe('the index of records', () => {
+  it('is used as it is where the user may not change how it is refreshed', async () => {
+    const refused: string[] = []
+    const send: Elasticsearch['send'] = async ({ operation, subject, path, accept = [] }) => {
+      if (!path.endsWith('/_settings')) return { status: 200, body: {} }
+      if (!accept.includes(403)) throw new PermanentError({ operation, subject })
+      refused.push(path)
+      return { status: 403, body: {} }
+    }
+    const [elasticsearch, names] = [{ send, close: async () => undefined }, createNames('x')]
+    await prepareState(
+      { elasticsearch, names, records: createRecords(elasticsearch, names), partition: 0 },
+      defaultSettings,
+    )
+    expect(refused).to.deep.equal(['/x-state/_settings'])
   })
 })

@@ -60,6 +60,18 @@ describe('records of builds that are read or changed in one turn of the event lo
     await run.stop()
   })
 
+  it('are refreshed by who lists them alone, also where an earlier program had Elasticsearch do it each second', async () => {
+    const settings = `/${prefix()}-state/_settings`
+    const interval = () => askElasticsearch(url(), `${settings}/index.refresh_interval?flat_settings`)
+    const never = { [`${prefix()}-state`]: { settings: { 'index.refresh_interval': '-1' } } }
+    expect(await interval()).to.deep.equal(never)
+    await askElasticsearch(url(), settings, { method: 'PUT', body: '{"index.refresh_interval":"1s"}' })
+    await openWriter()
+    expect(await interval()).to.deep.equal(never)
+    await beatBoth(2)
+    expect(await positions()).to.deep.equal([2, 2])
+  })
+
   it('are each changed only as they were read', async () => {
     const other = await openWriter()
     await other.heartbeat(index, { position: 7, head: 7, at: 7, caughtUpAt: 7 })

@@ -17,7 +17,7 @@ import type { Shapes } from '../row.ts'
 import { numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
 import { buildId, changeBuild, recordOf, type Place } from './build-record.ts'
 import type { Elasticsearch } from './client.ts'
-import { stateIndex, template, type IndexSettings } from './mapping.ts'
+import { stateIndex, stateRefresh, template, type IndexSettings } from './mapping.ts'
 import { dayIn } from './names.ts'
 import { recordPath, type StoredRecord } from './records.ts'
 
@@ -180,8 +180,12 @@ export async function forbidAutomatic({ elasticsearch, names }: Place): Promise<
 
 /** Creates the state index, and what keeps the others from being created automatically. */
 export async function prepareState(place: Place, settings: IndexSettings): Promise<void> {
+  const { elasticsearch, names } = place
   await forbidAutomatic(place)
-  await createIndex(place.elasticsearch, place.names.state, stateIndex(settings))
+  await createIndex(elasticsearch, names.state, stateIndex(settings))
+  // Earlier programs had it refreshed each second. Where this may not be changed, that goes on, and does no harm.
+  const change = { operation: 'prepare', subject: names.state, method: 'PUT', accept: [403] } as const
+  await elasticsearch.send({ ...change, path: `/${names.state}/_settings`, body: stateRefresh })
 }
 
 /** The server's message if its nodes have as many shards as they may. It has no error type of its own. */

@@ -86,13 +86,15 @@ export function dayIndex(collection: Pick<CollectionShape, 'name' | 'fields'>, s
   }
 }
 
-/** Builds and rosters: found by id only. */
+/** Builds and rosters are found by id, refreshed or not, and who lists them refreshes first (records.ts). */
+export const stateRefresh = { refresh_interval: '-1' }
+
 export function stateIndex(settings: IndexSettings): object {
   return {
     settings: {
       number_of_shards: 1,
       ...replicas(settings),
-      refresh_interval: '1s',
+      ...stateRefresh,
       'translog.durability': 'request',
       ...ownDocuments,
     },
