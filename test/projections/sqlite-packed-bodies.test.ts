@@ -19,6 +19,7 @@ import {
   noonNs,
   scopeOf,
   thingEntry,
+  type Thing,
   walk,
 } from '#test/support/index-fixture.ts'
 import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
@@ -114,7 +115,8 @@ describe('the bodies of a day that is over', () => {
   const entriesOf = (collection: string): Promise<readonly Entry[]> =>
     withAudit(async (audit) => {
       const frozen = await audit.freeze(index, { workspaceId: acme, day })
-      const entries = await Array.fromAsync(frozen.entries(collection))
+      const entries: Entry[] = []
+      for await (const entry of frozen.entries(collection)) entries.push(entry)
       await frozen.release()
       return entries
     })
@@ -190,9 +192,7 @@ describe('the bodies of a day that is over', () => {
     for (const build of [index, unpackedBuild]) await writeTo(build, later, position)
     expect(await digestsOf()).to.deep.equal(await digestsOf(unpackedBuild))
     const [key] = await writer.load(index, [{ workspaceId: acme, collection: 'things', id: 'thing 3 2', day }])
-    expect(key?.map(({ document }) => document)).to.deep.include.members([
-      { ...(key?.[0]?.document ?? {}), note: 'other' },
-    ])
+    expect(key?.map(({ document }) => (document as Thing).note)).to.deep.equal(['other'])
     const [found, digests] = [await allFound(), await digestsOf()]
     expect(unpacked()).above(0)
     // The next day, what is later than all that was packed is packed too; the rest stays beside it.

@@ -8,8 +8,8 @@ import { layOutPacked, layoutOf, packedLayoutVersion, type Tables } from './layo
  * and 50.
  */
 const partCharacters = 8 * 1024
-/** Half of what fits in the pages of a turn, because packing takes longer than moving pages. */
-const charactersPerPage = 1_024
+/** What fits in a page of a file. */
+const charactersPerPage = 4_096
 const packing = {
   params: { [constants.ZSTD_c_compressionLevel]: 6, [constants.ZSTD_c_checksumFlag]: 1 },
 }

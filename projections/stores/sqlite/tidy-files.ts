@@ -8,7 +8,7 @@ import { openDatabase, type Database } from './database.ts'
 import { fileOfDay, workspaceFolder, type Tables } from './layout.ts'
 import { giveBackSome, isWorthPacking, packSome } from './pack-bodies.ts'
 
-/** How many pages one turn merges, packs or gives back: about 10 ms. */
+/** How many pages one turn merges, packs or gives back: 10 to 20 ms. */
 const pagesPerTurn = 250
 /** How many files that need nothing a turn may check. */
 const filesPerTurn = 16
@@ -34,11 +34,12 @@ function mergeSome(database: Database, collections: readonly Tables[], pages: nu
   })
 }
 
-/** `isOver`: its day is, so little is written to it any more. */
+/** `isOver`: the day of the file is, so little is written to it any more. `pages`: how many one turn may write, or about so many. */
+type Turn = Readonly<{ isOver: boolean; pages: number }>
 type Due = Readonly<{ path: string; isOver: boolean }>
 
 /** One turn's work on a file; false if there is nothing to do. */
-function tidySome(database: Database, collections: readonly Tables[], isOver: boolean, pages: number): boolean {
+export function tidySome(database: Database, collections: readonly Tables[], { isOver, pages }: Turn): boolean {
   if (!isOver) return mergeSome(database, collections, pages)
   if (mergeSome(database, collections, -pages)) return true
   if (!isWorthPacking(database)) return false
@@ -51,7 +52,7 @@ function tidyFile({ path, isOver }: Due, collections: readonly Tables[], pages: 
   try {
     const database = openDatabase(path)
     try {
-      return tidySome(database, collections, isOver, pages)
+      return tidySome(database, collections, { isOver, pages })
     } finally {
       database.close()
     }
