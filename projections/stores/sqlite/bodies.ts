@@ -1,4 +1,4 @@
-import { zstdDecompressSync } from 'node:zlib'
+import { inflateSync } from 'node:zlib'
 import { throwDamage, type Columns, type Database } from './database.ts'
 import { layoutOf, packedLayoutVersion, type Tables } from './layout.ts'
 
@@ -19,7 +19,7 @@ function partOf(last: bigint, text: string): Part {
 
 function textOfPart(database: Database, last: bigint, bytes: Uint8Array): string {
   try {
-    return zstdDecompressSync(bytes).toString()
+    return inflateSync(bytes).toString()
   } catch (error) {
     return throwDamage(database.path, `the bodies of rows up to ${last} cannot be unpacked: ${String(error)}`)
   }
