@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs'
+import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import type { Digest } from '#projections/index-audit.ts'
@@ -17,6 +18,7 @@ import {
   index,
   lineEntry,
   noonNs,
+  other,
   scopeOf,
   thingEntry,
   type Thing,
@@ -50,16 +52,18 @@ describe('the bodies of a day that is over', () => {
   const textOf = (): string => Array.from({ length: wordsOfLine }, () => `word${random.below(3_000)}`).join(' ')
   const lineAt = (at: number, position: number, text = textOf()): Entry =>
     lineEntry({ timeNs: noonNs + BigInt(at) * 1_000_000n, text, level: 'info', size: at }, position, {})
-  const writeTo = (build: string, entries: readonly Entry[], position: number): Promise<void> =>
-    writer.write(build, [{ workspaceId: acme, entries }], { epoch, position })
-  async function writeDay(builds = [index]): Promise<void> {
+  const writeTo = (build: string, entries: readonly Entry[], position: number, workspaces = [acme]): Promise<void> => {
+    const changes = workspaces.map((workspaceId) => ({ workspaceId, entries }))
+    return writer.write(build, changes, { epoch, position })
+  }
+  async function writeDay({ builds = [index], workspaces = [acme] } = {}): Promise<void> {
     for (let batch = 0; batch < batches; batch++) {
       const position = batch + 1
       const lines = Array.from({ length: linesOfBatch }, (_, each) => lineAt(batch * 1_000 + each, position))
       const things = Array.from({ length: 5 }, (_, each) =>
         thingEntry(`thing ${batch} ${each}`, { note: textOf() }, position),
       )
-      for (const build of builds) await writeTo(build, [...lines, ...things], position)
+      for (const build of builds) await writeTo(build, [...lines, ...things], position, workspaces)
     }
   }
 
@@ -71,17 +75,17 @@ describe('the bodies of a day that is over', () => {
     const at = onMs + ++turn * 1_000
     return writer.heartbeat(index, { position: batches, head: batches, at, caughtUpAt: at })
   }
-  function inFile<T>(read: (database: DatabaseSync) => T): T {
-    const database = new DatabaseSync(store.dayFile())
+  function inFile<T>(read: (database: DatabaseSync) => T, workspaceId = acme): T {
+    const database = new DatabaseSync(join(store.folder, index, workspaceId, `${day}.db`))
     try {
       return read(database)
     } finally {
       database.close()
     }
   }
-  const numberOf = (sql: string): number =>
-    inFile((database) => Number(Object.values(database.prepare(sql).get() ?? {})[0]))
-  const unpacked = (): number => numberOf('SELECT count(*) FROM b_lines')
+  const numberOf = (sql: string, workspaceId = acme): number =>
+    inFile((database) => Number(Object.values(database.prepare(sql).get() ?? {})[0]), workspaceId)
+  const unpacked = (workspaceId = acme): number => numberOf('SELECT count(*) FROM b_lines', workspaceId)
   const tamper = (sql: string): void => inFile((database) => database.exec(sql))
   /** Beats until nothing changes in the file any more. */
   async function beatUntilTidy(): Promise<void> {
@@ -138,7 +142,7 @@ describe('the bodies of a day that is over', () => {
   }
 
   it('are packed, a little with each beat; all is found and compared as before, and the file is smaller', async () => {
-    await writeDay()
+    await writeDay({ workspaces: [acme, other] })
     await beat()
     const [before, digests, entries] = [await allFound(), await digestsOf(), await entriesOf('lines')]
     const bytes = statSync(store.dayFile()).size
@@ -147,9 +151,12 @@ describe('the bodies of a day that is over', () => {
     expect(await allFound()).to.deep.equal(before)
     await beatUntilTidy()
     expect([unpacked(), numberOf('SELECT count(*) FROM b_things')]).to.deep.equal([0, 0])
+    expect(numberOf('SELECT count(*) FROM p_lines'), 'parts').above(batches * linesOfBatch * 0.1)
     expect([await allFound(), await digestsOf(), await entriesOf('lines')]).to.deep.equal([before, digests, entries])
+    while (turn < turnsMax && unpacked(other) > 0) await beat()
     await writer.close()
     expect(statSync(store.dayFile()).size).below(0.7 * bytes)
+    expect(unpacked(other), 'of another workspace').to.equal(0)
     await openAgain()
     await beat()
     expect(await digestsOf()).to.deep.equal(digests)
@@ -177,7 +184,7 @@ describe('the bodies of a day that is over', () => {
   it('may be written again, replaced, and followed by others: what was written last counts', async () => {
     const unpackedBuild = 'fixture-v1-002'
     await writer.open(unpackedBuild, fixture, epoch)
-    await writeDay([index, unpackedBuild])
+    await writeDay({ builds: [index, unpackedBuild] })
     await beatUntilTidy()
     const position = batches + 1
     const first = lineAt(0, position, 'again')
@@ -186,6 +193,8 @@ describe('the bodies of a day that is over', () => {
       lineAt(500, position),
       lineAt(1_000_000, position),
       thingEntry('thing 3 2', { note: 'other' }, position),
+      // The last one of the last part.
+      thingEntry('thing 9 4', { note: 'other' }, position),
       thingEntry('thing 4 1', { note: 'later', timeNs: noonNs + 5_000_000_000n }, position),
       thingEntry('new', { note: textOf() }, position),
     ]
@@ -197,6 +206,7 @@ describe('the bodies of a day that is over', () => {
     expect(unpacked()).above(0)
     // The next day, what is later than all that was packed is packed too; the rest stays beside it.
     for (let turns = 0; turns < 20; turns++) await beat(nextNoonMs + 86_400_000)
+    expect([unpacked(), numberOf('SELECT count(*) FROM b_things')]).to.deep.equal([2, 2])
     expect([await allFound(), await digestsOf()]).to.deep.equal([found, digests])
   })
 
