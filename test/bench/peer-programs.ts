@@ -9,6 +9,7 @@ import { bodyCount, type Bodies } from './bodies.ts'
 import type { Driver } from './drive.ts'
 import type { DriverAnswer } from './driver-task.ts'
 import { connections } from './search.ts'
+import { tidyDays } from './tidy-days.ts'
 
 /** A program that takes records of one kind in and answers searches: ours, or a peer. */
 export type Program = Readonly<{
@@ -18,8 +19,8 @@ export type Program = Readonly<{
   cookie: string
   /** Posts bodies, the first `to` of them, each of which must be taken. */
   post(driver: Driver, bodies: Bodies, to?: number): Promise<DriverAnswer>
-  /** Stops it; bytes that it has left on the disk. */
-  stop(): Promise<Readonly<{ bytes: number; index?: number }>>
+  /** Stops it; bytes that it has left on the disk, and `laterBytes` once the day is over, if these are fewer. */
+  stop(): Promise<Readonly<{ bytes: number; index?: number; laterBytes?: number }>>
 }>
 /** Runs `work` with a program of its own, which is gone afterwards whatever happens. */
 export type WithProgram = <T>(work: (program: Program) => Promise<T>) => Promise<T>
@@ -36,7 +37,9 @@ export const withOurs =
         post: (driver, bodies, to = bodyCount(bodies)) => server.post(driver, kind, { bodies, connections, to }),
         async stop() {
           const { log, index }: Sizes = await server.stop()
-          return { bytes: log + index, index }
+          const indexes = join(server.server.dataFolder, 'index')
+          tidyDays(indexes)
+          return { bytes: log + index, index, laterBytes: log + bytesIn(indexes) }
         },
       }),
     )

@@ -18,6 +18,7 @@ type Measured = TakenIn &
     peakBytes: number
     bytesPerRecord: number
     indexPerRecord: number
+    laterPerRecord: number
     searches: readonly Searched[]
   }>
 type Stage = Readonly<{ driver: Driver; records: Records; figures: readonly Figure[]; searchesAsked: number }>
@@ -64,9 +65,10 @@ async function measure(stage: Stage, side: Side, program: Program): Promise<Meas
   const peak = peakBytes(program.pid)
   const searches: Searched[] = []
   for (const figure of figures) searches.push(await search(stage, side, program, figure))
-  const { bytes, index = 0 } = await program.stop()
+  const { bytes, index = 0, laterBytes = bytes } = await program.stop()
   const all = records.bodies.records + records.warmUp.records
-  return { ...taken, peakBytes: peak, bytesPerRecord: bytes / all, indexPerRecord: index / all, searches }
+  const perRecord = { bytesPerRecord: bytes / all, indexPerRecord: index / all, laterPerRecord: laterBytes / all }
+  return { ...taken, peakBytes: peak, ...perRecord, searches }
 }
 
 /** Both must have found the same, not only as many. */
@@ -104,6 +106,7 @@ function rowsOf(
     row('peak memory', 'MiB', ({ peakBytes }) => peakBytes / 1024 ** 2),
     row('on disk, log and index, a record', 'bytes', ({ bytesPerRecord }) => bytesPerRecord),
     { figure: 'of which the index', unit: 'bytes', measured: ours.indexPerRecord },
+    row('log and index once their day is over', 'bytes', ({ laterPerRecord }) => laterPerRecord),
     ...figures.map(({ figure }, place) =>
       row(`${figure}: p50`, 'ms', ({ searches }) => p50(searches[place]?.latencies)),
     ),

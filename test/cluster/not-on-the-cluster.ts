@@ -13,6 +13,8 @@ export const notOnTheCluster: Readonly<Record<string, string>> = {
     'spoils the log of a data folder; test/projections/dead-letters.test.ts meets the engines of a cluster',
   'retention.test.ts':
     'fills the log of a data folder before it starts; test/cluster/retention.test.ts meets the engines',
+  'packed-days.test.ts':
+    'looks into the files of a data folder; Elasticsearch compresses what it stores from the beginning',
   'rebuild.test.ts': 'damages the files of a data folder; test/cluster/rebuild.test.ts rebuilds and compares',
   'damaged-log.test.ts': 'damages the files of a data folder; what a cluster’s NATS has lost is its own to say',
   'backup.test.ts': 'copies the files of a data folder; NATS has backups of its own',

@@ -26,7 +26,7 @@ import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { compareText } from '#projections/stores/row.ts'
 import type { Database } from '#projections/stores/sqlite/database.ts'
 import { coverOf } from '#projections/stores/sqlite/expand.ts'
-import { lastRow, msOf } from '#projections/stores/sqlite/layout.ts'
+import { lastRow, msOf, packedLayoutVersion } from '#projections/stores/sqlite/layout.ts'
 import { createOpenFiles } from '#projections/stores/sqlite/open-files.ts'
 import { createSqliteQueryThread } from '#projections/stores/sqlite/query-thread.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
@@ -276,20 +276,21 @@ describe('the SQLite index', () => {
     const again = await openWriter()
     const failure: unknown = await write(again, [lineEntry({}, 2)], 2).catch((error: unknown) => error)
     expect(String(failure)).to.match(/^PermanentError: .*not of the log/)
-    database.exec('PRAGMA user_version = 99')
+    const laterVersion = packedLayoutVersion + 1n
+    database.exec(`PRAGMA user_version = ${laterVersion}`)
     database.close()
     const later: unknown = await write(again, [lineEntry({}, 2)], 2).catch((error: unknown) => error)
-    expect(String(later)).to.match(/layout is version 99.*newer program/)
+    expect(String(later)).to.match(new RegExp(`layout is version ${laterVersion}, .*newer program`))
     expect(timesOpen(dayFile()), 'it is tried again and again').to.equal(0)
     const read: unknown = await idsOf(readerIn(folder), 'lines', everything).catch((error: unknown) => error)
     expect(read).to.be.instanceOf(PermanentError)
     const meta = new DatabaseSync(join(folder, index, 'meta.db'))
-    meta.exec('PRAGMA user_version = 99')
+    meta.exec(`PRAGMA user_version = ${laterVersion}`)
     meta.close()
     const opened: unknown = await writerIn(folder)
       .open(index, fixture, epoch)
       .catch((error: unknown) => error)
-    expect(String(opened)).to.match(/layout is version 99/)
+    expect(String(opened)).to.include(`layout is version ${laterVersion},`)
   })
 
   it('refuses collections that have changed under the same version', async () => {

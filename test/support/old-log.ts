@@ -4,37 +4,48 @@ import { limits } from '#src/config.ts'
 import { sealEvent } from '#src/events/codec.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { stringifyJson, type JsonObject } from '#src/lib/json.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import { makeFirstRun } from './first-run.ts'
+
+type Received = Readonly<{ workspaceId: WorkspaceId; daysAgo: number; records: readonly JsonObject[] }>
+
+/** Appends requests of logs to the log of a data folder that nobody has open, as they were received so many days before now. */
+export async function appendOldLogs(dataFolder: string, received: readonly Received[]): Promise<void> {
+  const { logFile } = foldersOf(dataFolder)
+  const stream = await createSqliteStream({ file: logFile, partition: '0', thread: false, limits })
+  const now = Date.now()
+  for (const { workspaceId, daysAgo, records } of received) {
+    const event = sealEvent(
+      {
+        id: `${workspaceId}.logs.${daysAgo}`,
+        type: 'logs.received',
+        schemaVersion: 1,
+        workspaceId,
+        keyId: 'key-1',
+        receivedAt: now - daysAgo * 86_400_000,
+        retentionClass: '30d',
+        identified: true,
+        counts: { ...noCounts, logs: records.length },
+        contentType: 'application/json',
+      },
+      Buffer.from(stringifyJson(records)),
+    )
+    await stream.append([event])
+  }
+  await stream.close()
+}
 
 /** Gives a new data folder a log that was begun long ago: a line of a workspace each, received so many days before now. */
 export async function makeOldLog(
   dataFolder: string,
   received: readonly (readonly [workspaceId: WorkspaceId, daysAgo: number])[],
 ): Promise<void> {
-  const { logFolder, logFile } = foldersOf(dataFolder)
-  await mkdir(logFolder)
-  const stream = await createSqliteStream({ file: logFile, partition: '0', thread: false, limits })
-  const now = Date.now()
-  for (const [workspaceId, days] of received) {
-    const event = sealEvent(
-      {
-        id: `${workspaceId}.logs.${days}`,
-        type: 'logs.received',
-        schemaVersion: 1,
-        workspaceId,
-        keyId: 'key-1',
-        receivedAt: now - days * 86_400_000,
-        retentionClass: '30d',
-        identified: true,
-        counts: { ...noCounts, logs: 1 },
-        contentType: 'application/json',
-      },
-      Buffer.from(JSON.stringify([{ message: `${days} days ago` }])),
-    )
-    await stream.append([event])
-  }
-  await stream.close()
+  await mkdir(foldersOf(dataFolder).logFolder)
+  const lines = received.map(([workspaceId, daysAgo]) => {
+    return { workspaceId, daysAgo, records: [{ message: `${daysAgo} days ago` }] }
+  })
+  await appendOldLogs(dataFolder, lines)
   // A log without secrets and a directory would be half of an installation.
   await makeFirstRun(dataFolder)
 }

@@ -13,10 +13,10 @@ import { nameDays, renameDays, storedDays } from './known-days.ts'
 import { createKnownIds, type KnownIds } from './known-ids.ts'
 import { tablesOf, tablesWithSums, type Tables } from './layout.ts'
 import { createMakeDay, type MakeDay } from './make-day.ts'
-import { createTermsMerger, type TermsMerger } from './merge-terms.ts'
 import { openMeta, readErased, readMeta, readShare, writeNamed, writeSafe, writeShare } from './meta.ts'
 import { syncDatabases } from './sync-files.ts'
 import type { Told } from './tell-again.ts'
+import { createTidier, type Tidier } from './tidy-files.ts'
 
 /**
  * What the files of a build hold. Those that are only read whole need no postings: `sums` has sums over them instead, `entries` nothing at all that
@@ -32,8 +32,8 @@ export type BuildOptions = Readonly<{
    */
   share?: string
   keeps?: Kept
-  /** Pages of postings that are merged with a heartbeat, at most once a second. */
-  mergedPagesMax?: number
+  /** Pages that are tidied with a heartbeat, at most once a second. */
+  tidiedPagesMax?: number
 }>
 
 /** A build that a writer has open. */
@@ -60,7 +60,7 @@ export type Build = {
   /** Days that each workspace has files for. */
   readonly days: Map<WorkspaceId, Set<string>>
   readonly erased: Map<WorkspaceId, Position>
-  readonly merger: TermsMerger
+  readonly tidier: Tidier
   told: Told | undefined
 }
 
@@ -81,7 +81,7 @@ const withoutSearch = ({ name, kind, lookbackDays, searchable }: Collection): Co
 
 /** Opens a build, or creates it. */
 export function openBuild(
-  { folder, share, mergedPagesMax, keeps = 'all' }: BuildOptions,
+  { folder, share, tidiedPagesMax, keeps = 'all' }: BuildOptions,
   {
     index,
     projection,
@@ -134,7 +134,7 @@ export function openBuild(
     created: new Map(),
     days: new Map(),
     erased: readErased(meta),
-    merger: createTermsMerger(folder, { index, collections: tables, pagesMax: mergedPagesMax }),
+    tidier: createTidier(folder, { index, collections: tables, pagesMax: tidiedPagesMax }),
     told: undefined,
   }
 }

@@ -49,6 +49,12 @@ function guarded<T>(operation: string, subject: string, run: () => T): T {
   }
 }
 
+/** The same of what we have found ourselves. */
+export const throwDamage = (path: string, what: string): never =>
+  guarded('read', path, () => {
+    throw Object.assign(new Error(what), { errcode: 11 })
+  })
+
 /** Prepared statements per connection. A query's text depends only on its shape, so there are few. */
 const statementsMax = 100
 
@@ -99,11 +105,11 @@ export function makeFolderOf(path: string): void {
   }
 }
 
-/** Opens a file, or makes it, to be written to. */
+/** Opens a file, or makes it, to be written to. A new one can give back pages that it does not need any more. */
 export const openDatabase = (path: string, synchronous: 'OFF' | 'NORMAL' | 'FULL' = 'NORMAL'): Database =>
   openWith(path, false, (database) =>
     database.exec(
-      `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384`,
+      `PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384`,
     ),
   )
 

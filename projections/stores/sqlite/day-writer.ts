@@ -3,6 +3,7 @@ import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import { timeOfRecordId, type Collection, type DocumentId, type Entry } from '../../projection.ts'
 import { compareText, countedValues, keywordTerm, rowOf, type Row } from '../row.ts'
+import { readBodies } from './bodies.ts'
 import { isCounted } from './counted-where.ts'
 import { transaction, type Columns, type Database, type Value } from './database.ts'
 import {
@@ -330,6 +331,6 @@ export const entryOf = (columns: Columns, body: unknown, { shape }: Tables, day:
 export function readEntry(database: Database, tables: Tables, id: DocumentId, day: string): Entry | undefined {
   const columns = findRow(database, tables, id)
   if (columns === undefined) return undefined
-  const body = database.get(`SELECT body FROM ${tables.bodies} WHERE row = ?`, columns['row'] as bigint)?.['body']
-  return entryOf(columns, body, tables, day)
+  const row = columns['row'] as bigint
+  return entryOf(columns, readBodies(database, tables, [row]).get(row), tables, day)
 }

@@ -3,9 +3,10 @@ import type { Digest, Fingerprint, FrozenPart, SearchItem } from '../../index-au
 import type { Collection, DocumentId, Entry } from '../../projection.ts'
 import { createDigester, createOrderedDigester, fingerprintOf, noSearchItems } from '../digest.ts'
 import { compareText } from '../row.ts'
+import { createWholeRows, type WholeRows } from './bodies.ts'
 import { openIfThere, type Columns, type Database } from './database.ts'
 import { entryOf, isSpilled, positionOf, readEntry } from './day-writer.ts'
-import { layoutOf, msOf, msOfRow, rowsWithBodies, type Tables } from './layout.ts'
+import { layoutOf, msOf, msOfRow, type Tables } from './layout.ts'
 import { tellsValues, wrongCounts } from './check-values.ts'
 import { createPostings, createSummedPostings, type Postings } from './postings.ts'
 import { rowidValues, type RowidValues } from './told-values.ts'
@@ -16,6 +17,7 @@ export type Read = Readonly<{ tables: Tables; collection?: Collection | undefine
 /** A collection in a file that is read whole. `earliest`, `latest`: the range of times that the file claims for its rows. */
 type Held = Readonly<{
   tables: Tables
+  whole: WholeRows
   spilled: boolean
   earliest: bigint | undefined
   latest: bigint | undefined
@@ -70,7 +72,7 @@ function* searchItemsOf(database: Database, held: Held): Generator<SearchItem> {
 function digestOf(database: Database, collection: string, held: Held): Digest {
   const [content, search] = [createDigester(), createOrderedDigester()]
   let entries = 0
-  for (const columns of database.iterate(rowsWithBodies(held.tables))) {
+  for (const columns of held.whole.all()) {
     entries++
     content.add(textOf(columns, held))
   }
@@ -84,8 +86,6 @@ function digestOf(database: Database, collection: string, held: Held): Digest {
   return { collection, entries, content: content.value(), search: isEmpty ? '' : `${search.value()} ${postings}` }
 }
 
-const rowAndBody = (tables: Tables): string => `${rowsWithBodies(tables)} WHERE r.row = ?`
-
 const printOf = (columns: Columns, held: Held): Fingerprint => ({
   id: String(columns['id']),
   hash: fingerprintOf(textOf(columns, held)),
@@ -93,14 +93,14 @@ const printOf = (columns: Columns, held: Held): Fingerprint => ({
 })
 
 /** A row and its body, by id; the first of several. */
-function columnsOf(database: Database, { tables }: Held, id: DocumentId): Columns | undefined {
+function columnsOf(database: Database, { tables, whole }: Held, id: DocumentId): Columns | undefined {
   const row = database.get(`SELECT row FROM ${tables.rows} WHERE id = ? ORDER BY row`, id)?.['row']
-  return typeof row === 'bigint' ? database.get(rowAndBody(tables), row) : undefined
+  return typeof row === 'bigint' ? whole.get(row) : undefined
 }
 
 function* fingerprintsOf(database: Database, held: Held): Generator<Fingerprint> {
   for (const { row } of database.iterate(`SELECT row FROM ${held.tables.rows} ORDER BY id, row`)) {
-    const columns = database.get(rowAndBody(held.tables), row as bigint)
+    const columns = held.whole.get(row as bigint)
     if (columns !== undefined) yield printOf(columns, held)
   }
 }
@@ -128,7 +128,7 @@ function* rowsById(database: Database, { tables, spilled }: Held): Generator<big
 
 function* entriesOf(database: Database, held: Held, day: string): Generator<Entry> {
   for (const row of rowsById(database, held)) {
-    const columns = database.get(rowAndBody(held.tables), row)
+    const columns = held.whole.get(row)
     if (columns !== undefined) yield entryOf(columns, columns['body'], held.tables, day)
   }
 }
@@ -153,6 +153,7 @@ function holdOf(database: Database, read: Read): Held {
   const bound = (value: unknown): bigint | undefined => (typeof value === 'bigint' ? value : undefined)
   return {
     tables,
+    whole: createWholeRows(database, tables),
     spilled: isSpilled(database, tables),
     earliest: bound(times?.['earliest']),
     latest: bound(times?.['latest']),

@@ -6,8 +6,10 @@ import type { IndexName } from '../../index-store.ts'
 import type { CollectionShape } from '../row.ts'
 import type { Database } from './database.ts'
 
-/** Raise it if you change the tables below in a way that a collection’s shape does not show. Files of a later layout are refused. */
+/** Raise both if you change the tables below in a way that a collection’s shape does not show. Files of a later layout are refused. */
 export const layoutVersion = 1n
+/** Of a file with packed bodies (pack-bodies.ts), which programs that do not know of them cannot read. */
+export const packedLayoutVersion = 2n
 
 export const buildFolder = (folder: string, index: IndexName): string => join(folder, index)
 export const workspaceFolder = (folder: string, index: IndexName, workspaceId: WorkspaceId): string =>
@@ -33,6 +35,8 @@ export type Tables = Readonly<{
   shape: CollectionShape
   rows: string
   bodies: string
+  /** The table of packed bodies (pack-bodies.ts): parts of them by their last row. Only in files of days that are over. */
+  packed: string
   /** The FTS5 table and its vocabulary; undefined if no field is searched by terms. */
   terms: string | undefined
   vocabulary: string
@@ -66,6 +70,7 @@ export function tablesOf(shape: CollectionShape): Tables {
     shape,
     rows: `r_${shape.name}`,
     bodies: `b_${shape.name}`,
+    packed: `p_${shape.name}`,
     terms: keywords.length + ids.length + tokens.length === 0 ? undefined : `f_${shape.name}`,
     vocabulary: `v_${shape.name}`,
     minutes: `m_${shape.name}`,
@@ -88,10 +93,6 @@ export function tablesWithSums(shape: CollectionShape): Tables {
   const tables = tablesOf(shape)
   return tables.terms === undefined ? tables : { ...tables, terms: undefined, sums: ['sum_0', 'sum_1'] }
 }
-
-/** All rows `r`, each with its body. */
-export const rowsWithBodies = ({ rows, bodies }: Tables): string =>
-  `SELECT r.*, b.body FROM ${rows} r LEFT JOIN ${bodies} b USING (row)`
 
 /** Only blanks separate tokens: all other printable ASCII characters belong to them, as all beyond ASCII do anyway. */
 const tokenCharacters = Array.from({ length: 0x7f - 0x21 }, (_, index) => String.fromCharCode(0x21 + index))
@@ -191,15 +192,22 @@ export function layOutDay(database: Database, collections: readonly Tables[], ep
   database.exec(`PRAGMA user_version = ${layoutVersion}`)
 }
 
+/** Adds the tables of packed bodies, within a transaction. */
+export function layOutPacked(database: Database, collections: readonly Tables[]): void {
+  for (const { packed } of collections)
+    database.exec(`CREATE TABLE ${packed} (last INTEGER PRIMARY KEY, part BLOB NOT NULL)`)
+  database.exec(`PRAGMA user_version = ${packedLayoutVersion}`)
+}
+
 /** The layout version of an open file; 0 if it is just being created. Throws PermanentError for a later version. */
 export function layoutOf(database: Database): bigint {
   const version = database.get('PRAGMA user_version')?.['user_version'] as bigint
-  if (version <= layoutVersion) return version
+  if (version <= packedLayoutVersion) return version
   throw new PermanentError({
     operation: 'open',
     subject: database.path,
     hint:
-      `its layout is version ${version}, this program knows ${layoutVersion}: start the newer program again; or, to go on with this one, stop ` +
+      `its layout is version ${version}, this program knows ${packedLayoutVersion}: start the newer program again; or, to go on with this one, stop ` +
       `the server, move the folder of the indexes away and start it, which folds them again from the log`,
   })
 }

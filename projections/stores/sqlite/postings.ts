@@ -3,9 +3,10 @@ import type { SearchItem } from '../../index-audit.ts'
 import type { Collection } from '../../projection.ts'
 import { shortHashOf } from '../digest.ts'
 import { rowOf } from '../row.ts'
+import { createWholeRows } from './bodies.ts'
 import type { Database } from './database.ts'
 import { entryOf, insertTermsInto, termsOf } from './day-writer.ts'
-import { createTerms, rowsWithBodies, termColumns, type Tables } from './layout.ts'
+import { createTerms, termColumns, type Tables } from './layout.ts'
 import { noPostings, postingHashSql, textOfSums, withTerm } from './posting-sums.ts'
 
 /** The postings of a collection in a file. */
@@ -81,7 +82,7 @@ function makeTerms(database: Database, tables: Tables, collection: Collection): 
   database.exec(createTerms(`temp.${terms}`, tables))
   const insert = insertTermsInto(`temp.${terms}`, tables)
   const written = { collection, tables }
-  for (const columns of database.iterate(rowsWithBodies(tables))) {
+  for (const columns of createWholeRows(database, tables).all()) {
     const entry = entryOf(columns, columns['body'], tables, '')
     database.run(insert, columns['row'] as bigint, ...termsOf(written, rowOf(tables.shape, collection, entry)))
   }

@@ -2,6 +2,7 @@ import type { Bucket, Facet, IndexQuery, IndexReader, Scope, Selection } from '.
 import { timeOfRecordId, type DocumentId } from '../../projection.ts'
 import { createCounter, topValues } from '../counts.ts'
 import { createSizedHits } from '../within-size.ts'
+import { readBodies } from './bodies.ts'
 import { countAll, countDay, countValues, type Hear } from './counting.ts'
 import { createDayFiles, type DayFiles } from './day-files.ts'
 import {
@@ -28,19 +29,12 @@ export type SqliteReaderOptions = Readonly<{
 
 type Found = Placed<DayCollection>
 
-/** The bodies of one file's rows, by row, in one query: a query for each would cost more than reading it. */
-function bodiesOf({ database, tables }: DayCollection, found: readonly Found[]): ReadonlyMap<unknown, unknown> {
-  const rows = `[${found.map(({ place }) => place.row).join(',')}]`
-  const sql = `SELECT b.row, b.body FROM json_each(?) j CROSS JOIN ${tables.bodies} b ON b.row = j.value`
-  return new Map(database.all(sql, rows).map(({ row, body }) => [row, body]))
-}
-
 function hitsOf(found: readonly Found[]): readonly TextHit[] {
-  const bodies = new Map<DayCollection, ReadonlyMap<unknown, unknown>>()
+  const bodies = new Map<DayCollection, ReadonlyMap<bigint, unknown>>()
   for (const { of } of found) {
     if (bodies.has(of)) continue
-    const ofDay = found.filter((one) => one.of === of)
-    bodies.set(of, bodiesOf(of, ofDay))
+    const rows = found.filter((one) => one.of === of).map(({ place }) => place.row)
+    bodies.set(of, readBodies(of.database, of.tables, rows))
   }
   return found.map(({ of, place: { row, timeNs, position, sort } }) => ({
     id: sort.id,

@@ -109,7 +109,7 @@ function writeEntries(files: Files, build: Build, { workspaceId, entries }: Work
   for (const [day, changes] of changesByDay(build, kept, daysOf(build, workspaceId))) {
     const database = files.open(build, workspaceId, day)
     build.unsynced.add(database.path)
-    build.merger.wrote(database.path)
+    build.tidier.wrote(database.path)
     build.ids.give(database.path, changes.entries)
     writeDay(database, build.collections, changes, batch)
     batch.onStep()
@@ -213,7 +213,7 @@ export function createSqliteIndexWriter(options: SqliteWriterOptions): IndexWrit
       if (share === undefined) {
         telling.tell(build, progress)
         // Only when there is nothing else to do.
-        build.merger.turn(progress)
+        build.tidier.turn(progress)
       }
       syncInTime(build, progress.at, syncEveryMs)
     },

@@ -6,15 +6,16 @@ import type { Heartbeat, IndexName } from '../../index-store.ts'
 import { daysIn, workspacesIn } from './build-folders.ts'
 import { openDatabase, type Database } from './database.ts'
 import { fileOfDay, workspaceFolder, type Tables } from './layout.ts'
+import { giveBackSome, isWorthPacking, packSome } from './pack-bodies.ts'
 
-/** Pages that FTS5 writes in one turn: about 10 ms. */
+/** How many pages one turn merges, packs or gives back: 10 to 20 ms. */
 const pagesPerTurn = 250
-/** How many files that need no merging a turn may check. */
+/** How many files that need nothing a turn may check. */
 const filesPerTurn = 16
 const turnEveryMs = 1_000
 /** How often files that were written are checked, ms. */
 const writtenEveryMs = 60_000
-/** A build that is further behind is not merged. */
+/** A build that is further behind is not tidied. */
 const behindMaxMs = 2_000
 
 const changesOf = (database: Database): bigint => database.get('SELECT total_changes() AS n')?.['n'] as bigint
@@ -33,15 +34,25 @@ function mergeSome(database: Database, collections: readonly Tables[], pages: nu
   })
 }
 
-type Mergeable = Readonly<{ path: string; pages: number }>
+/** `isOver`: the day of the file is, so little is written to it any more. `pages`: how many one turn may write, or about so many. */
+type Turn = Readonly<{ isOver: boolean; pages: number }>
+type Due = Readonly<{ path: string; isOver: boolean }>
 
-/** The same for a file. It may be gone or damaged, or its disk full: others will report that. */
-function mergeFile({ path, pages }: Mergeable, collections: readonly Tables[]): boolean {
+/** One turn's work on a file; false if there is nothing to do. */
+export function tidySome(database: Database, collections: readonly Tables[], { isOver, pages }: Turn): boolean {
+  if (!isOver) return mergeSome(database, collections, pages)
+  if (mergeSome(database, collections, -pages)) return true
+  if (!isWorthPacking(database)) return false
+  return packSome(database, collections, pages) || giveBackSome(database, pages)
+}
+
+/** The same for a file that may be gone or damaged, or its disk full: others will report that. */
+function tidyFile({ path, isOver }: Due, collections: readonly Tables[], pages: number): boolean {
   if (!existsSync(path)) return false
   try {
     const database = openDatabase(path)
     try {
-      return mergeSome(database, collections, pages)
+      return tidySome(database, collections, { isOver, pages })
     } finally {
       database.close()
     }
@@ -51,27 +62,28 @@ function mergeFile({ path, pages }: Mergeable, collections: readonly Tables[]): 
   }
 }
 
-type TermsMergerOptions = Readonly<{
+type TidierOptions = Readonly<{
   index: IndexName
   collections: readonly Tables[]
   pagesMax?: number | undefined
 }>
 
 /**
- * Merges FTS5 segments of a build, a little in each turn, so that a term is looked up in few places: in one segment of each day that is over, because
- * an id is looked for in all kept days; and in a few, not fifteen, of days that are written to. Search results stay the same.
+ * Tidies the files of a build, a little in each turn. FTS5 segments are merged, so that a term is looked up in few places: in one segment of each day
+ * that is over, because an id is looked for in all kept days; and in a few, not fifteen, of days that are written to. Then the bodies of days that
+ * are over are packed. Search results stay the same.
  */
-export function createTermsMerger(folder: string, { index, collections, pagesMax = pagesPerTurn }: TermsMergerOptions) {
+export function createTidier(folder: string, { index, collections, pagesMax = pagesPerTurn }: TidierOptions) {
   let today = ''
   let turnAt = -Infinity
   let writtenAt = -Infinity
   const written = new Set<string>()
-  let files: Mergeable[] = []
-  const filesBefore = (day: string): Mergeable[] =>
+  let files: Due[] = []
+  const filesBefore = (day: string): Due[] =>
     workspacesIn(folder, index).flatMap((workspaceId) => {
       const own = workspaceFolder(folder, index, workspaceId)
       const over = daysIn(folder, index, workspaceId).filter((one) => one < day)
-      return over.map((one) => ({ path: join(own, fileOfDay(one)), pages: -pagesMax }))
+      return over.map((one) => ({ path: join(own, fileOfDay(one)), isOver: true }))
     })
   /** First the days that are over, once; then, from time to time, what was written meanwhile. */
   function list(at: number): void {
@@ -80,7 +92,7 @@ export function createTermsMerger(folder: string, { index, collections, pagesMax
       files = filesBefore(today)
     } else if (files.length === 0 && Math.abs(at - writtenAt) >= writtenEveryMs) {
       writtenAt = at
-      files = [...written].map((path) => ({ path, pages: pagesMax }))
+      files = [...written].map((path) => ({ path, isOver: false }))
       written.clear()
     }
   }
@@ -94,11 +106,11 @@ export function createTermsMerger(folder: string, { index, collections, pagesMax
       list(at)
       for (let looked = 0; looked < filesPerTurn; looked++) {
         const file = files.at(-1)
-        if (file === undefined || mergeFile(file, collections)) return
+        if (file === undefined || tidyFile(file, collections, pagesMax)) return
         files.pop()
       }
     },
   }
 }
 
-export type TermsMerger = ReturnType<typeof createTermsMerger>
+export type Tidier = ReturnType<typeof createTidier>

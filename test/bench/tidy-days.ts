@@ -1,0 +1,22 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { openDatabase } from '#projections/stores/sqlite/database.ts'
+import { dayOfFile, tablesOf } from '#projections/stores/sqlite/layout.ts'
+import { storedMeta } from '#projections/stores/sqlite/meta.ts'
+import { tidySome } from '#projections/stores/sqlite/tidy-files.ts'
+
+const pagesAtOnce = 100_000
+
+/** Does to all days in a folder of indexes what a server does once they are over, at once. No server may run. */
+export function tidyDays(folder: string): void {
+  const builds = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  for (const { name: index } of builds) {
+    const collections = Object.values(storedMeta(folder, index)?.shapes ?? {}).map(tablesOf)
+    for (const name of readdirSync(join(folder, index), { recursive: true, encoding: 'utf8' })) {
+      if (dayOfFile(name.split('/').at(-1) ?? '') === undefined) continue
+      const database = openDatabase(join(folder, index, name))
+      while (tidySome(database, collections, { isOver: true, pages: pagesAtOnce }));
+      database.close()
+    }
+  }
+}

@@ -1,0 +1,82 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect } from 'chai'
+import { foldersOf } from '#src/compose/folders.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { dayBefore, dayOf } from '#src/lib/day.ts'
+import type { JsonObject } from '#src/lib/json.ts'
+import { completeAnswerOf, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
+import { untilDayLasts } from '../support/day.ts'
+import { appendOldLogs } from '../support/old-log.ts'
+import { runProgram } from '../support/run-program.ts'
+import { removeFolder, startServer, type Server } from '../support/server.ts'
+
+const lines = 2_000
+/** So that the day has more than a file must have to be packed. */
+const record = (number: number): JsonObject => ({
+  message: `line ${number}`,
+  service: number % 7 === 0 ? 'till' : 'shop',
+  details: Array.from({ length: 40 }, (_, each) => `detail${(number * 41 + each * 17) % 3_001}`).join(' '),
+})
+
+describe('a server whose day is over', function () {
+  this.timeout(300_000)
+  let server: Server
+  let file: string
+
+  before(async () => {
+    await untilDayLasts(120_000)
+    server = await startServer()
+    await server.stop()
+    const { dataFolder, firstRun } = server
+    const records = Array.from({ length: lines }, (_, number) => record(number))
+    await appendOldLogs(dataFolder, [{ workspaceId: workspaceIdOf(firstRun.workspace), daysAgo: 1, records }])
+    server = await startServer({ dataFolder })
+    await untilIndexed(server)
+    const { indexFolder } = foldersOf(dataFolder)
+    const index = readdirSync(indexFolder).find((name) => name.startsWith('logs-')) ?? ''
+    file = join(indexFolder, index, firstRun.workspace, `${dayBefore(dayOf(Date.now()), 1)}.db`)
+  })
+  after(async () => {
+    await server.stop()
+    await removeFolder(server.dataFolder)
+  })
+
+  const inFile = (sql: string): number => {
+    const database = new DatabaseSync(file, { readOnly: true })
+    try {
+      return Number(Object.values(database.prepare(sql).get() ?? {})[0])
+    } finally {
+      database.close()
+    }
+  }
+  async function answers(reader: Reader): Promise<unknown> {
+    const pages = [
+      '/api/app/logs/search?limit=200&service=till',
+      '/api/app/logs/search?limit=100&q=detail17',
+      '/api/app/logs/search?limit=1000&service=shop',
+    ]
+    const found: unknown[] = []
+    for (const path of pages) found.push(listOf(await completeAnswerOf(reader, path), 'logs'))
+    const exported = await reader.raw('/app/logs/export?q=detail2')
+    expect(exported.status).to.equal(200)
+    return [...found, await exported.text()]
+  }
+
+  it('answers as before from packed bodies, and verify finds nothing', async () => {
+    expect(existsSync(file)).to.equal(true)
+    const reader = await signIn(server.baseUrl, server.firstRun.sign_in)
+    const before = await answers(reader)
+    while (inFile('PRAGMA user_version') < 2 || inFile('SELECT count(*) FROM b_logs') > 0);
+    while (inFile('PRAGMA freelist_count') > 0);
+    expect(inFile('SELECT count(*) FROM r_logs')).to.equal(lines)
+    expect(await answers(reader)).to.deep.equal(before)
+    const argv = ['src/main.ts', 'verify', 'all', '--json', '--data', server.dataFolder]
+    const verdicts = listOf(
+      JSON.parse((await runProgram(process.execPath, argv)).at(-1) ?? '') as JsonObject,
+      'verdicts',
+    )
+    expect(verdicts.map(({ equal }) => equal)).to.deep.equal(verdicts.map(() => true))
+  })
+})
