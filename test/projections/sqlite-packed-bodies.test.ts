@@ -153,7 +153,7 @@ describe('the bodies of a day that is over', () => {
     expect([unpacked(), numberOf('SELECT count(*) FROM b_things')]).to.deep.equal([0, 0])
     expect(numberOf('SELECT count(*) FROM p_lines'), 'parts').above(batches * linesOfBatch * 0.1)
     expect([await allFound(), await digestsOf(), await entriesOf('lines')]).to.deep.equal([before, digests, entries])
-    while (turn < turnsMax && unpacked(other) > 0) await beat()
+    for (let turns = 0; turns < 200 && unpacked(other) > 0; turns++) await beat()
     await writer.close()
     expect(statSync(store.dayFile()).size).below(0.7 * bytes)
     expect(unpacked(other), 'of another workspace').to.equal(0)
