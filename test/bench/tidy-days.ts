@@ -3,9 +3,7 @@ import { join } from 'node:path'
 import { openDatabase } from '#projections/stores/sqlite/database.ts'
 import { dayOfFile, tablesOf } from '#projections/stores/sqlite/layout.ts'
 import { storedMeta } from '#projections/stores/sqlite/meta.ts'
-import { tidySome } from '#projections/stores/sqlite/tidy-files.ts'
-
-const pagesAtOnce = 100_000
+import { tidyOver } from '#projections/stores/sqlite/tidy-files.ts'
 
 /** Does to all days in a folder of indexes what a server does once they are over, at once. No server may run. */
 export function tidyDays(folder: string): void {
@@ -15,7 +13,7 @@ export function tidyDays(folder: string): void {
     for (const name of readdirSync(join(folder, index), { recursive: true, encoding: 'utf8' })) {
       if (dayOfFile(name.split('/').at(-1) ?? '') === undefined) continue
       const database = openDatabase(join(folder, index, name))
-      while (tidySome(database, collections, { isOver: true, pages: pagesAtOnce }));
+      while (tidyOver(database, collections));
       database.close()
     }
   }

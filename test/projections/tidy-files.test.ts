@@ -28,7 +28,7 @@ import {
 import { promote } from '#test/support/promote.ts'
 import { limits } from '#test/support/sqlite-fixture.ts'
 
-const tidiedPagesMax = 3
+const tidying = { pagesPerTurn: 3, packedPagesMin: Infinity }
 const batches = 12
 const previousDay = '2026-11-20'
 const nextDay = '2026-11-22'
@@ -48,7 +48,7 @@ describe('the postings of a day', () => {
 
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'throughline-merge-'))
-    writer = createSqliteIndexWriter({ folder, limits, tidiedPagesMax })
+    writer = createSqliteIndexWriter({ folder, limits, tidying })
     await writer.open(index, projection, epoch)
     await promote(writer, 'fixture', index)
   })
@@ -176,7 +176,7 @@ describe('the postings of a day', () => {
     await writer.close()
     // Its turn comes before that of the day before it.
     writeFileSync(fileOf(day), 'no database')
-    writer = createSqliteIndexWriter({ folder, limits, tidiedPagesMax })
+    writer = createSqliteIndexWriter({ folder, limits, tidying })
     await writer.open(index, projection, epoch)
     await beat(nextNoonMs + 1_000)
     await writer.eraseWorkspace(index, other, 2 * batches)

@@ -9,6 +9,8 @@ import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import type { Chance, SimulatedIndex } from './simulated-index.ts'
 
 const limits = { indexFilesOpenMax: 6, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
+/** So that the small files of a simulation are packed too. */
+const tidying = { pagesPerTurn: 4, packedPagesMin: 0 }
 const parts = ['', '-wal'] as const
 
 /** How each file of the builds stood since it was last synced, the oldest first. */
@@ -64,7 +66,7 @@ type Opened = Readonly<{ projection: Parameters<IndexWriter['open']>[1]; epoch: 
 
 /** A writer whose batches are torn between two workspaces, and whose files are kept as they stood. */
 function tornWriter({ folder, keeps, snapshots, between, share }: Open, builds: Map<IndexName, Opened>): IndexWriter {
-  const inner = createSqliteIndexWriter({ folder, limits, keeps, ...(share === undefined ? {} : { share }) })
+  const inner = createSqliteIndexWriter({ folder, limits, keeps, tidying, ...(share === undefined ? {} : { share }) })
   /** Builds of which this writer has files that it has not synced. */
   const unsynced = new Set<IndexName>()
   const begin = (index: IndexName): void => {

@@ -16,7 +16,7 @@ import { createMakeDay, type MakeDay } from './make-day.ts'
 import { openMeta, readErased, readMeta, readShare, writeNamed, writeSafe, writeShare } from './meta.ts'
 import { syncDatabases } from './sync-files.ts'
 import type { Told } from './tell-again.ts'
-import { createTidier, type Tidier } from './tidy-files.ts'
+import { createTidier, type Tidier, type Tidying } from './tidy-files.ts'
 
 /**
  * What the files of a build hold. Those that are only read whole need no postings: `sums` has sums over them instead, `entries` nothing at all that
@@ -32,8 +32,8 @@ export type BuildOptions = Readonly<{
    */
   share?: string
   keeps?: Kept
-  /** Pages that are tidied with a heartbeat, at most once a second. */
-  tidiedPagesMax?: number
+  /** What is tidied with a heartbeat, at most once a second. */
+  tidying?: Tidying
 }>
 
 /** A build that a writer has open. */
@@ -81,7 +81,7 @@ const withoutSearch = ({ name, kind, lookbackDays, searchable }: Collection): Co
 
 /** Opens a build, or creates it. */
 export function openBuild(
-  { folder, share, tidiedPagesMax, keeps = 'all' }: BuildOptions,
+  { folder, share, tidying, keeps = 'all' }: BuildOptions,
   {
     index,
     projection,
@@ -134,7 +134,7 @@ export function openBuild(
     created: new Map(),
     days: new Map(),
     erased: readErased(meta),
-    tidier: createTidier(folder, { index, collections: tables, pagesMax: tidiedPagesMax }),
+    tidier: createTidier(folder, { index, collections: tables, tidying }),
     told: undefined,
   }
 }

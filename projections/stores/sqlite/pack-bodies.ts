@@ -10,15 +10,13 @@ import { layOutPacked, layoutOf, packedLayoutVersion, type Tables } from './layo
 const partCharacters = 8 * 1024
 /** What fits in a page of a file. */
 const charactersPerPage = 4_096
-/** A smaller file has little to give back. */
-const packedPagesMin = 256
 const incremental = 2n
 
 const pragma = (database: Database, name: string): unknown => database.get(`PRAGMA ${name}`)?.[name]
 
 /** Files of before this program knew how to cannot give back pages. */
-export const isWorthPacking = (database: Database): boolean =>
-  pragma(database, 'auto_vacuum') === incremental && (pragma(database, 'page_count') as bigint) >= packedPagesMin
+export const isWorthPacking = (database: Database, pagesMin: number): boolean =>
+  pragma(database, 'auto_vacuum') === incremental && Number(pragma(database, 'page_count')) >= pagesMin
 
 type Body = Readonly<{ row: bigint; body: string }>
 

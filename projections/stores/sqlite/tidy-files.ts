@@ -8,8 +8,9 @@ import { openDatabase, type Database } from './database.ts'
 import { fileOfDay, workspaceFolder, type Tables } from './layout.ts'
 import { giveBackSome, isWorthPacking, packSome } from './pack-bodies.ts'
 
-/** How many pages one turn merges, packs or gives back: 10 to 20 ms. */
-const pagesPerTurn = 250
+/** `pagesPerTurn`: how many one turn merges, packs or gives back; 10 to 20 ms. `packedPagesMin`: a smaller file has little to give back. */
+export type Tidying = Readonly<{ pagesPerTurn: number; packedPagesMin: number }>
+const usualTidying: Tidying = { pagesPerTurn: 250, packedPagesMin: 256 }
 /** How many files that need nothing a turn may check. */
 const filesPerTurn = 16
 const turnEveryMs = 1_000
@@ -34,25 +35,25 @@ function mergeSome(database: Database, collections: readonly Tables[], pages: nu
   })
 }
 
-/** `isOver`: the day of the file is, so little is written to it any more. `pages`: how many one turn may write, or about so many. */
-type Turn = Readonly<{ isOver: boolean; pages: number }>
+/** `isOver`: the day of the file is, so little is written to it any more. */
 type Due = Readonly<{ path: string; isOver: boolean }>
 
-/** One turn's work on a file; false if there is nothing to do. */
-export function tidySome(database: Database, collections: readonly Tables[], { isOver, pages }: Turn): boolean {
-  if (!isOver) return mergeSome(database, collections, pages)
-  if (mergeSome(database, collections, -pages)) return true
-  if (!isWorthPacking(database)) return false
-  return packSome(database, collections, pages) || giveBackSome(database, pages)
+/** One turn's work on a file whose day is over; false if there is nothing to do. */
+export function tidyOver(database: Database, collections: readonly Tables[], tidying = usualTidying): boolean {
+  const { pagesPerTurn, packedPagesMin } = tidying
+  if (mergeSome(database, collections, -pagesPerTurn)) return true
+  if (!isWorthPacking(database, packedPagesMin)) return false
+  return packSome(database, collections, pagesPerTurn) || giveBackSome(database, pagesPerTurn)
 }
 
-/** The same for a file that may be gone or damaged, or its disk full: others will report that. */
-function tidyFile({ path, isOver }: Due, collections: readonly Tables[], pages: number): boolean {
+/** The same for any file, which may be gone or damaged, or its disk full: others will report that. */
+function tidyFile({ path, isOver }: Due, collections: readonly Tables[], tidying: Tidying): boolean {
   if (!existsSync(path)) return false
   try {
     const database = openDatabase(path)
     try {
-      return tidySome(database, collections, { isOver, pages })
+      if (isOver) return tidyOver(database, collections, tidying)
+      return mergeSome(database, collections, tidying.pagesPerTurn)
     } finally {
       database.close()
     }
@@ -65,7 +66,7 @@ function tidyFile({ path, isOver }: Due, collections: readonly Tables[], pages: 
 type TidierOptions = Readonly<{
   index: IndexName
   collections: readonly Tables[]
-  pagesMax?: number | undefined
+  tidying?: Tidying | undefined
 }>
 
 /**
@@ -73,7 +74,7 @@ type TidierOptions = Readonly<{
  * that is over, because an id is looked for in all kept days; and in a few, not fifteen, of days that are written to. Then the bodies of days that
  * are over are packed. Search results stay the same.
  */
-export function createTidier(folder: string, { index, collections, pagesMax = pagesPerTurn }: TidierOptions) {
+export function createTidier(folder: string, { index, collections, tidying = usualTidying }: TidierOptions) {
   let today = ''
   let turnAt = -Infinity
   let writtenAt = -Infinity
@@ -106,7 +107,7 @@ export function createTidier(folder: string, { index, collections, pagesMax = pa
       list(at)
       for (let looked = 0; looked < filesPerTurn; looked++) {
         const file = files.at(-1)
-        if (file === undefined || tidyFile(file, collections, pagesMax)) return
+        if (file === undefined || tidyFile(file, collections, tidying)) return
         files.pop()
       }
     },
