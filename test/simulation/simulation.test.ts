@@ -22,9 +22,14 @@ const canarySeedsMax = 150
 const seedMs = 10_000
 const sqliteSeedMs = 120_000
 
-/** There one projector folds at a time: who starts processes sees to that (src/compose/processes/supervisor.ts). */
+const mostOfADayMs = 19 * 3_600_000
+/**
+ * There one projector folds at a time: who starts processes sees to that (src/compose/processes/supervisor.ts). Days end, so that their files are
+ * tidied.
+ */
 const sqliteScenarioOf = (seed: number): Scenario => ({
   ...scenarioOf(seed),
+  ...(scenarioOf(seed).jumpMs === 0 ? {} : { jumpMs: mostOfADayMs }),
   tearing: 'files',
   zombies: false,
   load: { senders: 2, requestsOfEach: 4, recordsMax: 3, repeats: 0.4, hasLeaving: seed % 2 === 0 },
