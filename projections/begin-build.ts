@@ -6,6 +6,7 @@ import { withAudit, withWriter, type BuildContext } from './build-place.ts'
 import type { BuildTask } from './fold-share.ts'
 import { storedBuild, type FollowedBuild, type IndexName, type IndexWriter } from './index-store.ts'
 import { hasLostTail } from './log-tail.ts'
+import { refuseBesideLater } from './move-readers.ts'
 import type { Projection } from './projection.ts'
 import { begin, changeRoster, forget, giveUp, holding } from './roster.ts'
 import { withSeenEvents } from './seen-events.ts'
@@ -106,7 +107,10 @@ export async function formerOf(
   const { name } = projection
   await refuseBeyondHead(context, from)
   const { live: former } = await writer.roster(name)
-  if (workspaceId === undefined) return former
+  if (workspaceId === undefined) {
+    await refuseBesideLater(context, writer, projection)
+    return former
+  }
   const refuse = (hint: string): PermanentError =>
     new PermanentError({ operation: 'rebuild', subject: `workspace ${workspaceId}`, hint })
   const stored = await storedBuild(writer, name, former)

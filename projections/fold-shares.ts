@@ -2,7 +2,7 @@ import { positionStep, type Position } from '#src/events/envelope.ts'
 import { projectionNamed, withWriter, type BuildContext, type BuildPlace } from './build-place.ts'
 import type { BuildTask, FoldTask } from './fold-share.ts'
 import type { IndexWriter } from './index-store.ts'
-import { lastFoldedAt } from './log-tail.ts'
+import { eventAt, lastFolded } from './log-tail.ts'
 import { withSeenEvents } from './seen-events.ts'
 
 type FoldSharesOptions = Pick<FoldTask, 'workspaces' | 'eventsPerSecondMax' | 'compares'> &
@@ -39,7 +39,7 @@ export async function foldShares(
   builds: readonly BuildTask[],
   options: FoldSharesOptions = {},
 ): Promise<void> {
-  const { workers, stream } = context
+  const { workers, stream, clock } = context
   const { workspaces, eventsPerSecondMax, compares, onProgress = () => {} } = options
   const left: BuildTask[] = []
   let events = 0
@@ -63,7 +63,9 @@ export async function foldShares(
   await eachBuild(context, place, left, async (writer, { index, until }) => {
     await writer.write(index, [], { epoch: stream.epoch, position: until })
     // `at: 0`: no projector folds it.
-    const last = await lastFoldedAt(stream, until)
-    await writer.heartbeat(index, { position: until, head: until, at: 0, caughtUpAt: 0, ...(last && { last }) })
+    const told = { position: until, head: until, at: 0 }
+    const last = await eventAt(stream, until)
+    const caughtUpAt = Math.min(clock(), last?.receivedAt ?? 0)
+    await writer.heartbeat(index, { ...told, caughtUpAt, ...(last && { last: lastFolded(last) }) })
   })
 }

@@ -11,11 +11,11 @@ export const lastFolded = ({ position, id, receivedAt, crc }: RecordedEvent): La
 })
 
 /** The event at a position; undefined if it was erased or cut. */
-export async function lastFoldedAt(stream: Log, position: Position): Promise<LastFolded | undefined> {
+export async function eventAt(stream: Log, position: Position): Promise<RecordedEvent | undefined> {
   const first = await stream.first()
   if (first === undefined || position < first.position) return undefined
   const [event] = await stream.read(position === first.position ? beforeAll : position - 1, 1)
-  return event?.position === position ? lastFolded(event) : undefined
+  return event?.position === position ? event : undefined
 }
 
 /**
@@ -28,8 +28,9 @@ export async function checkTail(stream: Log, build: StoredBuild): Promise<void> 
   const seen = seenBy(build)
   if (seen > (await stream.head())) await stream.read(seen, 1)
   const { last } = build.heartbeat
-  const found = last && (await lastFoldedAt(stream, last.position))
-  if (found !== undefined && found.event !== last?.event) throw otherHistory(stream.partition, found.position)
+  const found = last && (await eventAt(stream, last.position))
+  if (found === undefined || lastFolded(found).event === last?.event) return
+  throw otherHistory(stream.partition, found.position)
 }
 
 /** Whether the log has lost what a build has seen. A replica that is behind does not count. */

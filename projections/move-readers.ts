@@ -47,6 +47,23 @@ async function mustWait(context: BuildContext, writer: IndexWriter, projection: 
   return liveVersion < version || (liveVersion > version && (await isFoldedByOther(context, writer, projection)))
 }
 
+/**
+ * Throws PermanentError where a program of a later version folds the live build. It would not let readers go to one of this version, nor would a
+ * server of this version move them: that folds nothing while readers use a build of a later one.
+ */
+export async function refuseBesideLater(
+  context: BuildContext,
+  writer: IndexWriter,
+  projection: Projection,
+): Promise<void> {
+  const { name, version } = projection
+  const { live } = await writer.roster(name)
+  if (live === undefined || buildVersion(name, live) <= version) return
+  if (!(await isFoldedByOther(context, writer, projection))) return
+  const hint = `a program of a later version folds ${live}: stop it first`
+  throw new PermanentError({ operation: 'rebuild', subject: name, hint })
+}
+
 type Move = Readonly<{ projection: string; index: IndexName; live: IndexName | undefined }>
 
 /**

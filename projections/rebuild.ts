@@ -6,7 +6,7 @@ import { beginBuilds, discard, findBuild, formerOf, type BeginOptions, type Begu
 import { withAudit, withWriter, type BuildContext } from './build-place.ts'
 import { foldShares } from './fold-shares.ts'
 import { storedBuild, type IndexName } from './index-store.ts'
-import { moveReaders, type Moved } from './move-readers.ts'
+import { moveReaders, refuseBesideLater, type Moved } from './move-readers.ts'
 import type { Projection } from './projection.ts'
 import { changeRoster, keepOn, nominate } from './roster.ts'
 import { verify, type Verdict } from './verify.ts'
@@ -92,12 +92,14 @@ async function catchUp(context: BuildContext, builds: readonly Begun[], options:
 
 /** Nominates all builds together, so that the projector catches up with them in one pass. */
 const nominateAll = (
-  { index: place }: BuildContext,
+  context: BuildContext,
   builds: readonly Begun[],
   verdicts: readonly Verdict[],
   { keep = false }: RebuildOptions,
 ): Promise<void> =>
-  withWriter(place, async (writer) => {
+  withWriter(context.index, async (writer) => {
+    // One may have been started while these were folded. They stay as they are, for the next call to go on with.
+    for (const { fold } of builds) await refuseBesideLater(context, writer, fold)
     for (const [at, { projection, index, former }] of builds.entries()) {
       if (verdicts[at]?.equal !== true) continue
       const keeps = keep ? former : undefined

@@ -62,20 +62,34 @@ export const claim =
   (roster) =>
     followedAs(roster, index) === undefined ? nominate(index)(roster) : undefined
 
-/** Only the build that readers left last is kept for a time: each costs as much as the live one. */
-const noLonger = (build: FollowedBuild): FollowedBuild =>
-  build.as === 'kept' && build.untilMs !== undefined ? { index: build.index, as: 'dropped' } : build
+/** Of builds of one projection: whether one is of an earlier version than another. */
+const isEarlier = (index: IndexName, other: IndexName): boolean => versionIn(index) < versionIn(other)
+const versionIn = (index: IndexName): number => Number(/-v(\d+)-\d+$/.exec(index)?.[1] ?? 0)
+
+/**
+ * What a build is when readers move to another one. Only the build that they left last is kept for a time: each costs as much as the live one.
+ * A candidate of an earlier version, of an upgrade that the next one has overtaken, is folded by nobody: its program folds nothing beside a
+ * later one.
+ */
+const beside =
+  (live: IndexName) =>
+  (build: FollowedBuild): FollowedBuild => {
+    const isLeft = build.as === 'candidate' && isEarlier(build.index, live)
+    const isOver = build.as === 'kept' && build.untilMs !== undefined
+    return isLeft || isOver ? { index: build.index, as: 'dropped' } : build
+  }
 
 /**
  * Readers move from one build to another, unless they have moved elsewhere meanwhile. The build they leave is kept until `keptUntilMs`, or
- * without a limit if a followed build says so (`keeps`). The one that was kept for a time before is dropped.
+ * without a limit if a followed build says so (`keeps`). The one that was kept for a time before is dropped, and so are candidates of earlier
+ * versions.
  */
 export const promoteTo =
   (index: IndexName, from: IndexName | undefined, keptUntilMs: number): Change =>
   (roster) => {
     const { live } = roster
     if (live === index || live !== from || isGone(roster, index)) return undefined
-    const others = without(roster, index).map(noLonger)
+    const others = without(roster, index).map(beside(index))
     if (live === undefined) return { ...roster, live: index, followed: others }
     const isKeptOn = roster.followed.some(({ keeps }) => keeps === live)
     const kept: FollowedBuild = { index: live, as: 'kept', ...(isKeptOn ? {} : { untilMs: keptUntilMs }) }

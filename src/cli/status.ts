@@ -175,7 +175,7 @@ function versionText(indexes: readonly IndexStatus[]): readonly string[] {
   const others = [...new Set(indexes.filter(({ state }) => state === 'other version').map(({ index }) => index))]
   if (others.length === 0) return []
   return [
-    `Of another version than this program folds: ${others.join(', ')}. After an upgrade the server folds new builds beside these (see throughline builds); until readers use them, answers are not complete.`,
+    `Of another version than this program folds: ${others.join(', ')}. After an upgrade the server folds new builds beside these (see throughline builds); after the way back to an older program, its rollback or rebuild makes them. Until readers use them, answers are not complete.`,
   ]
 }
 

@@ -1,3 +1,4 @@
+import { buildNumber } from '#projections/build-name.ts'
 import { eraseWorkspace } from '#projections/erase-workspace.ts'
 import { reachedBy, type StoredBuild } from '#projections/index-store.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
@@ -135,6 +136,15 @@ async function awaitBuilds({ index, projections, stream, clock, timers }: OpenBu
   }
 }
 
+/** What is to be done about the builds that still hold some of it. */
+function stillToCome(pending: readonly string[], { projections }: OpenBuilds): readonly string[] {
+  const isOwn = (build: string): boolean => projections.some((of) => buildNumber(of, build) !== undefined)
+  const [own, others] = [pending.filter(isOwn), pending.filter((build) => !isOwn(build))]
+  const waiting = `Still to come: what these hold of it goes when they are folded on or dropped (start the server; finish or drop the rebuild): ${own.join(', ')}.`
+  const left = `Of another version, and not folded on: what these hold of it goes when they do (see throughline builds), or by throughline drop once readers have left them: ${others.join(', ')}.`
+  return [...(own.length === 0 ? [] : [waiting]), ...(others.length === 0 ? [] : [left])]
+}
+
 async function eraseIn(builds: OpenBuilds, workspace: Named) {
   const { stream, projections, clock } = builds
   const { id } = workspace
@@ -143,7 +153,9 @@ async function eraseIn(builds: OpenBuilds, workspace: Named) {
   const told = erasure === undefined ? [] : await awaitBuilds(builds, erasure)
   // Of another log, as before a backup was restored: they never come to the erasure.
   const others = (await buildsWith(builds, workspace)).filter(({ build }) => !told.some((one) => one.build === build))
-  return { isGone, builds: [...told, ...others.map(({ build }) => ({ build, erased: false }))] }
+  const all = [...told, ...others.map(({ build }) => ({ build, erased: false }))]
+  const pending = all.filter(({ erased }) => !erased).map(({ build }) => build)
+  return { isGone, builds: all, pending, waiting: stillToCome(pending, builds) }
 }
 
 async function erase(context: VerbContext, directory: Directory, workspace: Named): Promise<Outcome> {
@@ -153,19 +165,13 @@ async function erase(context: VerbContext, directory: Directory, workspace: Name
     await new Promise((resolve) => void setTimeout(resolve, refusedAfterMs))
   }
   const [done] = await withBuilds(context, (builds) => eraseIn(builds, workspace), workspace.id)
-  const { isGone, builds } = present(done, 'each workspace has a partition')
+  const { isGone, builds, pending, waiting } = present(done, 'each workspace has a partition')
   if (!isGone) {
     const detail = `More of ${workspace.name} keeps arriving. The server will finish this by itself; or run it again (throughline workspace erase ${workspace.id} --confirm ${workspace.id}).`
     return fail({ code: 'exists', field: 'workspace', detail })
   }
-  const pending = builds.filter(({ erased }) => !erased).map(({ build }) => build)
-  const waiting = `Still to come: what these hold of it goes when they are folded on or dropped (start the server; finish or drop the rebuild): ${pending.join(', ')}.`
   const { folders, lines } = setAside(context)
-  const text = [
-    `Workspace ${workspace.name} (${workspace.id}) is erased.`,
-    ...(pending.length === 0 ? [] : [waiting]),
-    ...lines,
-  ]
+  const text = [`Workspace ${workspace.name} (${workspace.id}) is erased.`, ...waiting, ...lines]
   const json = { workspace: workspace.id, name: workspace.name, erased: true, builds, pending, set_aside: folders }
   return ok({ json, text: text.join('\n') })
 }

@@ -173,7 +173,7 @@ describe('throughline status', () => {
       ['traces', '0', 'traces-v4-001', '0', '0', 'other version', '0'],
       ['logs', '0', 'logs-v7-001', '0', '0', 'complete', '0'],
       [
-        'Of another version than this program folds: traces-v4-001. After an upgrade the server folds new builds beside these (see throughline builds); until readers use them, answers are not complete.',
+        'Of another version than this program folds: traces-v4-001. After an upgrade the server folds new builds beside these (see throughline builds); after the way back to an older program, its rollback or rebuild makes them. Until readers use them, answers are not complete.',
       ],
       [''],
     ])

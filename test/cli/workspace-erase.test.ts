@@ -40,6 +40,28 @@ describe('throughline workspace erase', () => {
     expect(JSON.parse(out)).to.deep.include({ erased: true, pending: ['counting-v1-002', 'counting-v1-001'] })
   })
 
+  it('says of builds of another version that nothing folds them on, and what removes them', async () => {
+    const { id } = (await json('workspace', 'create', 'left')) as { id: string }
+    const place = (buildPlaces['memory'] as () => Place)()
+    const stream = createMemoryStream({ partition: '0' })
+    await stream.append([lineEvent(1, ['of the workspace'], id)])
+    for (const version of [0, 1]) {
+      const projection = { ...counting, version }
+      const context = place.context(stream, 1, undefined, [projection])
+      const index = `counting-v${version}-001`
+      await foldShares(context, context.index, [
+        { projection: 'counting', index, after: 0, until: await stream.head() },
+      ])
+    }
+    const services = servicesOf(place, stream)
+    const { code, out, err } = await run(['workspace', 'erase', 'left', '--confirm', 'left'], { services })
+    expect(code, err).to.equal(0)
+    expect(out.trim().split('\n').slice(1)).to.deep.equal([
+      'Still to come: what these hold of it goes when they are folded on or dropped (start the server; finish or drop the rebuild): counting-v1-001.',
+      'Of another version, and not folded on: what these hold of it goes when they do (see throughline builds), or by throughline drop once readers have left them: counting-v0-001.',
+    ])
+  })
+
   it('tells an erased workspace from one made since under its name by their ids', async () => {
     const place = (buildPlaces['memory'] as () => Place)()
     const services = servicesOf(place, createMemoryStream({ partition: '0' }))

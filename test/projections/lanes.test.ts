@@ -382,6 +382,34 @@ describe('builds beside the live one', () => {
     ])
   })
 
+  it('of a version between are removed when readers move to a later one, and one of a later version stays', async () => {
+    await append(stream, numbered(6))
+    const before = start({ stream, writer: store.writer })
+    await before.until(await atHead(stream))
+    await before.stop()
+    // An upgrade that was given up before it had caught up, and the next one.
+    for (const version of [2, 4]) await addCandidate(`counting-v${version}-001`)
+    const third: Projection = { ...counting, version: 3 }
+    const moved = Promise.withResolvers<void>()
+    const writer = lookingAtRoster((live) => live === 'counting-v3-001' && moved.resolve())
+    const run = start({ stream, writer, projections: [third, mirror] })
+    await moved.promise
+    run.tick()
+    await run.until(({ at }, index) => index === 'counting-v3-001' && at >= 1_001_000)
+    const names = (await store.writer.builds('counting')).map(({ index }) => index)
+    expect(names).to.deep.equal([first, 'counting-v3-001', 'counting-v4-001'])
+    const { live, followed } = await store.writer.roster('counting')
+    expect([live, followed.map(({ index, as }) => [index, as])]).to.deep.equal([
+      'counting-v3-001',
+      [
+        ['counting-v4-001', 'candidate'],
+        [first, 'kept'],
+        ['counting-v2-001', 'gone'],
+      ],
+    ])
+    await run.stop()
+  })
+
   it('of a later version stop an earlier program, which says so and leaves them alone', async () => {
     await append(stream, numbered(3))
     const newer = start({ stream, writer: store.writer, projections: [raised] })

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { BuildContext } from '#projections/build-place.ts'
 import type { Decoders } from '#projections/decoded-event.ts'
-import type { IndexWriter } from '#projections/index-store.ts'
+import { lagMs, type IndexWriter, type Progress } from '#projections/index-store.ts'
 import { dropBuild, rollBack } from '#projections/move-readers.ts'
 import { planRebuild, rebuild, type RebuildOptions, type RebuildProgress } from '#projections/rebuild.ts'
 import { begin, changeRoster, holding } from '#projections/roster.ts'
@@ -214,6 +214,17 @@ for (const [name, create] of Object.entries(buildPlaces)) {
       expect(lines).to.equal(events.reduce((sum, { counts }) => sum + counts.logs, 0))
       const [verdict] = await verify(context, await liveBuilds(context, ['counting']))
       expect(verdict?.equal).to.equal(true)
+    })
+
+    it('tells of a build that no projector has folded yet up to when it has what was received', async () => {
+      await rebuild(context, [counting])
+      const head = await stream.head()
+      const [last] = await stream.read(head - 1, 1)
+      const reader = place.reader()
+      const progress = await reader.progress('counting')
+      await reader.close()
+      expect(progress).to.include({ position: head, at: 0, caughtUpAt: last?.receivedAt })
+      expect(lagMs(progress as Progress, (last?.receivedAt ?? 0) + 5)).to.equal(5)
     })
 
     it('begins nothing behind the end of the log, of which the new index would say that it has seen it', async () => {

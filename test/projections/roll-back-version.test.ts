@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { BuildContext } from '#projections/build-place.ts'
 import { heartbeatMaxMs, type IndexWriter } from '#projections/index-store.ts'
 import { rollBack } from '#projections/move-readers.ts'
-import { rebuild } from '#projections/rebuild.ts'
+import { planRebuild, rebuild } from '#projections/rebuild.ts'
 import { withSeenEvents } from '#projections/seen-events.ts'
 import type { Stream } from '#streams/stream.ts'
 import { buildPlaces, foldedPlace, withWriterOf, type Place } from '#test/support/build-places.ts'
@@ -70,6 +70,43 @@ for (const [name, create] of Object.entries(buildPlaces)) {
       now += 2 * heartbeatMaxMs
       await rollBack(older, counting)
       expect((await roster()).live).to.equal('counting-v1-001')
+    })
+
+    it('is no rebuild either while the newer program runs: nothing is folded that readers would not get', async () => {
+      onPause = async () => {
+        now += 1_000
+        await beat()
+      }
+      for (const start of [planRebuild, rebuild]) {
+        const failure = await start(older, [counting]).catch((error: unknown) => error)
+        expect(String(failure)).to.match(
+          /rebuild counting \(a program of a later version folds counting-v2-001: stop it first\)/,
+        )
+      }
+      const { live, followed } = await roster()
+      expect([live, followed.map(({ index }) => index)]).to.deep.equal([newerLive, ['counting-v1-001']])
+      const builds = await withWriter((writer) => writer.builds('counting'))
+      expect(builds.map(({ index }) => index)).to.have.members(['counting-v1-001', newerLive])
+    })
+
+    it('says so where the newer program was started while a rebuild folded, which goes on when it has stopped', async () => {
+      now += 2 * heartbeatMaxMs
+      onPause = async () => {
+        now += 1_000
+        await beat()
+      }
+      const fold: typeof older.index.fold = async (...given) => {
+        await beat()
+        return older.index.fold(...given)
+      }
+      const failure = await rebuild({ ...older, index: { ...older.index, fold } }, [counting]).catch(
+        (error: unknown) => error,
+      )
+      expect(String(failure)).to.match(/rebuild counting \(a program of a later version folds counting-v2-001/)
+      expect((await roster()).live).to.equal(newerLive)
+      now += 2 * heartbeatMaxMs
+      const [done] = await rebuild(older, [counting])
+      expect(done).to.include({ index: 'counting-v1-002', resumed: true, outcome: 'moved' })
     })
 
     it('gives way to a rebuild of the older program, which waits as well', async () => {
