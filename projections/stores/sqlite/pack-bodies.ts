@@ -14,7 +14,7 @@ const incremental = 2n
 
 const pragma = (database: Database, name: string): unknown => database.get(`PRAGMA ${name}`)?.[name]
 
-/** Files of before this program knew how to cannot give back pages. */
+/** Files that earlier programs made cannot give back pages. */
 export const isWorthPacking = (database: Database, pagesMin: number): boolean =>
   pragma(database, 'auto_vacuum') === incremental && Number(pragma(database, 'page_count')) >= pagesMin
 
