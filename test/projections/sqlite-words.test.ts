@@ -75,7 +75,7 @@ describe('the words of a SQLite file', () => {
   const isWord = (term: string): boolean => !/[=#]/.test(term)
   function found(fields: readonly string[], from: string, to: string, isWanted: (term: string) => boolean) {
     const parts = [...wordsBetween(reader, tables, { fields, from, to })].map(({ terms, inFields }) =>
-      inFields(terms.filter((term) => isWord(term) && isWanted(term))),
+      inFields(terms.filter(isWanted)),
     )
     return parts.flat()
   }

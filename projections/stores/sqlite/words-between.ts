@@ -6,7 +6,7 @@ import { tokensColumn, type Tables } from './layout.ts'
 export type Part = Readonly<{
   looked: number
   terms: readonly string[]
-  /** Those of some of them, in order, that are in the fields asked for. */
+  /** Those of some of them, in order, that stand in the fields asked for. */
   inFields(some: readonly string[]): readonly string[]
 }>
 
@@ -15,6 +15,8 @@ export type Between = Readonly<{ fields: readonly string[]; from: string; to: st
 /** How many postings are read per query, at first and at most. The first few may be enough; a seek costs as much as reading a hundred. */
 const postingsAtOnceMin = 125
 const postingsAtOnceMax = 1_000
+/** Of more words than these, the postings of the part are read again for their fields. */
+const seeksMax = 4
 
 /**
  * The terms between two texts, in order and in parts, without most of those of named fields: these are passed over, field by field, since there are
@@ -35,12 +37,14 @@ export function* wordsBetween(database: Database, tables: Tables, { fields, from
     const terms = eachOnce(found?.['terms'])
     /** The last term, if it may have more postings than were read. */
     const open = Number(found?.['n']) < atOnce ? undefined : terms.at(-1)
-    const inFields = (some: readonly string[]): readonly string[] => {
-      const [start, end] = [some[0], some.at(-1)]
-      if (start === undefined || end === undefined) return []
-      const there = new Set(database.all(sqlOfSome, start, end, atOnce).map(({ term }) => String(term)))
-      if (end === open && database.get(sqlOfOne, end) !== undefined) there.add(end)
-      return some.filter((term) => there.has(term))
+    const isIn = (term: string): boolean => database.get(sqlOfOne, term) !== undefined
+    const inFields = (given: readonly string[]): readonly string[] => {
+      // Those of named fields are in none of these, and may have millions of postings elsewhere.
+      const some = given.filter((term) => afterField(term) === undefined)
+      if (some.length <= seeksMax) return some.filter(isIn)
+      const read = database.all(sqlOfSome, some[0] ?? '', some.at(-1) ?? '', atOnce)
+      const there = new Set(read.map(({ term }) => String(term)))
+      return some.filter((term) => there.has(term) || (term === open && isIn(term)))
     }
     yield { looked: terms.length, terms, inFields }
     if (open === undefined) return
