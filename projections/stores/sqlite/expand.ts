@@ -1,4 +1,3 @@
-import { afterField } from '#src/events/tokens.ts'
 import type { MatcherWork } from '#src/lib/regex/linear-matcher.ts'
 import type { Position } from '#src/events/envelope.ts'
 import { TooBroadError, type Filter, type Selection } from '../../index-store.ts'
@@ -7,6 +6,7 @@ import { wholePattern } from '../pattern.ts'
 import type { Database } from './database.ts'
 import { tokensColumn, type Tables } from './layout.ts'
 import { metTerms } from './met-terms.ts'
+import { wordsBetween, type Between, type Part } from './words-between.ts'
 
 /** How many terms the patterns and ranges of one question may match and scan. */
 export type Expansion = Readonly<{
@@ -44,20 +44,13 @@ const exact = (text: string): Term => ({ text, prefix: false })
 const termsAtOnceMin = 500
 const termsAtOnceMax = 16_000
 
-/** How many terms were scanned, and those of them in the fields asked for. */
-type Part = Readonly<{ looked: number; terms: readonly string[] }>
-
-type Between = Readonly<{ fields: readonly string[]; from: string; to: string; ofWords?: boolean | undefined }>
+const allOf = <T>(some: readonly T[]): readonly T[] => some
 
 /**
- * The terms of some fields between two texts, in order, in parts: a seek in the term index, not a full scan. Terms contain no blanks. Where only words
- * are looked for, the terms of named fields are passed over, field by field: there are several times as many.
+ * The terms of some fields between two texts, in order, in parts: a seek in the term index, not a full scan. Terms contain no blanks. FTS5 reads all
+ * postings of each, which costs less than one by one where no term is frequent, as of most fields.
  */
-function* termsBetween(
-  database: Database,
-  tables: Tables,
-  { fields, from, to, ofWords = false }: Between,
-): Generator<Part> {
+function* termsBetween(database: Database, tables: Tables, { fields, from, to }: Between): Generator<Part> {
   const columns = fields.map((field) => `'${tokensColumn(field)}'`).join(', ')
   const part = `SELECT term, col IN (${columns}) AS wanted FROM ${tables.vocabulary} WHERE term >= ? AND term <= ? ORDER BY term LIMIT ?`
   const sql = `SELECT count(*) AS n, max(term) AS last, group_concat(term, ' ') FILTER (WHERE wanted) AS terms FROM (${part})`
@@ -67,13 +60,11 @@ function* termsBetween(
     const found = database.get(sql, first, to, atOnce)
     const looked = Number(found?.['n'])
     const terms = found?.['terms']
-    yield { looked, terms: typeof terms === 'string' ? terms.split(' ') : [] }
+    yield { looked, terms: typeof terms === 'string' ? terms.split(' ') : [], inFields: allOf }
     if (looked < atOnce) return
-    const last = String(found?.['last'])
-    const after = ofWords ? afterField(last) : undefined
     // A term has a row for each of its fields, and those of the last term may be in the next part.
-    first = after ?? last
-    atOnce = after === undefined ? Math.min(2 * atOnce, termsAtOnceMax) : termsAtOnceMin
+    first = String(found?.['last'])
+    atOnce = Math.min(2 * atOnce, termsAtOnceMax)
   }
 }
 
@@ -85,14 +76,12 @@ function meet(
   { scan, work }: Expansion,
 ): readonly Term[] | 'too many' | 'too far' {
   const met = new Set<string>()
-  for (const { looked, terms } of parts) {
+  for (const { looked, terms, inFields } of parts) {
     scan.left -= looked
     if (scan.left < 0) return 'too far'
-    for (const term of terms) {
-      if (isWanted(term)) met.add(term)
-      if (met.size > termsMax) return 'too many'
-      if (work.left < 0) return 'too far'
-    }
+    for (const term of inFields(terms.filter(isWanted))) met.add(term)
+    if (met.size > termsMax) return 'too many'
+    if (work.left < 0) return 'too far'
   }
   return [...met].map(exact)
 }
@@ -118,8 +107,8 @@ export function expandPattern(
     const [scanLeft, workLeft] = [scan.left, work.left]
     const prefix = visible(filter.prefix)
     const pattern = wholePattern(filter.regex)
-    const { fields, ofWords } = filter
-    const parts = termsBetween(database, tables, { fields, from: prefix, to: afterPrefix(prefix), ofWords })
+    const between = { fields: filter.fields, from: prefix, to: afterPrefix(prefix) }
+    const parts = (filter.ofWords === true ? wordsBetween : termsBetween)(database, tables, between)
     const terms = meet(parts, (term) => pattern.test(term, work), termsMax, expansion)
     if (typeof terms === 'string') throw tooBroad('pattern', terms, termsMax)
     return { terms, scanned: scanLeft - scan.left, worked: workLeft - work.left }
