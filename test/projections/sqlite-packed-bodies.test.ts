@@ -127,7 +127,9 @@ describe('the bodies of a day that is over', () => {
   async function allFound(): Promise<unknown> {
     const reader = createSqliteIndexReader({ folder: store.folder, limits })
     const newest = { orderBy: 'timeNs', direction: 'desc', limit: 70 } as const
+    const ending = { kind: 'pattern', fields: ['message'], prefix: '', regex: '.*d17', ofWords: true } as const
     const found = [
+      await reader.search(scopeOf('lines'), { ...newest, filter: ending }),
       await walk(reader, 'lines', newest),
       await walk(reader, 'things', { ...newest, direction: 'asc' }),
       await reader.search(scopeOf('lines'), { ...newest, filter: everything, charactersMax: 20_000 }),

@@ -57,7 +57,7 @@ export function* wordsBetween(database: Database, tables: Tables, { fields, from
 
 /** A table of postings, one by one, of which FTS5 reads as many as are asked for. The vocabulary of the file reads all of each term. */
 function postingsOf(database: Database, { shape, terms }: Tables): string {
-  const table = `temp.p_${shape.name}`
+  const table = `temp.i_${shape.name}`
   makeOwnTable(database, `CREATE VIRTUAL TABLE IF NOT EXISTS ${table} USING fts5vocab(main, ${terms}, 'instance')`)
   return table
 }
