@@ -2,19 +2,20 @@ import { inflateSync } from 'node:zlib'
 import { throwDamage, type Columns, type Database } from './database.ts'
 import { layoutOf, packedLayoutVersion, type Tables } from './layout.ts'
 
-/** Rows that are packed together (pack-bodies.ts): a line for each, with how far it is from the last one, a blank and its body. */
-type Part = Readonly<{ first: bigint; last: bigint; bodies: ReadonlyMap<bigint, string> }>
+/** Rows that are packed together (pack-bodies.ts): the lines of all of them. */
+type Part = Readonly<{ first: bigint; last: bigint; lines: string }>
 
-export const lineOf = (last: bigint, row: bigint, body: string): string => `${last - row} ${body}\n`
+/** What a line begins with: how far its row is from the last one. Bodies have no line breaks, being JSON as it is written here. */
+const beginning = (last: bigint, row: bigint): string => `\n${last - row} `
+export const lineOf = (last: bigint, row: bigint, body: string): string => beginning(last, row) + body
 
-function partOf(last: bigint, text: string): Part {
-  const bodies = new Map<bigint, string>()
-  for (const line of text.split('\n')) {
-    const blank = line.indexOf(' ')
-    if (blank > 0) bodies.set(last - BigInt(line.slice(0, blank)), line.slice(blank + 1))
-  }
-  const [first = last] = bodies.keys()
-  return { first, last, bodies }
+function bodyIn({ last, lines }: Part, row: bigint): string | undefined {
+  const begins = beginning(last, row)
+  const at = lines.indexOf(begins)
+  if (at < 0) return undefined
+  const from = at + begins.length
+  const to = lines.indexOf('\n', from)
+  return lines.slice(from, to < 0 ? undefined : to)
 }
 
 function textOfPart(database: Database, last: bigint, bytes: Uint8Array): string {
@@ -31,7 +32,9 @@ function readPart(database: Database, { packed }: Tables, row: bigint): Part | u
   const found = database.get(`SELECT last, part FROM ${packed} WHERE last >= ? ORDER BY last LIMIT 1`, row)
   if (!(found?.['part'] instanceof Uint8Array)) return undefined
   const last = found['last'] as bigint
-  return partOf(last, textOfPart(database, last, found['part']))
+  const lines = textOfPart(database, last, found['part'])
+  const [, furthest = '0'] = /^\n(\d+) /.exec(lines) ?? []
+  return { first: last - BigInt(furthest), last, lines }
 }
 
 /**
@@ -42,7 +45,7 @@ export function createUnpacker(database: Database, tables: Tables): (row: bigint
   let part: Part | undefined
   return (row) => {
     if (part === undefined || row < part.first || row > part.last) part = readPart(database, tables, row)
-    return part?.bodies.get(row)
+    return part && bodyIn(part, row)
   }
 }
 
