@@ -174,6 +174,13 @@ describe('the bodies of a day that is over', () => {
     expect([unpacked(), numberOf('PRAGMA user_version')]).to.deep.equal([1, 1])
   })
 
+  it('are packed too where the file was made after the days that are over had their turn', async () => {
+    await beat()
+    await writeDay()
+    for (let turns = 0; turns < 100 && unpacked() > 0; turns++) await beat()
+    expect(unpacked()).to.equal(0)
+  })
+
   it('are left as they are in a file that was made before, which could not become smaller', async () => {
     await writeDay()
     await writer.close()

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { dayOf } from '#src/lib/day.ts'
 import { isOperatingFailure } from '#src/lib/failure.ts'
 import type { Heartbeat, IndexName } from '../../index-store.ts'
 import { daysIn, workspacesIn } from './build-folders.ts'
 import { openDatabase, type Database } from './database.ts'
-import { fileOfDay, workspaceFolder, type Tables } from './layout.ts'
+import { dayOfFile, fileOfDay, workspaceFolder, type Tables } from './layout.ts'
 import { giveBackSome, isWorthPacking, packSome } from './pack-bodies.ts'
 
 /** `pagesPerTurn`: how many one turn merges, packs or gives back; 10 to 20 ms. `packedPagesMin`: a smaller file has little to give back. */
@@ -79,21 +79,29 @@ export function createTidier(folder: string, { index, collections, tidying = usu
   let turnAt = -Infinity
   let writtenAt = -Infinity
   const written = new Set<string>()
+  /** The files whose day is over that have had their turn today. */
+  const listed = new Set<string>()
   let files: Due[] = []
-  const filesBefore = (day: string): Due[] =>
+  const pathsBefore = (day: string): readonly string[] =>
     workspacesIn(folder, index).flatMap((workspaceId) => {
       const own = workspaceFolder(folder, index, workspaceId)
       const over = daysIn(folder, index, workspaceId).filter((one) => one < day)
-      return over.map((one) => ({ path: join(own, fileOfDay(one)), isOver: true }))
+      return over.map((one) => join(own, fileOfDay(one)))
     })
-  /** First the days that are over, once; then, from time to time, what was written meanwhile. */
+  const dueOf = (path: string): Due => {
+    const isOver = (dayOfFile(basename(path)) ?? today) < today && !listed.has(path)
+    if (isOver) listed.add(path)
+    return { path, isOver }
+  }
+  /** First the days that are over, once; then, from time to time, what was written meanwhile, and may be a file of an earlier day. */
   function list(at: number): void {
     if (dayOf(at) !== today) {
       today = dayOf(at)
-      files = filesBefore(today)
+      listed.clear()
+      files = pathsBefore(today).map(dueOf)
     } else if (files.length === 0 && Math.abs(at - writtenAt) >= writtenEveryMs) {
       writtenAt = at
-      files = [...written].map((path) => ({ path, isOver: false }))
+      files = [...written].map(dueOf)
       written.clear()
     }
   }
