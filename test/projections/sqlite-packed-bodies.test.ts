@@ -71,9 +71,11 @@ describe('the bodies of a day that is over', () => {
     writer = createSqliteIndexWriter({ folder: store.folder, limits })
     await writer.open(index, fixture, epoch)
   }
-  const beat = (onMs = nextNoonMs): Promise<void> => {
-    const at = onMs + ++turn * 1_000
-    return writer.heartbeat(index, { position: batches, head: batches, at, caughtUpAt: at })
+  /** It ends what would go on for ever: nothing here lets a timer of mocha do that. */
+  const beat = async (onMs = nextNoonMs): Promise<void> => {
+    if (++turn > turnsMax) throw new Error(`still not tidy after ${turnsMax} turns`)
+    const at = onMs + turn * 1_000
+    await writer.heartbeat(index, { position: batches, head: batches, at, caughtUpAt: at })
   }
   function inFile<T>(read: (database: DatabaseSync) => T, workspaceId = acme): T {
     const database = new DatabaseSync(join(store.folder, index, workspaceId, `${day}.db`))
@@ -91,7 +93,6 @@ describe('the bodies of a day that is over', () => {
   async function beatUntilTidy(): Promise<void> {
     const idleTurns = 5
     for (let idle = 0, last = ''; idle < idleTurns;) {
-      if (turn > turnsMax) throw new Error('never tidy')
       await beat()
       const now = [unpacked(), numberOf('PRAGMA freelist_count'), numberOf('SELECT count(*) FROM f_lines_idx')].join()
       idle = now === last ? idle + 1 : 0
@@ -155,10 +156,9 @@ describe('the bodies of a day that is over', () => {
     expect([unpacked(), numberOf('SELECT count(*) FROM b_things')]).to.deep.equal([0, 0])
     expect(numberOf('SELECT count(*) FROM p_lines'), 'parts').above(batches * linesOfBatch * 0.1)
     expect([await allFound(), await digestsOf(), await entriesOf('lines')]).to.deep.equal([before, digests, entries])
-    for (let turns = 0; turns < 200 && unpacked(other) > 0; turns++) await beat()
+    while (unpacked(other) > 0) await beat()
     await writer.close()
     expect(statSync(store.dayFile()).size).below(0.7 * bytes)
-    expect(unpacked(other), 'of another workspace').to.equal(0)
     await openAgain()
     await beat()
     expect(await digestsOf()).to.deep.equal(digests)
@@ -177,8 +177,7 @@ describe('the bodies of a day that is over', () => {
   it('are packed too where the file was made after the days that are over had their turn', async () => {
     await beat()
     await writeDay()
-    for (let turns = 0; turns < 100 && unpacked() > 0; turns++) await beat()
-    expect(unpacked()).to.equal(0)
+    while (unpacked() > 0) await beat()
   })
 
   it('are left as they are in a file that was made before, which could not become smaller', async () => {
