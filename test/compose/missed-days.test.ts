@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import { buildName } from '#projections/build-name.ts'
 import { projections } from '#projections/registry.ts'
-import { metaPath } from '#projections/stores/sqlite/layout.ts'
+import { metaPath, packedLayoutVersion } from '#projections/stores/sqlite/layout.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { foldersOf } from '#src/compose/folders.ts'
 import { tellMissedDays } from '#src/compose/missed-days.ts'
@@ -64,7 +64,7 @@ describe('the files of days that are missed at a start', () => {
   })
 
   it('keep no server from starting where an index is of a newer program', () => {
-    inRecord('PRAGMA user_version = 2')
+    inRecord(`PRAGMA user_version = ${packedLayoutVersion + 1n}`)
     tellMissedDays(dataFolder)
     expect(told).to.deep.equal([])
   })
