@@ -40,12 +40,20 @@ async function isFoldedByOther(context: BuildContext, writer: IndexWriter, { nam
   }
 }
 
+const versionOfLive = (live: IndexName | undefined, { name }: Projection): number => buildVersion(name, live ?? '')
+
+/** Whether a program of a later version folds the live build. */
+const isFoldedByLater = async (
+  context: BuildContext,
+  writer: IndexWriter,
+  projection: Projection,
+  live: IndexName | undefined,
+): Promise<boolean> =>
+  versionOfLive(live, projection) > projection.version && (await isFoldedByOther(context, writer, projection))
+
 /** Whether a program of another version has to be replaced by one of this version, which then moves readers. */
-async function mustWait(context: BuildContext, writer: IndexWriter, projection: Projection, live?: IndexName) {
-  const liveVersion = buildVersion(projection.name, live ?? '')
-  const { version } = projection
-  return liveVersion < version || (liveVersion > version && (await isFoldedByOther(context, writer, projection)))
-}
+const mustWait: typeof isFoldedByLater = async (context, writer, projection, live) =>
+  versionOfLive(live, projection) < projection.version || (await isFoldedByLater(context, writer, projection, live))
 
 /**
  * Throws PermanentError where a program of a later version folds the live build. It would not let readers go to one of this version, nor would a
@@ -56,10 +64,9 @@ export async function refuseBesideLater(
   writer: IndexWriter,
   projection: Projection,
 ): Promise<void> {
-  const { name, version } = projection
+  const { name } = projection
   const { live } = await writer.roster(name)
-  if (live === undefined || buildVersion(name, live) <= version) return
-  if (!(await isFoldedByOther(context, writer, projection))) return
+  if (!(await isFoldedByLater(context, writer, projection, live))) return
   const hint = `a program of a later version folds ${live}: stop it first`
   throw new PermanentError({ operation: 'rebuild', subject: name, hint })
 }
