@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { openDatabase } from '#projections/stores/sqlite/database.ts'
 import { dayOfFile, tablesOf } from '#projections/stores/sqlite/layout.ts'
 import { storedMeta } from '#projections/stores/sqlite/meta.ts'
@@ -11,7 +11,7 @@ export function tidyDays(folder: string): void {
   for (const { name: index } of builds) {
     const collections = Object.values(storedMeta(folder, index)?.shapes ?? {}).map(tablesOf)
     for (const name of readdirSync(join(folder, index), { recursive: true, encoding: 'utf8' })) {
-      if (dayOfFile(name.split('/').at(-1) ?? '') === undefined) continue
+      if (dayOfFile(basename(name)) === undefined) continue
       const database = openDatabase(join(folder, index, name))
       while (tidyOver(database, collections));
       database.close()

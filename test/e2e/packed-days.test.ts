@@ -10,8 +10,8 @@ import { cli } from '../support/cli.ts'
 import { completeAnswerOf, listOf, signIn, untilIndexed } from '../support/client.ts'
 import { untilDayLasts } from '../support/day.ts'
 import { appendOldLogs } from '../support/old-log.ts'
-import { runProgram } from '../support/run-program.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { verifyAll } from '../support/verify-all.ts'
 
 const lines = 2_000
 /** So that the day has more than a file must have to be packed. */
@@ -76,11 +76,7 @@ describe('a server whose day is over', function () {
     while (inFile('PRAGMA user_version') < 2 || left() > 0) await cli(server, 'status')
     expect(inFile('SELECT count(*) FROM r_logs')).to.equal(lines)
     expect(await answers()).to.deep.equal(before)
-    const argv = ['src/main.ts', 'verify', 'all', '--json', '--data', server.dataFolder]
-    const verdicts = listOf(
-      JSON.parse((await runProgram(process.execPath, argv)).at(-1) ?? '') as JsonObject,
-      'verdicts',
-    )
+    const verdicts = await verifyAll(server.dataFolder)
     expect(verdicts.map(({ equal }) => equal)).to.deep.equal(verdicts.map(() => true))
   })
 })

@@ -8,14 +8,13 @@ import { limits } from '#src/config.ts'
 import { foldersOf } from '#src/compose/folders.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { dayBefore, dayOf } from '#src/lib/day.ts'
-import type { JsonObject } from '#src/lib/json.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { cli } from '../support/cli.ts'
 import { at, listOf } from '../support/client.ts'
 import { untilDayLasts } from '../support/day.ts'
 import { makeOldLog } from '../support/old-log.ts'
-import { runProgram } from '../support/run-program.ts'
 import { newDataFolder, removeFolder, startServer, type Server } from '../support/server.ts'
+import { verifyAll } from '../support/verify-all.ts'
 import { sendingTo } from '../support/workspace.ts'
 
 const workspaceId = workspaceIdOf('old')
@@ -51,10 +50,7 @@ describe('a server on a log of forty days', function () {
     const days = new Set(files.map((file) => file.slice(0, 10)))
     expect([...days].sort()).to.deep.equal([31, 30, 1, 0].map(ago))
     expect((await sendingTo(server, server.firstRun.keys).logs([{ message: 'new' }])).status).to.be.below(300)
-    const argv = ['src/main.ts', 'verify', 'all', '--json', '--data', server.dataFolder]
-    // The last line is the answer; those before it tell of progress.
-    const answer = JSON.parse((await runProgram(process.execPath, argv)).at(-1) ?? '') as JsonObject
-    const verdicts = listOf(answer, 'verdicts')
+    const verdicts = await verifyAll(server.dataFolder)
     expect(verdicts.map(({ equal }) => equal)).to.deep.equal(verdicts.map(() => true))
     expect(at(verdicts.find(({ projection }) => projection === 'logs') ?? {}, 'compared_from', 'logs')).to.equal(
       ago(36),

@@ -24,7 +24,7 @@ import {
   type Thing,
   walk,
 } from '#test/support/index-fixture.ts'
-import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
+import { digestsIn, limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
 
 const batches = 10
 const linesOfBatch = 80
@@ -100,31 +100,16 @@ describe('the bodies of a day that is over', () => {
     }
   }
 
-  async function withAudit<T>(read: (audit: ReturnType<typeof createSqliteIndexAudit>) => Promise<T>): Promise<T> {
+  const digestsOf = (build = index): Promise<readonly Digest[]> => digestsIn(store.folder, { build })
+  async function entriesOf(collection: string): Promise<readonly Entry[]> {
     const audit = createSqliteIndexAudit({ folder: store.folder })
-    try {
-      return await read(audit)
-    } finally {
-      await audit.close()
-    }
+    const frozen = await audit.freeze(index, { workspaceId: acme, day })
+    const entries: Entry[] = []
+    for await (const entry of frozen.entries(collection)) entries.push(entry)
+    await frozen.release()
+    await audit.close()
+    return entries
   }
-  const digestsOf = (build = index): Promise<readonly Digest[]> =>
-    withAudit(async (audit) => {
-      const frozen = await audit.freeze(build, { workspaceId: acme, day })
-      try {
-        return await frozen.digests()
-      } finally {
-        await frozen.release()
-      }
-    })
-  const entriesOf = (collection: string): Promise<readonly Entry[]> =>
-    withAudit(async (audit) => {
-      const frozen = await audit.freeze(index, { workspaceId: acme, day })
-      const entries: Entry[] = []
-      for await (const entry of frozen.entries(collection)) entries.push(entry)
-      await frozen.release()
-      return entries
-    })
   async function allFound(): Promise<unknown> {
     const reader = createSqliteIndexReader({ folder: store.folder, limits })
     const newest = { orderBy: 'timeNs', direction: 'desc', limit: 70 } as const

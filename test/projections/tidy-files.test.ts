@@ -5,7 +5,6 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import type { Digest } from '#projections/index-audit.ts'
 import type { Heartbeat, IndexWriter } from '#projections/index-store.ts'
-import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { openDatabase } from '#projections/stores/sqlite/database.ts'
 import { layOutDay, tablesOf } from '#projections/stores/sqlite/layout.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
@@ -26,7 +25,7 @@ import {
   write,
 } from '#test/support/index-fixture.ts'
 import { promote } from '#test/support/promote.ts'
-import { limits } from '#test/support/sqlite-fixture.ts'
+import { digestsIn, limits } from '#test/support/sqlite-fixture.ts'
 
 const tidying = { pagesPerTurn: 3, packedPagesMin: Infinity }
 const batches = 12
@@ -98,14 +97,8 @@ describe('the postings of a day', () => {
     throw new Error(`not merged after ${turnsMax} turns`)
   }
 
-  async function digestsOf(workspaceId = acme, onDay = day): Promise<readonly Digest[]> {
-    const audit = createSqliteIndexAudit({ folder })
-    const frozen = await audit.freeze(index, { workspaceId, day: onDay })
-    const digests = await frozen.digests()
-    await frozen.release()
-    await audit.close()
-    return digests
-  }
+  const digestsOf = (workspaceId = acme, onDay = day): Promise<readonly Digest[]> =>
+    digestsIn(folder, { workspaceId, onDay })
   const found = async (word: string): Promise<readonly string[]> => {
     const reader = createSqliteIndexReader({ folder, limits })
     const filter = { kind: 'phrase', fields: ['message'], tokens: [word] } as const

@@ -1,9 +1,11 @@
 import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Digest } from '#projections/index-audit.ts'
 import type { IndexName } from '#projections/index-store.ts'
+import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
-import { day, index, openFixture } from './index-fixture.ts'
+import { acme, day, index, openFixture } from './index-fixture.ts'
 
 export const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
 
@@ -29,3 +31,18 @@ export const timesOpen = (path: string): number =>
     const link = join('/proc/self/fd', name)
     return existsSync(link) && readlinkSync(link) === path
   }).length
+
+/** The digests of all that a file of the fixture holds. */
+export async function digestsIn(
+  folder: string,
+  { build = index, workspaceId = acme, onDay = day } = {},
+): Promise<readonly Digest[]> {
+  const audit = createSqliteIndexAudit({ folder })
+  const frozen = await audit.freeze(build, { workspaceId, day: onDay })
+  try {
+    return await frozen.digests()
+  } finally {
+    await frozen.release()
+    await audit.close()
+  }
+}
