@@ -165,6 +165,25 @@ describe('the bodies of a day that is over', () => {
     while (unpacked() > 0) await beat()
   })
 
+  it('are packed also while records of that day go on coming each second, and hold up no other file', async () => {
+    const workspaces = [acme, other]
+    await writeDay({ workspaces })
+    const segments: number[] = []
+    const left = (): number => unpacked() + unpacked(other)
+    while (left() > 0) {
+      const position = batches + 1 + turn
+      await writeTo(index, [thingEntry('thing 3 2', { note: textOf() }, position)], position, [other])
+      await beat()
+      segments.push(numberOf('SELECT count(DISTINCT segid) FROM f_things_idx', other))
+    }
+    expect(Math.max(...segments), 'segments').below(32)
+    // When no more come, all is merged as in any file.
+    for (let turns = 0; turns < 200; turns++) await beat()
+    expect(
+      workspaces.map((workspaceId) => numberOf('SELECT count(DISTINCT segid) FROM f_things_idx', workspaceId)),
+    ).to.deep.equal([1, 1])
+  })
+
   it('are left as they are in a file that was made before, which could not become smaller', async () => {
     await writeDay()
     await writer.close()

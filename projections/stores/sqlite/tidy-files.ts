@@ -35,25 +35,32 @@ function mergeSome(database: Database, collections: readonly Tables[], pages: nu
   })
 }
 
-/** `isOver`: the day of the file is, so little is written to it any more. */
-type Due = Readonly<{ path: string; isOver: boolean }>
+/** What is known of a file: whether its day is over, so that little is written to it; and whether something just was. */
+type State = Readonly<{ isOver: boolean; isWritten: boolean }>
+const atRest: State = { isOver: true, isWritten: false }
 
-/** One turn's work on a file whose day is over; false if there is nothing to do. */
-export function tidyOver(database: Database, collections: readonly Tables[], tidying = usualTidying): boolean {
-  const { pagesPerTurn, packedPagesMin } = tidying
-  if (mergeSome(database, collections, -pagesPerTurn)) return true
-  if (!isWorthPacking(database, packedPagesMin)) return false
+/**
+ * One turn's work on a file; false if there is nothing to do. Segments are merged into one only where nothing is written: each new one makes FTS5
+ * begin such a merge anew.
+ */
+export function tidyOnce(
+  database: Database,
+  collections: readonly Tables[],
+  { isOver, isWritten } = atRest,
+  { pagesPerTurn, packedPagesMin } = usualTidying,
+): boolean {
+  if (mergeSome(database, collections, isOver && !isWritten ? -pagesPerTurn : pagesPerTurn)) return true
+  if (!isOver || !isWorthPacking(database, packedPagesMin)) return false
   return packSome(database, collections, pagesPerTurn) || giveBackSome(database, pagesPerTurn)
 }
 
-/** The same for any file, which may be gone or damaged, or its disk full: others will report that. */
-function tidyFile({ path, isOver }: Due, collections: readonly Tables[], tidying: Tidying): boolean {
+/** The same for one that may be gone or damaged, or its disk full: others will report that. */
+function tidyFile(path: string, collections: readonly Tables[], state: State, tidying: Tidying): boolean {
   if (!existsSync(path)) return false
   try {
     const database = openDatabase(path)
     try {
-      if (isOver) return tidyOver(database, collections, tidying)
-      return mergeSome(database, collections, tidying.pagesPerTurn)
+      return tidyOnce(database, collections, state, tidying)
     } finally {
       database.close()
     }
@@ -78,32 +85,37 @@ export function createTidier(folder: string, { index, collections, tidying = usu
   let today = ''
   let turnAt = -Infinity
   let writtenAt = -Infinity
+  /** The files that were written since these were last listed. */
   const written = new Set<string>()
-  /** The files whose day is over that have had their turn today. */
-  const listed = new Set<string>()
-  let files: Due[] = []
+  /** Those whose day is over that are done with for today, whatever is written to them. */
+  const done = new Set<string>()
+  let files: string[] = []
   const pathsBefore = (day: string): readonly string[] =>
     workspacesIn(folder, index).flatMap((workspaceId) => {
       const own = workspaceFolder(folder, index, workspaceId)
       const over = daysIn(folder, index, workspaceId).filter((one) => one < day)
       return over.map((one) => join(own, fileOfDay(one)))
     })
-  const dueOf = (path: string): Due => {
-    const isOver = (dayOfFile(basename(path)) ?? today) < today && !listed.has(path)
-    if (isOver) listed.add(path)
-    return { path, isOver }
-  }
   /** First the days that are over, once; then, from time to time, what was written meanwhile, and may be a file of an earlier day. */
   function list(at: number): void {
     if (dayOf(at) !== today) {
       today = dayOf(at)
-      listed.clear()
-      files = pathsBefore(today).map(dueOf)
-    } else if (files.length === 0 && Math.abs(at - writtenAt) >= writtenEveryMs) {
+      done.clear()
+      files = [...pathsBefore(today)]
+    } else if (Math.abs(at - writtenAt) >= writtenEveryMs) {
       writtenAt = at
-      files = [...written].map(dueOf)
+      files = [...written].filter((path) => !files.includes(path)).concat(files)
       written.clear()
     }
+  }
+  /** One turn's work on the next file; false if it had none. One that is written may have some for ever, so others come before it. */
+  function tidyNext(path: string): boolean {
+    const isOver = (dayOfFile(basename(path)) ?? today) < today && !done.has(path)
+    const isWritten = written.has(path)
+    const worked = tidyFile(path, collections, { isOver, isWritten }, tidying)
+    if (worked) files = isWritten ? [path, ...files] : [...files, path]
+    else if (isOver && !isWritten) done.add(path)
+    return worked
   }
   return {
     wrote: (path: string): void => void written.add(path),
@@ -114,9 +126,8 @@ export function createTidier(folder: string, { index, collections, tidying = usu
       turnAt = at
       list(at)
       for (let looked = 0; looked < filesPerTurn; looked++) {
-        const file = files.at(-1)
-        if (file === undefined || tidyFile(file, collections, tidying)) return
-        files.pop()
+        const path = files.pop()
+        if (path === undefined || tidyNext(path)) return
       }
     },
   }
