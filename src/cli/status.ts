@@ -26,7 +26,7 @@ type IndexStatus = Readonly<{
   position: number
   lag: number | null
   state: 'complete' | 'lacks days' | 'behind' | 'silent' | 'other version' | 'not built' | 'not readable'
-  /** When the process that folds it last said so; null where there is no index, or it cannot be read. */
+  /** When the process that folds it last said so; null where none has since it was made, there is no index, or it cannot be read. */
   heard_at: string | null
   /** Days of which the file of a workspace, or an index in Elasticsearch, is gone. */
   lost_days: number
@@ -49,7 +49,7 @@ function stateOf({ progress, error }: Asked, head: number, now: number): IndexSt
   const state = position >= head ? reached : 'behind'
   const closed = lostDays.filter(({ isClosed }) => isClosed === true)
   const days = { lost_days: lostDays.length, closed_days: closed.length }
-  const of = { index, position, lag: Math.max(0, head - position), heard_at: isoTime(at), ...days }
+  const of = { index, position, lag: Math.max(0, head - position), heard_at: at === 0 ? null : isoTime(at), ...days }
   if (isOfAnotherVersion) return { ...of, state: 'other version' }
   return { ...of, state: isFolded(progress, now) ? state : 'silent' }
 }
@@ -183,8 +183,9 @@ function versionText(indexes: readonly IndexStatus[]): readonly string[] {
 function silentText(indexes: readonly IndexStatus[]): readonly string[] {
   const silent = indexes.filter(({ state }) => state === 'silent')
   if (silent.length === 0) return []
-  const heard = silent.map(({ heard_at: at }) => at ?? '').toSorted()
-  const [first = '', last = first] = [heard[0], heard.at(-1)]
+  const heard = silent.flatMap(({ heard_at: at }) => at ?? []).toSorted()
+  const [first, last] = [heard[0], heard.at(-1)]
+  if (first === undefined) return ['Silent: no server has been heard of since they were made.']
   const since = first === last ? first : `between ${first} and ${last}`
   return [
     `Silent: last heard of ${since}. Whatever folds them has stopped, or retries, or is busy with one batch: its standard error says which.`,

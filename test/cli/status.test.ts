@@ -126,10 +126,10 @@ describe('throughline status', () => {
     const head = await stream.head()
     const at = Date.now()
     const build = { after: 0, head, caughtUpAt: 0 }
-    const services = (beat: number, position: number): CliServices => ({
+    const services = (beat: number, position: number, beatOfTraces = 0): CliServices => ({
       ...createServices(
         new Map([
-          ['traces', { ...build, index: 'traces-v5-001', position: 0, at: 0 }],
+          ['traces', { ...build, index: 'traces-v5-001', position: 0, at: beatOfTraces }],
           ['logs', { ...build, index: 'logs-v7-001', position, at: beat }],
         ]),
       ),
@@ -144,16 +144,20 @@ describe('throughline status', () => {
     expect(await shown(services(at, 4_096))).to.deep.equal([left, ['behind', head - 4_096, 1]])
     // It was asked before the log, and a writer went on.
     expect(await shown(services(at, head + 4_096))).to.deep.equal([left, ['complete', 0, 1]])
-    const lastLine = async (beat: number): Promise<string | undefined> => {
-      const { out } = await run(['status'], { services: services(beat, head) })
+    const lastLine = async (beat: number, beatOfTraces: number): Promise<string | undefined> => {
+      const { out } = await run(['status'], { services: services(beat, head, beatOfTraces) })
       return out.trimEnd().split('\n').at(-1)
     }
     // One that is silent may be retrying: that nobody runs it is not known.
     const why = 'Whatever folds them has stopped, or retries, or is busy with one batch: its standard error says which.'
-    expect(await lastLine(at)).to.equal(`Silent: last heard of 1970-01-01T00:00:00.000Z. ${why}`)
-    expect(await lastLine(1_000)).to.equal(
-      `Silent: last heard of between 1970-01-01T00:00:00.000Z and 1970-01-01T00:00:01.000Z. ${why}`,
+    expect(await lastLine(at, at - 60_000)).to.equal(
+      `Silent: last heard of ${new Date(at - 60_000).toISOString()}. ${why}`,
     )
+    expect(await lastLine(1_000, 0)).to.equal(`Silent: last heard of 1970-01-01T00:00:01.000Z. ${why}`)
+    expect(await lastLine(1_000, 2_000)).to.equal(
+      `Silent: last heard of between 1970-01-01T00:00:01.000Z and 1970-01-01T00:00:02.000Z. ${why}`,
+    )
+    expect(await lastLine(at, 0)).to.equal('Silent: no server has been heard of since they were made.')
   })
 
   it('says of an index of another version that it is one, and not that nobody folds it', async () => {
