@@ -1,7 +1,8 @@
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { buildNumber, buildVersion, nextBuild } from './build-name.ts'
+import { buildNumber, buildVersion } from './build-name.ts'
+import { nextBuild } from './choose-build.ts'
 import { withAudit, withWriter, type BuildContext } from './build-place.ts'
 import type { BuildTask } from './fold-share.ts'
 import { storedBuild, type FollowedBuild, type IndexName, type IndexWriter } from './index-store.ts'
@@ -119,7 +120,7 @@ export async function formerOf(
   const refuseCopy = (why: string): PermanentError =>
     refuse(`the other workspaces would be copied from ${former}, ${why}`)
   if (buildNumber(projection, former) === undefined) {
-    const isOlder = buildVersion(name, former) < projection.version
+    const isOlder = buildVersion(former) < projection.version
     const instead = isOlder ? `rebuild all of ${name}, or start the server, which does` : 'start the newer program'
     throw refuseCopy(`and this program folds version ${projection.version}: ${instead}`)
   }

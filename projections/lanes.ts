@@ -2,7 +2,8 @@ import { present } from '#src/lib/assert.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { Position, RecordedEvent } from '#src/events/envelope.ts'
 import type { Step } from './ahead.ts'
-import { buildNumber, chooseBuild } from './build-name.ts'
+import { buildNumber } from './build-name.ts'
+import { chooseBuild } from './choose-build.ts'
 import type { Folding } from './folding.ts'
 import {
   foldedBy,

@@ -31,7 +31,7 @@ async function isFoldedByOther(context: BuildContext, writer: IndexWriter, { nam
   for (let first: number | undefined; ;) {
     const { live } = await writer.roster(name)
     const found = await storedBuild(writer, name, live)
-    if (found === undefined || buildVersion(name, found.index) === version) return false
+    if (found === undefined || buildVersion(found.index) === version) return false
     const { at } = found.heartbeat
     if (!isFolded({ at }, context.clock()) || context.clock() - since > heartbeatMaxMs) return false
     first ??= at
@@ -40,8 +40,6 @@ async function isFoldedByOther(context: BuildContext, writer: IndexWriter, { nam
   }
 }
 
-const versionOfLive = (live: IndexName | undefined, { name }: Projection): number => buildVersion(name, live ?? '')
-
 /** Whether a program of a later version folds the live build. */
 const isFoldedByLater = async (
   context: BuildContext,
@@ -49,11 +47,11 @@ const isFoldedByLater = async (
   projection: Projection,
   live: IndexName | undefined,
 ): Promise<boolean> =>
-  versionOfLive(live, projection) > projection.version && (await isFoldedByOther(context, writer, projection))
+  buildVersion(live ?? '') > projection.version && (await isFoldedByOther(context, writer, projection))
 
 /** Whether a program of another version has to be replaced by one of this version, which then moves readers. */
 const mustWait: typeof isFoldedByLater = async (context, writer, projection, live) =>
-  versionOfLive(live, projection) < projection.version || (await isFoldedByLater(context, writer, projection, live))
+  buildVersion(live ?? '') < projection.version || (await isFoldedByLater(context, writer, projection, live))
 
 /**
  * Throws PermanentError where a program of a later version folds the live build. It would not let readers go to one of this version, nor would a
@@ -139,7 +137,7 @@ export async function wayBack(context: BuildContext, projection: Projection): Pr
     const { live, followed } = await writer.roster(name)
     const { index: kept, lost = false } = followed.findLast(({ as }) => as === 'kept') ?? {}
     if (kept === undefined || live === undefined) return undefined
-    const itsVersion = buildVersion(name, kept)
+    const itsVersion = buildVersion(kept)
     if (itsVersion !== version)
       throw refuse(
         `${kept} is of version ${itsVersion}, which only the program of that version folds: run rollback of that one`,

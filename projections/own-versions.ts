@@ -8,7 +8,7 @@ type Build = Readonly<{ projection: string; index: IndexName }>
 
 /** Whether this program folds builds of that version. */
 export const isOwn = (projections: readonly Versioned[], { projection, index }: Build): boolean =>
-  projections.some(({ name, version }) => name === projection && version === buildVersion(name, index))
+  projections.some(({ name, version }) => name === projection && version === buildVersion(index))
 
 /**
  * A reader that marks builds of another version than this program's. An upgrade does not move readers and replace programs at the same moment,

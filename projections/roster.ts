@@ -1,4 +1,5 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { buildVersion } from './build-name.ts'
 import type { FollowedBuild, IndexName, IndexWriter, Roster } from './index-store.ts'
 
 type Change = (roster: Roster) => Roster | undefined
@@ -63,8 +64,7 @@ export const claim =
     followedAs(roster, index) === undefined ? nominate(index)(roster) : undefined
 
 /** Of builds of one projection: whether one is of an earlier version than another. */
-const isEarlier = (index: IndexName, other: IndexName): boolean => versionIn(index) < versionIn(other)
-const versionIn = (index: IndexName): number => Number(/-v(\d+)-\d+$/.exec(index)?.[1] ?? 0)
+const isEarlier = (index: IndexName, other: IndexName): boolean => buildVersion(index) < buildVersion(other)
 
 /**
  * What a build is when readers move to another one. Only the build that they left last is kept for a time: each costs as much as the live one.

@@ -59,7 +59,7 @@ async function countDeadLetters(log: Stream, asked: AskedIndexes): Promise<DeadL
   const counts = new Map<string, number>()
   for (const [name, { progress }] of asked) {
     if (progress === undefined) continue
-    const newest = await log.last(deadLettersSubject({ name, version: buildVersion(name, progress.index) }))
+    const newest = await log.last(deadLettersSubject({ name, version: buildVersion(progress.index) }))
     const open = deadLettersAfter(newest, log.epoch).filter(({ state }) => state === 'open')
     counts.set(name, open.length)
   }

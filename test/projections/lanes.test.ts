@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { nextBuild } from '#projections/build-name.ts'
+import { nextBuild } from '#projections/choose-build.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
 import { keptMs, type Beside, type ProjectionFailure } from '#projections/lanes.ts'
 import type { Projection } from '#projections/projection.ts'
