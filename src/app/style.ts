@@ -18,6 +18,8 @@ export const style = `:root { color-scheme: light dark; --line: #8884; --edge: #
 @media (prefers-color-scheme: dark) {
   :root { --edge: #949494; --accent: #8ab4ff; --on-accent: #000; --bad: #ff8a80; --warn: #f0a860 }
 }
+/* Said, and not left to the browser: links and notes have colours of their own, which are chosen for these. */
+html { background: Canvas; color: CanvasText }
 * { box-sizing: border-box }
 body { margin: 0; font: 16px/1.5 system-ui, sans-serif }
 header, main { max-width: 75rem; margin: 0 auto; padding: 1rem }
