@@ -141,6 +141,29 @@ describe('the page of a trace', () => {
     for (const service of ['checkout', 'payments']) expect(style).to.include(`rect.${colourOf(service)} { fill: #`)
   })
 
+  it('says in the row of a span when it began, for who cannot see its bar, and why it failed', async () => {
+    const event = { timeNs: noonNs, name: 'exception', droppedAttributesCount: 0 }
+    const text = await pageOf(
+      { id: 'a', forMs: 100 },
+      { id: 'b', parent: 'a', atMs: 20, status: 'error', statusMessage: `<declined> ${'again '.repeat(100)}` },
+      {
+        id: 'c',
+        parent: 'a',
+        atMs: 30,
+        spanEvents: [{ ...event, attributes: { 'exception.message': 'tried again' } }],
+      },
+    )
+    const [first = '', second = '', third = ''] = [
+      ...text.matchAll(/<summary> (<span class="name".*?)<\/summary>/g),
+    ].map(([, row = '']) => row)
+    expect(first).to.include('role="img" aria-label="at +0 ns"').and.not.include('<small')
+    expect(second).to.include('role="img" aria-label="at +20.0 ms"')
+    expect(second).to.match(
+      /error<\/span> <small class="bad"\s*>&lt;declined&gt; again .* … \(\d+ more characters\)<\/small/,
+    )
+    expect(third).to.match(/<small\s*>tried again<\/small/)
+  })
+
   it('says of missing spans how many at least where not all are listed', async () => {
     const orphans = (count: number) => Array.from({ length: count }, (_, n) => ({ id: n, parent: `lost ${n}` }))
     const text = await pageOf(...orphans(999))
