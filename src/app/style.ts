@@ -106,6 +106,7 @@ mark { background: #facc15; color: #000 }
 .mark { display: inline-block; padding: 0 .4rem; border: 1px solid var(--line); border-radius: .4rem; font-size: .85rem }
 .logs td:last-child { width: 75% }
 .logs .service { min-width: 8rem }
+.traces thead a { display: inline-block; line-height: 1.5rem }
 .traces td:nth-child(2) { min-width: min(16rem, 22vw) }
 .histogram { display: block; width: 100%; height: 5rem; margin: .5rem 0 0; border-bottom: 1px solid var(--line) }
 .clock { display: block; overflow: visible; width: 100%; height: 1.2rem; font-size: .8rem; fill: currentColor; text-anchor: middle }

@@ -95,16 +95,24 @@ export function failurePart(status: string, failure: string | undefined): Html {
 export const coloursOf = (traces: readonly ShownTrace[]): ColourOf =>
   serviceColours(traces.flatMap(({ services }) => services.map(({ name }) => name)))
 
-export function traceTable(traces: readonly ShownTrace[], colourOf: ColourOf): Html {
+/** Heads of the columns by which a list can be in order. */
+export type TraceHeads = Readonly<{ start: Html; duration: Html; spans: Html }>
+
+const plainHeads: TraceHeads = {
+  start: html`<th scope="col">Start (${zone})</th>`,
+  duration: html`<th scope="col">Duration</th>`,
+  spans: html`<th scope="col">Spans</th>`,
+}
+
+export function traceTable(traces: readonly ShownTrace[], colourOf: ColourOf, heads: TraceHeads = plainHeads): Html {
   const longest = traces.reduce((most, trace) => (durationOf(trace) > most ? durationOf(trace) : most), 0n)
   return html`<table class="traces">
     <thead>
       <tr>
-        <th scope="col">Start (${zone})</th>
+        ${heads.start}
         <th scope="col">Root</th>
         <th scope="col">Services</th>
-        <th scope="col">Duration</th>
-        <th scope="col">Spans</th>
+        ${heads.duration}${heads.spans}
       </tr>
     </thead>
     <tbody>
