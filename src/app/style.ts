@@ -123,6 +123,7 @@ mark { background: #facc15; color: #000 }
 .facets a { text-decoration: none; overflow-wrap: anywhere }
 .facets a[aria-current] { border-color: currentColor }
 rect { fill: var(--accent) }
+.facets .not { min-width: 1.6rem; margin-left: -.25rem; text-align: center }
 /* Where the script is that drags are for. */
 .histogram.drag { cursor: crosshair }
 .histogram { touch-action: pan-y; user-select: none }

@@ -140,7 +140,7 @@ function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html
   const drawn = { stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
   return html`${idPart(conditions)}${about(answer)} ${howMany(answer)}
     ${found === undefined ? html`` : histogram({ ...drawn, bars: found.buckets })}
-    ${facetRow({ path, conditions, groups: facetGroups, facets, noun: found?.of ?? 'traces' })}
+    ${facetRow({ path, conditions, groups: facetGroups, facets, normalized: answer.query.normalized, noun: found?.of ?? 'traces' })}
     <div id="results">
       ${traces.length === 0 ? html`${otherNames(path, conditions, answer.query.normalized)}${nothingFits(path, asked, { noun: 'trace', from: range.from, nowMs })}` : traceTable(traces, coloursOf(traces), headsOf(asked))}
     </div>
