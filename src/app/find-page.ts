@@ -120,9 +120,18 @@ function tracesPart({ trace, traces }: CorrelationAnswer, { address, colourOf }:
     ${traceTable(items, colourOf)}${more(address, traces.next_cursor, 'More traces')}`
 }
 
-function logsPart({ logs }: CorrelationAnswer, { address, nowMs }: Shown): Html {
+/** Where the logs of a trace can be narrowed, counted and exported. Those of a session come by its traces too, which no search of logs follows. */
+function searchLogsLink({ trace, logs }: CorrelationAnswer, { isSession }: Shown): Html {
+  if (trace == null || isSession || logs === undefined || logs.items.length === 0) return html``
+  return html`<p><a href="/app/logs?trace_id=${trace.summary.trace_id}">Search these logs</a></p>`
+}
+
+function logsPart(answer: CorrelationAnswer, shown: Shown): Html {
+  const { logs } = answer
+  const { address, nowMs } = shown
   if (logs === undefined) return html``
   return html`<h2 id="logs">Logs</h2>
+    ${searchLogsLink(answer, shown)}
     ${logs.items.length === 0 ? html`<p>No log record refers to it.</p>` : logTable(logs.items, createLogLinksAround(nowMs), { placeOf: logPlace })}
     ${more(address, logs.next_cursor, 'More logs')}`
 }

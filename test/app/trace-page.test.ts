@@ -412,6 +412,14 @@ describe('the page of a trace', () => {
     expect(linked).to.not.include('only spans with operation: operation 998')
   })
 
+  it('leads to a search of its logs, where it has some', async () => {
+    expect(await pageOf({ id: 'a' })).to.not.include('Search these logs')
+    await site.index(logs(2, { message: 'of it', trace: 't' }, { message: 'of another', trace: 'u' }))
+    const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
+    const found = await browser.get(addressNamed(text, 'Search these logs'))
+    expect(found.text).to.include('of it').and.include('Export as CSV').and.not.include('of another')
+  })
+
   it('leads from a span to its logs, where some name it', async () => {
     const named = { message: 'of b', trace: 't', spanId: spanIdOf('b') }
     await site.index(
