@@ -5,7 +5,7 @@ import type { Route } from '#src/http/route.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { asJson } from './as-json.ts'
-import { openSpanScript } from './assets.ts'
+import { reopenScript, openTargetScript } from './assets.ts'
 import {
   counted,
   inWords,
@@ -365,7 +365,7 @@ async function sendAnswer(ctx: Context, app: AppContext, wanted: Wanted, found: 
   const errorsBeside = await errorsBesidePage(ctx, app, found, { find: typed, isFolded })
   const looks = { nowMs: app.clock(), asked, isFolded, isSession, errorsBeside, rows, foundSpans }
   const body = html`${given}${bodyOf(answer, { ...looks, ...addresses, isFirst, folding })}`
-  return sendSessionPage(ctx, app, { ...head, body, scripts: [openSpanScript] })
+  return sendSessionPage(ctx, app, { ...head, body, scripts: [openTargetScript, reopenScript] })
 }
 
 async function sendFound(ctx: Context, app: AppContext, wanted: Wanted): Promise<void> {

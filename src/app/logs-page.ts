@@ -4,7 +4,7 @@ import { levels } from '#src/events/telemetry.ts'
 import type { Route } from '#src/http/route.ts'
 import type { LogSearchAnswer } from '#src/query/searches.ts'
 import { aroundPart } from './around.ts'
-import { histogramScript, tailScript } from './assets.ts'
+import { reopenScript, histogramScript, tailScript } from './assets.ts'
 import { addressWith } from './conditions.ts'
 import { counted, isOfSeveral, sendSessionPage, sessionHere, sessionPage, type AppContext } from './context.ts'
 import { facetRow } from './facets.ts'
@@ -150,7 +150,7 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
     title: 'Logs',
     about: asked.conditions.get('q') ?? '',
     body,
-    scripts: [histogramScript, tailScript],
+    scripts: [reopenScript, histogramScript, tailScript],
   })
 }
 

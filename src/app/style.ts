@@ -99,6 +99,8 @@ td > details { margin: 0 }
 .logs summary { list-style-position: outside; margin-left: 1.1em }
 #here { scroll-margin-top: 40vh }
 :is(#origins, #own-times) { scroll-margin-top: 5rem }
+/* With the spans that it is below, or the records before it. */
+.line, .logs tr { scroll-margin-top: 6rem }
 tr[aria-current], tr:target, .line[aria-current], .line:target, .origin:target { font-weight: normal; outline: 2px solid var(--accent); outline-offset: -2px }
 tr.warn .level { color: var(--warn) }
 tr.error .level, tr.fatal .level, .bad { color: var(--bad) }
@@ -121,9 +123,9 @@ mark { background: #facc15; color: #000 }
 .facets li { display: flex; flex-wrap: wrap; gap: .35rem; align-items: baseline }
 .facets strong { min-width: 5rem }
 .facets a { text-decoration: none; overflow-wrap: anywhere }
+.facets .not { min-width: 1.6rem; margin-left: -.25rem; text-align: center }
 .facets a[aria-current] { border-color: currentColor }
 rect { fill: var(--accent) }
-.facets .not { min-width: 1.6rem; margin-left: -.25rem; text-align: center }
 /* Where the script is that drags are for. */
 .histogram.drag { cursor: crosshair }
 .histogram { touch-action: pan-y; user-select: none }
@@ -149,10 +151,10 @@ details.line, .below { margin: 0 }
 .below > summary::before { content: '+ '; content: '+ ' / '' }
 .below[open] > summary::before { content: '− '; content: '− ' / '' }
 .timeline .bar { max-width: none }
+.timeline .bar > :first-child { height: 100% }
 .line .timeline { background: linear-gradient(to right, var(--line) 1px, transparent 1px) content-box; background-size: 25% 100% }
 .ticks { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); font-size: .8rem; font-weight: normal; white-space: nowrap }
 .ticks > span { border-left: 1px solid var(--line); padding-left: .2rem; display: flex; gap: .2rem; justify-content: space-between }
-.timeline .bar > :first-child { height: 100% }
 .missing > .line .timeline { background: repeating-linear-gradient(135deg, var(--line) 0 1px, transparent 1px 8px) }
 .missing > .line { border-left: .25rem solid var(--bad) }
 .missing > .line .name { text-indent: 0 }

@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import type { Route } from '#src/http/route.ts'
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
-import { histogramScript } from './assets.ts'
+import { reopenScript, histogramScript } from './assets.ts'
 import { counted, sendSessionPage, sessionHere, sessionPage, type AppContext } from './context.ts'
 import { addressWith } from './conditions.ts'
 import { facetRow } from './facets.ts'
@@ -161,7 +161,7 @@ async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
     title: 'Traces',
     about: asked.conditions.get('q') ?? '',
     body,
-    scripts: [histogramScript],
+    scripts: [reopenScript, histogramScript],
   })
 }
 

@@ -141,29 +141,6 @@ describe('the page of a trace', () => {
     for (const service of ['checkout', 'payments']) expect(style).to.include(`rect.${colourOf(service)} { fill: #`)
   })
 
-  it('says in the row of a span when it began, for who cannot see its bar, and why it failed', async () => {
-    const event = { timeNs: noonNs, name: 'exception', droppedAttributesCount: 0 }
-    const text = await pageOf(
-      { id: 'a', forMs: 100 },
-      { id: 'b', parent: 'a', atMs: 20, status: 'error', statusMessage: `<declined> ${'again '.repeat(100)}` },
-      {
-        id: 'c',
-        parent: 'a',
-        atMs: 30,
-        spanEvents: [{ ...event, attributes: { 'exception.message': 'tried again' } }],
-      },
-    )
-    const [first = '', second = '', third = ''] = [
-      ...text.matchAll(/<summary> (<span class="name".*?)<\/summary>/g),
-    ].map(([, row = '']) => row)
-    expect(first).to.include('role="img" aria-label="at +0 ns"').and.not.include('<small')
-    expect(second).to.include('role="img" aria-label="at +20.0 ms"')
-    expect(second).to.match(
-      /error<\/span> <small class="bad"\s*>&lt;declined&gt; again .* … \(\d+ more characters\)<\/small/,
-    )
-    expect(third).to.match(/<small\s*>tried again<\/small/)
-  })
-
   it('says of missing spans how many at least where not all are listed', async () => {
     const orphans = (count: number) => Array.from({ length: count }, (_, n) => ({ id: n, parent: `lost ${n}` }))
     const text = await pageOf(...orphans(999))
@@ -410,14 +387,6 @@ describe('the page of a trace', () => {
     expect(linked).to.include('only spans with operation: operation 999')
     expect(linked).to.include('only spans with resource.name.9: its value 9')
     expect(linked).to.not.include('only spans with operation: operation 998')
-  })
-
-  it('leads to a search of its logs, where it has some', async () => {
-    expect(await pageOf({ id: 'a' })).to.not.include('Search these logs')
-    await site.index(logs(2, { message: 'of it', trace: 't' }, { message: 'of another', trace: 'u' }))
-    const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
-    const found = await browser.get(addressNamed(text, 'Search these logs'))
-    expect(found.text).to.include('of it').and.include('Export as CSV').and.not.include('of another')
   })
 
   it('leads from a span to its logs, where some name it', async () => {

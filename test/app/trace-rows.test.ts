@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { present } from '#src/lib/assert.ts'
-import { traceIdOf } from '#test/projections/traces/given.ts'
+import { noonNs, traceIdOf, type givenSpan } from '#test/projections/traces/given.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
 
@@ -70,5 +70,51 @@ describe('a list of traces', () => {
     }
     // By an id there is no order to choose.
     expect(linksOfPage(head((await browser.get(`/app/find?id=${traceIdOf('many')}`)).text))).to.deep.equal([])
+  })
+})
+
+describe('the rows of a trace', () => {
+  let browser: SignedIn['browser']
+  let logs: SignedIn['logs']
+  let site: SignedIn['site']
+  let spans: SignedIn['spans']
+  eachSignedIn((signedIn) => {
+    ;({ browser, logs, site, spans } = signedIn)
+  })
+
+  async function pageOf(...given: readonly Parameters<typeof givenSpan>[0][]): Promise<string> {
+    await site.index(spans(1, ...given))
+    return (await browser.get(`/app/trace/${traceIdOf('t')}`)).text.replaceAll(/\s+/g, ' ')
+  }
+
+  it('say when a span began, for who cannot see its bar, and why it failed', async () => {
+    const event = { timeNs: noonNs, name: 'exception', droppedAttributesCount: 0 }
+    const text = await pageOf(
+      { id: 'a', forMs: 100 },
+      { id: 'b', parent: 'a', atMs: 20, status: 'error', statusMessage: `<declined> ${'again '.repeat(100)}` },
+      {
+        id: 'c',
+        parent: 'a',
+        atMs: 30,
+        spanEvents: [{ ...event, attributes: { 'exception.message': 'tried again' } }],
+      },
+    )
+    const [first = '', second = '', third = ''] = [
+      ...text.matchAll(/<summary> (<span class="name".*?)<\/summary>/g),
+    ].map(([, row = '']) => row)
+    expect(first).to.include('role="img" aria-label="at +0 ns"').and.not.include('<small')
+    expect(second).to.include('role="img" aria-label="at +20.0 ms"')
+    expect(second).to.match(
+      /error<\/span> <small class="bad"\s*>&lt;declined&gt; again .* … \(\d+ more characters\)<\/small/,
+    )
+    expect(third).to.match(/<small\s*>tried again<\/small/)
+  })
+
+  it('lead to a search of its logs, where it has some', async () => {
+    expect(await pageOf({ id: 'a' })).to.not.include('Search these logs')
+    await site.index(logs(2, { message: 'of it', trace: 't' }, { message: 'of another', trace: 'u' }))
+    const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
+    const found = await browser.get(linksOfPage(text).find(({ name }) => name === 'Search these logs')?.address ?? '')
+    expect(found.text).to.include('of it').and.include('Export as CSV').and.not.include('of another')
   })
 })
