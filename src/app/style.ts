@@ -185,7 +185,7 @@ ${serviceFills}
   .logs, .traces, :is(.logs, .traces) > * { display: block }
   :is(.logs, .traces) > * > tr { display: grid; border-bottom: 1px solid var(--line) }
   :is(.logs, .traces) thead th { font-size: .85rem }
-  .logs thead th:last-child, .traces thead th:nth-child(2) { position: absolute; left: -100rem }
+  .logs thead th:last-child, .traces thead th:is(:nth-child(2), :nth-child(3)) { position: absolute; left: -100rem }
   .logs > * > tr { display: flex; flex-wrap: wrap }
   .logs > * > tr > :nth-child(3) { flex: 1 1 auto }
   .logs > * > tr > :last-child { flex: 1 1 100% }
@@ -211,10 +211,11 @@ ${serviceFills}
   .traces > * > tr > :nth-child(2) { order: -1 }
   .traces > * > tr > :nth-child(1) { grid-column: 1 }
   .traces > * > tr > :nth-child(4) { grid-area: 2 / 2 }
+  .traces > thead > tr { grid-template-columns: repeat(3, max-content) }
   .traces > thead > tr > :nth-child(4) { grid-area: 1 / 2 }
+  .traces > thead > tr > :nth-child(5) { grid-area: 1 / 3 }
   .facets li { flex-wrap: nowrap; overflow-x: auto; padding: .15rem; white-space: nowrap }
   .facets ul { gap: .1rem }
-  .traces > thead > tr > :is(:nth-child(3), :nth-child(5)) { display: none }
   :is(.logs, .traces) .time { white-space: nowrap }
   :is(.logs, .traces, .moments) .time { font-size: .8rem }
   .fields th, .fields td { display: block; width: auto }
