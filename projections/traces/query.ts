@@ -9,6 +9,7 @@ import { countTraces, type TraceCounts } from './trace-counts.ts'
 import { traceFilters, walkKeyOf, type TraceRequest, type WalkKey } from './trace-request.ts'
 import { walkByNumber, walkSpans, walkTraces } from './walk-traces.ts'
 
+export { failureOf } from './failure.ts'
 export { readTrace } from './read-trace.ts'
 export { nearestError, placesOfSpan, spansFound, type FoundSpan } from './span-places.ts'
 export { unmetIdPatterns } from './span-filter.ts'

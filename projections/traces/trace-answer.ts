@@ -3,6 +3,7 @@ import type { SpanKind, SpanStatus } from '#src/events/telemetry.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import type { Hit, IndexQuery, IndexReader, Scope, SortKey } from '../index-store.ts'
+import { failureOf } from './failure.ts'
 import { unsetStatus, type SpanDocument } from './span-document.ts'
 import { sessionsOf, type TraceDocument } from './trace-document.ts'
 import type { TracePart } from './trace-part.ts'
@@ -17,6 +18,8 @@ export type MatchedSpan = Readonly<{
   status: SpanStatus['code']
   start: string
   duration_ns: string
+  /** Why it failed; absent where it says nothing. */
+  failure?: string
 }>
 
 /** A trace as lists show it. Times and duration are null while no span is stored. */
@@ -49,16 +52,21 @@ export const durationNs = (startNs: string, endNs: string): string => (BigInt(en
 
 /** The most characters of a name in lists, as many as a search for an operation may have. The span itself has all. */
 const operationCharactersMax = 1_024
+/** Of why a span failed. */
+const failureCharactersMax = 256
 
 export function matchedSpan(span: SpanDocument): MatchedSpan {
+  const status = span.status ?? unsetStatus
+  const failure = failureOf(status.message, span.spanEvents ?? [])
   return {
     span_id: span.spanId,
     service: span.service,
     operation: beginningOf(span.name, operationCharactersMax).toWellFormed(),
     kind: span.kind,
-    status: (span.status ?? unsetStatus).code,
+    status: status.code,
     start: formatTimeNs(BigInt(span.startNs)),
     duration_ns: durationNs(span.startNs, span.endNs),
+    ...(failure === undefined ? {} : { failure: beginningOf(failure, failureCharactersMax).toWellFormed() }),
   }
 }
 

@@ -34,10 +34,11 @@ const icon =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3" fill="#2563eb"/><path d="M3 4h7M5 8h8M8 12h4" stroke="#fff" stroke-width="2"/></svg>'
 
 const iconPath = '/app/icon.svg'
+export const reopenScript = '/app/reopen.js'
 export const connectScript = '/app/connect.js'
 export const copyScript = '/app/copy.js'
 export const histogramScript = '/app/histogram.js'
-export const openSpanScript = '/app/open-span.js'
+export const openTargetScript = '/app/open-target.js'
 export const tailScript = '/app/tail.js'
 /** Of every page of a signed-in person. */
 export const commonScripts = ['/app/times.js', '/app/shortcuts.js'] as const
@@ -48,5 +49,14 @@ const parts = ['/app/remember.js'] as const
 export const createAssetRoutes = (): readonly Route[] => [
   asset('/app/style.css', 'text/css', style),
   asset(iconPath, 'image/svg+xml', icon),
-  ...[...commonScripts, ...parts, connectScript, copyScript, histogramScript, openSpanScript, tailScript].map(script),
+  ...[
+    ...commonScripts,
+    ...parts,
+    reopenScript,
+    connectScript,
+    copyScript,
+    histogramScript,
+    openTargetScript,
+    tailScript,
+  ].map(script),
 ]

@@ -1,6 +1,8 @@
+import { clauseOf } from './clause.ts'
 import { inWords } from './context.ts'
 import { cut, isolated } from './format.ts'
 import { html, type Html } from './html.ts'
+import { createNarrow } from './narrow.ts'
 import { listed } from './search-parts.ts'
 
 /** A parameter of a search that its most frequent values can be chosen for. */
@@ -14,16 +16,20 @@ type Group = Readonly<{
   charactersMax: number
   /** How the page calls its values; those without words are not shown. */
   words?: (value: string) => string | undefined
+  /** Whether a value can be left out: of logs, where what is left out is not there. A trace has other spans, and stays. */
+  canBeLeftOut?: boolean
 }>
 
 type Facets = readonly Readonly<{ field: string; values: readonly Readonly<{ value: string; count: number }>[] }>[]
 
 type Given = Readonly<{
-  path: string
+  path: '/app/logs' | '/app/traces'
   conditions: URLSearchParams
   groups: readonly Group[]
   /** Undefined or null: nothing was counted. */
   facets: Facets | null | undefined
+  /** `q` as it was understood. */
+  normalized: string
   /** What is counted. */
   noun: string
 }>
@@ -39,6 +45,15 @@ function addressOf({ path, conditions }: Given, { name }: Group, values: readonl
   search.delete(name)
   for (const value of values) search.append(name, value)
   return `${path}?${search.toString()}`
+}
+
+/** A link to the same search without a value. */
+function leftOutLink(given: Given, { title, name, canBeLeftOut = false }: Group, value: string): Html {
+  if (!canBeLeftOut) return html``
+  const address = createNarrow(given)(clauseOf({ field: name, operator: '=', text: value }, true))
+  if (address === undefined) return html``
+  const words = `Not ${title}: ${cut(value, valueCharactersMax)}`
+  return html`<a class="mark not" href="${address}" title="${words}" aria-label="${words}">−</a> `
 }
 
 function groupRow(given: Given, group: Group): Html {
@@ -67,8 +82,9 @@ function groupRow(given: Given, group: Group): Html {
     const shown = cut(words(value) ?? value, valueCharactersMax)
     const address = addressOf(given, group, repeats ? [...chosen, value] : [value])
     return html`<a class="mark" href="${address}" title="Only ${title}: ${shown}"
-      >${isolated(shown)} <small>${inWords(count)}</small></a
-    > `
+        >${isolated(shown)} <small>${inWords(count)}</small></a
+      >
+      ${leftOutLink(given, group, value)}`
   })
   if (active.length + others.length === 0) return html``
   const cutNote = offered.length > shownMax ? html`<span class="note">and others</span>` : html``

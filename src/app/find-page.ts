@@ -5,7 +5,7 @@ import type { Route } from '#src/http/route.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { asJson } from './as-json.ts'
-import { openSpanScript } from './assets.ts'
+import { reopenScript, openTargetScript } from './assets.ts'
 import {
   counted,
   inWords,
@@ -120,9 +120,18 @@ function tracesPart({ trace, traces }: CorrelationAnswer, { address, colourOf }:
     ${traceTable(items, colourOf)}${more(address, traces.next_cursor, 'More traces')}`
 }
 
-function logsPart({ logs }: CorrelationAnswer, { address, nowMs }: Shown): Html {
+/** Where the logs of a trace can be narrowed, counted and exported. Those of a session come by its traces too, which no search of logs follows. */
+function searchLogsLink({ trace, logs }: CorrelationAnswer, { isSession }: Shown): Html {
+  if (trace == null || isSession || logs === undefined || logs.items.length === 0) return html``
+  return html`<p><a href="/app/logs?trace_id=${trace.summary.trace_id}">Search these logs</a></p>`
+}
+
+function logsPart(answer: CorrelationAnswer, shown: Shown): Html {
+  const { logs } = answer
+  const { address, nowMs } = shown
   if (logs === undefined) return html``
   return html`<h2 id="logs">Logs</h2>
+    ${searchLogsLink(answer, shown)}
     ${logs.items.length === 0 ? html`<p>No log record refers to it.</p>` : logTable(logs.items, createLogLinksAround(nowMs), { placeOf: logPlace })}
     ${more(address, logs.next_cursor, 'More logs')}`
 }
@@ -356,7 +365,7 @@ async function sendAnswer(ctx: Context, app: AppContext, wanted: Wanted, found: 
   const errorsBeside = await errorsBesidePage(ctx, app, found, { find: typed, isFolded })
   const looks = { nowMs: app.clock(), asked, isFolded, isSession, errorsBeside, rows, foundSpans }
   const body = html`${given}${bodyOf(answer, { ...looks, ...addresses, isFirst, folding })}`
-  return sendSessionPage(ctx, app, { ...head, body, scripts: [openSpanScript] })
+  return sendSessionPage(ctx, app, { ...head, body, scripts: [openTargetScript, reopenScript] })
 }
 
 async function sendFound(ctx: Context, app: AppContext, wanted: Wanted): Promise<void> {

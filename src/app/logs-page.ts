@@ -4,7 +4,7 @@ import { levels } from '#src/events/telemetry.ts'
 import type { Route } from '#src/http/route.ts'
 import type { LogSearchAnswer } from '#src/query/searches.ts'
 import { aroundPart } from './around.ts'
-import { histogramScript, tailScript } from './assets.ts'
+import { reopenScript, histogramScript, tailScript } from './assets.ts'
 import { addressWith } from './conditions.ts'
 import { counted, isOfSeveral, sendSessionPage, sessionHere, sessionPage, type AppContext } from './context.ts'
 import { facetRow } from './facets.ts'
@@ -42,8 +42,8 @@ const limit = '100'
 const ownFields = ['q', 'service', 'from', 'to', 'order', 'level'] as const
 
 const facetGroups = [
-  { title: 'Level', name: 'level', repeats: true, charactersMax: 5 },
-  { title: 'Service', name: 'service', charactersMax: 256 },
+  { title: 'Level', name: 'level', repeats: true, charactersMax: 5, canBeLeftOut: true },
+  { title: 'Service', name: 'service', charactersMax: 256, canBeLeftOut: true },
 ] as const
 
 function fieldsOf(asked: Asked, facets: LogSearchAnswer['facets'], wrong: string | undefined): Html {
@@ -118,7 +118,7 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
   })
   const drawn = { bars, stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
   return html`${idPart(conditions)}${about(answer)}${aroundPart({ path, conditions, logs })}${found === undefined ? html`` : histogram(drawn)}
-    ${facetRow({ path, conditions, groups: facetGroups, facets: answer.facets, noun: 'records' })}
+    ${facetRow({ path, conditions, groups: facetGroups, facets: answer.facets, normalized: answer.query.normalized, noun: 'records' })}
     <p class="row" id="results">
       ${count === undefined ? html`` : html`<strong>${counted(count, 'record')}</strong>`}
       ${tail === undefined ? html`` : followButton} ${exportLinks(asked, answer)}
@@ -150,7 +150,7 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
     title: 'Logs',
     about: asked.conditions.get('q') ?? '',
     body,
-    scripts: [histogramScript, tailScript],
+    scripts: [reopenScript, histogramScript, tailScript],
   })
 }
 

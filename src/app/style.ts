@@ -18,6 +18,8 @@ export const style = `:root { color-scheme: light dark; --line: #8884; --edge: #
 @media (prefers-color-scheme: dark) {
   :root { --edge: #949494; --accent: #8ab4ff; --on-accent: #000; --bad: #ff8a80; --warn: #f0a860 }
 }
+/* Said, and not left to the browser: links and notes have colours of their own, which are chosen for these. */
+html { background: Canvas; color: CanvasText }
 * { box-sizing: border-box }
 body { margin: 0; font: 16px/1.5 system-ui, sans-serif }
 header, main { max-width: 75rem; margin: 0 auto; padding: 1rem }
@@ -97,6 +99,8 @@ td > details { margin: 0 }
 .logs summary { list-style-position: outside; margin-left: 1.1em }
 #here { scroll-margin-top: 40vh }
 :is(#origins, #own-times) { scroll-margin-top: 5rem }
+/* With the spans that it is below, or the records before it. */
+.line, .logs tr { scroll-margin-top: 6rem }
 tr[aria-current], tr:target, .line[aria-current], .line:target, .origin:target { font-weight: normal; outline: 2px solid var(--accent); outline-offset: -2px }
 tr.warn .level { color: var(--warn) }
 tr.error .level, tr.fatal .level, .bad { color: var(--bad) }
@@ -104,6 +108,7 @@ mark { background: #facc15; color: #000 }
 .mark { display: inline-block; padding: 0 .4rem; border: 1px solid var(--line); border-radius: .4rem; font-size: .85rem }
 .logs td:last-child { width: 75% }
 .logs .service { min-width: 8rem }
+.traces thead a { display: inline-block; line-height: 1.5rem }
 .traces td:nth-child(2) { min-width: min(16rem, 22vw) }
 .histogram { display: block; width: 100%; height: 5rem; margin: .5rem 0 0; border-bottom: 1px solid var(--line) }
 .clock { display: block; overflow: visible; width: 100%; height: 1.2rem; font-size: .8rem; fill: currentColor; text-anchor: middle }
@@ -118,6 +123,7 @@ mark { background: #facc15; color: #000 }
 .facets li { display: flex; flex-wrap: wrap; gap: .35rem; align-items: baseline }
 .facets strong { min-width: 5rem }
 .facets a { text-decoration: none; overflow-wrap: anywhere }
+.facets .not { min-width: 1.6rem; margin-left: -.25rem; text-align: center }
 .facets a[aria-current] { border-color: currentColor }
 rect { fill: var(--accent) }
 /* Where the script is that drags are for. */
@@ -145,6 +151,7 @@ details.line, .below { margin: 0 }
 .below > summary::before { content: '+ '; content: '+ ' / '' }
 .below[open] > summary::before { content: '− '; content: '− ' / '' }
 .timeline .bar { max-width: none }
+.timeline .bar > :first-child { height: 100% }
 .line .timeline { background: linear-gradient(to right, var(--line) 1px, transparent 1px) content-box; background-size: 25% 100% }
 .ticks { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); font-size: .8rem; font-weight: normal; white-space: nowrap }
 .ticks > span { border-left: 1px solid var(--line); padding-left: .2rem; display: flex; gap: .2rem; justify-content: space-between }
@@ -178,7 +185,7 @@ ${serviceFills}
   .logs, .traces, :is(.logs, .traces) > * { display: block }
   :is(.logs, .traces) > * > tr { display: grid; border-bottom: 1px solid var(--line) }
   :is(.logs, .traces) thead th { font-size: .85rem }
-  .logs thead th:last-child, .traces thead th:nth-child(2) { position: absolute; left: -100rem }
+  .logs thead th:last-child, .traces thead th:is(:nth-child(2), :nth-child(3)) { position: absolute; left: -100rem }
   .logs > * > tr { display: flex; flex-wrap: wrap }
   .logs > * > tr > :nth-child(3) { flex: 1 1 auto }
   .logs > * > tr > :last-child { flex: 1 1 100% }
@@ -204,10 +211,11 @@ ${serviceFills}
   .traces > * > tr > :nth-child(2) { order: -1 }
   .traces > * > tr > :nth-child(1) { grid-column: 1 }
   .traces > * > tr > :nth-child(4) { grid-area: 2 / 2 }
+  .traces > thead > tr { grid-template-columns: repeat(3, max-content) }
   .traces > thead > tr > :nth-child(4) { grid-area: 1 / 2 }
+  .traces > thead > tr > :nth-child(5) { grid-area: 1 / 3 }
   .facets li { flex-wrap: nowrap; overflow-x: auto; padding: .15rem; white-space: nowrap }
   .facets ul { gap: .1rem }
-  .traces > thead > tr > :is(:nth-child(3), :nth-child(5)) { display: none }
   :is(.logs, .traces) .time { white-space: nowrap }
   :is(.logs, .traces, .moments) .time { font-size: .8rem }
   .fields th, .fields td { display: block; width: auto }

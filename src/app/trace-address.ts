@@ -4,7 +4,7 @@ export const spanPlace = (spanId: string): string => `span-${spanId}`
 /** What the page of a trace may keep from one address to the next: what is looked for within it, and whether its subtrees are folded. */
 export type KeptOfTrace = Readonly<{ find?: string; isFolded?: boolean }>
 
-/** The page of a trace; with a span of it, which is open there, marked, and where the page begins. */
+/** The page of a trace; with a span of it, which is open there, marked, and where the page begins, but for the lines before it. */
 export function traceAddress(
   traceId: string,
   spanId?: string | null,

@@ -1,6 +1,6 @@
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
 import { counted, inWords } from './context.ts'
-import { formatDuration, named, timeOf, zone } from './format.ts'
+import { cut, formatDuration, isolated, named, timeOf, zone } from './format.ts'
 import { html, type Html } from './html.ts'
 import { serviceColours, type ColourOf } from './service-colours.ts'
 import { traceAddress } from './trace-address.ts'
@@ -54,6 +54,8 @@ export function servicesOf(
   )}${others}`
 }
 
+const failureCharactersMax = 120
+
 const durationOf = ({ duration_ns: ns }: ShownTrace): bigint => BigInt(ns ?? 0)
 
 /** How long it took beside the longest of the list, in thousandths. */
@@ -62,10 +64,10 @@ const shareOf = (trace: ShownTrace, longest: bigint): number =>
 
 function rowOf(trace: ShownTrace, longest: bigint, colourOf: ColourOf): Html {
   const matched = trace.matched_spans.map(
-    ({ span_id: spanId, service, operation, duration_ns: ns }) =>
+    ({ span_id: spanId, service, operation, duration_ns: ns, status, failure }) =>
       html`<br /><a href="${traceAddress(trace.trace_id, spanId)}"
           ><small>${named(service)} ${named(operation)} ${formatDuration(BigInt(ns))}</small></a
-        >`,
+        >${failurePart(status, failure)}`,
   )
   return html`<tr>
     <td class="time">${timeOf(trace.start)}</td>
@@ -81,20 +83,36 @@ function rowOf(trace: ShownTrace, longest: bigint, colourOf: ColourOf): Html {
   </tr>`
 }
 
+/** Why a span failed, in its own words, as far as a row can bear them. */
+export function failurePart(status: string, failure: string | undefined): Html {
+  if (failure === undefined) return html``
+  return html` <small ${status === 'error' ? html`class="bad"` : html``}
+    >${isolated(failure, html`${cut(failure, failureCharactersMax)}`)}</small
+  >`
+}
+
 /** Colours for all services of these traces. */
 export const coloursOf = (traces: readonly ShownTrace[]): ColourOf =>
   serviceColours(traces.flatMap(({ services }) => services.map(({ name }) => name)))
 
-export function traceTable(traces: readonly ShownTrace[], colourOf: ColourOf): Html {
+/** Heads of the columns by which a list can be in order. */
+export type TraceHeads = Readonly<{ start: Html; duration: Html; spans: Html }>
+
+const plainHeads: TraceHeads = {
+  start: html`<th scope="col">Start (${zone})</th>`,
+  duration: html`<th scope="col">Duration</th>`,
+  spans: html`<th scope="col">Spans</th>`,
+}
+
+export function traceTable(traces: readonly ShownTrace[], colourOf: ColourOf, heads: TraceHeads = plainHeads): Html {
   const longest = traces.reduce((most, trace) => (durationOf(trace) > most ? durationOf(trace) : most), 0n)
   return html`<table class="traces">
     <thead>
       <tr>
-        <th scope="col">Start (${zone})</th>
+        ${heads.start}
         <th scope="col">Root</th>
         <th scope="col">Services</th>
-        <th scope="col">Duration</th>
-        <th scope="col">Spans</th>
+        ${heads.duration}${heads.spans}
       </tr>
     </thead>
     <tbody>

@@ -1,9 +1,11 @@
 import type { Context } from 'koa'
 import type { Route } from '#src/http/route.ts'
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
-import { histogramScript } from './assets.ts'
+import { reopenScript, histogramScript } from './assets.ts'
 import { counted, sendSessionPage, sessionHere, sessionPage, type AppContext } from './context.ts'
+import { addressWith } from './conditions.ts'
 import { facetRow } from './facets.ts'
+import { zone } from './format.ts'
 import { histogram } from './histogram.ts'
 import { html, type Html } from './html.ts'
 import { otherNames } from './other-names.ts'
@@ -27,7 +29,7 @@ import {
   serviceSuggestions,
   type Asked,
 } from './search-parts.ts'
-import { coloursOf, traceTable } from './trace-rows.ts'
+import { coloursOf, traceTable, type TraceHeads } from './trace-rows.ts'
 
 const path = '/app/traces'
 const limit = '50'
@@ -111,6 +113,26 @@ function howMany({ histogram: found }: TraceSearchAnswer): Html {
   return html`<p class="note"><strong>${words}</strong> over time</p>`
 }
 
+/** Heads that put the list in another order: from its longest, say, to its newest. */
+function headsOf({ conditions }: Asked): TraceHeads {
+  const order = conditions.get('order') ?? ''
+  const head = (words: Html, to: string, sort: Html = html``): Html =>
+    html`<th scope="col" ${sort}>
+      <a href="${addressWith(path, conditions, { order: to === '' ? null : to })}">${words}</a>
+    </th>`
+  const down = (is: string): Html | undefined => (order === is ? html`aria-sort="descending"` : undefined)
+  const up = order === 'oldest' ? html`aria-sort="ascending"` : undefined
+  return {
+    start: head(
+      html`Start (${zone})`,
+      ['', 'newest'].includes(order) ? 'oldest' : '',
+      down('') ?? down('newest') ?? up,
+    ),
+    duration: head(html`Duration`, 'longest', down('longest')),
+    spans: head(html`Spans`, 'most_spans', down('most_spans')),
+  }
+}
+
 function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html {
   const { traces, range, facets } = answer
   const { conditions } = asked
@@ -118,9 +140,9 @@ function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html
   const drawn = { stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
   return html`${idPart(conditions)}${about(answer)} ${howMany(answer)}
     ${found === undefined ? html`` : histogram({ ...drawn, bars: found.buckets })}
-    ${facetRow({ path, conditions, groups: facetGroups, facets, noun: found?.of ?? 'traces' })}
+    ${facetRow({ path, conditions, groups: facetGroups, facets, normalized: answer.query.normalized, noun: found?.of ?? 'traces' })}
     <div id="results">
-      ${traces.length === 0 ? html`${otherNames(path, conditions, answer.query.normalized)}${nothingFits(path, asked, { noun: 'trace', from: range.from, nowMs })}` : traceTable(traces, coloursOf(traces))}
+      ${traces.length === 0 ? html`${otherNames(path, conditions, answer.query.normalized)}${nothingFits(path, asked, { noun: 'trace', from: range.from, nowMs })}` : traceTable(traces, coloursOf(traces), headsOf(asked))}
     </div>
     ${pager(path, asked, answer.next_cursor)}`
 }
@@ -139,7 +161,7 @@ async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
     title: 'Traces',
     about: asked.conditions.get('q') ?? '',
     body,
-    scripts: [histogramScript],
+    scripts: [reopenScript, histogramScript],
   })
 }
 

@@ -1,3 +1,4 @@
+import { failureOf } from '#projections/traces/query.ts'
 import { parseRfc3339Ns } from '#src/lib/time.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { clockSkewPart } from './clock-skew.ts'
@@ -20,6 +21,7 @@ import {
 import { depthMax } from './style.ts'
 import { timeAxis } from './time-axis.ts'
 import { spanPlace, traceAddress } from './trace-address.ts'
+import { failurePart } from './trace-rows.ts'
 import type { LinksOf } from './value-links.ts'
 
 type Trace = NonNullable<CorrelationAnswer['trace']>
@@ -131,11 +133,11 @@ function spanRow(
     <summary>
       <span class="name"
         ><strong class="${colour}">${named(span.service)}</strong>
-        ${named(span.name)}${isError(span) ? html` <span class="mark bad">error</span>` : html``}${found.has(span.span_id) ? html` <mark>match</mark>` : html``}</span
+        ${named(span.name)}${isError(span) ? html` <span class="mark bad">error</span>` : html``}${failurePart(span.status.code, failureOf(span.status.message, span.events))}${found.has(span.span_id) ? html` <mark>match</mark>` : html``}</span
       >
       <span class="timeline">
-        <svg class="bar" aria-hidden="true">
-          <rect class="${colour}" x="${x / 10}%" width="${width / 10}%" height="100%" />
+        <svg class="bar" role="img" aria-label="at ${since(traceStart ?? span.start, span.start)}">
+          <rect class="${colour}" x="${x / 10}%" width="${width / 10}%" />
           ${isError(span) ? html`<rect class="error" x="${x / 10}%" width="${width / 10}%" y="60%" height="40%" />` : html``}
         </svg>
       </span>

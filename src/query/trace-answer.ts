@@ -25,6 +25,9 @@ const matchedSpan = z
     status: z.enum(spanStatuses),
     start: timestamp,
     duration_ns: int64,
+    failure: z.string().optional().meta({
+      description: 'The beginning of why it failed: the message of its status, or else of the last of its exceptions.',
+    }),
   })
   .meta({ id: 'MatchedSpan' })
 

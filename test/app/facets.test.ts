@@ -21,7 +21,9 @@ describe('the most frequent values above search results', () => {
     return text
   }
   const rowOf = (text: string): string => /<nav class="facets"[\s\S]*?<\/nav>/.exec(text)?.[0] ?? ''
-  const namesIn = (text: string): readonly string[] => linksOfPage(rowOf(text)).map(({ name }) => name)
+  const allNamesIn = (text: string): readonly string[] => linksOfPage(rowOf(text)).map(({ name }) => name)
+  const isLeftOut = (name: string): boolean => name.startsWith('Not ')
+  const namesIn = (text: string): readonly string[] => allNamesIn(text).filter((name) => !isLeftOut(name))
   const follow = (text: string, name: string): Promise<string> =>
     open(
       present(
@@ -53,6 +55,30 @@ describe('the most frequent values above search results', () => {
       .and.include('<strong>1 record</strong>')
     expect(namesIn(await follow(both, 'error 1 ✕'))).to.have.members([`${odd} 1 ✕`, 'error 1'])
     expect(namesIn(await follow(await follow(both, `${odd} 1 ✕`), 'error 2 ✕'))).to.have.members(namesIn(all))
+  })
+
+  it('are left out of a log search, one after the other, beside what else it asks for', async () => {
+    await site.index(
+      logs(
+        1,
+        { message: 'one', level: 'error', service: odd },
+        { message: 'two', level: 'info' },
+        { message: 'three', level: 'debug' },
+        { message: 'four other', level: 'error' },
+      ),
+    )
+    const all = await open('/app/logs?q=-other&from=2026-11-21')
+    const offered = ['Level: error', 'Level: info', 'Level: debug', 'Service: checkout', `Service: ${odd}`]
+    expect(allNamesIn(all).filter(isLeftOut)).to.have.members(offered.map((words) => `Not ${words}`))
+    const rest = await follow(await follow(all, 'Not Level: info'), `Not Service: ${odd}`)
+    expect(rest)
+      .to.include('<strong>1 record</strong>')
+      .and.match(/<summary>three<\/summary>/)
+    expect(rest).to.match(/name="from"\s+value="2026-11-21"/)
+    const chosen = await follow(all, 'error 1')
+    expect(allNamesIn(chosen)).to.deep.equal(['error 1 ✕', `${odd} 1`, `Not Service: ${odd}`])
+    await site.index(spans(2, { id: 'a', status: 'error' }))
+    expect(allNamesIn(await open('/app/traces')).filter(isLeftOut)).to.deep.equal([])
   })
 
   it('say that there are others than the eight most frequent values', async () => {

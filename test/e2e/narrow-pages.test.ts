@@ -87,6 +87,14 @@ describe('pages on narrow screens', () => {
       const needed = await page.locator('html').evaluate(({ scrollWidth }) => scrollWidth)
       expect(needed, `of ${width}`).to.be.at.most(width)
     }
+    // On a phone each cell has its head too, for who is read them; and all that can be followed is to be seen.
+    await page.setViewportSize(viewport)
+    const heads = page.locator('.traces').getByRole('columnheader')
+    expect(await heads.allInnerTexts()).to.have.length(5)
+    for (const link of await heads.getByRole('link').all()) {
+      const { x = -1, width = 0 } = (await link.boundingBox()) ?? {}
+      expect([x >= 0, x + width <= viewport.width], await link.innerText()).to.deep.equal([true, true])
+    }
     // Where there is room, a count stands beside what it counts.
     await page.setViewportSize({ width: 1_280, height: 1_024 })
     const marks = page.locator('.traces > tbody > tr:first-child > td:last-child .mark')

@@ -281,6 +281,7 @@ describe('GET /api/app/traces/search', () => {
         status: 'error',
         start: formatTimeNs(atS(2) + msNs),
         duration_ns: '20000000',
+        failure: 'gave up',
       },
     ])
   })

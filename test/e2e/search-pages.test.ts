@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, Locator, Page } from 'playwright-core'
 import { complaintsOf, launchChromium, openTab, searchOn, signInOn } from '../support/browser.ts'
 import { post } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
@@ -312,7 +312,7 @@ describe('search pages in a browser', () => {
     expect(await tab.getByRole('button', { name: 'Follow' }).evaluate((box) => box.matches(':focus'))).to.equal(true)
   })
 
-  it('open a span that is looked for, and only that, where its page begins', async () => {
+  it('open a span that is looked for, and only that, where its page begins, with the spans before it in sight', async () => {
     const [trace, now] = ['5b8efff798038103d269b633813fc60e', `${Date.now()}000000`]
     const spans = Array.from({ length: 200 }, (_, n) => {
       const spanId = (n + 1).toString(16).padStart(16, 'a')
@@ -328,7 +328,9 @@ describe('search pages in a browser', () => {
     await link.click()
     await tab.waitForLoadState()
     const row = tab.locator(`#span-${asked}`)
-    expect(Math.abs(await row.evaluate((element) => element.getBoundingClientRect().top))).to.be.below(5)
+    const topOf = (line: Locator): Promise<number> => line.evaluate((element) => element.getBoundingClientRect().top)
+    expect(await topOf(row)).to.be.within(0, 150)
+    expect(await topOf(tab.locator(`#span-${spans[149]?.spanId}`))).to.be.within(0, await topOf(row))
     expect(await tab.locator('.waterfall .line[open] > summary').allInnerTexts()).to.have.length(1)
     expect(await row.getByRole('cell', { name: asked, exact: true }).isVisible()).to.equal(true)
     // Its details have the width of the page, not of a column.

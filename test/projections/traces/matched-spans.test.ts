@@ -1,10 +1,11 @@
 import { expect } from 'chai'
+import type { Json, JsonObject } from '#src/lib/json.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
 import { searchTraces } from '#projections/traces/query.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { describeOnEveryStore, foldIntoStore } from './every-store.ts'
-import { givenSpan, spanIdOf } from './given.ts'
+import { givenSpan, noonNs, spanIdOf } from './given.ts'
 
 describeOnEveryStore('traces: the spans of a search that match', (newStore) => {
   const wanted = { name: 'wanted' }
@@ -58,5 +59,34 @@ describeOnEveryStore('traces: the spans of a search that match', (newStore) => {
       limit: 2,
     })
     expect(traces[0]?.matched_spans.map(({ operation }) => operation.length)).to.deep.equal([1_024])
+  })
+
+  it('say why they failed, as far as a list can bear: by their status, or else by the last of their exceptions', async () => {
+    const store = newStore()
+    const exception = (attributes: JsonObject, name = 'exception') => ({
+      name,
+      timeNs: noonNs,
+      attributes,
+      droppedAttributesCount: 0,
+    })
+    const said = (message: Json) => exception({ 'exception.type': 'Refused', 'exception.message': message })
+    const spans = [
+      { id: 'status', atMs: 9, statusMessage: 'declined', spanEvents: [said('not this')] },
+      { id: 'exceptions', atMs: 8, spanEvents: [said('the first'), said('the last'), exception({}, 'retry')] },
+      { id: 'type', atMs: 7, spanEvents: [said('')] },
+      { id: 'long', atMs: 6, statusMessage: 'so long '.repeat(1_000) },
+      { id: 'number', atMs: 5, spanEvents: [exception({ 'exception.message': 42 })] },
+      { id: 'silent', atMs: 4, status: 'error' as const },
+    ].map((span) => givenSpan({ trace: span.id, name: 'wanted', ...span }))
+    await foldIntoStore(store, tracesProjection, [givenEvent('spans.received', 1, { spans })])
+    const { traces } = await searchTraces(store.reader, workspaceIdOf('acme'), {
+      operation: 'wanted',
+      order: 'newest',
+      limit: 10,
+    })
+    expect(traces.flatMap(({ matched_spans: found }) => found.map(({ failure }) => failure))).to.deep.equal([
+      ...['declined', 'the last', 'Refused', 'so long '.repeat(32)],
+      ...[undefined, undefined],
+    ])
   })
 })

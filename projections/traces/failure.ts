@@ -1,0 +1,14 @@
+type SpanEvent = Readonly<{ name: string; attributes: Readonly<Record<string, unknown>> }>
+
+/** OpenTelemetry's event of an exception, by its semantic conventions; some languages have exceptions without a message. */
+const exception = 'exception'
+const saidBy = ['exception.message', 'exception.type'] as const
+
+/** Why a span failed, in its own words: the message of its status, or else what the last of its exceptions says. */
+export function failureOf(statusMessage: string, events: readonly SpanEvent[]): string | undefined {
+  if (statusMessage !== '') return statusMessage
+  const last = events.findLast(({ name }) => name === exception)
+  return saidBy
+    .map((name) => last?.attributes[name])
+    .find((value): value is string => typeof value === 'string' && value.trim() !== '')
+}

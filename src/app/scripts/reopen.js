@@ -1,0 +1,26 @@
+// Whoever comes back to a page finds open what was, and the focus on the link that was followed. Browsers keep no page of ours (it may
+// show a secret): without this, a list begins anew, and the record that somebody looked into is one line of a hundred.
+const openMax = 50
+
+/** Spans and records are known by the first link of their own. */
+const keyOf = (details) => details.querySelector(':scope > p.row > a')?.getAttribute('href')
+const keep = (what) => history.replaceState({ ...history.state, ...what }, '')
+
+const { open = [], followed } = history.state ?? {}
+for (const details of document.querySelectorAll('main details')) if (open.includes(keyOf(details))) details.open = true
+if (followed !== undefined)
+  [...document.querySelectorAll('main a')].find((link) => link.getAttribute('href') === followed)?.focus()
+
+// Captured: it does not bubble.
+document.addEventListener(
+  'toggle',
+  () => {
+    const keys = [...document.querySelectorAll('main details[open]')].map(keyOf).filter((key) => key !== undefined)
+    keep({ open: keys.slice(0, openMax) })
+  },
+  true,
+)
+document.addEventListener('click', ({ target }) => {
+  const link = target.closest('main a')
+  if (link !== null) keep({ followed: link.getAttribute('href') })
+})

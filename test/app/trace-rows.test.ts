@@ -1,0 +1,120 @@
+import { expect } from 'chai'
+import { present } from '#src/lib/assert.ts'
+import { noonNs, traceIdOf, type givenSpan } from '#test/projections/traces/given.ts'
+import { linksOfPage } from '#test/support/page-links.ts'
+import { eachSignedIn, type SignedIn } from './signed-in.ts'
+
+describe('a list of traces', () => {
+  let browser: SignedIn['browser']
+  let site: SignedIn['site']
+  let spans: SignedIn['spans']
+  eachSignedIn((signedIn) => {
+    ;({ browser, site, spans } = signedIn)
+  })
+
+  it('says why the spans that fit have failed', async () => {
+    const statusMessage = `<b>card</b> declined ${'again '.repeat(100)}`
+    await site.index(
+      spans(1, { id: 'a' }, { id: 'b', parent: 'a', service: 'payments', status: 'error', statusMessage }),
+    )
+    const { text } = await browser.get('/app/traces?service=payments')
+    expect(text).to.match(
+      /<small class="bad"\s*>&lt;b&gt;card&lt;\/b&gt; declined again .* … \(\d+ more characters\)<\/small/,
+    )
+    expect((await browser.get('/app/traces?service=checkout')).text).to.not.include('declined')
+  })
+
+  it('is put in order by the heads of its columns, which say in which it is', async () => {
+    await site.index(
+      spans(
+        1,
+        { trace: 'old', id: 'a', forMs: 20 },
+        { trace: 'new', id: 'b', atMs: 5, forMs: 10 },
+        { trace: 'many', id: 'c', atMs: 1, forMs: 1 },
+        { trace: 'many', id: 'd', parent: 'c', atMs: 1, forMs: 1 },
+      ),
+    )
+    const head = (text: string): string => /<table class="traces">[^]*?<\/thead>/.exec(text)?.[0] ?? ''
+    const rows = (text: string): readonly string[] =>
+      [...text.matchAll(/<td><a href="\/app\/trace\/(\w+)"/g)].map(([, id = '']) => id)
+    const sortOf = (text: string): readonly (string | undefined)[] => {
+      const [sorted, sort] = /<th scope="col" aria-sort="(\w+)"\s*>[^]*?<\/th/.exec(head(text)) ?? []
+      return [
+        sort,
+        sorted
+          ?.replaceAll(/<[^>]*>/g, '')
+          .replace(/<.*/, '')
+          .trim(),
+      ]
+    }
+    let { text } = await browser.get('/app/traces?service=checkout')
+    const [oldest, newest, most] = ['old', 'new', 'many'].map(traceIdOf)
+    expect([rows(text), sortOf(text)]).to.deep.equal([
+      [newest, most, oldest],
+      ['descending', 'Start (UTC)'],
+    ])
+    for (const [name, sort, first] of [
+      ['Duration', ['descending', 'Duration'], oldest],
+      ['Spans', ['descending', 'Spans'], most],
+      ['Start (UTC)', ['descending', 'Start (UTC)'], newest],
+      ['Start (UTC)', ['ascending', 'Start (UTC)'], oldest],
+      ['Start (UTC)', ['descending', 'Start (UTC)'], newest],
+    ] as const) {
+      const { address } = present(
+        linksOfPage(head(text)).find((link) => link.name === name),
+        name,
+      )
+      expect(address).to.include('service=checkout')
+      ;({ text } = await browser.get(address))
+      expect([rows(text)[0], sortOf(text)], name).to.deep.equal([first, sort])
+    }
+    // By an id there is no order to choose.
+    expect(linksOfPage(head((await browser.get(`/app/find?id=${traceIdOf('many')}`)).text))).to.deep.equal([])
+  })
+})
+
+describe('the rows of a trace', () => {
+  let browser: SignedIn['browser']
+  let logs: SignedIn['logs']
+  let site: SignedIn['site']
+  let spans: SignedIn['spans']
+  eachSignedIn((signedIn) => {
+    ;({ browser, logs, site, spans } = signedIn)
+  })
+
+  async function pageOf(...given: readonly Parameters<typeof givenSpan>[0][]): Promise<string> {
+    await site.index(spans(1, ...given))
+    return (await browser.get(`/app/trace/${traceIdOf('t')}`)).text.replaceAll(/\s+/g, ' ')
+  }
+
+  it('say when a span began, for who cannot see its bar, and why it failed', async () => {
+    const event = { timeNs: noonNs, name: 'exception', droppedAttributesCount: 0 }
+    const text = await pageOf(
+      { id: 'a', forMs: 100 },
+      { id: 'b', parent: 'a', atMs: 20, status: 'error', statusMessage: `<declined> ${'again '.repeat(100)}` },
+      {
+        id: 'c',
+        parent: 'a',
+        atMs: 30,
+        spanEvents: [{ ...event, attributes: { 'exception.message': 'tried again' } }],
+      },
+    )
+    const [first = '', second = '', third = ''] = [
+      ...text.matchAll(/<summary> (<span class="name".*?)<\/summary>/g),
+    ].map(([, row = '']) => row)
+    expect(first).to.include('role="img" aria-label="at +0 ns"').and.not.include('<small')
+    expect(second).to.include('role="img" aria-label="at +20.0 ms"')
+    expect(second).to.match(
+      /error<\/span> <small class="bad"\s*>&lt;declined&gt; again .* … \(\d+ more characters\)<\/small/,
+    )
+    expect(third).to.match(/<small\s*>tried again<\/small/)
+  })
+
+  it('lead to a search of its logs, where it has some', async () => {
+    expect(await pageOf({ id: 'a' })).to.not.include('Search these logs')
+    await site.index(logs(2, { message: 'of it', trace: 't' }, { message: 'of another', trace: 'u' }))
+    const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
+    const found = await browser.get(linksOfPage(text).find(({ name }) => name === 'Search these logs')?.address ?? '')
+    expect(found.text).to.include('of it').and.include('Export as CSV').and.not.include('of another')
+  })
+})

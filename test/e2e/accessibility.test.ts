@@ -1,0 +1,122 @@
+import { expect } from 'chai'
+import type { Browser, Page } from 'playwright-core'
+import { violationsOn } from '../support/axe.ts'
+import { launchChromium, openSignedIn, openTab, signInOn } from '../support/browser.ts'
+import { untilIndexed } from '../support/client.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
+import { createTenant } from '../support/tenant.ts'
+import { minutesAgoNs, msNs, sendingTo } from '../support/workspace.ts'
+
+const [traceId, root, failed, lost] = ['7'.repeat(32), '1'.repeat(16), '2'.repeat(16), '3'.repeat(16)]
+const session = 'a-customer'
+
+async function sendIncident(server: LentServer): Promise<void> {
+  const { logs, rum, spans } = sendingTo(server, server.firstRun.keys)
+  const [startNs, exception] = [minutesAgoNs(5), { 'exception.message': 'card declined', 'exception.type': 'Declined' }]
+  const span = { traceId, startNs, durationNs: 100n * msNs }
+  await spans([
+    { ...span, spanId: root, service: 'web', name: 'POST /checkout', attributes: { 'session.id': session } },
+    {
+      ...{ ...span, spanId: failed, parentSpanId: root, service: 'payments', name: 'charge', status: 'error' as const },
+      events: [{ name: 'exception', attributes: exception }],
+    },
+    { ...span, spanId: '4'.repeat(16), parentSpanId: lost, service: 'ledger', name: 'book' },
+  ])
+  const ids = { trace_id: traceId, span_id: failed, session_id: session }
+  await logs([
+    { message: 'card declined', level: 'error', service: 'payments', ...ids, stack: 'Declined\n  at charge' },
+    { message: 'order not paid', level: 'warn', service: 'web', ...ids },
+    { message: 'waiting', level: 'info', service: 'web' },
+  ])
+  const meta = { app: { name: 'shop' }, session: { id: session } }
+  await rum({ meta, events: [{ name: 'checkout', timestamp: new Date().toISOString() }] })
+  await untilIndexed(server)
+}
+
+type Look = readonly [path: string, after?: string, act?: (tab: Page) => Promise<unknown>]
+
+const openFirst =
+  (...selectors: readonly string[]) =>
+  async (tab: Page): Promise<void> => {
+    for (const selector of selectors) await tab.locator(selector).first().click()
+  }
+
+const pages: readonly Look[] = [
+  ['/app'],
+  ['/app/logs', 'with a record and the help open', openFirst('.logs summary', '.help > summary')],
+  ['/app/logs?level=error&level=warn&service=payments&show=trace_id'],
+  ['/app/logs?q=nowhere'],
+  ['/app/logs?q=(open'],
+  ['/app/logs', 'in context', openFirst('.logs summary', '.logs p.row > a')],
+  ['/app/traces', 'with the help open', openFirst('.help > summary')],
+  ['/app/traces?q=declined&order=longest'],
+  [`/app/trace/${traceId}`, 'with its figures open', openFirst('#figures > summary')],
+  [`/app/trace/${traceId}?span=${failed}`],
+  [`/app/trace/${traceId}?find=charge`],
+  [`/app/find?id=${session}`],
+  ['/app/find'],
+  ['/app/find?id=never-seen'],
+  ['/app/usage'],
+  ['/app/keys'],
+  ['/app/connect'],
+  ['/app/connect', 'with steps', openFirst('button:text("show me how")')],
+  ['/app/members'],
+  ['/app/password'],
+  ['/app/workspace'],
+  ['/app/audit'],
+  ['/app/nowhere'],
+]
+
+/** WCAG 2.2, as far as axe can tell. */
+describe('the accessibility of pages', () => {
+  let server: LentServer
+  let browser: Browser
+  let tab: Page
+  before(async () => {
+    server = await borrowServer()
+    browser = await launchChromium()
+    await sendIncident(server)
+    ;({ tab } = await openSignedIn(browser, server))
+  })
+  after(async () => {
+    await browser.close()
+    await server.giveBack()
+  })
+
+  for (const [path, after = '', act] of pages) {
+    it(`is whole on ${path} ${after}`, async () => {
+      await tab.goto(path)
+      await act?.(tab)
+      await tab.waitForLoadState()
+      expect(await violationsOn(tab)).to.deep.equal([])
+    })
+  }
+
+  it('is whole where somebody signs in, tries too often, and may not see a page', async () => {
+    const { sign_in } = await createTenant(server, `of-logs-${server.firstRun.workspace}`, 'logs-only')
+    await tab.context().close()
+    tab = await openTab(browser, { baseURL: server.baseUrl })
+    await tab.goto('/app/sign-in?next=%2Fapp%2Ftraces')
+    expect(await violationsOn(tab), 'sign-in').to.deep.equal([])
+    const statuses: number[] = []
+    tab.on('response', (answer) => void (answer.request().isNavigationRequest() && statuses.push(answer.status())))
+    await signInOn(tab, { ...sign_in, password: 'not this one' })
+    await tab.getByRole('alert').waitFor()
+    expect(await violationsOn(tab), 'a wrong password').to.deep.equal([])
+    await signInOn(tab, sign_in)
+    await tab.getByRole('heading', { name: 'Traces' }).waitFor()
+    expect(statuses.at(-1)).to.equal(403)
+    expect(await violationsOn(tab), 'not of the plan').to.deep.equal([])
+    await tab.goto('/app/audit')
+    expect(statuses.at(-1)).to.equal(403)
+    expect(await violationsOn(tab), 'not for members').to.deep.equal([])
+    await tab.context().clearCookies()
+    await tab.goto('/app/sign-in')
+    const nobody = { email: `nobody@${server.firstRun.workspace}.example`, password: 'not this one' }
+    while (statuses.at(-1) !== 429) {
+      await signInOn(tab, nobody)
+      await tab.waitForLoadState()
+    }
+    expect(await violationsOn(tab), 'too often').to.deep.equal([])
+  })
+})

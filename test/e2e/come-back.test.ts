@@ -1,0 +1,73 @@
+import { expect } from 'chai'
+import type { Browser, Locator, Page } from 'playwright-core'
+import { launchChromium, openSignedIn } from '../support/browser.ts'
+import { untilIndexed } from '../support/client.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
+import { msNs, nowNs, sendingTo } from '../support/workspace.ts'
+
+const traceIdOf = (n: number): string => String(n).repeat(32)
+
+describe('coming back to a page in a browser', () => {
+  let server: LentServer
+  let browser: Browser
+  let tab: Page
+  let complaints: readonly string[]
+  before(async () => {
+    server = await borrowServer()
+    browser = await launchChromium()
+    const { logs, spans } = sendingTo(server, server.firstRun.keys)
+    const at = (n: number) => ({ traceId: traceIdOf(n), spanId: String(n).repeat(16), startNs: nowNs() - msNs * 50n })
+    await spans([1, 2, 3].map((n) => ({ ...at(n), name: `operation ${n}` })))
+    await logs([1, 2, 3].map((n) => ({ message: `line ${n}`, trace_id: traceIdOf(n), level: 'warn' })))
+    await untilIndexed(server)
+    ;({ tab, complaints } = await openSignedIn(browser, server))
+  })
+  after(async () => {
+    await browser.close()
+    await server.giveBack()
+  })
+  afterEach(() => expect(complaints).to.deep.equal([]))
+
+  const focused = (): Locator => tab.locator(':focus')
+
+  it('finds the record open that was looked into, wherever it is by then, and goes on from there', async () => {
+    await tab.goto('/app/logs?level=warn')
+    await tab.getByText('line 2', { exact: true }).click()
+    await tab.getByRole('link', { name: 'Trace', exact: true }).click()
+    await tab.getByRole('heading', { name: 'Trace', exact: true }).waitFor()
+    await sendingTo(server, server.firstRun.keys).logs([{ message: 'line 4', level: 'warn' }])
+    await untilIndexed(server)
+    await tab.goBack()
+    const open = tab.locator('.logs details[open] > summary')
+    await open.waitFor()
+    expect(await open.allInnerTexts()).to.deep.equal(['line 2'])
+    expect(await tab.locator('.logs > tbody > tr').count()).to.equal(4)
+    expect(await focused().innerText()).to.equal('Trace')
+    // Closed again, it stays closed.
+    await open.click()
+    await tab.getByRole('link', { name: 'hour', exact: true }).click()
+    await tab.waitForLoadState()
+    await tab.goBack()
+    await focused().waitFor()
+    expect(await open.count()).to.equal(0)
+  })
+
+  it('has the focus on the trace that was opened from a list', async () => {
+    await tab.goto('/app/traces')
+    for (const key of ['j', 'j', 'Enter']) await tab.keyboard.press(key)
+    await tab.waitForURL('**/app/trace/*')
+    const { pathname } = new URL(tab.url())
+    await tab.goBack()
+    await focused().waitFor()
+    expect(await focused().getAttribute('href')).to.equal(pathname)
+  })
+
+  it('opens the record that a timeline leads to', async () => {
+    await tab.goto(`/app/trace/${traceIdOf(1)}`)
+    const line = tab
+      .getByRole('list', { name: 'What happened, in order of time' })
+      .getByRole('link', { name: 'line 1' })
+    await line.click()
+    await tab.locator('tr:target details[open]').getByRole('link', { name: 'In context' }).waitFor()
+  })
+})
