@@ -299,14 +299,29 @@ function wildcardInField(
   const [shape, ...more] = shapes
   if (shape?.kind === 'word' && more.length === 0) return inWordsOrWhole(field, shape, shape, schema)
   const isPhrase = wildcardAtEndOnly(pattern) || wildcardIsAnywhere(pattern)
-  if (shape?.kind === 'phrase' && more.length === 0 && isPhrase) {
-    const tokens = shape.words.map((word) => `${name}=${word}`)
-    const parts = [phrase(schema.fields, tokens, shape.prefix)]
-    const [word = ''] = shape.words
-    if (tokens.length === 1) parts.push(phrase(schema.fields, [`${name}==${word}`], shape.prefix))
-    return join('or', parts)
-  }
+  if (shape?.kind === 'phrase' && more.length === 0 && isPhrase) return phraseInField(name, pattern, shape, schema)
   return patternOfWhole(field, wildcardOverWhole(pattern, wholeForm), schema)
+}
+
+function phraseInField(
+  name: string,
+  pattern: string,
+  { words: found, prefix }: Extract<WildcardShape, { kind: 'phrase' }>,
+  schema: FieldSchema,
+): Filter {
+  const tokens = found.map((word) => `${name}=${word}`)
+  const parts = [phrase(schema.fields, tokens, prefix)]
+  const beginning = numberBeginning(pattern)
+  if (beginning !== undefined) parts.push(phrase(schema.fields, [`${name}==${beginning}`], true))
+  if (tokens.length === 1 && beginning?.startsWith('-') !== true)
+    parts.push(phrase(schema.fields, [`${name}==${found.join('')}`], prefix))
+  return join('or', parts)
+}
+
+/** What `-5*` and `1.5*` begin with: a number has only its whole form, of which the words `5` and `1 5` tell too little. */
+function numberBeginning(pattern: string): string | undefined {
+  const { prefix } = wildcardOverWhole(pattern, wholeForm)
+  return wildcardAtEndOnly(pattern) && /^(?:-\d+|-?\d+\.)\d*$/.test(prefix) ? prefix : undefined
 }
 
 /** The form that a piece of a value has within a whole token. */

@@ -23,9 +23,9 @@ const fields: Readonly<Record<Name, Readonly<Record<string, string | number | re
   java: { level: 'fatal', status: 404, codes: [1, 2] },
   peer: { level: 'info', status: 499, codes: [2, 3], 'http.route': '/db' },
   uuid: { level: 'info', user: 'Ann Lee', 'odd name': 'x' },
-  german: { level: 'debug', user: 'ann' },
-  chinese: { note: '用户支付失败' },
-  login: { level: 'trace', user: 'bob' },
+  german: { level: 'debug', user: 'ann', share: 0.25, drift: -50 },
+  chinese: { note: '用户支付失败', share: '0.25', drift: '-50' },
+  login: { level: 'trace', user: 'bob', share: 25, drift: 50 },
 }
 
 /** The forms of the search language (src/query/language/README.md), and what each finds. */
@@ -110,6 +110,14 @@ const table: readonly (readonly [query: string, found: readonly Name[]])[] = [
   ['/time.*/', ['timeout']],
   ['/null[a-z]+exception/', ['java']],
   ['user:/b.b/', ['login']],
+  // A number as its text: with its sign, and what is behind the point.
+  ['share:0.2*', ['german', 'chinese']],
+  ['share:0.*', ['german', 'chinese']],
+  ['share:0*', ['german', 'chinese']],
+  ['share:2*', ['chinese', 'login']],
+  ['drift:-5*', ['german', 'chinese']],
+  ['drift:-50*', ['german', 'chinese']],
+  ['drift:-*', ['german', 'chinese']],
   ['status:/4\\d\\d/', ['java', 'peer']],
   ['*xception', ['java']],
   ['null*exception', ['java']],
