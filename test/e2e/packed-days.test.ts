@@ -45,7 +45,7 @@ describe('a server whose day is over', function () {
   })
 
   const inFile = (sql: string): number => {
-    const database = new DatabaseSync(file, { readOnly: true })
+    const database = new DatabaseSync(file, { readOnly: true, timeout: 5_000 })
     try {
       return Number(Object.values(database.prepare(sql).get() ?? {})[0])
     } finally {
