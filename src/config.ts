@@ -74,8 +74,8 @@ export const limits = {
   originsPerKeyMax: 50,
   keyOverlapMsMax: 30 * 86_400_000,
   indexFilesOpenMax: 256,
-  /** The same of the files that an embedded projector writes to, where there is memory for more (compose/open-files.ts). */
-  foldedFilesOpenMax: 1_024,
+  /** The same in an embedded server, of its projector and of its query threads, where there is memory for more (compose/open-files.ts). */
+  embeddedFilesOpenMax: 1_024,
   /** Files that a process must be allowed to open, or it does not start: it has some 80 open before any connection. */
   openFilesMin: 256,
   /** Threads of an embedded server that answer queries; one workspace never has all of them. */

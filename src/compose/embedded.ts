@@ -18,6 +18,7 @@ import { createSqliteStream, type SqliteStream } from '#streams/sqlite/stream.ts
 import { isProcessGone, openAllowance } from './allowance.ts'
 import { giveUp, openDirectory, type Engines } from './engines.ts'
 import { foldersOf, type Folders } from './folders.ts'
+import { embeddedFilesOpen } from './open-files.ts'
 import { setAsideOf } from './quarantines.ts'
 
 /** The one partition of an embedded log. */
@@ -71,7 +72,8 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
   const sampled = withBeside(thread, sampler)
   const projector = withEraser(sampled, { directory, partitions: 1, openLog: async () => lent(telemetry), clock })
   const files = { folder: folders.indexFolder, limits }
-  const queries = createSqliteQueryThreads(files, limits.queryThreadsMax)
+  const read = { ...files, limits: { ...limits, indexFilesOpenMax: embeddedFilesOpen(limits) } }
+  const queries = createSqliteQueryThreads(read, limits.queryThreadsMax)
   const ownQueries = createSqliteQueryThreads(files, 1)
   const reader = ownQueries.readerFor('server')
   const allowance = await openAllowance({ stream: telemetry, reader, clock, isGone: isProcessGone })

@@ -24,18 +24,21 @@ export function checkOpenFiles(openFilesMin: number, max: number | undefined = o
   })
 }
 
-/** What an index file that is written to takes in memory, where it is large: its pages, and its prepared statements. */
+/** What an index file that is open takes in memory, where it is large: its pages, and its prepared statements. */
 const indexFileBytes = 8 * 1024 * 1024
-/** Handles of an index file: its own, its WAL's, and that of what its connections share; and as many for readers. */
+/** Handles of an index file: its own, its WAL's, and that of what its connections share; and as many for its readers. */
 const indexFileHandles = 6
 
 type Room = Readonly<{ memory: number; handles: number | undefined }>
 
-/** How many index files a projector has open at once. What goes beyond is closed and opened again in each batch, and synced each time. */
-export function foldedFilesOpen(
-  { indexFilesOpenMax, foldedFilesOpenMax }: Readonly<{ indexFilesOpenMax: number; foldedFilesOpenMax: number }>,
+/**
+ * How many index files the projector of an embedded server has open at once, and its query threads together as many. What goes beyond is closed and
+ * opened again: in each batch, where it is synced too, and in each search of all days.
+ */
+export function embeddedFilesOpen(
+  { indexFilesOpenMax, embeddedFilesOpenMax }: Readonly<{ indexFilesOpenMax: number; embeddedFilesOpenMax: number }>,
   { memory, handles = Infinity }: Room = { memory: memoryBytes(), handles: openFilesMax() },
 ): number {
-  const held = Math.max(indexFilesOpenMax, Math.min(foldedFilesOpenMax, Math.floor(memory / indexFileBytes)))
+  const held = Math.max(indexFilesOpenMax, Math.min(embeddedFilesOpenMax, Math.floor(memory / indexFileBytes)))
   return Math.min(held, Math.floor(handles / indexFileHandles))
 }

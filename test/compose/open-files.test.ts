@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { checkOpenFiles, foldedFilesOpen, openFilesMax } from '#src/compose/open-files.ts'
+import { checkOpenFiles, embeddedFilesOpen, openFilesMax } from '#src/compose/open-files.ts'
 
 describe('how many files a process may open', () => {
   it('is what Linux says of it, where it says so', () => {
@@ -32,10 +32,10 @@ describe('how many files a process may open', () => {
     expect(left).to.deep.equal([])
   })
 
-  it('and how much memory there is, tell how many index files a projector has open', () => {
-    const limits = { indexFilesOpenMax: 256, foldedFilesOpenMax: 1_024 }
+  it('and how much memory there is, tell how many index files a projector has open, and query threads', () => {
+    const limits = { indexFilesOpenMax: 256, embeddedFilesOpenMax: 1_024 }
     const gib = 1024 ** 3
-    const open = (memory: number, handles?: number) => foldedFilesOpen(limits, { memory, handles })
+    const open = (memory: number, handles?: number) => embeddedFilesOpen(limits, { memory, handles })
     expect([gib, 2 * gib, 4 * gib, 8 * gib, 64 * gib].map((memory) => open(memory))).to.deep.equal([
       256, 256, 512, 1_024, 1_024,
     ])

@@ -3,10 +3,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import { foldersOf } from '#src/compose/folders.ts'
-import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { dayBefore, dayOf } from '#src/lib/day.ts'
 import type { JsonObject } from '#src/lib/json.ts'
-import { cli } from '../support/cli.ts'
+import { cli, firstWorkspaceOf } from '../support/cli.ts'
 import { completeAnswerOf, listOf, signIn, untilIndexed } from '../support/client.ts'
 import { untilDayLasts } from '../support/day.ts'
 import { appendOldLogs } from '../support/old-log.ts'
@@ -29,15 +28,16 @@ describe('a server whose day is over', function () {
   before(async () => {
     await untilDayLasts(120_000)
     server = await startServer()
+    const workspaceId = await firstWorkspaceOf(server)
     await server.stop()
-    const { dataFolder, firstRun } = server
+    const { dataFolder } = server
     const records = Array.from({ length: lines }, (_, number) => record(number))
-    await appendOldLogs(dataFolder, [{ workspaceId: workspaceIdOf(firstRun.workspace), daysAgo: 1, records }])
+    await appendOldLogs(dataFolder, [{ workspaceId, daysAgo: 1, records }])
     server = await startServer({ dataFolder })
     await untilIndexed(server)
     const { indexFolder } = foldersOf(dataFolder)
     const index = readdirSync(indexFolder).find((name) => name.startsWith('logs-')) ?? ''
-    file = join(indexFolder, index, firstRun.workspace, `${dayBefore(dayOf(Date.now()), 1)}.db`)
+    file = join(indexFolder, index, workspaceId, `${dayBefore(dayOf(Date.now()), 1)}.db`)
   })
   after(async () => {
     await server.stop()
@@ -45,7 +45,7 @@ describe('a server whose day is over', function () {
   })
 
   const inFile = (sql: string): number => {
-    const database = new DatabaseSync(file, { readOnly: true })
+    const database = new DatabaseSync(file, { readOnly: true, timeout: 5_000 })
     try {
       return Number(Object.values(database.prepare(sql).get() ?? {})[0])
     } finally {
@@ -55,15 +55,21 @@ describe('a server whose day is over', function () {
   async function answers(): Promise<unknown> {
     const reader = await signIn(server.baseUrl, server.firstRun.sign_in)
     const pages = [
-      '/api/app/logs/search?limit=200&service=till',
-      '/api/app/logs/search?limit=100&q=detail17',
-      '/api/app/logs/search?limit=1000&service=shop',
+      '/api/app/logs/search?limit=200&service=till&from=2d',
+      '/api/app/logs/search?limit=100&q=detail17&from=2d',
+      '/api/app/logs/search?limit=1000&service=shop&from=2d',
     ]
     const found: unknown[] = []
-    for (const path of pages) found.push(listOf(await completeAnswerOf(reader, path), 'logs'))
-    const exported = await reader.raw('/app/logs/export?q=detail2')
+    for (const path of pages) {
+      const logs = listOf(await completeAnswerOf(reader, path), 'logs')
+      expect(logs, path).to.not.have.length(0)
+      found.push(logs)
+    }
+    const exported = await reader.raw('/app/logs/export?q=detail2&from=2d')
     expect(exported.status).to.equal(200)
-    return [...found, await exported.text()]
+    const text = await exported.text()
+    expect(text).to.include('detail2')
+    return [...found, text]
   }
 
   it('answers as before from packed bodies, and verify finds nothing', async () => {

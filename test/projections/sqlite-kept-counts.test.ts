@@ -120,9 +120,11 @@ describe('counts that SQLite keeps', () => {
       const selection = { filter: everything, fromNs: noonNs, toNs: noonNs + 30n * minuteNs }
       const [facet] = await reader.facets(scopeOf('lines'), selection, ['level'], 2)
       const buckets = await reader.histogram(scopeOf('lines'), selection, stepNs, 'level')
-      return [facet?.values, buckets.map(({ total, by }) => [total, by])]
+      const count = await reader.count(scopeOf('lines'), selection)
+      return [count, facet?.values, buckets.map(({ total, by }) => [total, by])]
     }
     const answer = [
+      256,
       [
         { value: 'info', count: 192 },
         { value: 'error', count: 64 },

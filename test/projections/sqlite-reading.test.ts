@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { DatabaseSync } from 'node:sqlite'
 import type { Filter, Selection } from '#projections/index-store.ts'
 import { createSqliteTextReader, type SqliteTextReader } from '#projections/stores/sqlite/reader.ts'
-import { everything, lineEntry, scopeOf, write } from '#test/support/index-fixture.ts'
+import { everything, lineEntry, scopeOf, thingEntry, write } from '#test/support/index-fixture.ts'
 import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
 
 describe('what is read of SQLite together', () => {
@@ -121,6 +121,32 @@ describe('what is read of SQLite together', () => {
           expect(await looking.count(scopeOf('lines'), found)).to.equal(1_000)
         })
       }
+    }
+  })
+
+  describe('goes on behind a place, and looks at nothing that comes before it:', () => {
+    const orders = { lines: ['position', 'asc'], things: ['weight', 'desc'] } as const
+    for (const [collection, [orderBy, direction]] of Object.entries(orders)) {
+      it(`a page by ${orderBy}`, async () => {
+        const many = await openSqliteFixture()
+        const entries = Array.from({ length: 1_000 }, (_, n) => [
+          lineEntry({}, n + 1),
+          thingEntry(`t${n}`, { weight: n }, n + 1),
+        ])
+        await write(many.writer, entries.flat(), entries.length)
+        await many.writer.close()
+        let looks = 0
+        const looking = createSqliteTextReader({ folder: many.folder, limits }, () => void looks++)
+        const query = { filter: everything, orderBy, limit: 3 } as const
+        const opposite = direction === 'asc' ? 'desc' : 'asc'
+        const [last, , before] = await looking.search(scopeOf(collection), { ...query, direction: opposite })
+        looks = 0
+        const found = await looking.search(scopeOf(collection), { ...query, direction, after: before?.sort })
+        expect(looks).to.be.below(1_000 / 100)
+        expect([found.length, found.at(-1)?.id]).to.deep.equal([2, last?.id])
+        await looking.close()
+        many.remove()
+      })
     }
   })
 

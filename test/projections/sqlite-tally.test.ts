@@ -110,6 +110,39 @@ describe('tallies of what rowids tell', () => {
     expect(walks).to.equal(3)
   })
 
+  it('that somebody else makes are made once, also for steps that are some times as long', () => {
+    let made = 0
+    const kept = (name: string, stepNs: bigint): Tally =>
+      tallies.kept(name, stepNs, () => {
+        made++
+        return tallies.of(all, stepNs)
+      })
+    expect(pairsOf(kept('one', secondNs))).to.deep.equal(bySecond)
+    const byFive = [
+      [
+        -1,
+        [
+          [0, 1],
+          [300, 1],
+        ],
+      ],
+      [
+        0,
+        [
+          [300, 3],
+          [4_095, 1],
+        ],
+      ],
+      [1, [[300, 1]]],
+    ]
+    expect(pairsOf(kept('one', 5n * secondNs))).to.deep.equal(byFive)
+    expect(pairsOf(kept('one', secondNs))).to.deep.equal(bySecond)
+    expect(made).to.equal(1)
+    kept('two', secondNs)
+    expect([...kept('one', secondNs / 2n).keys()]).to.have.members([-2, -1, 0, 2, 3, 10])
+    expect(made).to.equal(3)
+  })
+
   it('are kept of few selections, and of few pairs', () => {
     for (let than = 0; than < 9; than++) tallies.of(heavier(than - 1), secondNs)
     tallies.of(all, secondNs)

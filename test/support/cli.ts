@@ -1,5 +1,7 @@
+import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { parseJson } from '#src/lib/json.ts'
+import { listOf } from './client.ts'
 import { clusterAt } from './clusters.ts'
 import { runProgram } from './run-program.ts'
 import type { Server } from './server.ts'
@@ -10,6 +12,12 @@ export async function cli(server: Pick<Server, 'dataFolder'>, ...args: readonly 
   const argv = ['src/main.ts', ...args, '--json', '--data', server.dataFolder]
   const lines = await runProgram(process.execPath, argv, { environment })
   return parseJson(lines.join('\n')) as JsonObject
+}
+
+/** The id of the workspace that the first run has made: `firstRun` says its name. */
+export async function firstWorkspaceOf(server: Pick<Server, 'dataFolder'>): Promise<WorkspaceId> {
+  const [workspace] = listOf(await cli(server, 'workspace', 'list'), 'workspaces')
+  return workspaceIdOf(String(workspace?.['id']))
 }
 
 /** A further workspace with one key, for its spans. */

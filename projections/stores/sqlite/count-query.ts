@@ -5,6 +5,7 @@ import { askedBeyond, countedSql } from './counted-where.ts'
 import { fromSelection, type DayCollection } from './day-query.ts'
 import type { Expansion } from './expand.ts'
 import { bucketSql, isToldId, keywordColumn, minuteNs, unknownValueIds, untoldGrain, valueIdSql } from './layout.ts'
+import type { Tally } from './tally.ts'
 import { readTexts, textsOfIds } from './told-values.ts'
 
 export function countRows(day: DayCollection, selection: Selection, expansion: Expansion): number {
@@ -136,28 +137,43 @@ export const untoldMinutes = (
     )
     .map(({ slice }) => slice as bigint)
 
-/** Which slices of a grain to sum up, in steps of `step` slices. `textOf`: the text to count an id under; undefined: skip it. */
+/** Which slices of a grain to sum up, in steps of `stepNs`. `textOf`: the text to count an id under; undefined: skip it. */
 type Summing = Readonly<{
   grainNs: bigint
   range: SliceRange
-  step: bigint
+  stepNs: bigint
   leaveOut: ReadonlySet<bigint>
   textOf: (id: number) => string | undefined
 }>
 
-/** The kept counts of values together. A slice is read as two texts: a row for each of its ids would cost three times as much. */
-export function countedTogether({ database, tables }: DayCollection, summing: Summing): readonly SliceCount[] {
-  const { grainNs, range, step, leaveOut, textOf } = summing
+/** A slice is read as two texts: a row for each of its ids would cost three times as much. */
+function sumSlices({ database, tables }: DayCollection, { grainNs, range, stepNs, leaveOut }: Summing): Tally {
   const sql = `SELECT slice, group_concat(id) AS ids, group_concat(count) AS counts FROM ${tables.together?.counts}
     WHERE grain = ? AND slice >= ? AND slice <= ? AND count > 0 GROUP BY slice`
-  const sums = new Map<bigint, Map<string, number>>()
+  const sums = new Map<number, Map<number, number>>()
   for (const { slice, ids, counts } of database.iterate(sql, grainNs, ...sliceBounds(range))) {
     if (leaveOut.has(slice as bigint)) continue
-    const startNs = floorTo(slice as bigint, step) * grainNs
+    const step = Number(floorTo((slice as bigint) * grainNs, stepNs) / stepNs)
+    const ofStep = sums.get(step) ?? new Map<number, number>()
+    sums.set(step, ofStep)
     const numbers = String(counts).split(',')
-    for (const [at, id] of String(ids).split(',').entries()) {
-      const text = textOf(Number(id))
-      if (text !== undefined) addTo(sums, startNs, text, Number(numbers[at]))
+    for (const [at, text] of String(ids).split(',').entries()) {
+      const id = Number(text)
+      ofStep.set(id, (ofStep.get(id) ?? 0) + Number(numbers[at]))
+    }
+  }
+  return sums
+}
+
+/** The kept counts of values together. They are read once for all questions of one moment that may share them. */
+export function countedTogether(day: DayCollection, summing: Summing): readonly SliceCount[] {
+  const { grainNs, range, stepNs, leaveOut, textOf } = summing
+  const name = [grainNs, range.from, range.to, ...leaveOut].join(' ')
+  const sums = new Map<bigint, Map<string, number>>()
+  for (const [step, ofStep] of day.tallies.kept(name, stepNs, () => sumSlices(day, summing))) {
+    for (const [id, count] of ofStep) {
+      const text = textOf(id)
+      if (text !== undefined) addTo(sums, BigInt(step) * stepNs, text, count)
     }
   }
   return stepsOf(sums)

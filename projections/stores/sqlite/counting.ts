@@ -86,8 +86,8 @@ export function countAll(day: DayCollection, selection: Selection, expansion: Ex
 function countSelected(day: DayCollection, selection: Selection, expansion: Expansion): number {
   let sum = 0
   const asked = { selection, stepNs: longNs, fields: [] }
+  let kept = keptInQuarters(day, asked)
   // Any field will do, if the selection asks only for its values.
-  let kept: Kept | undefined
   for (const field of day.tables.counted) kept ??= keptByValue(day, selection, longNs, field)
   tell(day, asked, kept, {
     onCount({ count }) {

@@ -192,9 +192,9 @@ export function* sortedRows(
   if (from === undefined || column === undefined) return
   const { after, direction } = order
   const beyond = direction === 'asc' ? '>' : '<'
-  const keyset = `(r.${column} ${beyond} ? OR (r.${column} = ? AND r.id ${beyond} ?))`
-  const value = after === undefined ? 0n : clampInt64(after.value)
-  const values = after === undefined ? [] : [value, value, after.id]
+  // Not as an OR: that is no bound of an index, so each page would read and sort all rows.
+  const keyset = `(r.${column}, r.id) ${beyond} (?, ?)`
+  const values = after === undefined ? [] : [clampInt64(after.value), after.id]
   const sql = `SELECT r.row, r.id, r.time, r.position, r.${column} AS value ${from.sql} AND r.${column} IS NOT NULL
     ${after === undefined ? '' : `AND ${keyset}`} ORDER BY r.${column} ${direction}, r.id ${direction}`
   for (const columns of day.database.iterate(sql, ...from.values, ...values)) yield placeOf(columns, 'value')

@@ -74,7 +74,7 @@ export function keptTogether(day: DayCollection, grainNs: bigint, asked: Asked):
   if (untold === undefined) return undefined
   const leaveOut = slicesOf(untold, grainNs, range)
   const textOf = textsOfIds(day, fields, test)
-  const found = countedTogether(day, { grainNs, range, step: stepNs / grainNs, leaveOut, textOf })
+  const found = countedTogether(day, { grainNs, range, stepNs, leaveOut, textOf })
   const beside = [...leaveOut].map((slice) => ({ fromNs: slice * grainNs, toNs: (slice + 1n) * grainNs }))
   return {
     counts: found.map(({ startNs, value, count }) => ({

@@ -12,6 +12,8 @@ export type Tallies = Readonly<{
   /** In steps of whole milliseconds; without a step, in any steps. */
   of(from: From, stepNs: bigint | undefined): Tally
   count(from: From): number
+  /** What `sum` finds under a name, or what it found in shorter steps. */
+  kept(name: string, stepNs: bigint, sum: () => Tally): Tally
 }>
 
 /**
@@ -61,6 +63,19 @@ const total = (tally: Tally): number => {
   return sum
 }
 
+/** The same in steps that are so many times as long. */
+function inLongerSteps(tally: Tally, times: number): Tally {
+  if (times === 1) return tally
+  const longer = new Map<number, Map<number, number>>()
+  for (const [step, ofStep] of tally) {
+    const at = Math.floor(step / times)
+    const sums = longer.get(at) ?? new Map<number, number>()
+    longer.set(at, sums)
+    for (const [id, count] of ofStep) sums.set(id, (sums.get(id) ?? 0) + count)
+  }
+  return longer
+}
+
 /** How many tallies are kept: for a range, its edges, and the rows to subtract. */
 const talliesMax = 8
 /** The most pairs of a tally that is kept. */
@@ -74,21 +89,28 @@ const isSmall = (tally: Tally): boolean => {
 
 export function createTallies(database: Database): Tallies {
   const kept = new Map<string, Readonly<{ stepNs: bigint | undefined; tally: Tally }>>()
+  const keep = (name: string, stepNs: bigint | undefined, tally: Tally): Tally => {
+    if (kept.size >= talliesMax) kept.clear()
+    if (isSmall(tally)) kept.set(name, { stepNs, tally })
+    return tally
+  }
   const nameOf = ({ sql, values }: From): string => JSON.stringify([sql, values.map(String)])
   return {
     of(from, stepNs) {
       const name = nameOf(from)
       const known = kept.get(name)
       if (known !== undefined && (stepNs === undefined || stepNs === known.stepNs)) return known.tally
-      const tally = walk(database, from, stepNs)
-      if (kept.size >= talliesMax) kept.clear()
-      if (isSmall(tally)) kept.set(name, { stepNs, tally })
-      return tally
+      return keep(name, stepNs, walk(database, from, stepNs))
     },
     count(from) {
       const known = kept.get(nameOf(from))
       if (known !== undefined) return total(known.tally)
       return Number(database.get(`SELECT count(*) AS n ${from.sql}`, ...from.values)?.['n'] ?? 0)
+    },
+    kept(name, stepNs, sum) {
+      const known = kept.get(name)
+      if (known?.stepNs === undefined || stepNs % known.stepNs !== 0n) return keep(name, stepNs, sum())
+      return inLongerSteps(known.tally, Number(stepNs / known.stepNs))
     },
   }
 }

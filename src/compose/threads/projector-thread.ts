@@ -1,6 +1,6 @@
 import { workerData } from 'node:worker_threads'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
-import { foldedFilesOpen } from '#src/compose/open-files.ts'
+import { embeddedFilesOpen } from '#src/compose/open-files.ts'
 import { limits } from '#src/config.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { foldPartition, runWhenTold } from './fold-partition.ts'
@@ -18,7 +18,7 @@ await runWhenTold(async (tell, signal) => {
   const directory = await openSqliteStreamReader({ file: directoryFile, partition: 'directory' })
   const writer = createSqliteIndexWriter({
     folder: indexFolder,
-    limits: { indexFilesOpenMax: foldedFilesOpen(limits) },
+    limits: { indexFilesOpenMax: embeddedFilesOpen(limits) },
   })
   try {
     await foldPartition({ stream, writer, directory, folding: createFolding(), nameOf: (name) => name }, tell, signal)
