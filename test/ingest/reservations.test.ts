@@ -60,6 +60,17 @@ describe('reservations', () => {
     expect(await site.world.until(gate.reserve(asking(1)))).to.equal('pending')
   })
 
+  it('of others are left to others, once a process has stopped', async () => {
+    const [gone, gate] = [start(), start()]
+    await granted(gone, 90, { limit: 100 })
+    site.gates = [gate]
+    expect(await reserve(gate, 20, { limit: 100 })).to.equal('pending')
+    await site.world.until(gate.close())
+    const head = await site.stream.head()
+    await site.world.until(site.world.sleep(2 * allLimits.reservationTermMs))
+    expect(await site.stream.head()).to.equal(head)
+  })
+
   it('are used for some seconds, however busy', async () => {
     const gate = start({ limits: { ...allLimits, reservationIdleMs: 60_000 } })
     const first = await granted(gate, 1, { limit: null })
@@ -89,6 +100,21 @@ describe('reservations', () => {
     const waiting = other.reserve(asking(20, { limit: 100 }))
     one.release(grant)
     expect(await site.world.until(waiting)).to.deep.include({ granted: 20, used: 10 })
+  })
+
+  it('are waited for as long as ever, however often something else of the process ends meanwhile', async () => {
+    const [one, other] = [start(), start({ limits: { ...allLimits, heldSpansPollsMax: 5 } })]
+    const limit = 100
+    const theirs = await granted(one, 85, { limit })
+    const ended: Grant[] = []
+    for (let spans = 0; spans < 10; spans++) ended.push(await granted(other, 1, { limit }))
+    const waiting = other.reserve(asking(50, { limit }))
+    for (const grant of ended) {
+      await site.world.until(site.world.sleep(1))
+      other.release(grant)
+    }
+    one.release(theirs)
+    expect(await site.world.until(waiting)).to.include({ granted: 50, used: 0 })
   })
 
   it('are given back also while their process itself waits for what others hold', async () => {
