@@ -108,6 +108,24 @@ describe('reservations of those who give nothing back', () => {
     expect(failures).to.equal(-1)
   })
 
+  it('of unknown outcome are counted once more where the log could not tell at first', async () => {
+    const whole = site.stream
+    let failures = 1
+    site.stream = {
+      ...whole,
+      append: async (events, expected) => {
+        const isClosing = events[0]?.type === 'allowance.closed'
+        if (isClosing && failures-- > 0) throw new TransientError({ operation: 'append to', subject: 'the log' })
+        return whole.append(events, expected)
+      },
+    }
+    const gate = start()
+    gate.doubt(await granted(gate, 40, { limit: 100 }))
+    await site.world.until(site.world.sleep(2_000))
+    expect(failures).to.equal(-1)
+    expect(await ledger()).to.deep.equal({ spent: 0, open: [] })
+  })
+
   it('that were written without our being told are given back whole', async () => {
     const whole = site.stream
     let isCut = true

@@ -102,6 +102,17 @@ describe('reservations', () => {
     expect(await site.world.until(waiting)).to.deep.include({ granted: 20, used: 10 })
   })
 
+  it('are granted to who waits as soon as a request of the same process gives them back', async () => {
+    const gate = start()
+    const grant = await granted(gate, 90, { limit: 100 })
+    const waiting = gate.reserve(asking(20, { limit: 100 }))
+    await site.world.until(site.world.sleep(1))
+    const before = site.world.now()
+    gate.release(grant)
+    expect(await site.world.until(waiting)).to.include({ granted: 20 })
+    expect(site.world.now()).to.equal(before)
+  })
+
   it('are waited for as long as ever, however often something else of the process ends meanwhile', async () => {
     const [one, other] = [start(), start({ limits: { ...allLimits, heldSpansPollsMax: 5 } })]
     const limit = 100
