@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { limits as allLimits } from '#src/config.ts'
-import { reservationSubject, sealClosing } from '#src/events/allowance.ts'
+import { ledgerSubject, reservationSubject, sealClosing } from '#src/events/allowance.ts'
 import { beforeAll, noCounts } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { beginLedgers } from '#src/ingest/begin-ledgers.ts'
@@ -126,6 +126,17 @@ describe('reservations of those who give nothing back', () => {
     expect(await ledger()).to.deep.equal({ spent: 0, open: [] })
   })
 
+  it('of unknown outcome stay open for the requests that still run under them', async () => {
+    const gate = start()
+    const [lost, slow] = [await granted(gate, 10), await granted(gate, 20)]
+    expect(slow.reservation).to.equal(lost.reservation)
+    gate.doubt(lost)
+    await site.world.until(site.world.sleep(2_000))
+    await spend(gate, slow, 'slow')
+    await site.world.until(site.world.sleep(2_000))
+    expect(await ledger()).to.deep.equal({ spent: 20, open: [] })
+  })
+
   it('that were written without our being told are given back whole', async () => {
     const whole = site.stream
     let isCut = true
@@ -155,6 +166,8 @@ describe('reservations of those who give nothing back', () => {
       await site.stream.append([
         makeEvent('c', { workspaceId: workspaceIdOf('globex'), counts: { ...noCounts, spans: 5 } }),
       ])
+      const noSpans = { workspaceId: workspaceIdOf('initech'), type: 'logs.received', counts: noCounts } as const
+      await site.stream.append([makeEvent('d', noSpans)])
       await Promise.all([begin(), begin()])
       const whole = site.stream
       const head = await site.stream.head()
@@ -162,6 +175,7 @@ describe('reservations of those who give nothing back', () => {
       await begin()
       site.stream = whole
       expect(await site.stream.head()).to.equal(head)
+      expect(await site.stream.last(ledgerSubject(workspaceIdOf('initech'), '2026-11'))).to.equal(undefined)
       expect(await ledger()).to.deep.equal({ spent: 50, open: [] })
       expect(await granted(start(), 60, { limit: 100 })).to.include({ granted: 50, used: 50 })
     })
