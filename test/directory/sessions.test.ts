@@ -94,6 +94,23 @@ describe('sessions of the directory', () => {
     expect(directory.session(ids[1]!)).to.not.equal(undefined)
   })
 
+  it('that have ended are none of the thousand', async () => {
+    const few = await openDirectory({ stream: one.stream, clock: one.clock, limits: { sessionsPerUserMax: 2 } })
+    const ann = await user()
+    await few.directory.followed(await one.stream.head(), 1_000)
+    const start = (name: string) =>
+      few.directory.startSession({ id: name, userId: ann.id, workspaceId: workspace.id, address: '' })
+    const live = () => ['a', 'b', 'c', 'd'].filter((name) => few.directory.session(name) !== undefined)
+    await start('a')
+    await start('b')
+    await few.directory.endSession('a', 'signedOut')
+    await start('c')
+    expect(live()).to.deep.equal(['b', 'c'])
+    await start('d')
+    expect(live()).to.deep.equal(['c', 'd'])
+    await few.directory.close()
+  })
+
   it('make the last ten addresses known as their person’s', async () => {
     const ann = await user()
     for (let at = 0; at < 11; at++) await started(`session-number-${at}`, ann.id, `192.0.2.${at}`)

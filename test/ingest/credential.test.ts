@@ -109,6 +109,8 @@ describe('ingest credential', () => {
     expect(api.ok ? '' : api.error.detail).to.match(/^This is a workspace API key \(wk_…\), which belongs/)
     const weak = check('logs', keys.api)
     expect(weak.ok ? '' : weak.error.detail).to.contain('without the scope logs:write')
+    const blind = check('listing', directory.addKey(workspace, 'api', { scopes: ['logs:write'] }))
+    expect(blind.ok ? '' : blind.error.detail).to.contain('without the scope traces:read')
   })
 
   it('does not look up a secret whose checksum is wrong', () => {

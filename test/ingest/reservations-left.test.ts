@@ -33,6 +33,17 @@ describe('reservations of those who give nothing back', () => {
     expect((await granted(sleeper, 50, { limit: 100 })).granted).to.equal(0)
   })
 
+  it('and of which their process has learned that, end without it', async () => {
+    const [slow, other] = [start(), start()]
+    const lost = await granted(slow, 40, { limit: 100 })
+    await site.world.until(site.world.sleep(allLimits.reservationTermMs))
+    await spend(other, await granted(other, 90, { limit: 100 }), 'theirs')
+    expect((await granted(slow, 5, { limit: 100 })).granted).to.equal(5)
+    for (const end of [slow.doubt, slow.release]) end(lost)
+    slow.settle(lost, 'acme.traces.lost')
+    expect((await granted(slow, 5, { limit: 100 })).granted).to.equal(5)
+  })
+
   it('are taken back at once from who is known to be gone, and when the clock was set back', async () => {
     const gone = start({ holder: 'gone' })
     await granted(gone, 90, { limit: 100 })

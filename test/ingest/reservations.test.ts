@@ -113,6 +113,15 @@ describe('reservations', () => {
     expect(site.world.now()).to.equal(before)
   })
 
+  it('stay, near the limit, for as long as one of their requests is under way', async () => {
+    const gate = start()
+    const limit = 100
+    const both = [gate.reserve(asking(25, { limit })), gate.reserve(asking(25, { limit }))]
+    const [running, unused] = (await site.world.until(Promise.all(both))) as [Grant, Grant]
+    gate.release(unused)
+    expect(gate.take(asking(25, { limit }))).to.include({ reservation: running.reservation })
+  })
+
   it('are waited for as long as ever, however often something else of the process ends meanwhile', async () => {
     const [one, other] = [start(), start({ limits: { ...allLimits, heldSpansPollsMax: 5 } })]
     const limit = 100
