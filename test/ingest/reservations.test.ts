@@ -217,6 +217,25 @@ describe('reservations', () => {
     expect((await entries()).map(([type]) => type)).to.include('allowance.counted')
   })
 
+  it('are counted once for all who are refused, and each second while it is not known what counts', async () => {
+    let counts: number | undefined
+    let asked = 0
+    const gate = start({ counted: async () => (asked++, counts) })
+    await spend(gate, await granted(gate, 100, { limit: 100 }), 'all')
+    const refused = async (times: number): Promise<void> => {
+      for (let time = 0; time < times; time++) expect((await granted(gate, 1, { limit: 100 })).granted).to.equal(0)
+    }
+    await refused(3)
+    expect(asked).to.equal(1)
+    site.world.jump(1_000)
+    counts = 100
+    await refused(3)
+    expect(asked).to.equal(2)
+    site.world.jump(60_000)
+    await refused(3)
+    expect(asked).to.equal(2)
+  })
+
   it('come to what counts also for a request that waited for the last of them to end', async () => {
     const gate = start({ counted: async () => 95 })
     const all = await granted(gate, 100, { limit: 100 })

@@ -69,6 +69,7 @@ describe('POST /api/rum/v1/ingest', () => {
     })
     expect([beacon.status, beacon.json]).to.deep.equal([202, { accepted: 1, rejected: 0 }])
     expect(beacon.headers.get('x-faro-session-status')).to.equal(null)
+    expect(beacon.headers.has('access-control-allow-origin'), 'from no page').to.equal(false)
     expect(await ingest.events()).to.have.length(2)
   })
 
