@@ -137,6 +137,21 @@ describe('reservations of those who give nothing back', () => {
     expect(await ledger()).to.deep.equal({ spent: 0, open: [] })
   })
 
+  it('of unknown outcome are counted and given back before their process has stopped', async () => {
+    const whole = site.stream
+    site.stream = {
+      ...whole,
+      append: async (events, expected) => {
+        if (events[0]?.type === 'allowance.closed') await site.world.sleep(100)
+        return whole.append(events, expected)
+      },
+    }
+    const gate = start()
+    gate.doubt(await granted(gate, 40, { limit: 100 }))
+    await site.world.until(gate.close())
+    expect(await ledger()).to.deep.equal({ spent: 0, open: [] })
+  })
+
   it('of unknown outcome stay open for the requests that still run under them', async () => {
     const gate = start()
     const [lost, slow] = [await granted(gate, 10), await granted(gate, 20)]

@@ -4,6 +4,7 @@ import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { resetDateOf, type Grant } from '#src/ingest/allowance.ts'
 import { decideSpans } from '#src/ingest/decide-spans.ts'
 import type { ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
+import { readAll } from '#test/streams/read-all.ts'
 import { acme, reserving } from './reserving.ts'
 
 describe('how many spans are reserved', () => {
@@ -58,6 +59,8 @@ describe('reservations', () => {
     await site.world.until(gate.close())
     expect(await ledger()).to.deep.equal({ spent: 100, open: [] })
     expect(await site.world.until(gate.reserve(asking(1)))).to.equal('pending')
+    const types = (await readAll(site.stream)).map(({ type }) => type)
+    expect(types, 'what is known is not counted in the log').not.to.include('allowance.closed')
   })
 
   it('of others are left to others, once a process has stopped', async () => {
