@@ -47,6 +47,17 @@ describe('sessions of the directory', () => {
     await directory.endSession(id, 'signedOut')
   })
 
+  it('end once, also where two processes end one at the same time', async () => {
+    const ann = await user()
+    await started(id, ann.id)
+    const ended = { type: 'directory.session.ended', session: sessionHashOf(id), userId: ann.id } as const
+    for (const reason of ['signedOut', 'replaced'] as const) {
+      await one.stream.append([sealDirectoryEvent({ ...ended, reason }, one.clock(), reason)])
+    }
+    expect(await directory.followed(await one.stream.head(), 1_000)).to.equal(true)
+    expect([directory.session(id), one.stops]).to.deep.equal([undefined, []])
+  })
+
   it('end when they are idle, and go on while they are used, in other processes too', async () => {
     const ann = await user()
     const { directory: other } = await openDirectory({ stream: one.stream, clock: one.clock })
