@@ -135,7 +135,6 @@ function followInto(view: HeldView, { stream, onStop, onRetry }: FollowOptions):
     close: async () => {
       ended.abort()
       waiters.wake()
-      head.reject(new TransientError({ operation: 'follow', subject: 'directory', hint: 'it was closed' }))
       await running
     },
   }

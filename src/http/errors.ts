@@ -57,6 +57,7 @@ export function withRetry(ctx: Context, refused: Refusal): Refusal {
 }
 
 function challengeOf(code: RefusalCode): string {
+  if (code === 'not_signed_in') return 'Session realm="throughline"'
   if (code === 'missing_credential') return 'Bearer realm="throughline"'
   return 'Bearer realm="throughline", error="invalid_token"'
 }
@@ -70,8 +71,7 @@ export function setRefusal(ctx: Context, refused: Refusal): void {
   const status = statusOf(code)
   ctx.status = status
   ctx.set('Cache-Control', 'no-store')
-  if (status === 401 && code !== 'not_signed_in') ctx.set('WWW-Authenticate', challengeOf(code))
-  if (code === 'not_signed_in') ctx.set('WWW-Authenticate', 'Session realm="throughline"')
+  if (status === 401) ctx.set('WWW-Authenticate', challengeOf(code))
   if (allow !== undefined) ctx.set('Allow', allow.join(', '))
   if (wait !== undefined) ctx.set('Retry-After', String(wait))
 }

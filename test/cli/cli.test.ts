@@ -31,6 +31,9 @@ describe('command line', () => {
       expect(await json('workspace', 'plan', 'acme', 'pro')).to.include({ id, plan: 'pro' })
       expect(await serverSees((directory) => directory.workspace(id)?.plan.name)).to.equal('pro')
       expect(await json('workspace', 'plan', id, 'free')).to.include({ plan: 'free' })
+      const { code, out, err } = await run(['workspace', 'plan', 'acme', 'gold'])
+      expect([code, out]).to.deep.equal([1, ''])
+      expect(err).to.include('There is no plan "gold"; known: free, pro')
     })
 
     it('are listed', async () => {
@@ -179,7 +182,9 @@ describe('command line', () => {
     const mistakes: readonly (readonly [argv: string, says: string])[] = [
       ['wrkspace create x', 'did you mean workspace?'],
       ['workspace crate x', 'did you mean workspace create?'],
-      ['workspace', 'known: create, plan, list'],
+      ['workspace', 'workspace needs a verb; known: create, plan, list'],
+      ['workspace --plan free', 'workspace needs a verb; did you mean workspace plan?'],
+      ['workspace dance', 'workspace has no verb "dance"; known: create, plan, list'],
       ['keys', 'did you mean key?'],
       ['dance', 'there is no verb "dance"'],
       ['workspace create', 'NAME is missing'],

@@ -39,6 +39,20 @@ describe('a directory’s view that catches up', () => {
     expect(await broken()).to.equal(false)
   })
 
+  it('looks again only when it has seen what it looked for', async () => {
+    const { asked, catchUp, untilAsked } = create()
+    const first = catchUp()
+    await untilAsked(1)
+    const second = catchUp()
+    await setTimeout(1)
+    expect(asked).to.have.length(1)
+    asked[0]?.(4_096)
+    await first
+    await untilAsked(2)
+    asked[1]?.(8_192)
+    expect(await second).to.equal(true)
+  })
+
   it('looks once for all who ask meanwhile, and never for them at what was before they asked', async () => {
     const { asked, catchUp, untilAsked } = create()
     const first = catchUp()

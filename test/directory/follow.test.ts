@@ -43,6 +43,14 @@ describe('following the directory log', () => {
     expect(await directory.followed((await one.stream.head()) + 4_096, 1)).to.equal(false)
   })
 
+  it('lets nobody wait for it once it is closed', async () => {
+    const { directory: other } = await openDirectory({ stream: one.stream })
+    // Longer than a test may take.
+    const waiting = other.followed((await one.stream.head()) + 4_096, 1_000_000)
+    await other.close()
+    expect(await waiting).to.equal(false)
+  })
+
   it('goes on after a passing failure of the log', async () => {
     const stream = newStream()
     let failures = 2

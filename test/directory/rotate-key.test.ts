@@ -85,6 +85,12 @@ describe('keys that are rotated', () => {
       directory.rotateKey({ ...wanted, overlapMs: hour }),
       two.directory.rotateKey({ ...wanted, overlapMs: 9 * hour }),
     ])
+    expect(
+      both.filter(({ ok }) => ok),
+      'one successor',
+    ).to.have.length(1)
+    await directory.followed(await one.stream.head(), 1_000)
+    expect(directory.keys(workspace.id)).to.have.length(2)
     const until = both.map((done) => done.ok && done.value.rotated.worksUntil)
     expect(new Set([...until.filter((each) => each !== false)]).size).to.equal(1)
     expect(directory.key(old.key.id)?.worksUntil).to.equal(two.directory.key(old.key.id)?.worksUntil)

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { unprivileged } from '#test/support/unprivileged.ts'
+import { writeClusterSecrets } from '#src/directory/cluster-secrets.ts'
 import { givenSecrets, loadSecrets } from '#src/directory/secrets.ts'
 
 /** Of many different characters, but too few. */
@@ -27,6 +28,16 @@ describe('secrets of an installation', () => {
     expect(first.pepper).to.not.equal(first.sessionKeys[0])
     expect(statSync(file()).mode & 0o777).to.equal(0o600)
     expect(readdirSync(folder)).to.deep.equal(['secrets.json'])
+  })
+
+  it('are written for a cluster anew each time, for the owner alone', () => {
+    const [first, second] = ['one', 'two'].map((pepper) => {
+      const path = writeClusterSecrets(folder, { pepper, sessionKeys: ['a', 'it is'] })
+      expect(statSync(path).mode & 0o777).to.equal(0o600)
+      return readFileSync(path, 'utf8')
+    })
+    expect(first).to.equal("KEY_PEPPER=one\nSESSION_KEYS='a,it is'\n")
+    expect(second).to.equal("KEY_PEPPER=two\nSESSION_KEYS='a,it is'\n")
   })
 
   it('come with a folder that is not there yet', () => {

@@ -47,6 +47,17 @@ describe('sessions of the directory', () => {
     await directory.endSession(id, 'signedOut')
   })
 
+  it('end once, also where two processes end one at the same time', async () => {
+    const ann = await user()
+    await started(id, ann.id)
+    const ended = { type: 'directory.session.ended', session: sessionHashOf(id), userId: ann.id } as const
+    for (const reason of ['signedOut', 'replaced'] as const) {
+      await one.stream.append([sealDirectoryEvent({ ...ended, reason }, one.clock(), reason)])
+    }
+    expect(await directory.followed(await one.stream.head(), 1_000)).to.equal(true)
+    expect([directory.session(id), one.stops]).to.deep.equal([undefined, []])
+  })
+
   it('end when they are idle, and go on while they are used, in other processes too', async () => {
     const ann = await user()
     const { directory: other } = await openDirectory({ stream: one.stream, clock: one.clock })
@@ -92,6 +103,23 @@ describe('sessions of the directory', () => {
     for (const each of ids) await started(each, ann.id)
     expect(directory.session(ids[0]!)).to.equal(undefined)
     expect(directory.session(ids[1]!)).to.not.equal(undefined)
+  })
+
+  it('that have ended are none of the thousand', async () => {
+    const few = await openDirectory({ stream: one.stream, clock: one.clock, limits: { sessionsPerUserMax: 2 } })
+    const ann = await user()
+    await few.directory.followed(await one.stream.head(), 1_000)
+    const start = (name: string) =>
+      few.directory.startSession({ id: name, userId: ann.id, workspaceId: workspace.id, address: '' })
+    const live = () => ['a', 'b', 'c', 'd'].filter((name) => few.directory.session(name) !== undefined)
+    await start('a')
+    await start('b')
+    await few.directory.endSession('a', 'signedOut')
+    await start('c')
+    expect(live()).to.deep.equal(['b', 'c'])
+    await start('d')
+    expect(live()).to.deep.equal(['c', 'd'])
+    await few.directory.close()
   })
 
   it('make the last ten addresses known as their person’s', async () => {

@@ -41,6 +41,11 @@ describe('the event codec', () => {
     expect(parseHeader(formatHeader(header))).to.deep.equal(header)
   })
 
+  it('gives back an event that names no content type', () => {
+    const header = { ...fields, contentType: '', encoding: '', crc: 7 } as const
+    expect(parseHeader(formatHeader(header))).to.deep.equal(header)
+  })
+
   it('writes the header alone, whatever else the object carries', () => {
     const event = { ...sealEvent(fields, long), position: 4096 }
     expect(JSON.parse(formatHeader(event))).not.to.have.any.keys('payload', 'position')

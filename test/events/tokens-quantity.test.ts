@@ -23,10 +23,22 @@ describe('events/quantity', () => {
       ['1h30m', '5400000000000', 'duration'],
       ['-5S', '-5000000000', 'duration'],
       ['9007199254740993ns', '9007199254740993', 'duration'],
+      // The micro sign, and the Greek letter.
+      ['3\u00b5s', '3000', 'duration'],
+      ['3\u03bcs', '3000', 'duration'],
+      ['2m', '120000000000', 'duration'],
+      ['2min', '120000000000', 'duration'],
+      ['2d', '172800000000000', 'duration'],
+      ['2w', '1209600000000000', 'duration'],
       ['10kb', '10000', 'size'],
       ['1MiB', '1048576', 'size'],
       ['0.5KiB', '512', 'size'],
       ['3B', '3', 'size'],
+      ['2MB', '2000000', 'size'],
+      ['2GB', '2000000000', 'size'],
+      ['2TB', '2000000000000', 'size'],
+      ['2GiB', '2147483648', 'size'],
+      ['2TiB', '2199023255552', 'size'],
     ]
     for (const [text, value, unit] of cases) expect(parseQuantity(text), text).to.deep.equal({ value, unit })
     for (const text of [

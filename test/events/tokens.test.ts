@@ -181,6 +181,7 @@ describe('events/tokens', () => {
         expect(sortableBelow(number) >= before, `below ${number}, from the one before`).to.equal(true)
     }
     expect(sortableNumber(-0)).to.equal(sortableNumber(0))
+    expect(sortableNumber(10n ** 400n)).to.equal(sortableNumber(Infinity))
     expect(numberToken('A b', 1)).to.match(/^a_b#[0-9a-f]{16}$/)
   })
 

@@ -103,8 +103,14 @@ describe('ingest credential', () => {
       'This is a logs source token (lt_…), which belongs to /api/logs/v1/ingest. ' +
         '/api/traces/v1/otlp takes a tracing source token (tt_…).',
     )
+    const tracing = check('logs', keys.tracing)
+    expect(tracing.ok ? '' : tracing.error.detail).to.match(/^This is a tracing source token \(tt_…\), which belongs/)
+    const api = check('traces', keys.api)
+    expect(api.ok ? '' : api.error.detail).to.match(/^This is a workspace API key \(wk_…\), which belongs/)
     const weak = check('logs', keys.api)
     expect(weak.ok ? '' : weak.error.detail).to.contain('without the scope logs:write')
+    const blind = check('listing', directory.addKey(workspace, 'api', { scopes: ['logs:write'] }))
+    expect(blind.ok ? '' : blind.error.detail).to.contain('without the scope traces:read')
   })
 
   it('does not look up a secret whose checksum is wrong', () => {

@@ -36,6 +36,17 @@ describe('holdings of a month', () => {
     expect(holdings.all()).to.deep.equal([])
   })
 
+  it('have a warning to carry only where there is a limit', () => {
+    for (const limit of [100, null]) {
+      const { holdings } = open()
+      holdings.add({ id: 'first', spans: 10, limit, since: 0, usedBefore: 0, isNear: false })
+      holdings.grant({ spans: 1, isSilent: true })
+      expect(holdings.isUntold()).to.equal(limit !== null)
+      holdings.grant({ spans: 1 })
+      expect(holdings.isUntold()).to.equal(false)
+    }
+  })
+
   it('count an event once that several requests were granted spans for', () => {
     const { holdings, add } = open()
     add('first')

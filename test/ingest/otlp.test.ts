@@ -308,6 +308,7 @@ describe('POST /api/traces/v1/otlp', () => {
     )
     const text = await raw.until((so) => so.includes('"code":16'))
     expect(rawStatus(text)).to.equal(401)
+    expect(text, 'closed when the sender has read it').to.match(/^connection: close/im)
     raw.socket.destroy()
   })
 })

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { TransientError } from '#src/lib/failure.ts'
 import { startIngest, type Answer, type TestIngest } from '#test/support/ingest.ts'
 import { emptySpan, encodeJson, encodeProtobuf, requestOf } from '#test/support/otlp.ts'
 
@@ -27,6 +28,17 @@ describe('spans of a request that holds more than one may', () => {
       expect(ingest.payloadText((await ingest.events())[0])).to.equal('{"spans":[]}')
     })
   }
+
+  it('are refused only when the log has their count', async () => {
+    const lost = new TransientError({ operation: 'append to', subject: 'the log' })
+    const down = await startIngest({
+      limits: { recordsPerBatchMax: 3 },
+      through: (stream) => ({ ...stream, append: () => Promise.reject(lost) }),
+    })
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${down.keys.tracing}` }
+    expect((await down.post('/api/traces/v1/otlp', encodeJson(four), headers)).status).to.equal(503)
+    await down.server.close()
+  })
 
   it('are counted as far as they are read where it is something else that is too much', async () => {
     const attributes = Array.from({ length: 30 }, (_none, index) => [`k${index}`, { string: 'v' }] as const)

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { limits as allLimits } from '#src/config.ts'
-import { reservationSubject, sealClosing } from '#src/events/allowance.ts'
+import { ledgerSubject, reservationSubject, sealClosing } from '#src/events/allowance.ts'
 import { beforeAll, noCounts } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { beginLedgers } from '#src/ingest/begin-ledgers.ts'
@@ -31,6 +31,17 @@ describe('reservations of those who give nothing back', () => {
     expect(await rejection(spend(sleeper, asleep, 'too late'))).to.be.instanceOf(ConflictError)
     sleeper.doubt(asleep)
     expect((await granted(sleeper, 50, { limit: 100 })).granted).to.equal(0)
+  })
+
+  it('and of which their process has learned that, end without it', async () => {
+    const [slow, other] = [start(), start()]
+    const lost = await granted(slow, 40, { limit: 100 })
+    await site.world.until(site.world.sleep(allLimits.reservationTermMs))
+    await spend(other, await granted(other, 90, { limit: 100 }), 'theirs')
+    expect((await granted(slow, 5, { limit: 100 })).granted).to.equal(5)
+    for (const end of [slow.doubt, slow.release]) end(lost)
+    slow.settle(lost, 'acme.traces.lost')
+    expect((await granted(slow, 5, { limit: 100 })).granted).to.equal(5)
   })
 
   it('are taken back at once from who is known to be gone, and when the clock was set back', async () => {
@@ -108,6 +119,50 @@ describe('reservations of those who give nothing back', () => {
     expect(failures).to.equal(-1)
   })
 
+  it('of unknown outcome are counted once more where the log could not tell at first', async () => {
+    const whole = site.stream
+    let failures = 1
+    site.stream = {
+      ...whole,
+      append: async (events, expected) => {
+        const isClosing = events[0]?.type === 'allowance.closed'
+        if (isClosing && failures-- > 0) throw new TransientError({ operation: 'append to', subject: 'the log' })
+        return whole.append(events, expected)
+      },
+    }
+    const gate = start()
+    gate.doubt(await granted(gate, 40, { limit: 100 }))
+    await site.world.until(site.world.sleep(2_000))
+    expect(failures).to.equal(-1)
+    expect(await ledger()).to.deep.equal({ spent: 0, open: [] })
+  })
+
+  it('of unknown outcome are counted and given back before their process has stopped', async () => {
+    const whole = site.stream
+    site.stream = {
+      ...whole,
+      append: async (events, expected) => {
+        if (events[0]?.type === 'allowance.closed') await site.world.sleep(100)
+        return whole.append(events, expected)
+      },
+    }
+    const gate = start()
+    gate.doubt(await granted(gate, 40, { limit: 100 }))
+    await site.world.until(gate.close())
+    expect(await ledger()).to.deep.equal({ spent: 0, open: [] })
+  })
+
+  it('of unknown outcome stay open for the requests that still run under them', async () => {
+    const gate = start()
+    const [lost, slow] = [await granted(gate, 10), await granted(gate, 20)]
+    expect(slow.reservation).to.equal(lost.reservation)
+    gate.doubt(lost)
+    await site.world.until(site.world.sleep(2_000))
+    await spend(gate, slow, 'slow')
+    await site.world.until(site.world.sleep(2_000))
+    expect(await ledger()).to.deep.equal({ spent: 20, open: [] })
+  })
+
   it('that were written without our being told are given back whole', async () => {
     const whole = site.stream
     let isCut = true
@@ -137,6 +192,8 @@ describe('reservations of those who give nothing back', () => {
       await site.stream.append([
         makeEvent('c', { workspaceId: workspaceIdOf('globex'), counts: { ...noCounts, spans: 5 } }),
       ])
+      const noSpans = { workspaceId: workspaceIdOf('initech'), type: 'logs.received', counts: noCounts } as const
+      await site.stream.append([makeEvent('d', noSpans)])
       await Promise.all([begin(), begin()])
       const whole = site.stream
       const head = await site.stream.head()
@@ -144,6 +201,7 @@ describe('reservations of those who give nothing back', () => {
       await begin()
       site.stream = whole
       expect(await site.stream.head()).to.equal(head)
+      expect(await site.stream.last(ledgerSubject(workspaceIdOf('initech'), '2026-11'))).to.equal(undefined)
       expect(await ledger()).to.deep.equal({ spent: 50, open: [] })
       expect(await granted(start(), 60, { limit: 100 })).to.include({ granted: 50, used: 50 })
     })

@@ -4,6 +4,7 @@ import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { resetDateOf, type Grant } from '#src/ingest/allowance.ts'
 import { decideSpans } from '#src/ingest/decide-spans.ts'
 import type { ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
+import { readAll } from '#test/streams/read-all.ts'
 import { acme, reserving } from './reserving.ts'
 
 describe('how many spans are reserved', () => {
@@ -58,6 +59,19 @@ describe('reservations', () => {
     await site.world.until(gate.close())
     expect(await ledger()).to.deep.equal({ spent: 100, open: [] })
     expect(await site.world.until(gate.reserve(asking(1)))).to.equal('pending')
+    const types = (await readAll(site.stream)).map(({ type }) => type)
+    expect(types, 'what is known is not counted in the log').not.to.include('allowance.closed')
+  })
+
+  it('of others are left to others, once a process has stopped', async () => {
+    const [gone, gate] = [start(), start()]
+    await granted(gone, 90, { limit: 100 })
+    site.gates = [gate]
+    expect(await reserve(gate, 20, { limit: 100 })).to.equal('pending')
+    await site.world.until(gate.close())
+    const head = await site.stream.head()
+    await site.world.until(site.world.sleep(2 * allLimits.reservationTermMs))
+    expect(await site.stream.head()).to.equal(head)
   })
 
   it('are used for some seconds, however busy', async () => {
@@ -89,6 +103,41 @@ describe('reservations', () => {
     const waiting = other.reserve(asking(20, { limit: 100 }))
     one.release(grant)
     expect(await site.world.until(waiting)).to.deep.include({ granted: 20, used: 10 })
+  })
+
+  it('are granted to who waits as soon as a request of the same process gives them back', async () => {
+    const gate = start()
+    const grant = await granted(gate, 90, { limit: 100 })
+    const waiting = gate.reserve(asking(20, { limit: 100 }))
+    await site.world.until(site.world.sleep(1))
+    const before = site.world.now()
+    gate.release(grant)
+    expect(await site.world.until(waiting)).to.include({ granted: 20 })
+    expect(site.world.now()).to.equal(before)
+  })
+
+  it('stay, near the limit, for as long as one of their requests is under way', async () => {
+    const gate = start()
+    const limit = 100
+    const both = [gate.reserve(asking(25, { limit })), gate.reserve(asking(25, { limit }))]
+    const [running, unused] = (await site.world.until(Promise.all(both))) as [Grant, Grant]
+    gate.release(unused)
+    expect(gate.take(asking(25, { limit }))).to.include({ reservation: running.reservation })
+  })
+
+  it('are waited for as long as ever, however often something else of the process ends meanwhile', async () => {
+    const [one, other] = [start(), start({ limits: { ...allLimits, heldSpansPollsMax: 5 } })]
+    const limit = 100
+    const theirs = await granted(one, 85, { limit })
+    const ended: Grant[] = []
+    for (let spans = 0; spans < 10; spans++) ended.push(await granted(other, 1, { limit }))
+    const waiting = other.reserve(asking(50, { limit }))
+    for (const grant of ended) {
+      await site.world.until(site.world.sleep(1))
+      other.release(grant)
+    }
+    one.release(theirs)
+    expect(await site.world.until(waiting)).to.include({ granted: 50, used: 0 })
   })
 
   it('are given back also while their process itself waits for what others hold', async () => {
@@ -169,6 +218,25 @@ describe('reservations', () => {
     expect(grant).to.include({ granted: 5, used: 95 })
     await spend(gate, grant, 'the rest')
     expect((await entries()).map(([type]) => type)).to.include('allowance.counted')
+  })
+
+  it('are counted once for all who are refused, and each second while it is not known what counts', async () => {
+    let counts: number | undefined
+    let asked = 0
+    const gate = start({ counted: async () => (asked++, counts) })
+    await spend(gate, await granted(gate, 100, { limit: 100 }), 'all')
+    const refused = async (times: number): Promise<void> => {
+      for (let time = 0; time < times; time++) expect((await granted(gate, 1, { limit: 100 })).granted).to.equal(0)
+    }
+    await refused(3)
+    expect(asked).to.equal(1)
+    site.world.jump(1_000)
+    counts = 100
+    await refused(3)
+    expect(asked).to.equal(2)
+    site.world.jump(60_000)
+    await refused(3)
+    expect(asked).to.equal(2)
   })
 
   it('come to what counts also for a request that waited for the last of them to end', async () => {

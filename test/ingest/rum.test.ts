@@ -69,6 +69,7 @@ describe('POST /api/rum/v1/ingest', () => {
     })
     expect([beacon.status, beacon.json]).to.deep.equal([202, { accepted: 1, rejected: 0 }])
     expect(beacon.headers.get('x-faro-session-status')).to.equal(null)
+    expect(beacon.headers.has('access-control-allow-origin'), 'from no page').to.equal(false)
     expect(await ingest.events()).to.have.length(2)
   })
 
@@ -185,6 +186,21 @@ describe('POST /api/rum/v1/ingest', () => {
     expect((await ingest.events()).filter(({ type }) => type === 'spans.refused')).to.have.length(1)
   })
 
+  it('asks for the plan as it is in the log before it refuses parts, and waits for nothing where it refuses none', async () => {
+    ingest.directory.setPlan('acme', plans['tracing-only'] as WorkspacePlan)
+    ingest.directory.whenBehind(async () => false)
+    const events = faro({ logs: [], exceptions: [], traces: traces(1) })
+    expect((await post(events)).json).to.deep.equal({ accepted: 3, rejected: 0 })
+    const refused = await post(faro({}))
+    expect(refused.json).to.deep.include({ status: 503, code: 'unavailable' })
+    expect((refused.json as { detail: string }).detail).to.match(/^What the plan allows cannot be told now/)
+    ingest.directory.whenBehind(async () => {
+      ingest.directory.setPlan('acme', plans['pro'] as WorkspacePlan)
+      return true
+    })
+    expect((await post(faro({}))).json).to.deep.equal({ accepted: 4, rejected: 0 })
+  })
+
   for (const [what, body, headers, status, code] of [
     ['no JSON', '{"meta":', json, 400, 'invalid_body'],
     ['another form', '{"a":1}', json, 400, 'invalid_body'],
@@ -271,6 +287,7 @@ describe('POST /api/rum/v1/ingest', () => {
     const refused = await from('https://evil.example')
     expect(refused.json).to.deep.include({ status: 403, code: 'origin_not_allowed' })
     expect(refused.headers.get('access-control-allow-origin')).to.equal(null)
+    expect(refused.headers.get('access-control-expose-headers')).to.equal(null)
     expect((await ingest.post(path, faro({ logs: [] }), { ...json, 'x-api-key': listed })).status).to.equal(202)
   })
 

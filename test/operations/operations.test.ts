@@ -239,6 +239,7 @@ describe('the operations listener', () => {
     const server = await listen({ routes: createOperationsRoutes({ metrics, isReady: () => isReady }) })
     const get = async (path: string): Promise<readonly [number, string]> => {
       const response = await fetch(server.baseUrl + path)
+      if (path === '/metrics') expect(response.headers.get('content-type')).to.match(/^text\/plain; version=0\.0\.4;/)
       return [response.status, await response.text()]
     }
     expect(await get('/health/live')).to.deep.equal([200, 'live\n'])

@@ -109,6 +109,12 @@ describe('decodeSpans, JSON alone', () => {
     expect(decoded(text, 'application/json')[0]?.name).to.equal('a\ufffdb')
   })
 
+  it('takes no spans from lists that it does not know', () => {
+    const group = { scope: {}, spans: [spanJson(emptySpan)] }
+    const body = utf8(JSON.stringify({ resourceSpans: [{ otherSpans: [group], scopeSpans: [group] }] }))
+    expect(decoded(body, 'application/json')).to.have.length(1)
+  })
+
   it('takes the scope of old senders', () => {
     const group = { instrumentationLibrary: { name: 'old', version: '0.1' }, spans: [spanJson(emptySpan)] }
     const body = utf8(JSON.stringify({ resourceSpans: [{ instrumentationLibrarySpans: [group] }] }))

@@ -34,6 +34,11 @@ describe('decodeSpans, protobuf alone', () => {
       ),
     ])
 
+  const map = (key: string, of: string): Uint8Array => {
+    const entry = message('given', [textField(1, key), bytesField(2, text(of))])
+    return message('given', [bytesField(6, message('given', [bytesField(1, entry)]))])
+  }
+
   it('replaces what is not UTF-8, and keeps the batch', () => {
     const bad = Uint8Array.of(0x61, 0xff, 0x62, 0xc3)
     const span = Buffer.concat([
@@ -56,6 +61,8 @@ describe('decodeSpans, protobuf alone', () => {
       value('last of a oneof', list('a'), text('b')),
       value('lists in a row', list('a'), list('b', 'c')),
       value('a list anew', list('a'), text('b'), list('c')),
+      value('maps in a row', map('a', 'x'), map('b', 'y')),
+      value('a map anew', text('a'), map('b', 'y')),
     ])
     const scope = (field: Parameters<typeof message>[1][number]) => bytesField(1, message('given', [field]))
     const body = inRequest(span, scope(textField(1, 'named')), scope(textField(2, '1.2')))
@@ -66,8 +73,29 @@ describe('decodeSpans, protobuf alone', () => {
       'last of a oneof': 'b',
       'lists in a row': ['a', 'b', 'c'],
       'a list anew': ['c'],
+      'maps in a row': { a: 'x', b: 'y' },
+      'a map anew': { b: 'y' },
     })
     expect(found?.scope).to.deep.include({ name: 'named', version: '1.2' })
+  })
+
+  it('steps over unknown fields of every wire type, wherever in a value they stand', () => {
+    const fixed64 = Buffer.from([0x89, 0x06, 1, 2, 3, 4, 5, 6, 7, 8])
+    const group = Buffer.from([0xa3, 0x06, 0x08, 0x01, 0xa4, 0x06])
+    const strange = [varintField(99, 1n), textField(98, 'x'), [100, group] as const, [97, fixed64] as const]
+    const beside = (...fields: Parameters<typeof message>[1]): Uint8Array =>
+      message('given', [...strange, ...fields, ...strange])
+    const pair = (key: string, of: Uint8Array): Uint8Array => beside(textField(1, key), bytesField(2, of))
+    const inner = beside(textField(1, 'inner'))
+    const span = Buffer.concat([
+      encodeSpan(emptySpan),
+      message('given', [
+        bytesField(9, pair('list', beside(bytesField(5, beside(bytesField(1, inner)))))),
+        bytesField(9, pair('map', beside(bytesField(6, beside(bytesField(1, pair('key', inner))))))),
+      ]),
+    ])
+    const [found] = decoded(inRequest(span), 'application/x-protobuf')
+    expect({ ...found?.attributes }).to.deep.equal({ list: ['inner'], map: { key: 'inner' } })
   })
 
   it('does not look below the deepest level, whatever stands there', () => {

@@ -116,6 +116,8 @@ describe('the decoding of log records', () => {
       expect(one({ message: false }).message).to.equal('false')
       expect(one({ body: { stringValue: 'otel' } }).message).to.equal('otel')
       expect(one({ body: { intValue: '7' } }).message).to.equal('7')
+      expect(one({ body: { stringValue: 5 } }).message).to.equal('{"stringValue":5}')
+      expect(one({ body: { reason: 'x' } }).message).to.equal('{"reason":"x"}')
       expect(one({ body: { kvlistValue: { values: [] } } }).message).to.equal('{"kvlistValue":{"values":[]}}')
       expect(one({ a: 1 }).message).to.equal('')
     })
