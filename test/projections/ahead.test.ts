@@ -11,7 +11,7 @@ import {
 import { withOwnProgress } from '#projections/first-days.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import type { Projection } from '#projections/projection.ts'
-import { changeRoster, nominate } from '#projections/roster.ts'
+import { changeRoster, claim, nominate } from '#projections/roster.ts'
 import { withSeenEvents } from '#projections/seen-events.ts'
 import { createDeadLetters } from '#projections/dead-letters.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
@@ -395,6 +395,63 @@ describe('the projector, in a backlog of one workspace', () => {
       await run.until(({ at: told }) => told > 1_001_000)
       expect(await liveOf(store.writer, 'counting')).to.equal(second)
       await run.stop()
+    })
+  }
+
+  /** What another projector is said to have folded ahead of a position, from which this one is ahead for `small` alone; and whether readers move. */
+  const besides: Readonly<Record<string, Readonly<{ ahead: (at: number) => Ahead; moves: boolean }>>> = {
+    'and further for who need not wait': {
+      ahead: (at) => ({ position: 2 * at + 100 * positionStep, caughtUpAt: 0, behind: new Map([[acme, 0]]) }),
+      moves: false,
+    },
+    'also for who waits in this one': {
+      ahead: (at) => ({ position: at + positionStep, caughtUpAt: 0, behind: new Map() }),
+      moves: false,
+    },
+    'for the same, and no further': {
+      ahead: (at) => ({ position: at + positionStep, caughtUpAt: 0, behind: new Map([[acme, 0]]) }),
+      moves: true,
+    },
+  }
+  for (const [what, { ahead, moves }] of Object.entries(besides)) {
+    it(`${moves ? 'takes' : 'does not take'} readers to a build that is ahead where another projector is ahead ${what}`, async () => {
+      const stream = createMemoryStream({ partition: '0' })
+      const store = createMemoryIndexStore()
+      const second = 'counting-v1-002'
+      for (const name of [index, second]) await store.writer.open(name, withSeenEvents(counting), stream.epoch)
+      await changeRoster(store.writer, 'counting', claim(index))
+      await changeRoster(store.writer, 'counting', nominate(second))
+      await stream.append(backlog(1, 1))
+      let head = Infinity
+      const reached = async (): Promise<number> => (await store.writer.checkpoint(second)).position
+      const movedAt: number[] = []
+      let isOpen = false
+      const writer: IndexWriter = {
+        ...store.writer,
+        heartbeat(...told) {
+          isOpen = true
+          return store.writer.heartbeat(...told)
+        },
+        builds: async (projection) => {
+          const [builds, at] = [await store.writer.builds(projection), await reached()]
+          if (!isOpen || at >= head) return builds
+          return builds.map((build) => ({ ...build, heartbeat: { ...build.heartbeat, ahead: ahead(at) } }))
+        },
+        changeRoster: async (projection, roster) => {
+          if (roster.live === second) movedAt.push(await reached())
+          return store.writer.changeRoster(projection, roster)
+        },
+      }
+      const run = start({ stream, writer })
+      await run.until(({ position }, name) => name === second && position > 0)
+      run.tick()
+      await run.until(({ at: told }) => told > 1_000_000)
+      expect(movedAt, 'while this one is not ahead').to.deep.equal([])
+      await stream.append([...backlog(2, 60), lineEvent(100, ['x'], 'small')])
+      head = await stream.head()
+      await run.until(({ position }, name) => name === second && position >= head)
+      await run.stop()
+      expect(movedAt.some((position) => position < head)).to.equal(moves)
     })
   }
 
