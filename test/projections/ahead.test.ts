@@ -78,6 +78,14 @@ describe('looking ahead in a backlog', () => {
     )
   })
 
+  it('counts all that it has taken, the last one too', () => {
+    const lookAhead = createLookAhead(limits)
+    lookAhead.passed([event(1, acme, 20)])
+    const first = present(lookAhead.step({ position: 1 }, [event(2, small, 6)], 1_000), 'a step')
+    const next = lookAhead.step({ position: 1, ahead: first.ahead }, [event(3, small, 6), event(4, third, 1)], 1_000)
+    expect([positionsOf(next), next?.ahead.behind.get(small)]).to.deep.equal([[4], 2])
+  })
+
   it('counts once what it is given again, since there was no room for it', () => {
     const lookAhead = createLookAhead(limits)
     lookAhead.passed([event(1, acme, 20)])
