@@ -406,18 +406,20 @@ describe('the projector, in a backlog of one workspace', () => {
     })
   }
 
-  /** What another projector is said to have folded ahead of a position, from which this one is ahead for `small` alone; and whether readers move. */
+  const waitingFor = (...workspaces: readonly WorkspaceId[]): Ahead['behind'] =>
+    new Map(workspaces.map((workspaceId) => [workspaceId, 0]))
+  /** What another projector is said to have folded ahead of a position, from which this one is ahead but for two; and whether readers move. */
   const besides: Readonly<Record<string, Readonly<{ ahead: (at: number) => Ahead; moves: boolean }>>> = {
     'and further for who need not wait': {
-      ahead: (at) => ({ position: 2 * at + 100 * positionStep, caughtUpAt: 0, behind: new Map([[acme, 0]]) }),
+      ahead: (at) => ({ position: at + 1_000 * positionStep, caughtUpAt: 0, behind: waitingFor(acme, third) }),
       moves: false,
     },
-    'also for who waits in this one': {
-      ahead: (at) => ({ position: at + positionStep, caughtUpAt: 0, behind: new Map() }),
+    'also for one who waits in this one': {
+      ahead: (at) => ({ position: at + positionStep, caughtUpAt: 0, behind: waitingFor(third) }),
       moves: false,
     },
     'for the same, and no further': {
-      ahead: (at) => ({ position: at + positionStep, caughtUpAt: 0, behind: new Map([[acme, 0]]) }),
+      ahead: (at) => ({ position: at + positionStep, caughtUpAt: 0, behind: waitingFor(acme, third) }),
       moves: true,
     },
   }
@@ -455,7 +457,8 @@ describe('the projector, in a backlog of one workspace', () => {
       run.tick()
       await run.until(({ at: told }) => told > 1_000_000)
       expect(movedAt, 'while this one is not ahead').to.deep.equal([])
-      await stream.append([...backlog(2, 60), lineEvent(100, ['x'], 'small')])
+      const ofBoth = backlog(2, 60).flatMap((event, n) => [event, lineEvent(n, ['a', 'b', 'c'], third)])
+      await stream.append([...ofBoth, lineEvent(100, ['x'], 'small')])
       head = await stream.head()
       await run.until(({ position }, name) => name === second && position >= head)
       await run.stop()
