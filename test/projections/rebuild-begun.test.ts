@@ -2,8 +2,10 @@ import { expect } from 'chai'
 import type { BuildContext } from '#projections/build-place.ts'
 import type { IndexAudit } from '#projections/index-audit.ts'
 import type { IndexWriter, Roster } from '#projections/index-store.ts'
+import { moveReaders } from '#projections/move-readers.ts'
 import { planRebuild, rebuild, type RebuildOptions } from '#projections/rebuild.ts'
-import { begin, changeRoster } from '#projections/roster.ts'
+import { begin, changeRoster, promoteTo } from '#projections/roster.ts'
+import { withSeenEvents } from '#projections/seen-events.ts'
 import { liveBuilds, verify } from '#projections/verify.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
@@ -76,6 +78,33 @@ describe('a rebuild, whatever was left of another', () => {
     const [verdict] = await verify(context, await liveBuilds(context, ['counting']))
     const compared = verdict?.workspaces.map(({ workspaceId }) => workspaceId).toSorted()
     expect([verdict?.equal, compared]).to.deep.equal([true, workspaces])
+  })
+
+  it('gets its build readers where they had been there meanwhile, and have moved on', async () => {
+    const writer = place.writer()
+    const run = start({ stream, writer })
+    await run.until(await atHead(stream))
+    await writer.open(second, withSeenEvents(counting), stream.epoch)
+    let asked = 0
+    // Between its nomination and the look at what has become of it.
+    const roster: IndexWriter['roster'] = async (projection) => {
+      if (asked++ === 2) {
+        await changeRoster(writer, projection, promoteTo(second, first, Infinity))
+        await changeRoster(writer, projection, promoteTo(first, second, Infinity))
+      }
+      return writer.roster(projection)
+    }
+    let pauses = 0
+    const pause = async (): Promise<void> => {
+      if (pauses++ === 1_000) throw new Error('readers stay where they are')
+      const told = run.until(({ at }) => at >= run.clock())
+      run.tick()
+      await told
+    }
+    const timed = { ...context, clock: run.clock, timers: { ...context.timers, pause } }
+    expect(await moveReaders(timed, { ...writer, roster }, counting, second)).to.equal('moved')
+    expect(pauses, 'the projector moves them').above(0)
+    await run.stop()
   })
 
   it('goes on only with a build that was begun alike, of this log', async () => {
