@@ -35,6 +35,34 @@ describe('the projector, when something fails or it is to stop', () => {
     await run.stop()
   })
 
+  it('tries again only with the next heartbeat where an index is away', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    const failures: ProjectionFailure[] = []
+    let isAway = true
+    const writer: IndexWriter = {
+      ...store.writer,
+      async write(name, ...more) {
+        if (isAway && failures.length < 10 && name.startsWith('counting'))
+          throw new TransientError({ operation: 'write', subject: name })
+        await store.writer.write(name, ...more)
+      },
+    }
+    await append(
+      stream,
+      Array.from({ length: 20 }, (_, n) => [`line ${n}`]),
+    )
+    const head = await stream.head()
+    const run = start({ stream, writer, projections: [counting, mirror], failures })
+    await run.until(({ position }, name) => name.startsWith('mirror') && position >= head)
+    expect(failures).to.have.length(1)
+    isAway = false
+    run.tick()
+    await run.until(({ position }, name) => name.startsWith('counting') && position >= head)
+    expect(failures).to.have.length(1)
+    await run.stop()
+  })
+
   it('goes on where the builds of one projection cannot be asked, while those of another are slow to come', async () => {
     const stream = createMemoryStream({ partition: '0' })
     const store = createMemoryIndexStore()
