@@ -78,6 +78,16 @@ describe('counts that SQLite keeps', () => {
     expect([bucket?.total, bucket?.by['tag0'], bucket?.by['tag7']]).to.deep.equal([250, 125, 128])
   })
 
+  it('leave the edges beside whole minutes to the rows there', async () => {
+    const selection = { filter: counted, fromNs: noonNs - 90n * secondNs, toNs: noonNs + 30n * secondNs }
+    const [facet] = await reader.facets(scopeOf('things'), selection, ['tags'], 1)
+    expect(facet?.values).to.deep.equal([{ value: 'tag3', count: 128 }])
+    removeRows()
+    expect(await reader.facets(scopeOf('things'), selection, ['tags'], 1)).to.deep.equal([
+      { field: 'tags', values: [] },
+    ])
+  })
+
   it('do not answer what is asked of other rows', async () => {
     removeRows()
     expect(await reader.count(scopeOf('things'), { filter: everything })).to.equal(0)
