@@ -9,11 +9,13 @@ import { withSeenEvents } from '#projections/seen-events.ts'
 import { liveBuilds, verify } from '#projections/verify.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
+import { PermanentError } from '#src/lib/failure.ts'
 import type { Stream } from '#streams/stream.ts'
 import { buildPlaces, foldedPlace, type Place } from '#test/support/build-places.ts'
 import { counting } from '#test/support/line-projections.ts'
 import { atHead, start } from '#test/support/projector-run.ts'
 import { liveOf } from '#test/support/promote.ts'
+import { rejection } from '#test/streams/read-all.ts'
 import { appendRandom, workspaces } from '#test/support/random-log.ts'
 
 const inMemory = present(buildPlaces['memory'], 'a place in memory')
@@ -123,6 +125,15 @@ describe('a rebuild, whatever was left of another', () => {
     expect(await rollBack(timed, counting)).to.deep.equal({ index: first, former: second })
     expect(await liveOf(place.writer(), 'counting')).to.equal(first)
     await run.stop()
+  })
+
+  it('is not undone where what the build before lacks cannot be folded', async () => {
+    await rebuild(context, [counting])
+    await appendRandom(stream, 300, 330)
+    const failure = new PermanentError({ operation: 'fold', subject: 'a share' })
+    const index: BuildContext['index'] = { ...context.index, fold: () => Promise.reject(failure) }
+    expect(await rejection(rollBack({ ...context, index }, counting))).to.equal(failure)
+    expect(await liveOf(place.writer(), 'counting')).to.equal(second)
   })
 
   it('goes on only with a build that was begun alike, of this log', async () => {

@@ -5,6 +5,7 @@ import { backUpLog } from '#streams/sqlite/back-up.ts'
 import { checkCopied } from '#streams/sqlite/copied.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { suspicionOf } from '#streams/sqlite/suspicion.ts'
+import { timesOpen } from '#test/support/sqlite-fixture.ts'
 import { makeLogFolder, type LogFolder } from './log-folder.ts'
 import { makeEvent, makeLarge, noon } from './make-event.ts'
 import { idsOf, readAll, rejection } from './read-all.ts'
@@ -38,6 +39,7 @@ describe('a backup of a log in SQLite', () => {
     expect(idsOf(await readAll(reader))).to.deep.equal([makeEvent('one').id])
     await reader.close()
     expect(checkCopied(file)).to.deep.include({ at: new Date(noon).toISOString(), head })
+    expect(timesOpen(file)).to.equal(0)
     await (await log.open({ file })).close()
     expect(checkCopied(file)).to.equal(undefined)
   })
