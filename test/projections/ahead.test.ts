@@ -1,18 +1,9 @@
 import { expect } from 'chai'
 import { createLookAhead, type LookAhead } from '#projections/ahead.ts'
-import {
-  isCaughtUp,
-  reachedFor,
-  type Ahead,
-  type IndexReader,
-  type IndexWriter,
-  type StoredBuild,
-} from '#projections/index-store.ts'
+import { isCaughtUp, reachedFor, type Ahead, type IndexReader, type IndexWriter } from '#projections/index-store.ts'
 import { withOwnProgress } from '#projections/first-days.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import type { Projection } from '#projections/projection.ts'
-import { changeRoster, nominate } from '#projections/roster.ts'
-import { withSeenEvents } from '#projections/seen-events.ts'
 import { createDeadLetters } from '#projections/dead-letters.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { present } from '#src/lib/assert.ts'
@@ -24,7 +15,6 @@ import type { Stream } from '#streams/stream.ts'
 import { everything } from '#test/support/index-fixture.ts'
 import { counting, lineEvent, mirror } from '#test/support/line-projections.ts'
 import { atHead, start } from '#test/support/projector-run.ts'
-import { liveOf } from '#test/support/promote.ts'
 
 const [acme, small, third] = ['acme', 'small', 'third'].map(workspaceIdOf) as [WorkspaceId, WorkspaceId, WorkspaceId]
 const limits = { projectorBatchRecordsMax: 10, projectorBatchBytesMax: 1_000_000 }
@@ -76,6 +66,14 @@ describe('looking ahead in a backlog', () => {
         [small, 2],
       ]),
     )
+  })
+
+  it('counts all that it has taken, the last one too', () => {
+    const lookAhead = createLookAhead(limits)
+    lookAhead.passed([event(1, acme, 20)])
+    const first = present(lookAhead.step({ position: 1 }, [event(2, small, 6)], 1_000), 'a step')
+    const next = lookAhead.step({ position: 1, ahead: first.ahead }, [event(3, small, 6), event(4, third, 1)], 1_000)
+    expect([positionsOf(next), next?.ahead.behind.get(small)]).to.deep.equal([[4], 2])
   })
 
   it('counts once what it is given again, since there was no room for it', () => {
@@ -340,63 +338,6 @@ describe('the projector, in a backlog of one workspace', () => {
     expect(await linesOf(store.reader, small)).to.deep.equal({ x1: 1, x2: 1 })
     expect(await linesOf(store.reader, acme)).to.deep.equal({ a: 90, b: 90, c: 90 })
   })
-
-  const another: Readonly<Record<string, (at: number, build: StoredBuild) => Partial<StoredBuild>>> = {
-    'told more of some workspaces': (at, { heartbeat }) => ({
-      heartbeat: {
-        ...heartbeat,
-        position: at,
-        ahead: { position: at + positionStep, caughtUpAt: 0, behind: new Map() },
-      },
-    }),
-    'written more, and not told of it yet': (at, { heartbeat }) => ({
-      checkpoint: at + positionStep,
-      heartbeat: { ...heartbeat, position: at },
-    }),
-  }
-  for (const [what, furtherThan] of Object.entries(another)) {
-    it(`does not take readers back when another projector has ${what}`, async () => {
-      const stream = createMemoryStream({ partition: '0' })
-      const store = createMemoryIndexStore()
-      const second = 'counting-v1-002'
-      await stream.append(backlog(1, 3))
-      const before = start({ stream, writer: store.writer })
-      await before.until(await atHead(stream))
-      await before.stop()
-      await store.writer.open(second, withSeenEvents(counting), stream.epoch)
-      await changeRoster(store.writer, 'counting', nominate(second))
-      const at = await stream.head()
-      const moved: (string | undefined)[] = []
-      let isOpen = false
-      const writer: IndexWriter = {
-        ...store.writer,
-        heartbeat(...told) {
-          isOpen = true
-          return store.writer.heartbeat(...told)
-        },
-        // As of one that has read what comes next before this one does, tells it and sleeps.
-        builds: async (projection) =>
-          (await store.writer.builds(projection)).map((build) =>
-            isOpen && build.index === index ? { ...build, ...furtherThan(at, build) } : build,
-          ),
-        changeRoster: async (projection, roster) => {
-          moved.push(roster.live)
-          return store.writer.changeRoster(projection, roster)
-        },
-      }
-      const run = start({ stream, writer })
-      await run.until(({ position }, name) => name === second && position >= at)
-      run.tick()
-      await run.until(({ at: told }) => told > 1_000_000)
-      expect(moved).to.not.include(second)
-      await stream.append([lineEvent(100, ['x'], 'small')])
-      await run.until(({ position }) => position > at)
-      run.tick()
-      await run.until(({ at: told }) => told > 1_001_000)
-      expect(await liveOf(store.writer, 'counting')).to.equal(second)
-      await run.stop()
-    })
-  }
 
   it('erases a workspace when it looks ahead, and keeps what that has sent since', async () => {
     const erasure = sealErasure(small, { at: Date.UTC(2026, 10, 22, 3), unique: '0'.repeat(32) })

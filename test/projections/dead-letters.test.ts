@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import type { BuildContext } from '#projections/build-place.ts'
 import { createDeadLetters } from '#projections/dead-letters.ts'
 import type { Decoders } from '#projections/decoded-event.ts'
+import { PoisonError } from '#projections/fold-batch.ts'
 import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
 import type { ProjectionFailure } from '#projections/lanes.ts'
 import { rebuild } from '#projections/rebuild.ts'
@@ -338,6 +339,15 @@ describe('dead letters among several events of a message', () => {
 })
 
 describe('dead letters', () => {
+  it('are told in the order of the log, though a later one was met first', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    await append(stream, [['poison'], ['poison']])
+    const reason = new PermanentError({ operation: 'read', subject: 'an event' })
+    for (const event of (await readAll(stream)).toReversed())
+      await deadLetters(stream).put(counting, new PoisonError(event, reason))
+    expect((await lettersOf(stream)).map(({ position }) => position / 4096)).to.deep.equal([1, 2])
+  })
+
   it('of a log that this one was moved from are decided anew', async () => {
     const old = createMemoryStream({ partition: '0', epoch: 'old' })
     await append(old, [['a'], ['poison'], ['b']])

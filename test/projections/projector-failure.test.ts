@@ -1,9 +1,12 @@
+import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { IndexWriter } from '#projections/index-store.ts'
+import type { ProjectionFailure } from '#projections/lanes.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
+import { counting, mirror } from '#test/support/line-projections.ts'
 import { append, atHead, start, totals } from '#test/support/projector-run.ts'
 
 describe('the projector, when something fails or it is to stop', () => {
@@ -30,6 +33,68 @@ describe('the projector, when something fails or it is to stop', () => {
     await run.until(await atHead(stream))
     expect(Object.keys(await totals(store.reader)).join('')).to.equal('abcdefghi')
     await run.stop()
+  })
+
+  it('tries again only with the next heartbeat where an index is away', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    const failures: ProjectionFailure[] = []
+    let isAway = true
+    const writer: IndexWriter = {
+      ...store.writer,
+      async write(name, ...more) {
+        if (isAway && failures.length < 10 && name.startsWith('counting'))
+          throw new TransientError({ operation: 'write', subject: name })
+        await store.writer.write(name, ...more)
+      },
+    }
+    await append(
+      stream,
+      Array.from({ length: 20 }, (_, n) => [`line ${n}`]),
+    )
+    const head = await stream.head()
+    const run = start({ stream, writer, projections: [counting, mirror], failures })
+    await run.until(({ position }, name) => name.startsWith('mirror') && position >= head)
+    expect(failures).to.have.length(1)
+    isAway = false
+    run.tick()
+    await run.until(({ position }, name) => name.startsWith('counting') && position >= head)
+    expect(failures).to.have.length(1)
+    await run.stop()
+  })
+
+  it('goes on where the builds of one projection cannot be asked, while those of another are slow to come', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    const failures: ProjectionFailure[] = []
+    // A rejection that nobody waits for yet would end the process.
+    const unhandled: unknown[] = []
+    const note = (reason: unknown): void => void unhandled.push(reason)
+    process.on('unhandledRejection', note)
+    let isAway = false
+    const writer: IndexWriter = {
+      ...store.writer,
+      async roster(projection) {
+        if (!isAway) return store.writer.roster(projection)
+        if (projection === 'mirror') {
+          isAway = false
+          throw new TransientError({ operation: 'ask', subject: 'what is away' })
+        }
+        await setImmediate()
+        return store.writer.roster(projection)
+      },
+    }
+    const run = start({ stream, writer, projections: [counting, mirror], failures })
+    await run.until(() => true)
+    isAway = true
+    run.tick()
+    await run.until(({ at }) => at > 1_000_000)
+    await append(stream, [['a']])
+    await run.until(await atHead(stream))
+    await run.stop()
+    process.off('unhandledRejection', note)
+    expect(failures.map(({ projection, retried }) => [projection, retried])).to.deep.equal([['mirror', true]])
+    expect(unhandled).to.deep.equal([])
   })
 
   it('ends with the failure where nothing comes, and its last build or the log cannot be asked any more', async () => {
@@ -75,7 +140,7 @@ describe('the projector, when something fails or it is to stop', () => {
     run.tick()
     await begun.promise
     const stopped = run.stop().then(() => steps.push('ended'))
-    setImmediate(goOn.resolve)
+    void setImmediate().then(goOn.resolve)
     await stopped
     expect(steps).to.deep.equal(['told', 'ended'])
   })

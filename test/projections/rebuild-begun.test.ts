@@ -2,15 +2,20 @@ import { expect } from 'chai'
 import type { BuildContext } from '#projections/build-place.ts'
 import type { IndexAudit } from '#projections/index-audit.ts'
 import type { IndexWriter, Roster } from '#projections/index-store.ts'
+import { moveReaders, rollBack } from '#projections/move-readers.ts'
 import { planRebuild, rebuild, type RebuildOptions } from '#projections/rebuild.ts'
-import { begin, changeRoster } from '#projections/roster.ts'
+import { begin, changeRoster, promoteTo } from '#projections/roster.ts'
+import { withSeenEvents } from '#projections/seen-events.ts'
 import { liveBuilds, verify } from '#projections/verify.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
+import { PermanentError } from '#src/lib/failure.ts'
 import type { Stream } from '#streams/stream.ts'
 import { buildPlaces, foldedPlace, type Place } from '#test/support/build-places.ts'
 import { counting } from '#test/support/line-projections.ts'
 import { atHead, start } from '#test/support/projector-run.ts'
+import { liveOf } from '#test/support/promote.ts'
+import { rejection } from '#test/streams/read-all.ts'
 import { appendRandom, workspaces } from '#test/support/random-log.ts'
 
 const inMemory = present(buildPlaces['memory'], 'a place in memory')
@@ -76,6 +81,59 @@ describe('a rebuild, whatever was left of another', () => {
     const [verdict] = await verify(context, await liveBuilds(context, ['counting']))
     const compared = verdict?.workspaces.map(({ workspaceId }) => workspaceId).toSorted()
     expect([verdict?.equal, compared]).to.deep.equal([true, workspaces])
+  })
+
+  /** By the clock of a projector, which tells of itself in each pause. */
+  function timedBy(run: ReturnType<typeof start>) {
+    let pauses = 0
+    const pause = async (): Promise<void> => {
+      if (pauses++ === 1_000) throw new Error('readers stay where they are')
+      const told = run.until(({ at }) => at >= run.clock())
+      run.tick()
+      await told
+    }
+    const timed: BuildContext = { ...context, clock: run.clock, timers: { ...context.timers, pause } }
+    return { context: timed, pauses: () => pauses }
+  }
+
+  it('gets its build readers where they had been there meanwhile, and have moved on', async () => {
+    const writer = place.writer()
+    const run = start({ stream, writer })
+    await run.until(await atHead(stream))
+    await writer.open(second, withSeenEvents(counting), stream.epoch)
+    let asked = 0
+    // Between its nomination and the look at what has become of it.
+    const roster: IndexWriter['roster'] = async (projection) => {
+      if (asked++ === 2) {
+        await changeRoster(writer, projection, promoteTo(second, first, Infinity))
+        await changeRoster(writer, projection, promoteTo(first, second, Infinity))
+      }
+      return writer.roster(projection)
+    }
+    const timed = timedBy(run)
+    expect(await moveReaders(timed.context, { ...writer, roster }, counting, second)).to.equal('moved')
+    expect(timed.pauses(), 'the projector moves them').above(0)
+    await run.stop()
+  })
+
+  it('can be undone while a projector of this program folds', async () => {
+    const run = start({ stream, writer: place.writer() })
+    await run.until(await atHead(stream))
+    const timed = timedBy(run).context
+    const [done] = await rebuild(timed, [counting])
+    expect([done?.outcome, await liveOf(place.writer(), 'counting')]).to.deep.equal(['moved', second])
+    expect(await rollBack(timed, counting)).to.deep.equal({ index: first, former: second })
+    expect(await liveOf(place.writer(), 'counting')).to.equal(first)
+    await run.stop()
+  })
+
+  it('is not undone where what the build before lacks cannot be folded', async () => {
+    await rebuild(context, [counting])
+    await appendRandom(stream, 300, 330)
+    const failure = new PermanentError({ operation: 'fold', subject: 'a share' })
+    const index: BuildContext['index'] = { ...context.index, fold: () => Promise.reject(failure) }
+    expect(await rejection(rollBack({ ...context, index }, counting))).to.equal(failure)
+    expect(await liveOf(place.writer(), 'counting')).to.equal(second)
   })
 
   it('goes on only with a build that was begun alike, of this log', async () => {

@@ -78,6 +78,16 @@ describe('counts that SQLite keeps', () => {
     expect([bucket?.total, bucket?.by['tag0'], bucket?.by['tag7']]).to.deep.equal([250, 125, 128])
   })
 
+  it('leave the edges beside whole minutes to the rows there', async () => {
+    const selection = { filter: counted, fromNs: noonNs - 90n * secondNs, toNs: noonNs + 30n * secondNs }
+    const [facet] = await reader.facets(scopeOf('things'), selection, ['tags'], 1)
+    expect(facet?.values).to.deep.equal([{ value: 'tag3', count: 128 }])
+    removeRows()
+    expect(await reader.facets(scopeOf('things'), selection, ['tags'], 1)).to.deep.equal([
+      { field: 'tags', values: [] },
+    ])
+  })
+
   it('do not answer what is asked of other rows', async () => {
     removeRows()
     expect(await reader.count(scopeOf('things'), { filter: everything })).to.equal(0)
@@ -238,6 +248,23 @@ describe('counts that SQLite keeps', () => {
     expect([await countOf({}), await countOf({ from: 0 })]).to.deep.equal([5, 0])
     expect(await totals(both(hasSize, not(paid)))).to.deep.equal([3, 3])
     expect(await totals(not(paid))).to.deep.equal([undefined, undefined])
+  })
+
+  it('of one field are told beside rows of another that is not counted', async () => {
+    const byLevel = { ...lines, countedBy: ['level'], countedTogether: false }
+    const projection = { ...fixture, name: 'leveled', collections: { lines: byLevel, things, sets } }
+    const writer = createSqliteIndexWriter({ folder: given.folder, limits, syncEveryMs: 0 })
+    await writer.open('leveled-v1-001', projection, epoch)
+    await promote(writer, 'leveled', 'leveled-v1-001')
+    const entries = [1, 2, 3].map((n) => lineEntry({ level: 'info', service: ['cart'] }, n))
+    await writer.write('leveled-v1-001', [{ workspaceId: acme, entries }], { position: 3, epoch })
+    await writer.close()
+    const scope = { ...scopeOf('lines'), projection: 'leveled' }
+    const selection = { filter: everything, fromNs: noonNs - 90n * secondNs, toNs: noonNs + 30n * secondNs }
+    expect(await reader.facets(scope, selection, ['level', 'service'], 9)).to.deep.equal([
+      { field: 'level', values: [{ value: 'info', count: 3 }] },
+      { field: 'service', values: [{ value: 'cart', count: 3 }] },
+    ])
   })
 
   it('of spans are kept for those that are stored', () => {

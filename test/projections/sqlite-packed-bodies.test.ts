@@ -8,6 +8,7 @@ import type { Entry } from '#projections/projection.ts'
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { dayMs } from '#src/lib/day.ts'
 import {
   acme,
   createRandom,
@@ -182,6 +183,16 @@ describe('the bodies of a day that is over', () => {
     expect(
       workspaces.map((workspaceId) => numberOf('SELECT count(DISTINCT segid) FROM f_things_idx', workspaceId)),
     ).to.deep.equal([1, 1])
+  })
+
+  it('are packed on the day after where they came when their file had had its turn', async () => {
+    await writeDay()
+    await beatUntilTidy()
+    const late = Array.from({ length: linesOfBatch }, (_, each) => lineAt(batches * 1_000 + each, batches + 1))
+    await writeTo(index, late, batches + 1)
+    for (let turns = 0; turns < 100; turns++) await beat()
+    expect(unpacked()).to.equal(linesOfBatch)
+    while (unpacked() > 0) await beat(nextNoonMs + dayMs)
   })
 
   it('are left as they are in a file that was made before, which could not become smaller', async () => {

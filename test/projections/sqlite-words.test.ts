@@ -99,6 +99,9 @@ describe('the words of a SQLite file', () => {
     expectSame('an empty file')
     insert(1, () => ['a', null, null, null])
     expectSame('one word')
+    // More than are looked up one by one, and all read at once.
+    for (const word of ['aa', 'aaa', 'b', 'httpd', 'x', 'y']) insert(1, () => [word, null, `${word}${word}`, null])
+    expectSame('a few words')
     const everywhere = frequent.join(' ')
     // More postings of each than are read at once; in one field a few stand behind all those of the others.
     insert(600, () => [everywhere, null, `${everywhere} ${someOf(ofFields, 5)}`, 'k==v http==x'])

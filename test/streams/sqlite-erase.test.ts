@@ -47,6 +47,16 @@ describe('what is erased from a log in SQLite', () => {
     await stream.close()
   })
 
+  it('is gone from a log that is longer than one step looks through', async () => {
+    const stream = await log.open()
+    const others = Array.from({ length: 4_200 }, (_, n) => makeEvent(`other-${n}`, { workspaceId: globex }))
+    await stream.append([withBytes('first', 10), ...others, withBytes('last', 10)])
+    const upTo = (await stream.append([sealErasure(acme, { at: noon, unique: 'one' })])).last
+    await stream.erase(acme, upTo)
+    expect([filesWith(secret), await stream.isLeft(acme)]).to.deep.equal([[], false])
+    await stream.close()
+  })
+
   it('keeps its places: one that is missing is damage, and so is one that was changed', async () => {
     const stream = await log.open()
     await stream.append([withBytes('one', 10), makeEvent('two', { workspaceId: globex }), withBytes('three', 10)])

@@ -7,6 +7,7 @@ import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { openForWriting } from '#streams/sqlite/database.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { idsOf, never, readAll, rejection } from './read-all.ts'
+import { timesOpen } from '#test/support/sqlite-fixture.ts'
 import { leaveHotJournal } from '#test/support/hot-journal.ts'
 import { unprivileged } from '#test/support/unprivileged.ts'
 import { makeLogFolder, type LogFolder } from './log-folder.ts'
@@ -142,6 +143,13 @@ describe('the sqlite stream', () => {
       expect((await rejection(log.open({ partition: '1' }))).message).to.contain('holds partition 0, not 1')
     })
 
+    it('is not kept open where it is refused', async () => {
+      await (await log.open()).close()
+      for (const thread of [false, true]) await rejection(log.open({ partition: '1', thread }))
+      await rejection(openSqliteStreamReader({ file: log.file, partition: '1' }))
+      expect(timesOpen(log.file)).to.equal(0)
+    })
+
     it('is refused when it is opened to be written, not at the first append, where its user may only read it', async () => {
       await (await log.open()).close()
       await chmod(dirname(log.file), 0o777)
@@ -190,6 +198,16 @@ describe('the sqlite stream', () => {
       await stream.append(later)
       const database = new DatabaseSync(log.file)
       expect(database.prepare('SELECT count(*) AS ids FROM ids').get()).to.deep.include({ ids: 2_000 })
+      database.close()
+      await stream.close()
+    })
+
+    it('forgets in the end what is too much for one commit', async () => {
+      const stream = await log.open()
+      await stream.append(makeEvents(2_000))
+      for (let n = 0; n < 10; n++) await stream.append([makeEvent(`later-${n}`, { receivedAt: noon + 5 * hourMs })])
+      const database = new DatabaseSync(log.file)
+      expect(database.prepare('SELECT count(*) AS ids FROM ids').get()).to.deep.include({ ids: 10 })
       database.close()
       await stream.close()
     })

@@ -219,6 +219,18 @@ describe('projections/logs: search', () => {
     ])
     expect({ ...item?.fields }).to.deep.equal({ 'a.b': 7, 'a.c': 'x' })
   })
+
+  it('finds a field by its dotted name wherever its objects begin, and says nothing where there is none', async () => {
+    const fields = { 'k8s.pod': { name: 'cart-1', labels: { app: 'cart' } }, k8s: { node: 'n1' } }
+    const nested = await harness.fold([givenLogs(1, [{ message: 'm', fields }])])
+    const asked = ['k8s.pod.name', 'k8s.pod.labels.app', 'k8s.node', 'k8s.pod.none', 'no.such.field']
+    const { logs } = await search(nested, { fields: asked })
+    expect({ ...logs[0]?.fields }).to.deep.equal({
+      'k8s.pod.name': 'cart-1',
+      'k8s.pod.labels.app': 'cart',
+      'k8s.node': 'n1',
+    })
+  })
 })
 
 describe('projections/logs: export', () => {

@@ -66,6 +66,20 @@ describeOnEveryStore('traces: counts', (newStore) => {
     expect(found?.[2]).to.deep.equal([['logs', 1]])
   })
 
+  it('are of the spans of few traces, where conditions are on both', async () => {
+    const reader = await readerOf(newStore, [
+      received(1, [
+        { trace: 'a', id: 1, status: 'error' },
+        { trace: 'a', id: 2, service: 'cart' },
+        { trace: 'b', id: 3 },
+      ]),
+    ])
+    const asked = { service: 'checkout', has: ['error'], include: ['histogram', 'facets'] } as const
+    const { histogram, facets } = await searchTraces(reader, acme, { order: 'newest', limit: 1, ...asked })
+    expect([histogram?.of, histogram?.buckets.map(({ total }) => total)]).to.deep.equal(['spans', [1]])
+    expect(facets?.[0]?.values).to.deep.equal([{ value: 'checkout', count: 1 }])
+  })
+
   it('are not given where too many traces would have to be asked for each span', async () => {
     const spans = Array.from({ length: 1_001 }, (_, n) => ({ trace: n, id: n, status: 'error' as const }))
     const reader = await readerOf(newStore, [received(1, spans)])

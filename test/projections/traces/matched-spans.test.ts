@@ -49,6 +49,14 @@ describeOnEveryStore('traces: the spans of a search that match', (newStore) => {
     })
   }
 
+  it('are no more than three of a trace that has a few more, in an order of traces too', async () => {
+    const store = newStore()
+    await foldIntoStore(store, tracesProjection, [givenEvent('spans.received', 1, { spans: near.map(givenSpan) })])
+    const asked = { operation: 'wanted', order: 'longest', limit: 5 } as const
+    const { traces } = await searchTraces(store.reader, workspaceIdOf('acme'), asked)
+    expect(traces.map(({ matched_spans: spans }) => spans.length)).to.deep.equal([3])
+  })
+
   it('are named by the beginning of a very long name: a list has six hundred of them', async () => {
     const store = newStore()
     const spans = [givenSpan({ id: 'a', name: 'select '.repeat(1_000) })]
