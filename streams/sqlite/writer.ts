@@ -7,7 +7,7 @@ import { appendedOf, type Appended, type AppendedEvent, type Expected } from '..
 import { createCut, type Cut } from './cut.ts'
 import { damageOf, isHarmless, openForWriting, pragma, toldOf, type LogFile } from './database.ts'
 import { createIdLookup, createIdTable, type Found } from './ids.ts'
-import { inodeOf } from './file-stat.ts'
+import { bytesOf, inodeOf } from './file-stat.ts'
 import { createErase, type Erase, type ErasureStep } from './erase.ts'
 import { rowCrc } from './row.ts'
 
@@ -209,9 +209,13 @@ function emptyWal(database: DatabaseSync, file: string): void {
   }
 }
 
-/** Decides when the WAL is due for a checkpoint, by the bytes written to it. */
-function createTidiness(database: DatabaseSync, checkpointBytes: number) {
-  let untidyBytes = 0
+/**
+ * Decides when the WAL is due for a checkpoint, by the bytes written to it. What earlier writers left in it counts: each may have been replaced
+ * before its own were enough, and where one takes over from another, SQLite never tidies at the end of the last.
+ */
+function createTidiness(database: DatabaseSync, { file, checkpointBytes }: LogWriterOptions) {
+  // At most: a file stays as long as it was when it is begun anew.
+  let untidyBytes = bytesOf(`${file}-wal`)
   /** Bytes that the last attempt may have left because of readers. The next attempt waits for another `checkpointBytes`. */
   let leftBytes = 0
   return {
@@ -286,11 +290,11 @@ function createAttempts({ begin, commit, rollback }: Statements, database: Datab
 
 /** The only writer of a log in this process. It blocks while it syncs: run it in its own thread if the process serves others. */
 export function createLogWriter(options: LogWriterOptions, announce: (head: Position) => void): LogWriter {
-  const { file, checkpointBytes } = options
+  const { file } = options
   const { database } = openForWriting(options, options.busyTimeoutMs)
   const statements = prepare(database, file)
   const { attempt, inTransaction, broken } = createAttempts(statements, database, file)
-  const wal = createTidiness(database, checkpointBytes)
+  const wal = createTidiness(database, options)
 
   function commit(group: Group): readonly Outcome[] {
     const { outcomes, head, written } = inTransaction(() => writeGroup(group, statements))

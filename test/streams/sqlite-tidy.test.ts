@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
@@ -7,6 +8,15 @@ import { makeLogFolder, type LogFolder } from './log-folder.ts'
 
 const busyTimeoutMs = 2_000
 const checkpointBytes = 64 * 1024
+
+/** Appends an event with a payload of so many bytes. */
+function putTo(writer: LogWriter, id: string, bytes: number): void {
+  const payload = new Uint8Array(bytes)
+  const event = { id, workspaceId: workspaceIdOf('acme'), isErasing: false, receivedAt: 0, subject: null, bytes }
+  const header = JSON.stringify({ id })
+  writer.commit({ calls: [{ expected: null, events: [{ ...event, header, crc: crc32(payload) }] }], payloads: payload })
+  writer.tidy()
+}
 
 describe('tidying a log in SQLite while somebody reads it for long', () => {
   const { prepare } = DatabaseSync.prototype
@@ -37,17 +47,7 @@ describe('tidying a log in SQLite while somebody reads it for long', () => {
     await log.remove()
   })
 
-  function put(bytes: number): void {
-    const payload = new Uint8Array(bytes)
-    const id = `acme.test.${++written}`
-    const event = { id, workspaceId: workspaceIdOf('acme'), isErasing: false, receivedAt: 0, subject: null, bytes }
-    const header = JSON.stringify({ id })
-    writer.commit({
-      calls: [{ expected: null, events: [{ ...event, header, crc: crc32(payload) }] }],
-      payloads: payload,
-    })
-    writer.tidy()
-  }
+  const put = (bytes: number): void => putTo(writer, `acme.test.${++written}`, bytes)
 
   it('waits for the reader only for a moment, and again only when as much has come as makes a checkpoint due', () => {
     put(16 * checkpointBytes)
@@ -61,5 +61,25 @@ describe('tidying a log in SQLite while somebody reads it for long', () => {
     reader.exec('COMMIT')
     for (let index = 0; index < 16; index++) put(checkpointBytes / 16)
     expect(patience.length, 'it could').to.equal(tries + 1)
+  })
+})
+
+describe('tidying a log in SQLite whose writers are replaced before a checkpoint is due', () => {
+  it('keeps the WAL as short as one writer would', async () => {
+    const log = await makeLogFolder()
+    const open = (): LogWriter =>
+      createLogWriter({ file: log.file, partition: '0', busyTimeoutMs, checkpointBytes }, () => undefined)
+    let writer = open()
+    for (let written = 0; written < 40; written++) {
+      putTo(writer, `acme.test.${written}`, checkpointBytes / 8)
+      // The next one is there before the last one goes, as where a worker takes over: SQLite tidies only when nobody is left.
+      const next = open()
+      writer.close()
+      writer = next
+    }
+    const walBytes = statSync(`${log.file}-wal`).size
+    writer.close()
+    await log.remove()
+    expect(walBytes).to.be.within(1, 4 * checkpointBytes)
   })
 })
