@@ -1,11 +1,25 @@
 import { expect } from 'chai'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createSqliteQueryThreads, type QueryThreads } from '#projections/stores/sqlite/query-threads.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { LateError, TransientError } from '#src/lib/failure.ts'
-import { acme, day, everything, index, lineEntry, other, scopeOf, write } from '#test/support/index-fixture.ts'
-import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import {
+  acme,
+  day,
+  epoch,
+  everything,
+  fixture,
+  index,
+  lineEntry,
+  other,
+  scopeOf,
+  write,
+} from '#test/support/index-fixture.ts'
+import { promote } from '#test/support/promote.ts'
+import { limits, openSqliteFixture, timesOpen, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
 
 describe('query threads', () => {
   let given: SqliteFixture
@@ -116,6 +130,18 @@ describe('query threads', () => {
     unlock()
     expect(await error).to.be.instanceOf(LateError)
     await hasty.close()
+  })
+
+  it('let go of a build that readers have left, also where they are asked nothing', async () => {
+    const idle = createSqliteQueryThreads({ folder: given.folder, limits, leaveEveryMs: 10 }, 1)
+    expect(await idle.readerFor('acme').count(scopeOf('lines', acme), { filter: everything })).to.equal(1)
+    const writer = createSqliteIndexWriter({ folder: given.folder, limits })
+    await writer.open('fixture-v1-002', fixture, epoch)
+    expect(timesOpen(given.dayFile())).to.be.above(0)
+    await promote(writer, 'fixture', 'fixture-v1-002')
+    while (timesOpen(given.dayFile()) > 0) await sleep(10)
+    await writer.close()
+    await idle.close()
   })
 
   it('say clearly that they are closed', async () => {

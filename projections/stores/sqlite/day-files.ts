@@ -35,6 +35,8 @@ export type DayFiles = Readonly<{
   withDays<T>(scope: Scope, task: (days: readonly DayCollection[]) => T): T
   /** All that `task` reads from one file is of one moment, and folders are listed once. */
   together(task: () => void): void
+  /** Closes the files of builds that readers have left: questions do so too, where there are any. */
+  leave(): void
   close(): void
 }>
 
@@ -83,6 +85,7 @@ function createLive(folder: string, onChange: (index: IndexName) => void) {
       const now = live === undefined ? new Map<string, LiveRevision>() : readLiveBuilds(live)
       return once((projection) => find(projection, now.get(projection)))
     },
+    projections: (): readonly string[] => [...builds.keys()],
     close(): void {
       for (const { meta } of builds.values()) meta.close()
       live?.close()
@@ -217,6 +220,10 @@ export function createDayFiles(folder: string, openMax: number, look?: Look): Da
         isHeld = false
         end()
       }
+    },
+    leave() {
+      const find = live.look()
+      for (const projection of live.projections()) find(projection)
     },
     close() {
       connections.close()

@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { present } from '#src/lib/assert.ts'
+import { isOperatingFailure } from '#src/lib/failure.ts'
 import { serveRemote } from '#src/lib/remote.ts'
 import { createSqliteTextReader, type SqliteReaderOptions } from './reader.ts'
 
@@ -12,3 +13,14 @@ const reader = createSqliteTextReader(options, () => {
   if (Atomics.load(stop, 0) !== 0) throw new Error('nobody waits for the answer')
 })
 serveRemote(present(parentPort, 'a parent port'), reader, reader.together)
+
+/** A thread that is asked nothing would keep the files of a build that is gone, and so the room that they take, for as long as it is asked nothing. */
+function leave(): void {
+  try {
+    reader.leave()
+  } catch (error) {
+    // The next question meets it too, and says it.
+    if (!isOperatingFailure(error)) throw error
+  }
+}
+setInterval(leave, options.leaveEveryMs ?? 60_000)

@@ -25,6 +25,8 @@ import { withDocuments, type TextHit, type TextReader } from './text-reader.ts'
 export type SqliteReaderOptions = Readonly<{
   folder: string
   limits: Readonly<{ indexFilesOpenMax: number }> & ExpansionLimits
+  /** How often a thread looks for builds that readers have left, ms. */
+  leaveEveryMs?: number
 }>
 
 type Found = Placed<DayCollection>
@@ -130,7 +132,7 @@ function facetsOf(
   return fields.map((field) => topValues(field, counts.get(field) ?? new Map(), valuesMax))
 }
 
-export type SqliteTextReader = TextReader & Readonly<{ together: DayFiles['together'] }>
+export type SqliteTextReader = TextReader & Pick<DayFiles, 'together' | 'leave'>
 
 /** The reading side of a folder of SQLite files, with documents as stored text. It blocks while it works; what `look` throws ends a question. */
 export function createSqliteTextReader(options: SqliteReaderOptions, look?: Look): SqliteTextReader {
@@ -141,6 +143,7 @@ export function createSqliteTextReader(options: SqliteReaderOptions, look?: Look
   return {
     answersInOrder: true,
     together: (task) => files.together(task),
+    leave: () => files.leave(),
     async progress(projection) {
       const build = files.liveNow(projection)
       if (build === undefined) return undefined
