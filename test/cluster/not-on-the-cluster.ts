@@ -15,6 +15,8 @@ export const notOnTheCluster: Readonly<Record<string, string>> = {
     'fills the log of a data folder before it starts; test/cluster/retention.test.ts meets the engines',
   'packed-days.test.ts':
     'looks into the files of a data folder; Elasticsearch compresses what it stores from the beginning',
+  'month-of-days.test.ts':
+    'fills the log of a data folder, and counts the files that a process has open; a cluster has its indexes elsewhere',
   'rebuild.test.ts': 'damages the files of a data folder; test/cluster/rebuild.test.ts rebuilds and compares',
   'damaged-log.test.ts': 'damages the files of a data folder; what a cluster’s NATS has lost is its own to say',
   'backup.test.ts': 'copies the files of a data folder; NATS has backups of its own',
