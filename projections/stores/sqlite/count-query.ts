@@ -5,7 +5,7 @@ import { askedBeyond, countedSql } from './counted-where.ts'
 import { fromSelection, type DayCollection } from './day-query.ts'
 import type { Expansion } from './expand.ts'
 import { bucketSql, isToldId, keywordColumn, minuteNs, unknownValueIds, untoldGrain, valueIdSql } from './layout.ts'
-import type { Tally } from './tally.ts'
+import { addTo, type Tally } from './tally.ts'
 import { readTexts, textsOfIds } from './told-values.ts'
 
 export function countRows(day: DayCollection, selection: Selection, expansion: Expansion): number {
@@ -54,12 +54,6 @@ const rowidsTell = ({ tables }: DayCollection, { fields }: By): boolean =>
   tables.together !== undefined && fields.every((field) => tables.counted.includes(field))
 
 /** Sums under a time and a text. */
-function addTo(sums: Map<bigint, Map<string, number>>, startNs: bigint, text: string, count: number): void {
-  const ofStep = sums.get(startNs) ?? new Map<string, number>()
-  sums.set(startNs, ofStep)
-  ofStep.set(text, (ofStep.get(text) ?? 0) + count)
-}
-
 const stepsOf = (sums: ReadonlyMap<bigint, ReadonlyMap<string, number>>): readonly SliceCount[] =>
   [...sums].flatMap(([startNs, ofStep]) => [...ofStep].map(([value, count]) => ({ startNs, value, count })))
 
@@ -154,13 +148,8 @@ function sumSlices({ database, tables }: DayCollection, { grainNs, range, stepNs
   for (const { slice, ids, counts } of database.iterate(sql, grainNs, ...sliceBounds(range))) {
     if (leaveOut.has(slice as bigint)) continue
     const step = Number(floorTo((slice as bigint) * grainNs, stepNs) / stepNs)
-    const ofStep = sums.get(step) ?? new Map<number, number>()
-    sums.set(step, ofStep)
     const numbers = String(counts).split(',')
-    for (const [at, text] of String(ids).split(',').entries()) {
-      const id = Number(text)
-      ofStep.set(id, (ofStep.get(id) ?? 0) + Number(numbers[at]))
-    }
+    for (const [at, id] of String(ids).split(',').entries()) addTo(sums, step, Number(id), Number(numbers[at]))
   }
   return sums
 }

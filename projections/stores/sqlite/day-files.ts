@@ -78,14 +78,16 @@ function createLive(folder: string, onChange: (index: IndexName) => void) {
     if (build !== undefined) builds.set(projection, { ...build, revision: now.revision })
     return build
   }
+  /** The current live build of each projection, looked up when first asked for. */
+  const look = (): ((projection: string) => LiveBuild | undefined) => {
+    live ??= openFile(livePath(folder))
+    const now = live === undefined ? new Map<string, LiveRevision>() : readLiveBuilds(live)
+    return once((projection) => find(projection, now.get(projection)))
+  }
   return {
-    /** The current live build of each projection, looked up when first asked for. */
-    look(): (projection: string) => LiveBuild | undefined {
-      live ??= openFile(livePath(folder))
-      const now = live === undefined ? new Map<string, LiveRevision>() : readLiveBuilds(live)
-      return once((projection) => find(projection, now.get(projection)))
-    },
-    projections: (): readonly string[] => [...builds.keys()],
+    look,
+    /** Leaves the builds that readers have left. */
+    leave: (): void => [...builds.keys()].forEach(look()),
     close(): void {
       for (const { meta } of builds.values()) meta.close()
       live?.close()
@@ -221,10 +223,7 @@ export function createDayFiles(folder: string, openMax: number, look?: Look): Da
         end()
       }
     },
-    leave() {
-      const find = live.look()
-      for (const projection of live.projections()) find(projection)
-    },
+    leave: live.leave,
     close() {
       connections.close()
       live.close()

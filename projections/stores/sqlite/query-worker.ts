@@ -14,7 +14,7 @@ const reader = createSqliteTextReader(options, () => {
 })
 serveRemote(present(parentPort, 'a parent port'), reader, reader.together)
 
-/** A thread that is asked nothing would keep the files of a build that is gone, and so the room that they take, for as long as it is asked nothing. */
+/** A thread that is asked nothing would keep the files of a build that is gone open, and so their room on the disk. */
 function leave(): void {
   try {
     reader.leave()

@@ -7,6 +7,13 @@ export type From = Readonly<{ sql: string; values: readonly Value[]; rowid: stri
 /** By the number of a step of time and the id of values: the number of rows. */
 export type Tally = ReadonlyMap<number, ReadonlyMap<number, number>>
 
+/** Adds to the count of a value in a step of time. */
+export function addTo<Step, Value>(sums: Map<Step, Map<Value, number>>, step: Step, value: Value, count: number): void {
+  const ofStep = sums.get(step) ?? new Map<Value, number>()
+  sums.set(step, ofStep)
+  ofStep.set(value, (ofStep.get(value) ?? 0) + count)
+}
+
 /** Counts from rowids, in one walk for all questions of one moment: a page's histogram, facets and count are mostly of the same rows. */
 export type Tallies = Readonly<{
   /** In steps of whole milliseconds; without a step, in any steps. */
@@ -68,10 +75,7 @@ function inLongerSteps(tally: Tally, times: number): Tally {
   if (times === 1) return tally
   const longer = new Map<number, Map<number, number>>()
   for (const [step, ofStep] of tally) {
-    const at = Math.floor(step / times)
-    const sums = longer.get(at) ?? new Map<number, number>()
-    longer.set(at, sums)
-    for (const [id, count] of ofStep) sums.set(id, (sums.get(id) ?? 0) + count)
+    for (const [id, count] of ofStep) addTo(longer, Math.floor(step / times), id, count)
   }
   return longer
 }

@@ -90,7 +90,7 @@ export function createTidier(folder: string, { index, collections, tidying = usu
   /** Those whose day is over that are done with for today, whatever is written to them. */
   const done = new Set<string>()
   let files: string[] = []
-  const pathsBefore = (day: string): readonly string[] =>
+  const pathsBefore = (day: string): string[] =>
     workspacesIn(folder, index).flatMap((workspaceId) => {
       const own = workspaceFolder(folder, index, workspaceId)
       const over = daysIn(folder, index, workspaceId).filter((one) => one < day)
@@ -101,7 +101,7 @@ export function createTidier(folder: string, { index, collections, tidying = usu
     if (dayOf(at) !== today) {
       today = dayOf(at)
       done.clear()
-      files = [...pathsBefore(today)]
+      files = pathsBefore(today)
     } else if (Math.abs(at - writtenAt) >= writtenEveryMs) {
       writtenAt = at
       files = [...written].filter((path) => !files.includes(path)).concat(files)
