@@ -113,23 +113,27 @@ function howMany({ histogram: found }: TraceSearchAnswer): Html {
   return html`<p class="note"><strong>${words}</strong> over time</p>`
 }
 
+/** By what the list is in order, and how; without an order, newest first. */
+const sorts: Readonly<Record<string, Readonly<{ by: keyof TraceHeads; sort: 'ascending' | 'descending' }>>> = {
+  '': { by: 'start', sort: 'descending' },
+  newest: { by: 'start', sort: 'descending' },
+  oldest: { by: 'start', sort: 'ascending' },
+  longest: { by: 'duration', sort: 'descending' },
+  most_spans: { by: 'spans', sort: 'descending' },
+}
+
 /** Heads that put the list in another order: from its longest, say, to its newest. */
 function headsOf({ conditions }: Asked): TraceHeads {
-  const order = conditions.get('order') ?? ''
-  const head = (words: Html, to: string, sort: Html = html``): Html =>
-    html`<th scope="col" ${sort}>
-      <a href="${addressWith(path, conditions, { order: to === '' ? null : to })}">${words}</a>
+  const sorted = sorts[conditions.get('order') ?? '']
+  const head = (by: keyof TraceHeads, words: Html, order: string | null): Html =>
+    html`<th scope="col" ${sorted?.by === by ? html`aria-sort="${sorted.sort}"` : html``}>
+      <a href="${addressWith(path, conditions, { order })}">${words}</a>
     </th>`
-  const down = (is: string): Html | undefined => (order === is ? html`aria-sort="descending"` : undefined)
-  const up = order === 'oldest' ? html`aria-sort="ascending"` : undefined
+  const isNewest = sorted?.by === 'start' && sorted.sort === 'descending'
   return {
-    start: head(
-      html`Start (${zone})`,
-      ['', 'newest'].includes(order) ? 'oldest' : '',
-      down('') ?? down('newest') ?? up,
-    ),
-    duration: head(html`Duration`, 'longest', down('longest')),
-    spans: head(html`Spans`, 'most_spans', down('most_spans')),
+    start: head('start', html`Start (${zone})`, isNewest ? 'oldest' : null),
+    duration: head('duration', html`Duration`, 'longest'),
+    spans: head('spans', html`Spans`, 'most_spans'),
   }
 }
 
