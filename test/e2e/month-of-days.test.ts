@@ -1,4 +1,3 @@
-import { readdirSync, readlinkSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import { expect } from 'chai'
 import { embeddedFilesOpen } from '#src/compose/open-files.ts'
@@ -9,6 +8,7 @@ import { firstWorkspaceOf } from '../support/cli.ts'
 import { at, completeAnswerOf, signIn, untilIndexed } from '../support/client.ts'
 import { untilDayLasts } from '../support/day.ts'
 import { appendOldLogs } from '../support/old-log.ts'
+import { openPathsOf } from '../support/open-paths.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 
 const projections = ['correlation', 'logs', 'traces']
@@ -17,17 +17,9 @@ const days = Math.min(30, Math.floor(embeddedFilesOpen(limits) / limits.queryThr
 
 /** The index files of a workspace that a process has open, each once. */
 function openFilesOf(pid: number, indexFolder: string, workspace: WorkspaceId): readonly string[] {
-  const descriptors = `/proc/${pid}/fd`
-  const paths = readdirSync(descriptors).flatMap((name) => {
-    try {
-      return readlinkSync(join(descriptors, name))
-    } catch {
-      return []
-    }
-  })
   const isOwn = (path: string): boolean =>
     path.startsWith(indexFolder) && path.includes(`${sep}${workspace}${sep}`) && path.endsWith('.db')
-  return [...new Set(paths.filter(isOwn))]
+  return [...new Set(openPathsOf(pid).filter(isOwn))]
 }
 
 describe('a server that keeps a month', function () {

@@ -15,6 +15,18 @@ describe('reservations of those who give nothing back', () => {
   const site = reserving()
   const { newId, start, granted, spend, ledger, entries } = site
 
+  /** From now on the log does this before it takes in that a reservation is closed. */
+  function beforeClosings(task: () => Promise<void> | void): void {
+    const whole = site.stream
+    site.stream = {
+      ...whole,
+      append: async (events, expected) => {
+        if (events[0]?.type === 'allowance.closed') await task()
+        return whole.append(events, expected)
+      },
+    }
+  }
+
   it('are taken back from who does not return, after counting what is in the log of them', async () => {
     const [sleeper, other] = [
       start({ timers: { every: () => () => undefined, pause: () => new Promise(() => {}), turn: async () => {} } }),
@@ -105,31 +117,19 @@ describe('reservations of those who give nothing back', () => {
   it('are taken back also where the log could not tell at first what was spent of them', async () => {
     await granted(start(), 90, { limit: 100 })
     site.gates = []
-    const whole = site.stream
     let failures = 1
-    site.stream = {
-      ...whole,
-      append: async (events, expected) => {
-        const isClosing = events[0]?.type === 'allowance.closed'
-        if (isClosing && failures-- > 0) throw new TransientError({ operation: 'append to', subject: 'the log' })
-        return whole.append(events, expected)
-      },
-    }
+    beforeClosings(() => {
+      if (failures-- > 0) throw new TransientError({ operation: 'append to', subject: 'the log' })
+    })
     expect((await granted(start({ isGone: () => true }), 90, { limit: 100 })).granted).to.equal(90)
     expect(failures).to.equal(-1)
   })
 
   it('of unknown outcome are counted once more where the log could not tell at first', async () => {
-    const whole = site.stream
     let failures = 1
-    site.stream = {
-      ...whole,
-      append: async (events, expected) => {
-        const isClosing = events[0]?.type === 'allowance.closed'
-        if (isClosing && failures-- > 0) throw new TransientError({ operation: 'append to', subject: 'the log' })
-        return whole.append(events, expected)
-      },
-    }
+    beforeClosings(() => {
+      if (failures-- > 0) throw new TransientError({ operation: 'append to', subject: 'the log' })
+    })
     const gate = start()
     gate.doubt(await granted(gate, 40, { limit: 100 }))
     await site.world.until(site.world.sleep(2_000))
@@ -138,14 +138,7 @@ describe('reservations of those who give nothing back', () => {
   })
 
   it('of unknown outcome are counted and given back before their process has stopped', async () => {
-    const whole = site.stream
-    site.stream = {
-      ...whole,
-      append: async (events, expected) => {
-        if (events[0]?.type === 'allowance.closed') await site.world.sleep(100)
-        return whole.append(events, expected)
-      },
-    }
+    beforeClosings(() => site.world.sleep(100))
     const gate = start()
     gate.doubt(await granted(gate, 40, { limit: 100 }))
     await site.world.until(gate.close())

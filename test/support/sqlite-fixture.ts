@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Digest } from '#projections/index-audit.ts'
@@ -6,6 +6,7 @@ import type { IndexName } from '#projections/index-store.ts'
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { acme, day, index, openFixture } from './index-fixture.ts'
+import { openPathsOf } from './open-paths.ts'
 
 export const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }
 
@@ -25,12 +26,7 @@ export async function openSqliteFixture() {
 export type SqliteFixture = Awaited<ReturnType<typeof openSqliteFixture>>
 
 /** How many descriptors this process has of a file. */
-export const timesOpen = (path: string): number =>
-  readdirSync('/proc/self/fd').filter((name) => {
-    // One of them is of this look, and gone by now.
-    const link = join('/proc/self/fd', name)
-    return existsSync(link) && readlinkSync(link) === path
-  }).length
+export const timesOpen = (path: string): number => openPathsOf(process.pid).filter((open) => open === path).length
 
 /** The digests of all that a file of the fixture holds. */
 export async function digestsIn(
