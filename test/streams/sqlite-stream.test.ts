@@ -191,6 +191,16 @@ describe('the sqlite stream', () => {
       await stream.close()
     })
 
+    it('knows them as every version before did: a request that is told again across an upgrade is still a repeat', async () => {
+      const stream = await log.open()
+      await stream.append([makeEvent('one')])
+      await stream.close()
+      const database = new DatabaseSync(log.file)
+      const stored = { ...database.prepare('SELECT bucket, hash, seq FROM ids').get() }
+      database.close()
+      expect(stored).to.deep.equal({ bucket: 997_368, hash: 175_293_408_626_109, seq: 1 })
+    })
+
     it('forgets as many as come, however many share a commit', async () => {
       const stream = await log.open()
       await stream.append(makeEvents(2_000))
