@@ -5,6 +5,19 @@ import { expect } from 'chai'
 /** Who may import whom: DESIGN's table as data. First match wins; `may` names files or folders, `*` is anything. */
 type Rule = Readonly<{ room: string; may: readonly string[] }>
 
+/** A fold and its collections; writing and reading an index; reading a whole build. */
+const ports = ['projections/projection.ts', 'projections/index-store.ts', 'projections/index-audit.ts']
+
+/** The rooms of projections, and what each may import that the others may not. */
+const projectionRules = (own: Readonly<Record<string, readonly string[]>>): readonly Rule[] =>
+  Object.entries(own).map(([name, more]) => {
+    const room = `projections/${name}`
+    return {
+      room,
+      may: [room, ...more, ...ports, 'projections/reading', 'projections/stores/order.ts', 'src/events', 'src/lib'],
+    }
+  })
+
 const rules: readonly Rule[] = [
   { room: 'src/main.ts', may: ['*'] },
   { room: 'src/compose.ts', may: ['*'] },
@@ -21,6 +34,68 @@ const rules: readonly Rule[] = [
       'projections/index-store.ts',
       'projections/index-audit.ts',
       'projections/projection.ts',
+      'src/events',
+      'src/lib',
+    ],
+  },
+  {
+    room: 'projections/reading',
+    may: [
+      'projections/reading',
+      ...ports,
+      'projections/stores/pattern.ts',
+      'projections/stores/row.ts',
+      'streams/stream.ts',
+      'src/wire/logs/aliases.ts',
+      'src/events',
+      'src/lib',
+    ],
+  },
+  // A fold sees no log, no projector and no build; of the other projections, only correlation reads any.
+  ...projectionRules({
+    traces: [],
+    logs: ['src/wire/logs'],
+    correlation: ['projections/traces', 'projections/logs'],
+    allowance: [],
+  }),
+  {
+    room: 'projections/folding',
+    may: [
+      'projections/folding',
+      ...ports,
+      'projections/builds/roster.ts',
+      'projections/builds/build-name.ts',
+      'projections/builds/choose-build.ts',
+      'streams/stream.ts',
+      'streams/follow.ts',
+      'src/wire',
+      'src/events',
+      'src/lib',
+    ],
+  },
+  {
+    room: 'projections/retention',
+    may: [
+      'projections/retention',
+      ...ports,
+      'projections/folding/seen-events.ts',
+      'projections/folding/dead-letters.ts',
+      'projections/builds/roster.ts',
+      'streams/stream.ts',
+      'src/events',
+      'src/lib',
+    ],
+  },
+  {
+    room: 'projections/builds',
+    may: [
+      'projections/builds',
+      ...ports,
+      'projections/folding',
+      'projections/retention/first-days.ts',
+      'projections/verify.ts',
+      'streams/stream.ts',
+      'streams/follow.ts',
       'src/events',
       'src/lib',
     ],
@@ -179,6 +254,10 @@ describe('architecture', () => {
     ['src/lib/clock.ts', "import type { Position } from '../events/envelope.ts'"],
     ['projections/logs/fold.ts', "import { x } from '#src/query/logs.ts'"],
     ['projections/stores/sqlite/store.ts', "import { y } from '../../logs/fold.ts'"],
+    ['projections/traces/fold.ts', "import { openLane } from '../folding/lane.ts'"],
+    ['projections/logs/query.ts', "import { readTrace } from '../traces/read-trace.ts'"],
+    ['projections/reading/filters.ts', "import { changeRoster } from '#projections/builds/roster.ts'"],
+    ['projections/folding/lane.ts', "import { foldShares } from '../builds/fold-shares.ts'"],
     ['src/ingest/otlp.ts', "import { z } from '#projections/logs/query.ts'"],
     ['src/query/logs.ts', "import { DatabaseSync } from 'node:sqlite'"],
     ['src/wire/logs/scan.ts', "import {\n  a,\n  b,\n} from '#src/http/errors.ts'"],

@@ -1,7 +1,7 @@
 import { monthEnd, monthOf } from '#src/events/allowance.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { all, is } from '../filters.ts'
 import type { IndexReader, Progress, Scope } from '../index-store.ts'
+import { all, is } from '../reading/filters.ts'
 import { keyUseCollection, type KeyUse } from './key-use.ts'
 import type { RefusalDocument, UsageOfDay, UsageOfMonth } from './usage-document.ts'
 import { dayStartNs, daysOfMonthMax, refusalCollection, sumUsage, usageCollection } from './usage-document.ts'

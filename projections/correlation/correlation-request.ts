@@ -1,6 +1,6 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexReader } from '../index-store.ts'
-import { pageCharactersMax } from '../page-size.ts'
+import { pageCharactersMax } from '../reading/page-size.ts'
 import type { WalkKey } from '../traces/trace-request.ts'
 import type { CorrelationId } from './anchor.ts'
 

@@ -1,4 +1,4 @@
-import { memoize } from '../memoize.ts'
+import { memoize } from '#src/lib/memoize.ts'
 import { identityOf, recordId } from '../projection.ts'
 import type { DecodedEvent, DocumentId, Documents, Key, Projection } from '../projection.ts'
 import { linkId, links, type LinkDocument } from './link-document.ts'

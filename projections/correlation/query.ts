@@ -1,7 +1,7 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { askInOrder } from '../ask-in-order.ts'
 import type { IndexReader, Progress } from '../index-store.ts'
 import type { LogItem } from '../logs/log-item.ts'
+import { askInOrder } from '../reading/ask-in-order.ts'
 import { readTrace, type TraceRead } from '../traces/read-trace.ts'
 import { traceIdOfSpanRecord } from '../traces/span-document.ts'
 import { readTraces, traceSummary, type TraceSummary } from '../traces/trace-answer.ts'

@@ -1,6 +1,6 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Filter, IndexReader } from '../index-store.ts'
-import { isOneOf } from '../filters.ts'
+import { isOneOf } from '../reading/filters.ts'
 import { correlationScope, isOfSessions, type Anchor, type Join } from './anchor.ts'
 import type { LinkDocument } from './link-document.ts'
 

@@ -4,9 +4,9 @@ import type { Level, LogRecord } from '#src/events/telemetry.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { opaqueId, valueTokens, wholeToken, words } from '#src/events/tokens.ts'
 import { datedBy } from '#src/wire/logs/record.ts'
-import type { FieldSchema } from '../field-query.ts'
 import type { Absent, Collection } from '../projection.ts'
-import { fieldTokens } from '../record-tokens.ts'
+import type { FieldSchema } from '../reading/field-query.ts'
+import { fieldTokens } from '../reading/record-tokens.ts'
 
 /** A log record as kept: its own fields untouched, and what was understood of them. */
 export type LogDocument = Pick<LogRecord, 'source' | 'fields'> &

@@ -2,8 +2,8 @@ import type { Level } from '#src/events/telemetry.ts'
 import type { Json, JsonObject } from '#src/lib/json.ts'
 import { isJsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
-import type { Span } from '../highlight.ts'
 import type { Hit } from '../index-store.ts'
+import type { Span } from '../reading/highlight.ts'
 import { messageOf, type LogDocument } from './log-document.ts'
 
 /** A log record as answered. */

@@ -2,9 +2,9 @@ import type { QueryTree } from '#src/events/query-tree.ts'
 import type { Level } from '#src/events/telemetry.ts'
 import { opaqueId } from '#src/events/tokens.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { filterOf } from '../field-query.ts'
-import { all, is, isOneOf, join } from '../filters.ts'
 import type { Scope, Selection } from '../index-store.ts'
+import { filterOf } from '../reading/field-query.ts'
+import { all, is, isOneOf, join } from '../reading/filters.ts'
 import { logCollection, logSchema } from './log-document.ts'
 
 /** Which log records, and in which order of time. */

@@ -2,7 +2,7 @@ import type { QueryTree } from '#src/events/query-tree.ts'
 import { bareName } from '#src/events/tokens.ts'
 import { timeNames } from '#src/wire/logs/aliases.ts'
 import { parseTime } from '#src/wire/logs/time.ts'
-import { leavesOf, type QueryLeaf } from '../field-query.ts'
+import { leavesOf, type QueryLeaf } from '../reading/field-query.ts'
 
 const names: ReadonlySet<string> = new Set(timeNames.map(bareName))
 /** RFC 3339 and what is like it, to the minute at least. A day alone may stand in a message. */

@@ -1,7 +1,7 @@
 import type { RefusedSpan, SharedAttributes } from '#src/events/telemetry.ts'
 import { present } from '#src/lib/assert.ts'
 import { dayOf } from '#src/lib/day.ts'
-import { memoize } from '../memoize.ts'
+import { memoize } from '#src/lib/memoize.ts'
 import type { DecodedEvent, Documents, Key, Projection } from '../projection.ts'
 import { sortableTime, timeOfSortable } from './sortable-time.ts'
 import {

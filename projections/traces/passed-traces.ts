@@ -1,9 +1,9 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { all } from '../filters.ts'
 import type { IndexReader } from '../index-store.ts'
-import { documentsOf } from './span-search.ts'
+import { all } from '../reading/filters.ts'
 import { timeOfSortable } from './sortable-time.ts'
 import { traceIdOfSpanRecord } from './span-document.ts'
+import { documentsOf } from './span-search.ts'
 import type { TraceDocument } from './trace-document.ts'
 import type { TraceOrder, TraceRequest, WalkKey } from './trace-request.ts'
 

@@ -2,8 +2,8 @@ import type { Attributes, SharedAttributes, Span, SpanKind, SpanLink, SpanStatus
 import { opaqueId, words } from '#src/events/tokens.ts'
 import { clampInt64 } from '#src/lib/int64.ts'
 import type { Filter } from '../index-store.ts'
-import { createTokenRoom, fieldTokens, type TokenRoom } from '../record-tokens.ts'
 import { recordId, type Absent, type Collection, type DocumentId, type Searchable } from '../projection.ts'
+import { createTokenRoom, fieldTokens, type TokenRoom } from '../reading/record-tokens.ts'
 
 type SpanEventDocument = Readonly<{
   timeNs: string

@@ -4,6 +4,7 @@ import { opaqueId } from '#src/events/tokens.ts'
 import { wildcardAtEndOnly } from '#src/events/wildcard.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { createSemaphore } from '#src/lib/semaphore.ts'
+import { TooBroadError, type Filter, type IndexReader } from '../index-store.ts'
 import {
   isLeaf,
   leafFilter,
@@ -12,9 +13,8 @@ import {
   type FieldSchema,
   type KeywordField,
   type QueryLeaf,
-} from '../field-query.ts'
-import { is, isOneOf, join, negate } from '../filters.ts'
-import { TooBroadError, type Filter, type IndexReader } from '../index-store.ts'
+} from '../reading/field-query.ts'
+import { is, isOneOf, join, negate } from '../reading/filters.ts'
 import { tracesScope } from './trace-answer.ts'
 
 /** Distinct resources and scopes that one condition may match. Each deployment of a fleet brings new ones. */

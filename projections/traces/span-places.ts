@@ -1,7 +1,7 @@
 import type { QueryTree } from '#src/events/query-tree.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { all, is } from '../filters.ts'
 import type { IndexReader, SortKey } from '../index-store.ts'
+import { all, is } from '../reading/filters.ts'
 import { compareSort } from '../stores/order.ts'
 import { spanIdOfSpanRecord } from './span-document.ts'
 import { spanFilter } from './span-filter.ts'

@@ -1,10 +1,10 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { all, isOneOf, join, negate } from '../filters.ts'
 import type { Filter, Hit, IndexReader, Selection, SortKey } from '../index-store.ts'
-import { isAll, pageCharactersMax } from '../page-size.ts'
+import { all, isOneOf, join, negate } from '../reading/filters.ts'
+import { isAll, pageCharactersMax } from '../reading/page-size.ts'
+import { isStored, traceIdOfSpanRecord, type SpanDocument } from './span-document.ts'
 import { matchedSpan, tracesScope, type MatchedSpan } from './trace-answer.ts'
 import type { TraceDocument } from './trace-document.ts'
-import { isStored, traceIdOfSpanRecord, type SpanDocument } from './span-document.ts'
 
 export type Direction = 'asc' | 'desc'
 type TimeRange = Pick<Selection, 'fromNs' | 'toNs'>

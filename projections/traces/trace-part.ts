@@ -2,7 +2,7 @@ import type { Position } from '#src/events/envelope.ts'
 import { assert } from '#src/lib/assert.ts'
 import { beginningOf } from '#src/lib/beginning.ts'
 import type { RefusalReason, RefusedSpan, Span } from '#src/events/telemetry.ts'
-import { memoize } from '../memoize.ts'
+import { memoize } from '#src/lib/memoize.ts'
 import type { Collection } from '../projection.ts'
 import { sortableTime } from './sortable-time.ts'
 

@@ -1,9 +1,9 @@
 import type { Position } from '#src/events/envelope.ts'
 import { mapInTurns } from '#src/lib/in-turns.ts'
-import { memoize } from '../memoize.ts'
-import { joinReplaced, ownId, rowsOf, type PartRow, type Replaced, type TracePart } from './trace-part.ts'
-import { togetherIn } from './spans-of-parts.ts'
+import { memoize } from '#src/lib/memoize.ts'
 import { timeOfSortable } from './sortable-time.ts'
+import { togetherIn } from './spans-of-parts.ts'
+import { joinReplaced, ownId, rowsOf, type PartRow, type Replaced, type TracePart } from './trace-part.ts'
 
 const servicesMax = 200
 export const sessionsMax = 100

@@ -1,7 +1,8 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { askInOrder } from '../ask-in-order.ts'
-import { all, join } from '../filters.ts'
 import type { Filter, Hit, IndexReader, Selection, SortKey } from '../index-store.ts'
+import { askInOrder } from '../reading/ask-in-order.ts'
+import { all, join } from '../reading/filters.ts'
+import { passedTraces, spanIsPassed, traceIsPassed } from './passed-traces.ts'
 import { traceIdOfSpanRecord } from './span-document.ts'
 import {
   createSpanSearch,
@@ -12,7 +13,6 @@ import {
   type FoundSpans,
   type SpanSearch,
 } from './span-search.ts'
-import { passedTraces, spanIsPassed, traceIsPassed } from './passed-traces.ts'
 import { readTraces, tracesScope, type MatchedSpan } from './trace-answer.ts'
 import type { TraceDocument } from './trace-document.ts'
 import { sortKeyOf, type TraceFilters, type TraceOrder, type TraceRequest } from './trace-request.ts'

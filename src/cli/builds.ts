@@ -1,5 +1,5 @@
 import { foldedBy, type Roster, type StoredBuild } from '#projections/index-store.ts'
-import { followedBuild } from '#projections/roster.ts'
+import { followedBuild } from '#projections/builds/roster.ts'
 import { ok } from '#src/lib/result.ts'
 import { isoTime, table, type OpenBuilds, type Verb } from './verb.ts'
 import { withBuilds } from './with-builds.ts'

@@ -1,4 +1,4 @@
-import { createDeadLetters, type DeadLetters } from '#projections/dead-letters.ts'
+import { createDeadLetters, type DeadLetters } from '#projections/folding/dead-letters.ts'
 import { projections } from '#projections/registry.ts'
 import { openPayload } from '#src/events/codec.ts'
 import type { DeadLetter } from '#src/events/dead-letter.ts'

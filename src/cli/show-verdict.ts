@@ -1,4 +1,4 @@
-import type { Difference } from '#projections/compare.ts'
+import type { Difference } from '#projections/builds/compare.ts'
 import type { Verdict } from '#projections/verify.ts'
 import { counted } from './verb.ts'
 

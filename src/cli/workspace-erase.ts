@@ -1,5 +1,5 @@
-import { buildNumber } from '#projections/build-name.ts'
-import { eraseWorkspace } from '#projections/erase-workspace.ts'
+import { buildNumber } from '#projections/builds/build-name.ts'
+import { eraseWorkspace } from '#projections/retention/erase-workspace.ts'
 import { reachedBy, type StoredBuild } from '#projections/index-store.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
 import { nameKey } from '#src/directory/directory-view.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createCountedSpans } from '#projections/allowance/counted-spans.ts'
 import { allowanceProjection } from '#projections/allowance/fold.ts'
-import { createDeadLetters } from '#projections/dead-letters.ts'
+import { createDeadLetters } from '#projections/folding/dead-letters.ts'
 import type { IndexReader } from '#projections/index-store.ts'
 import { createRetryReport } from '#src/compose/troubles.ts'
 import { limits } from '#src/config.ts'

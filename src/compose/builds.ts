@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { BuildPlace } from '#projections/build-place.ts'
+import type { BuildPlace } from '#projections/builds/build-place.ts'
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 import { holdLock } from '#projections/stores/sqlite/hold-lock.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'

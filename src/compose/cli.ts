@@ -15,7 +15,7 @@ import { quarantinesOf } from './quarantines.ts'
 
 /** What few verbs need is loaded by these: it takes longer than most of what verbs do. */
 async function withOwnMarks(readers: readonly IndexReader[]): Promise<readonly IndexReader[]> {
-  const { withOwnVersions } = await import('#projections/own-versions.ts')
+  const { withOwnVersions } = await import('#projections/builds/own-versions.ts')
   const { projections } = await import('#projections/registry.ts')
   return readers.map((reader) => withOwnVersions(reader, projections))
 }

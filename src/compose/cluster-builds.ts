@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { BuildContext, BuildPlace } from '#projections/build-place.ts'
+import type { BuildContext, BuildPlace } from '#projections/builds/build-place.ts'
 import { createElasticsearchIndexAudit } from '#projections/stores/elasticsearch/audit.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'

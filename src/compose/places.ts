@@ -1,7 +1,7 @@
 import type { IndexWriter } from '#projections/index-store.ts'
 import type { Kept } from '#projections/stores/sqlite/build.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
-import { createWriteBehind } from '#projections/write-behind.ts'
+import { createWriteBehind } from '#projections/folding/write-behind.ts'
 import { openLogBeside } from '#src/compose/threads/log-beside.ts'
 import { limits, type ClusterConfig } from '#src/config.ts'
 import type { Nats } from '#streams/jetstream/connect.ts'

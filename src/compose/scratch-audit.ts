@@ -1,7 +1,7 @@
-import { projectionOfBuild } from '#projections/build-name.ts'
+import { projectionOfBuild } from '#projections/builds/build-name.ts'
 import type { IndexAudit } from '#projections/index-audit.ts'
 import { projections } from '#projections/registry.ts'
-import { withSeenEvents } from '#projections/seen-events.ts'
+import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import { createExpectedAudit } from '#projections/stores/elasticsearch/expected.ts'
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { BuildContext } from '#projections/build-place.ts'
+import type { BuildContext } from '#projections/builds/build-place.ts'
 import { createScratchFolder } from '#projections/stores/sqlite/scratch-folder.ts'
 import { createDigestThread } from '#src/compose/threads/digests.ts'
 import type { ScratchPlace } from './scratch-audit.ts'

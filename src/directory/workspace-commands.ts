@@ -17,7 +17,7 @@ export interface WorkspaceCommands {
   changePlan(id: WorkspaceId, plan: string): Promise<Result<Workspace, Refused>>
   /**
    * Ends the workspace for good, in every process within a second: its keys stop working and nobody sees it. Its data is then erased from
-   * log and indexes (projections/erase-workspace.ts). Idempotent.
+   * log and indexes (projections/retention/erase-workspace.ts). Idempotent.
    */
   eraseWorkspace(id: WorkspaceId): Promise<Result<ErasedWorkspace, Refused>>
 }

@@ -5,7 +5,7 @@ export type Bound = Readonly<{ value: string; inclusive: boolean }>
 
 /**
  * A search as the user meant it: the checked tree that the search language makes of text. It holds words as typed;
- * projections/field-query.ts turns it into a filter over the fields and tokens of a collection.
+ * projections/reading/field-query.ts turns it into a filter over the fields and tokens of a collection.
  */
 export type QueryTree =
   | Readonly<{ kind: 'all' }>

@@ -162,7 +162,7 @@ export function wholeText(value: string): string {
 
 /**
  * `field==value`: the whole value; long values keep their head and a checksum of the whole.
- * A value that is one token has only this form, so `field:word` must look for both (projections/field-query.ts does).
+ * A value that is one token has only this form, so `field:word` must look for both (projections/reading/field-query.ts does).
  */
 export const wholeToken = (field: string, value: string): string => `${fieldToken(field)}==${wholeBody(value)}`
 

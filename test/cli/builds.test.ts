@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { changeRoster, holding, keepOn, lose, nominate, promoteTo } from '#projections/roster.ts'
-import { withSeenEvents } from '#projections/seen-events.ts'
+import { changeRoster, holding, keepOn, lose, nominate, promoteTo } from '#projections/builds/roster.ts'
+import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import { buildPlaces, type Place } from '#test/support/build-places.ts'
 import { counting } from '#test/support/line-projections.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { createDeadLetters } from '#projections/dead-letters.ts'
-import { PoisonError } from '#projections/fold-batch.ts'
+import { createDeadLetters } from '#projections/folding/dead-letters.ts'
+import { PoisonError } from '#projections/folding/fold-batch.ts'
 import type { Progress } from '#projections/index-store.ts'
 import type { CliServices } from '#src/cli/verb.ts'
 import { PermanentError } from '#src/lib/failure.ts'

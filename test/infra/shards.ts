@@ -1,6 +1,6 @@
-import { daysNeeded } from '#projections/first-days.ts'
+import { daysNeeded } from '#projections/retention/first-days.ts'
 import { projections } from '#projections/registry.ts'
-import { withSeenEvents } from '#projections/seen-events.ts'
+import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import { limits, plans } from '#src/config.ts'
 
 const dayMs = 86_400_000

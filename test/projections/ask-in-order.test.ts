@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { askInOrder } from '#projections/ask-in-order.ts'
+import { askInOrder } from '#projections/reading/ask-in-order.ts'
 import type { IndexReader } from '#projections/index-store.ts'
-import { withFirstDays } from '#projections/first-days.ts'
+import { withFirstDays } from '#projections/retention/first-days.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 
 /** Questions that say when they are asked and answered; each is answered a turn later. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { RecordedEvent } from '#src/events/envelope.ts'
-import { inBatches } from '#projections/batches.ts'
+import { inBatches } from '#projections/folding/batches.ts'
 
 const event = (records: number, bytes: number): RecordedEvent =>
   ({ counts: { spans: records, logs: 0, rumEvents: 0, refused: 0, bytes } }) as RecordedEvent

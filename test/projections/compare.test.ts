@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { compareParts } from '#projections/compare.ts'
-import type { Horizon } from '#projections/horizon.ts'
+import { compareParts } from '#projections/builds/compare.ts'
+import type { Horizon } from '#projections/builds/horizon.ts'
 import type { Digest, FrozenPart } from '#projections/index-audit.ts'
 import { acme, day, lineEntry } from '#test/support/index-fixture.ts'
 

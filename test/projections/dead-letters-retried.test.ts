@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { createDeadLetters } from '#projections/dead-letters.ts'
-import { PoisonError } from '#projections/fold-batch.ts'
+import { createDeadLetters } from '#projections/folding/dead-letters.ts'
+import { PoisonError } from '#projections/folding/fold-batch.ts'
 import { isDeadLetterDecision } from '#src/events/dead-letter.ts'
 import type { RecordedEvent } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'

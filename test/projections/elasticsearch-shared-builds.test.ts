@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import { begin, changeRoster } from '#projections/roster.ts'
+import { begin, changeRoster } from '#projections/builds/roster.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { askElasticsearch } from '#test/support/elasticsearch.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { daysNeeded, withFirstDays, withOwnProgress } from '#projections/first-days.ts'
+import { daysNeeded, withFirstDays, withOwnProgress } from '#projections/retention/first-days.ts'
 import type { IndexReader, Progress, Scope } from '#projections/index-store.ts'
 import { acme, fixture, other } from '#test/support/index-fixture.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createHorizon } from '#projections/horizon.ts'
+import { createHorizon } from '#projections/builds/horizon.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
 

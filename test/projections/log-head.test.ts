@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { TransientError } from '#src/lib/failure.ts'
 import type { IndexReader, Progress } from '#projections/index-store.ts'
-import { withLogHead } from '#projections/log-head.ts'
+import { withLogHead } from '#projections/reading/log-head.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 
 const told = { index: 'logs-v1-001', after: 0, position: 7, head: 7, at: 1_000, caughtUpAt: 1_000 }

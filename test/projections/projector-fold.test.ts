@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createDocumentCache } from '#projections/documents.ts'
+import { createDocumentCache } from '#projections/folding/documents.ts'
 import type { Collection, DecodedEvent, Entry, Key, Projection } from '#projections/projection.ts'
 import { createFoldHarness, foldAll, foldInto, givenEvent } from '#test/support/fold-harness.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { fieldTokens } from '#projections/record-tokens.ts'
+import { fieldTokens } from '#projections/reading/record-tokens.ts'
 import { words } from '#src/events/tokens.ts'
 import { keywordTerm } from '#projections/stores/row.ts'
 import { createRandom } from '../support/index-fixture.ts'

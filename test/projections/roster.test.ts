@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Roster } from '#projections/index-store.ts'
-import { isGone } from '#projections/roster.ts'
+import { isGone } from '#projections/builds/roster.ts'
 
 describe('roster', () => {
   it('has used up the names up to one that is gone, but not of builds that it still names', () => {

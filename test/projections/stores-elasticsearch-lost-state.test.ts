@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import type { ProjectionFailure } from '#projections/lanes.ts'
+import type { ProjectionFailure } from '#projections/folding/lanes.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import { askElasticsearch } from '#test/support/elasticsearch.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'

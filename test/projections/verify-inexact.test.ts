@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { BuildContext } from '#projections/build-place.ts'
+import type { BuildContext } from '#projections/builds/build-place.ts'
 import type { Fingerprint, FrozenPart, IndexAudit } from '#projections/index-audit.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
 import { recordId, type Collection, type Projection } from '#projections/projection.ts'

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { beforeEach, describe, it } from 'mocha'
 import type { IndexWriter } from '#projections/index-store.ts'
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
-import { createWriteBehind } from '#projections/write-behind.ts'
+import { createWriteBehind } from '#projections/folding/write-behind.ts'
 import { acme, day, epoch, fixture, index, lineEntry, other, thingEntry } from '#test/support/index-fixture.ts'
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

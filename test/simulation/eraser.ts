@@ -1,4 +1,4 @@
-import { eraseWorkspace } from '#projections/erase-workspace.ts'
+import { eraseWorkspace } from '#projections/retention/erase-workspace.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { leaving } from './requests.ts'
 import { startMember, type Member, type Stage } from './stage.ts'

@@ -1,5 +1,5 @@
-import type { BuildContext } from '#projections/build-place.ts'
-import { dropBuild, rollBack } from '#projections/move-readers.ts'
+import type { BuildContext } from '#projections/builds/build-place.ts'
+import { dropBuild, rollBack } from '#projections/builds/move-readers.ts'
 import { rebuild } from '#projections/rebuild.ts'
 import { liveBuilds, verify } from '#projections/verify.ts'
 import { judgeRebuilt } from './operator.ts'

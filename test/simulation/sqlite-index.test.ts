@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { IndexWriter } from '#projections/index-store.ts'
-import { withSeenEvents } from '#projections/seen-events.ts'
+import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import { recordId, type Entry } from '#projections/projection.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import { counting } from '#test/support/line-projections.ts'

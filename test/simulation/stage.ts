@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { createDecoder } from '#projections/decoded-event.ts'
-import { createDecoders } from '#projections/decoders.ts'
+import { createDecoder } from '#projections/folding/decoded-event.ts'
+import { createDecoders } from '#projections/folding/decoders.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
 import type { Projection } from '#projections/projection.ts'
 import { limits } from '#src/config.ts'

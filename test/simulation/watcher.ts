@@ -1,5 +1,5 @@
 import { messageOf, type LogDocument } from '#projections/logs/log-document.ts'
-import { withOwnProgress } from '#projections/first-days.ts'
+import { withOwnProgress } from '#projections/retention/first-days.ts'
 import type { SpanDocument } from '#projections/traces/span-document.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'

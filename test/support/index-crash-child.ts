@@ -1,4 +1,4 @@
-import { createDecoder } from '#projections/decoded-event.ts'
+import { createDecoder } from '#projections/folding/decoded-event.ts'
 import { createProjector } from '#projections/projector.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'

@@ -1,4 +1,4 @@
-import type { Decoders } from '#projections/decoded-event.ts'
+import type { Decoders } from '#projections/folding/decoded-event.ts'
 import { recordId, type Collection, type Key, type Projection } from '#projections/projection.ts'
 import { openPayload, sealEvent } from '#src/events/codec.ts'
 import { noCounts, type NewEvent } from '#src/events/envelope.ts'

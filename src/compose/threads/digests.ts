@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import type { BuildPlace } from '#projections/build-place.ts'
+import type { BuildPlace } from '#projections/builds/build-place.ts'
 import type { ScratchPlace } from '#src/compose/scratch-audit.ts'
 import { createRemote } from '#src/lib/remote.ts'
 

@@ -1,4 +1,4 @@
-import { eraseWorkspace } from '#projections/erase-workspace.ts'
+import { eraseWorkspace } from '#projections/retention/erase-workspace.ts'
 import { projections } from '#projections/registry.ts'
 import { createRetryReport } from '#src/compose/troubles.ts'
 import type { Directory } from '#src/directory/create-directory.ts'

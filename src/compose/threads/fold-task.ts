@@ -1,4 +1,4 @@
-import { foldShare, shareName, type FoldTask } from '#projections/fold-share.ts'
+import { foldShare, shareName, type FoldTask } from '#projections/folding/fold-share.ts'
 import { openLogIn, openSharedWriter, type IndexPlace, type LogPlace } from '#src/compose/places.ts'
 import { createFolding } from './folding.ts'
 

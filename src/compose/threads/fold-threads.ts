@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
-import type { BuildPlace } from '#projections/build-place.ts'
+import type { BuildPlace } from '#projections/builds/build-place.ts'
 import { memoryBytes } from '#src/compose/memory.ts'
 import type { IndexPlace, LogPlace } from '#src/compose/places.ts'
 import { revive } from '#src/lib/remote.ts'

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
-import type { LeftOut } from '#projections/lane.ts'
-import type { Beside } from '#projections/lanes.ts'
+import type { LeftOut } from '#projections/folding/lane.ts'
+import type { Beside } from '#projections/folding/lanes.ts'
 import { createTroubles } from '#src/compose/troubles.ts'
 import { createClock } from '#src/lib/clock.ts'
 import { dayOf } from '#src/lib/day.ts'
@@ -25,7 +25,7 @@ export type ProjectorMessage =
   | RetentionDone
   | RetentionWait
 
-/** One turn of retention (projections/retention.ts, `Retained`). */
+/** One turn of retention (projections/retention/retention.ts, `Retained`). */
 type RetentionDone = Readonly<{
   partition: string
   daysDropped: number

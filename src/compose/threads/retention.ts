@@ -1,8 +1,14 @@
-import { firstDayBy, withFirstDays, withOwnProgress, type FirstDay, type Keepings } from '#projections/first-days.ts'
+import {
+  firstDayBy,
+  withFirstDays,
+  withOwnProgress,
+  type FirstDay,
+  type Keepings,
+} from '#projections/retention/first-days.ts'
 import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
-import { withOwnVersions } from '#projections/own-versions.ts'
+import { withOwnVersions } from '#projections/builds/own-versions.ts'
 import { projections } from '#projections/registry.ts'
-import { startRetention } from '#projections/retention-schedule.ts'
+import { startRetention } from '#projections/retention/retention-schedule.ts'
 import { explain } from '#src/compose/failure.ts'
 import { limits, plans } from '#src/config.ts'
 import type { Directory } from '#src/directory/create-directory.ts'

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
-import { verifySample } from '#projections/sample.ts'
+import { verifySample } from '#projections/builds/sample.ts'
 import type { OpenBuilds } from '#src/cli/verb.ts'
 import { present } from '#src/lib/assert.ts'
 import type { Sampled } from '#src/operations/index-samples.ts'

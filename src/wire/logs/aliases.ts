@@ -55,7 +55,7 @@ export const severityNumberNames = ['severityNumber', 'severity_number'] as cons
 /** Syslog's numbers, as journald has them, or its words, as syslog-ng has. */
 export const syslogNumberNames = ['PRIORITY'] as const
 
-/** If you change these, raise the version of the projection of logs: its index goes by them (projections/record-tokens.ts). */
+/** If you change these, raise the version of the projection of logs: its index goes by them (projections/reading/record-tokens.ts). */
 export const messageNames = [
   'message',
   'msg',

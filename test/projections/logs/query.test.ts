@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { logsProjection } from '#projections/logs/fold.ts'
-import { histogramStepMs } from '#projections/histogram.ts'
+import { histogramStepMs } from '#projections/reading/histogram.ts'
 import type { LogDocument } from '#projections/logs/log-document.ts'
 import type { LogRequest } from '#projections/logs/query.ts'
 import { exportLogs, searchLogs } from '#projections/logs/query.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { withFirstDays } from '#projections/first-days.ts'
+import { withFirstDays } from '#projections/retention/first-days.ts'
 import { readTrace, type WalkKey } from '#projections/traces/query.ts'
 import { dayOf } from '#src/lib/day.ts'
 import { describeOnEveryStore } from './every-store.ts'

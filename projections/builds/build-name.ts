@@ -1,0 +1,20 @@
+import type { IndexName } from '../index-store.ts'
+import type { Projection } from '../projection.ts'
+
+/** `logs-v3-002`: the second build of version 3 of the projection. */
+export const buildName = ({ name, version }: Projection, build: number): IndexName =>
+  `${name}-v${version}-${build.toString().padStart(3, '0')}`
+
+/** The number of a build of this projection and version; undefined for any other name. */
+export function buildNumber({ name, version }: Projection, index: IndexName): number | undefined {
+  const prefix = `${name}-v${version}-`
+  const digits = index.startsWith(prefix) ? /^\d{3,}$/.exec(index.slice(prefix.length))?.[0] : undefined
+  return digits === undefined ? undefined : Number(digits)
+}
+
+/** The projection that a build is of; undefined if it is none of these. */
+export const projectionOfBuild = (projections: readonly Projection[], index: IndexName): Projection | undefined =>
+  projections.find(({ name }) => index.startsWith(`${name}-v`))
+
+/** The version of a build; 0 where this is no build's name. */
+export const buildVersion = (index: IndexName): number => Number(/-v(\d+)-\d+$/.exec(index)?.[1] ?? 0)
