@@ -18,6 +18,27 @@ const projectionRules = (own: Readonly<Record<string, readonly string[]>>): read
     }
   })
 
+/** What pages get their data from. */
+const besideApp = [
+  'src/http',
+  'src/directory',
+  'src/query/searches.ts',
+  'projections/*/query.ts',
+  'projections/index-store.ts',
+  'src/events',
+  'src/lib',
+]
+/** What every page is made of. */
+const frame = ['assets', 'context', 'form', 'format', 'html', 'page', 'refuse-page', 'service-colours', 'style']
+const links = ['trace-address', 'workspace-links']
+
+/** The rooms of the app, and what each may import that the others may not. */
+const roomsOfApp = (own: Readonly<Record<string, readonly string[]>>): readonly Rule[] =>
+  Object.entries(own).map(([name, more]) => {
+    const room = `src/app/${name}`
+    return { room, may: [room, ...more, ...[...frame, ...links].map((file) => `src/app/${file}.ts`), ...besideApp] }
+  })
+
 const rules: readonly Rule[] = [
   { room: 'src/main.ts', may: ['*'] },
   { room: 'src/compose.ts', may: ['*'] },
@@ -122,19 +143,12 @@ const rules: readonly Rule[] = [
       'src/lib',
     ],
   },
-  {
-    room: 'src/app',
-    may: [
-      'src/app',
-      'src/http',
-      'src/directory',
-      'src/query/searches.ts',
-      'projections/*/query.ts',
-      'projections/index-store.ts',
-      'src/events',
-      'src/lib',
-    ],
-  },
+  ...roomsOfApp({
+    account: ['src/app/guides', 'src/app/search/search-parts.ts'],
+    search: [],
+    trace: ['src/app/search'],
+  }),
+  { room: 'src/app', may: ['src/app', ...besideApp] },
   {
     room: 'src/operations',
     may: ['src/operations', 'src/http', 'streams/stream.ts', 'projections/index-store.ts', 'src/events', 'src/lib'],
@@ -262,7 +276,9 @@ describe('architecture', () => {
     ['src/query/logs.ts', "import { DatabaseSync } from 'node:sqlite'"],
     ['src/wire/logs/scan.ts', "import {\n  a,\n  b,\n} from '#src/http/errors.ts'"],
     ['src/query/logs.ts', 'const w = workspaceIdOf(ctx.query.workspace)'],
-    ['src/app/keys.ts', 'await fetch(form.value.get(url))'],
+    ['src/app/search/log-rows.ts', "import { waterfall } from '../trace/waterfall.ts'"],
+    ['src/app/trace/find-page.ts', "import { keysPage } from '../account/keys.ts'"],
+    ['src/app/account/keys.ts', 'await fetch(form.value.get(url))'],
     ['src/ingest/otlp.ts', "const { limits } = await import('#streams/sqlite/stream.ts')"],
   ]
   for (const [file, text] of planted) {

@@ -11,10 +11,10 @@ import { inTime } from '#src/lib/in-time.ts'
 import type { Searches } from '#src/query/searches.ts'
 import { readUsageAt, type Usage } from '#projections/allowance/query.ts'
 import type { IndexReader } from '#projections/index-store.ts'
+import type { SignInThrottle } from './account/sign-in-throttle.ts'
 import { allowanceWarning } from './allowance-warning.ts'
 import { html, type Html } from './html.ts'
 import { sendPage } from './page.ts'
-import type { SignInThrottle } from './sign-in-throttle.ts'
 
 export { sessionHere } from '#src/http/session.ts'
 

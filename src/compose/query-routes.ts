@@ -1,5 +1,5 @@
 import { allowanceProjection } from '#projections/allowance/fold.ts'
-import { ofOneWorkspace } from '#src/app/other-workspace.ts'
+import { ofOneWorkspace } from '#src/app/account/other-workspace.ts'
 import { createRefusePage } from '#src/app/refuse-page.ts'
 import { createAppRoutes } from '#src/app/routes.ts'
 import { limits, type Config } from '#src/config.ts'

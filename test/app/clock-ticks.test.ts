@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import { clockTicks } from '#src/app/clock-ticks.ts'
+import { clockTicks } from '#src/app/search/clock-ticks.ts'
 
 /** The words of the ticks of a range, and where they stand, in hundredths of it. */
 function ticksOf(from: string, to: string): readonly string[] {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { fieldTable } from '#src/app/field-table.ts'
+import { fieldTable } from '#src/app/search/field-table.ts'
 
 describe('a table of fields', () => {
   const shown = (fields: Readonly<Record<string, unknown>>): string =>

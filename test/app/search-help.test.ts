@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { logForms, traceForms } from '#src/app/search-help.ts'
+import { logForms, traceForms } from '#src/app/search/search-help.ts'
 import { msNs, noonNs } from '#test/projections/traces/given.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { addressGroup, createSignInThrottle } from '#src/app/sign-in-throttle.ts'
+import { addressGroup, createSignInThrottle } from '#src/app/account/sign-in-throttle.ts'
 import { createTestClock } from '../directory/harness.ts'
 
 describe('sign-in throttle', () => {

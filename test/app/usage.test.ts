@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { noCounts, type Counts } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { forecastSpans } from '#src/app/usage-forecast.ts'
+import { forecastSpans } from '#src/app/account/usage-forecast.ts'
 import { readUsage } from '#projections/allowance/query.ts'
 import { givenSpan } from '#test/projections/traces/given.ts'
 import { givenEvent, type GivenHeader } from '#test/support/fold-harness.ts'

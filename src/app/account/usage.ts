@@ -1,0 +1,230 @@
+import type { Context } from 'koa'
+import type { Key, Workspace, WorkspacePlan } from '#src/directory/directory.ts'
+import { refusal, type Refusal } from '#src/events/refusal.ts'
+import type { Route } from '#src/http/route.ts'
+import { present } from '#src/lib/assert.ts'
+import { dayOf } from '#src/lib/day.ts'
+import {
+  monthOf,
+  readRefusals,
+  readUsage,
+  refusalsMax,
+  servicesMax,
+  type RefusalDocument,
+  type Usage,
+} from '#projections/allowance/query.ts'
+import { isCaughtUp, lagMs } from '#projections/index-store.ts'
+import { counted, inWords, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
+import { formatBytes, minuteOf } from '../format.ts'
+import { html, type Html } from '../html.ts'
+import { behindPart } from '../search/search-parts.ts'
+import { forecastSpans } from './usage-forecast.ts'
+
+const path = '/app/usage'
+
+const reasons = new Map([
+  ['rejected_allowance', 'the monthly span allowance was used up'],
+  ['rejected_invalid', 'spans without valid ids'],
+  ['rejected_entitlement', 'the plan did not include tracing'],
+  [
+    'rejected_record',
+    'records or events that could not be read, that the plan does not include, or that one request held too many of',
+  ],
+  ['unlisted', 'spans that are not listed: beyond the 10,000 that one refusal lists, or of requests with too many'],
+])
+
+/** Columns of words; all others are of numbers. */
+const ofWords: readonly string[] = ['Day (UTC)', 'Key', 'Why', 'Service']
+
+type Row = readonly [first: Html | string, ...values: readonly (string | number | Html)[]]
+
+function cellOf(value: Row[number], head: string | undefined): Html {
+  const content = typeof value === 'number' ? inWords(value) : value
+  return html`<td class="${typeof value === 'number' ? 'number' : 'words'}" data-head="${head}">${content}</td>`
+}
+
+function table(caption: string, heads: readonly string[], rows: readonly Row[]): Html {
+  if (rows.length === 0) return html``
+  return html`<h2>${caption}</h2>
+    <table class="figures cards">
+      <thead>
+        <tr>
+          ${heads.map((head) => html`<th scope="col" class="${ofWords.includes(head) ? 'words' : 'number'}">${head}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          ([first, ...values]) =>
+            html`<tr>
+              <th scope="row">${first}</th>
+              ${values.map((value, column) => cellOf(value, heads[column + 1]))}
+            </tr>`,
+        )}
+      </tbody>
+    </table>`
+}
+
+/** How much of a month is still counted. */
+type Kept = 'all' | 'some' | 'none'
+
+/** What was counted before the first day kept is gone; before there was the workspace, nothing was. */
+function keptOf({ month, resetsAt }: Usage, { createdAt }: Workspace, keptFrom: string): Kept {
+  const [first, last, created] = [`${month}-01`, dayOf(resetsAt - 1), dayOf(createdAt)]
+  if (keptFrom <= first || keptFrom <= created || created > last) return 'all'
+  return keptFrom > last ? 'none' : 'some'
+}
+
+/** What is used of the allowance. */
+function usedPart({ spans, spanBytes }: Usage, { spansPerMonth: limit }: WorkspacePlan, kept: Kept): Html {
+  const bytes = `${formatBytes(spanBytes)} of span data`
+  if (kept !== 'all') return html`<p><strong>${inWords(spans)}</strong> spans, ${bytes}.</p>`
+  if (limit === null) return html`<p><strong>${inWords(spans)}</strong> spans without a limit, ${bytes}.</p>`
+  const percent = limit === 0 ? 100 : (spans / limit) * 100
+  return html`<p>
+    <strong>${inWords(spans)}</strong> spans of ${inWords(limit)} (${percent.toFixed(1)}%), ${bytes}.
+    <meter
+      aria-label="Used of the allowance, in percent"
+      min="0"
+      max="100"
+      low="80"
+      high="95"
+      optimum="0"
+      value="${Math.min(100, percent)}"
+    ></meter>
+  </p>`
+}
+
+/** Whether all that has arrived is counted: a sender is told by the log, at once. */
+function countedPart({ progress }: Usage, nowMs: number): Html {
+  if (progress === undefined) return html`<p class="notice">Nothing is counted yet.</p>`
+  return behindPart({ complete: isCaughtUp(progress, nowMs), lag_ms: lagMs(progress, nowMs) })
+}
+
+/** Where the current month is going. */
+function forecastPart(usage: Usage, { spansPerMonth: limit }: WorkspacePlan, nowMs: number): Html {
+  const reset = html`<p>The count resets at ${minuteOf(usage.resetsAt)}.</p>`
+  const { spans, resetsAt } = usage
+  const forecast = forecastSpans(usage, nowMs)
+  // What is used up grows no more, as the head of the page says.
+  if (forecast === undefined || (limit !== null && spans >= limit)) return reset
+  const pace = 'At the pace of the last days it'
+  if (limit === null || forecast <= limit) {
+    return html`${reset}
+      <p class="note">${pace} will be ${inWords(forecast)} spans by then.</p>`
+  }
+  const usedUpAt = nowMs + ((limit - spans) / (forecast - spans)) * (resetsAt - nowMs)
+  return html`${reset}
+    <p class="problem">
+      ${pace} would be ${inWords(forecast)} spans by then: the allowance will be used up at about ${minuteOf(usedUpAt)}.
+    </p>`
+}
+
+const besidePart = ({ total }: Usage): Html =>
+  html`<p>
+    Also received: ${counted(total.logs, 'log record')} and ${counted(total.rumEvents, 'browser event')}, which do not
+    count toward the allowance. Spans and records refused: ${inWords(total.refusedSpans + total.refusedRecords)}.
+    Requests of which nothing could be read, such as one that is too large, are not among them: only their sender was
+    told.
+  </p>`
+
+function dayRows({ byDay }: Usage): readonly Row[] {
+  const most = Math.max(1, ...Object.values(byDay).map(({ spans }) => spans))
+  return Object.entries(byDay)
+    .reverse()
+    .map(([day, { spans, logs, rumEvents, refusedSpans, refusedRecords, bytes }]) => {
+      const bar = html`<svg class="bar" viewBox="0 0 1000 8" preserveAspectRatio="none" aria-hidden="true">
+        <rect x="0" y="0" width="${Math.round((spans / most) * 1_000)}" height="8" />
+      </svg>`
+      const counted = html`<div class="number">${inWords(spans)}${bar}</div>`
+      return [day, counted, logs, rumEvents, refusedSpans + refusedRecords, bytes]
+    })
+}
+
+/** Whose spans and records are counted without the name of a service. */
+const nameless = ({ byService }: Usage): string =>
+  Object.keys(byService).length < servicesMax
+    ? 'no service named'
+    : `no service named, or beyond the first ${inWords(servicesMax)} of a day`
+
+const serviceRows = (usage: Usage): readonly Row[] =>
+  Object.entries(usage.byService)
+    .sort(([, a], [, b]) => b.spans - a.spans || b.logs - a.logs)
+    .map(([service, { spans, logs, rumEvents }]) => [
+      service === '' ? nameless(usage) : service,
+      spans,
+      logs,
+      rumEvents,
+    ])
+
+function keyName(key: Key | undefined, id: string | null): Html {
+  if (key === undefined) return html`${id === null || id === '' ? 'other keys' : id}`
+  return html`<code>${key.prefix}…${key.last4}</code> ${key.name}`
+}
+
+type KeyOf = (id: string | null) => Html
+
+const keyRows = ({ byKey }: Usage, keyOf: KeyOf): readonly Row[] =>
+  Object.entries(byKey)
+    .sort(([, a], [, b]) => b.spans - a.spans || b.logs - a.logs)
+    .map(([id, { spans, logs, rumEvents, refusedSpans, refusedRecords, bytes }]) => [
+      keyOf(id),
+      spans,
+      logs,
+      rumEvents,
+      refusedSpans + refusedRecords,
+      bytes,
+    ])
+
+const refusalRows = (refusals: readonly RefusalDocument[], keyOf: KeyOf): readonly Row[] =>
+  refusals.map(({ day, keyId, reason, count }) => [day, keyOf(keyId), reasons.get(reason) ?? reason, count])
+
+/** The month asked for, if it is one: `2026-11`. */
+function monthAsked(ctx: Context, nowMs: number): string | undefined {
+  const asked = new URLSearchParams(ctx.querystring).get('month') ?? ''
+  if (asked === '') return monthOf(nowMs)
+  return /^\d{4}-(?:0[1-9]|1[0-2])$/.test(asked) ? asked : undefined
+}
+
+/** What was used and refused in a month, as far as that is kept. */
+async function monthPart(app: AppContext, workspace: Workspace, month: string): Promise<Html> {
+  const reader = app.readerOf(workspace.id)
+  const usage = await readUsage(reader, workspace.id, month)
+  const keptFrom = app.usageKeptFrom(workspace)
+  const kept = keptOf(usage, workspace, keptFrom)
+  if (kept === 'none') return html`<p class="notice">The counts of this month are no longer kept.</p>`
+  const refusals = await readRefusals(reader, workspace.id, { from: `${month}-01`, to: dayOf(usage.resetsAt - 1) })
+  const keyOf = (id: string | null): Html => {
+    const key = id === null ? undefined : app.directory.key(id)
+    return keyName(key?.workspaceId === workspace.id ? key : undefined, id)
+  }
+  const nowMs = app.clock()
+  const isCurrent = month === monthOf(nowMs) && kept === 'all'
+  const counts = ['Spans', 'Logs', 'Browser events'] as const
+  return html`${countedPart(usage, nowMs)}
+  ${kept === 'all' ? html`` : html`<p class="notice">Counted from ${keptFrom} on; earlier days are no longer kept.</p>`}
+  ${usedPart(usage, workspace.plan, kept)}
+  ${isCurrent ? forecastPart(usage, workspace.plan, nowMs) : html``}${besidePart(usage)}
+  ${table('Refused', ['Day (UTC)', 'Key', 'Why', 'How many'], refusalRows(refusals, keyOf))}
+  ${refusals.length < refusalsMax ? html`` : html`<p class="note">Only the newest ${counted(refusalsMax, 'line')} are shown.</p>`}
+  ${table('By day', ['Day (UTC)', ...counts, 'Refused', 'Bytes'], dayRows(usage))}
+  ${table('By service', ['Service', ...counts], serviceRows(usage))}
+  ${table('By key', ['Key', ...counts, 'Refused', 'Bytes'], keyRows(usage, keyOf))}`
+}
+
+async function sendUsage(ctx: Context, app: AppContext): Promise<Refusal | void> {
+  const { workspaceId } = sessionHere(ctx)
+  const workspace = present(app.directory.workspace(workspaceId), 'a session has a workspace')
+  const month = monthAsked(ctx, app.clock())
+  if (month === undefined) return refusal('invalid_parameter', 'A month looks like 2026-11.')
+  const body = html`<form class="row" method="get" action="${path}">
+      <label>Month (UTC) <input name="month" type="month" value="${month}" required /></label>
+      <button type="submit">Show</button>
+    </form>
+    ${await monthPart(app, workspace, month)}`
+  return sendSessionPage(ctx, app, { title: 'Usage', body })
+}
+
+/** What the workspace has used of its plan, and what it was refused. */
+export const createUsageRoutes = (app: AppContext): Route[] => [
+  { ...sessionPage(app.refuse), path, method: 'GET', handler: (ctx) => sendUsage(ctx, app) },
+]

@@ -1,0 +1,103 @@
+import { inWords } from '../context.ts'
+import { cut, isolated } from '../format.ts'
+import { html, type Html } from '../html.ts'
+import { clauseOf } from './clause.ts'
+import { createNarrow } from './narrow.ts'
+import { listed } from './search-parts.ts'
+
+/** A parameter of a search that its most frequent values can be chosen for. */
+type Group = Readonly<{
+  title: string
+  /** Of the parameter, and of the facet that counts its values. */
+  name: string
+  /** Whether it may be given more than once. */
+  repeats?: boolean
+  /** The longest value that it takes. */
+  charactersMax: number
+  /** How the page calls its values; those without words are not shown. */
+  words?: (value: string) => string | undefined
+  /** Whether a value can be left out: of logs, where what is left out is not there. A trace has other spans, and stays. */
+  canBeLeftOut?: boolean
+}>
+
+type Facets = readonly Readonly<{ field: string; values: readonly Readonly<{ value: string; count: number }>[] }>[]
+
+type Given = Readonly<{
+  path: '/app/logs' | '/app/traces'
+  conditions: URLSearchParams
+  groups: readonly Group[]
+  /** Undefined or null: nothing was counted. */
+  facets: Facets | null | undefined
+  /** `q` as it was understood. */
+  normalized: string
+  /** What is counted. */
+  noun: string
+}>
+
+const shownMax = 8
+const valueCharactersMax = 60
+
+const chosenOf = (conditions: URLSearchParams, { name, repeats = false }: Group): readonly string[] =>
+  repeats ? listed(conditions, name) : conditions.getAll(name)
+
+function addressOf({ path, conditions }: Given, { name }: Group, values: readonly string[]): string {
+  const search = new URLSearchParams(conditions)
+  search.delete(name)
+  for (const value of values) search.append(name, value)
+  return `${path}?${search.toString()}`
+}
+
+/** A link to the same search without a value. */
+function leftOutLink(given: Given, { title, name, canBeLeftOut = false }: Group, value: string): Html {
+  if (!canBeLeftOut) return html``
+  const address = createNarrow(given)(clauseOf({ field: name, operator: '=', text: value }, true))
+  if (address === undefined) return html``
+  const words = `Not ${title}: ${cut(value, valueCharactersMax)}`
+  return html`<a class="mark not" href="${address}" title="${words}" aria-label="${words}">−</a> `
+}
+
+function groupRow(given: Given, group: Group): Html {
+  const { title, name, repeats = false, charactersMax, words = (value: string) => value } = group
+  const chosen = chosenOf(given.conditions, group)
+  const counted = given.facets?.find(({ field }) => field === name)?.values ?? []
+  const countOf = (value: string): Html => {
+    const found = counted.find((each) => each.value === value)
+    return found === undefined ? html`` : html` <small>${inWords(found.count)}</small>`
+  }
+  const active = [...new Set(chosen)].map((value) => {
+    const shown = cut(words(value) ?? value, valueCharactersMax)
+    const rest = chosen.filter((each) => each !== value)
+    return html`<a
+      class="mark"
+      aria-current="true"
+      href="${addressOf(given, group, rest)}"
+      title="Remove ${title}: ${shown}"
+      >${isolated(shown)}${countOf(value)} ✕</a
+    > `
+  })
+  const offered = counted
+    .filter(({ value }) => value !== '' && value.length <= charactersMax)
+    .filter(({ value }) => !chosen.includes(value) && words(value) !== undefined)
+  const others = offered.slice(0, shownMax).map(({ value, count }) => {
+    const shown = cut(words(value) ?? value, valueCharactersMax)
+    const address = addressOf(given, group, repeats ? [...chosen, value] : [value])
+    return html`<a class="mark" href="${address}" title="Only ${title}: ${shown}"
+        >${isolated(shown)} <small>${inWords(count)}</small></a
+      >
+      ${leftOutLink(given, group, value)}`
+  })
+  if (active.length + others.length === 0) return html``
+  const cutNote = offered.length > shownMax ? html`<span class="note">and others</span>` : html``
+  return html`<li><strong>${title}</strong> ${active}${others}${cutNote}</li>`
+}
+
+/** The most frequent values as links that narrow the search, and those that it is narrowed to as links that take them away. */
+export function facetRow(given: Given): Html {
+  const rows = given.groups.map((group) => groupRow(given, group)).filter(({ markup }) => markup !== '')
+  if (rows.length === 0) return html``
+  return html`<nav class="facets" aria-label="Narrow the search, by number of ${given.noun}">
+    <ul>
+      ${rows}
+    </ul>
+  </nav>`
+}

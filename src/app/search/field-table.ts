@@ -1,0 +1,134 @@
+import { isJsonObject, stringifyJson } from '#src/lib/json.ts'
+import { cut, isolated, isOfLines } from '../format.ts'
+import { html, type Html } from '../html.ts'
+import { isScalar, noLinks, type LinksOf, type Scalar } from './value-links.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+type Row = Readonly<{ name: string; value: unknown }>
+
+/** What a page shows of one value, and of all fields of one record: a page of a hundred records must stay one. */
+const valueCharactersMax = 2_000
+/** Of one of several lines: the cause of an error is the last thing that its stack trace says. */
+const linesCharactersMax = 20_000
+const recordCharactersMax = 32_000
+/** For the links of all fields of one record, which repeat the search that they are added to. */
+const linkCharactersMax = 32_000
+/** Values of one record up to which its index goes: what comes after them cannot be searched. */
+const searchableValuesMax = 4_096
+/** Items of a list that are shown one by one. */
+const itemsMax = 20
+
+/** Fields as searches name them: what is nested by dotted names. Lists stay whole. */
+function rowsOf(fields: Fields, outer = ''): readonly Row[] {
+  return Object.entries(fields).flatMap(([key, value]): readonly Row[] =>
+    isJsonObject(value) && Object.keys(value).length > 0
+      ? rowsOf(value, `${outer}${key}.`)
+      : [{ name: outer + key, value }],
+  )
+}
+
+/** The values of fields as lines of text, by their dotted names; those that there are not are left out. */
+export function fieldsNamed(fields: Fields, names: readonly string[]): readonly (readonly [string, string])[] {
+  if (names.length === 0) return []
+  const values = new Map(rowsOf(fields).map(({ name, value }) => [name, value]))
+  return names
+    .filter((name) => values.has(name))
+    .map((name) => {
+      const value = values.get(name)
+      return [name, isScalar(value) ? String(value) : stringifyJson(value)]
+    })
+}
+
+/** The values that are looked for one by one; none where a value is shown as JSON. */
+function scalarsOf(value: unknown): readonly Scalar[] {
+  if (isScalar(value)) return [value]
+  if (!Array.isArray(value) || value.length > itemsMax) return []
+  const items: readonly unknown[] = value
+  return items.every(isScalar) ? items : []
+}
+
+const shownOf = (text: string): string => cut(text, isOfLines(text) ? linesCharactersMax : valueCharactersMax)
+
+const inLines = (text: string): Html => (isOfLines(text) ? html`<pre>${isolated(text)}</pre>` : isolated(text))
+
+/** A list of objects an item a line: browsers send the frames of a stack trace so. */
+const jsonOf = (value: unknown, json: string): string =>
+  Array.isArray(value) && value.length > 1 && value.every(isJsonObject) ? value.map(stringifyJson).join('\n') : json
+
+/** Links as long as there is room for them. */
+function bounded(linksOf: LinksOf): Readonly<{ linksOf: LinksOf; skip: (values: number) => void }> {
+  let characters = linkCharactersMax
+  let values = searchableValuesMax
+  return {
+    skip: (skipped) => void (values -= skipped),
+    linksOf(name, value) {
+      if (--values < 0 || characters <= 0) return undefined
+      const links = linksOf(name, value)
+      characters -= links?.markup.length ?? 0
+      return links
+    },
+  }
+}
+
+type Cell = Readonly<{ content: Html; characters: number }>
+
+function createCells(given: LinksOf, above: string | undefined): (row: Row) => Cell {
+  const { linksOf, skip } = bounded(given)
+  return ({ name, value }) => {
+    const scalars = scalarsOf(value)
+    if (value === above && isScalar(value)) {
+      return { content: html`<i>the text above</i>${linksOf(name, value)}`, characters: 0 }
+    }
+    if (scalars.length > 0) {
+      const shown = scalars.map((each) => ({ text: shownOf(String(each)), links: linksOf(name, each) }))
+      const isList = Array.isArray(value)
+      const content = shown.map(({ text, links }) =>
+        isList ? html`<div>${inLines(text)}${links}</div>` : html`${inLines(text)}${links}`,
+      )
+      return { content: html`${content}`, characters: shown.reduce((sum, { text }) => sum + text.length, 0) }
+    }
+    const json = stringifyJson(value)
+    // Each value within it but one has a comma beside it.
+    skip(json.split(',').length)
+    const text = shownOf(jsonOf(value, json))
+    return { content: inLines(text), characters: text.length }
+  }
+}
+
+// A page of a thousand spans has ten thousand of them: a cell beside which data stand is its row's head without saying so.
+// oxfmt-ignore
+const rowOf = (name: string, content: Html): Html => html`<tr><th>${name}</th><td>${content}</td></tr>`
+
+/** Free fields as rows of name and value. */
+function fieldRows(rows: readonly Row[], linksOf: LinksOf, above: string | undefined): readonly Html[] {
+  const shown: Html[] = []
+  const cellOf = createCells(linksOf, above)
+  let left = recordCharactersMax
+  for (const row of rows) {
+    if (left <= 0) {
+      const words = `${rows.length - shown.length} more fields: the search API and the export have them all.`
+      shown.push(rowOf('…', html`${words}`))
+      break
+    }
+    const { content, characters } = cellOf(row)
+    left -= row.name.length + characters
+    shown.push(rowOf(row.name, content))
+  }
+  return shown
+}
+
+/**
+ * Free fields as a table, nested ones by dotted names, each value with the links that belong to it. `above`: a long text that stands
+ * whole above the table, and is not repeated in it.
+ */
+export const fieldTable = (caption: string, fields: Fields, linksOf: LinksOf = noLinks, above?: string): Html =>
+  Object.keys(fields).length === 0
+    ? html``
+    : html`<table class="fields">
+        <caption>
+          ${caption}
+        </caption>
+        <tbody>
+          ${fieldRows(rowsOf(fields), linksOf, above)}
+        </tbody>
+      </table>`

@@ -1,0 +1,110 @@
+import { counted, inWords } from '../context.ts'
+import { minuteOf, secondOf, shortTime } from '../format.ts'
+import { html, type Html } from '../html.ts'
+import { clockTicks } from './clock-ticks.ts'
+import { addressWith } from './conditions.ts'
+
+/** One bar: how many, and how many of them are errors. `and_later`: it has no end, and is told in words. */
+type Bar = Readonly<{ time: string; total: number; errors: number; and_later?: true | undefined }>
+
+type Given = Readonly<{
+  bars: readonly Bar[]
+  stepMs: number
+  range: Readonly<{ from: string | null; to: string | null }>
+  nowMs: number
+  /** The same search, of one bar's time. */
+  path: string
+  conditions: URLSearchParams
+}>
+
+const [width, height] = [1_000, 100]
+/** Ranges shorter than this have their ends told to the second. */
+const secondsBelowMs = 600_000
+
+/** The first and the last bar count what the range has of their time, and lead no further. */
+function addressOf({ path, conditions, range }: Given, fromMs: number, toMs: number | undefined): string {
+  const begin = range.from !== null && Date.parse(range.from) >= fromMs ? range.from : shortTime(fromMs)
+  if (toMs === undefined) return addressWith(path, conditions, { from: begin })
+  // A time in ms is its text cut short, of nanoseconds: at the same ms the text is no earlier.
+  const end = range.to !== null && Date.parse(range.to) < toMs ? range.to : shortTime(toMs)
+  return addressWith(path, conditions, { from: begin, to: end })
+}
+
+/** When a bar is, how many it counts, and how many of them are errors. */
+const wordsOf = ({ time, total, errors }: Bar): string =>
+  `${time.slice(0, 19).replace('T', ' ')} UTC: ${inWords(total)}${errors > 0 ? `, ${counted(errors, 'error')}` : ''}`
+
+const stepUnits = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'min'],
+  [1_000, 's'],
+] as const
+
+/** `15 min`: what one bar is of. */
+function stepWords(ms: number): string {
+  const [unit, name] = stepUnits.find(([each]) => ms >= each && ms % each === 0) ?? [1, 'ms']
+  return `${ms / unit} ${name}`
+}
+
+function laterLink(given: Given): Html {
+  const later = given.bars.find(({ and_later: isLater }) => isLater === true)
+  if (later === undefined) return html``
+  const address = addressOf(given, Date.parse(later.time), undefined)
+  return html`<p class="note">
+    ${later.total} dated far in the future: <a href="${address}">from ${minuteOf(Date.parse(later.time))} on</a>
+  </p>`
+}
+
+type Drawn = Readonly<{ startMs: number; endMs: number; first: Bar }>
+
+/** What scripts/histogram.js knows the time under the pointer by. */
+const forScript = ({ stepMs, range }: Given, { startMs, endMs, first }: Drawn): Html =>
+  html`data-start="${startMs}" data-end="${endMs}" data-first="${Date.parse(first.time)}" data-step="${stepMs}"
+  data-from="${range.from ?? ''}" data-to="${range.to ?? ''}"`
+
+/** Counts over time as bars, each a link to its own time. Nothing where nothing was found. */
+export function histogram(given: Given): Html {
+  const { stepMs, range, nowMs } = given
+  const bars = given.bars.filter(({ and_later: isLater }) => isLater === undefined)
+  const [first, last] = [bars[0], bars.at(-1)]
+  if (first === undefined || last === undefined) return html``
+  const startMs = Math.min(range.from === null ? Infinity : Date.parse(range.from), Date.parse(first.time))
+  const endMs = Math.max(range.to === null ? nowMs : Date.parse(range.to), Date.parse(last.time) + stepMs)
+  // Both ends of a short range may lie in one minute.
+  const endOf = endMs - startMs < secondsBelowMs ? secondOf : minuteOf
+  const most = Math.max(...bars.map(({ total }) => total))
+  const scale = width / (endMs - startMs)
+  const drawn = bars
+    .filter(({ total }) => total > 0)
+    .map((bar) => {
+      const { total, errors } = bar
+      const atMs = Date.parse(bar.time)
+      const [x, barWidth] = [(atMs - startMs) * scale, Math.max(1, stepMs * scale - 1)]
+      const [tall, red] = [(total / most) * height, (errors / most) * height]
+      return html`<a href="${addressOf(given, atMs, atMs + stepMs)}"
+        ><title>${wordsOf(bar)}</title>
+        <rect class="whole" x="${x}" y="0" width="${barWidth}" height="${height}" />
+        <rect x="${x}" y="${height - tall}" width="${barWidth}" height="${tall}" />
+        <rect class="error" x="${x}" y="${height - red}" width="${barWidth}" height="${red}"
+      /></a>`
+    })
+  return html`<a class="skip" href="#results">Skip to the results</a>
+    <svg
+      class="histogram"
+      viewBox="0 0 ${width} ${height}"
+      preserveAspectRatio="none"
+      role="group"
+      aria-label="Over time, each bar a link"
+      ${forScript(given, { startMs, endMs, first })}
+    >
+      ${drawn}
+    </svg>
+    ${clockTicks(startMs, endMs)}
+    <p class="axis note">
+      <span>${endOf(startMs)}</span>
+      <span data-chosen>highest bar: ${inWords(most)} in ${stepWords(stepMs)}</span>
+      <span>${endOf(endMs)}</span>
+    </p>
+    ${laterLink(given)}`
+}

@@ -1,0 +1,112 @@
+import { withoutColours as readable } from '#src/events/tokens.ts'
+import { stringifyJson } from '#src/lib/json.ts'
+import type { CorrelationAnswer, LogSearchAnswer } from '#src/query/searches.ts'
+import { cut, isolated, isOfLines, timeOf, zone } from '../format.ts'
+import { html, type Html } from '../html.ts'
+import { traceAddress } from '../trace-address.ts'
+import { fieldTable } from './field-table.ts'
+import { shownValues } from './shown-fields.ts'
+import type { LinksOf } from './value-links.ts'
+
+type Item = NonNullable<CorrelationAnswer['logs']>['items'][number]
+/** The links beside the fields of a record. */
+export type LogLinks = (log: ShownLog) => LinksOf
+/** A log record; found by a search, it says where its message met it. */
+export type ShownLog = Item & Partial<Pick<LogSearchAnswer['logs'][number], 'highlights'>>
+
+const summaryCharactersMax = 300
+/** Of a service, whose column is narrow. */
+const serviceCharactersMax = 60
+const messageCharactersMax = 20_000
+
+/** The message with its matches marked, as far as `charactersMax`. */
+function marked({ message, highlights = [] }: Pick<ShownLog, 'message' | 'highlights'>, charactersMax: number): Html {
+  const parts: Html[] = []
+  let place = 0
+  for (const { start, end } of highlights) {
+    if (end > charactersMax) break
+    parts.push(html`${readable(message.slice(place, start))}<mark>${readable(message.slice(start, end))}</mark>`)
+    place = end
+  }
+  return isolated(message, html`${parts}${cut(readable(message.slice(place)), Math.max(0, charactersMax - place))}`)
+}
+
+const linksOf = ({ id, trace_id: traceId, span_id: spanId, session_id: sessionId }: Item): Html =>
+  html`<p class="row">
+    <a href="/app/logs?around=${encodeURIComponent(id)}#here">In context</a>
+    ${traceId === null ? html`` : html`<a href="${traceAddress(traceId, spanId)}">Trace</a>`}
+    ${sessionId === null ? html`` : html`<a href="/app/find?id=${encodeURIComponent(sessionId)}">Session</a>`}
+  </p>`
+
+/** The message on one line; of a record without one, its fields. */
+export function summaryOf(log: ShownLog, charactersMax = summaryCharactersMax): Html {
+  if (log.message !== '') return marked(log, charactersMax)
+  return html`<span class="note">${cut(stringifyJson(log.fields), charactersMax)}</span>`
+}
+
+/** A long service would make a row as high as the window: its tip has the whole. */
+const serviceCell = (service: string): Html =>
+  service.length <= serviceCharactersMax
+    ? html`<td class="service">${service}</td>`
+    : html`<td class="service" title="${service}">${cut(service, serviceCharactersMax)}</td>`
+
+/** `here`: the id of the record that the rows are about; `shown`: names of the fields that each shows in front of its message. */
+type Drawn = Readonly<{ linksFor: LogLinks; here?: string | undefined; shown: readonly string[] }>
+
+/** `id`: the row's own on the page, so that links can lead to it. */
+function rowOf(log: ShownLog, { linksFor, here, shown }: Drawn, id?: string): Html {
+  const { timestamp, level, service, message, fields, cuts = [] } = log
+  const isMore = message.length > summaryCharactersMax || isOfLines(message)
+  const rest = isMore ? html`<pre>${marked(log, messageCharactersMax)}</pre>` : html``
+  const above = isMore && message.length <= messageCharactersMax ? message : undefined
+  const changed = cuts.length > 0 ? html`<p class="note">Changed: ${cuts.join('; ')}</p>` : html``
+  const own = id === undefined ? html`` : html`id="${id}"`
+  const place = log.id === here ? html`id="here" aria-current="true"` : own
+  return html`<tr class="${level ?? 'none'}" ${place}>
+    <td class="time">${timeOf(timestamp)}</td>
+    <td class="level">${level ?? ''}</td>
+    ${serviceCell(service ?? '')}
+    <td>
+      <details>
+        <summary>${shownValues(fields, shown)}${summaryOf(log)}</summary>
+        ${rest}${changed}${linksOf(log)}${fieldTable('Fields', fields, linksFor(log), above)}
+      </details>
+    </td>
+  </tr>`
+}
+
+export const logRows = (logs: readonly ShownLog[], drawn: Drawn): Html => html`${logs.map((log) => rowOf(log, drawn))}`
+
+/** Where rows that arrive later come from, and from which point on; `count`: how many the page says there are until then. */
+export type Tail = Readonly<{ address: string; cursor: string; count?: number | undefined }>
+
+/** `placeOf`: the id that a row has on the page, by its number. */
+type Placed = Partial<Omit<Drawn, 'linksFor'>> &
+  Readonly<{
+    tail?: Tail | undefined
+    placeOf?: ((number: number) => string) | undefined
+  }>
+
+export function logTable(logs: readonly ShownLog[], linksFor: LogLinks, placed: Placed): Html {
+  const { tail, here, shown = [], placeOf } = placed
+  const rows = logs.map((log, number) => rowOf(log, { linksFor, here, shown }, placeOf?.(number)))
+  return html`<table class="logs">
+    <thead>
+      <tr>
+        <th scope="col">Time (${zone})</th>
+        <th scope="col">Level</th>
+        <th scope="col">Service</th>
+        <th scope="col">Message</th>
+      </tr>
+    </thead>
+    ${
+      tail === undefined
+        ? html`<tbody>
+            ${rows}
+          </tbody>`
+        : html`<tbody data-tail="${tail.address}" data-cursor="${tail.cursor}" data-count="${tail.count}">
+            ${rows}
+          </tbody>`
+    }
+  </table>`
+}

@@ -1,0 +1,180 @@
+import type { Context } from 'koa'
+import type { Refusal } from '#src/events/refusal.ts'
+import { levels } from '#src/events/telemetry.ts'
+import type { Route } from '#src/http/route.ts'
+import type { LogSearchAnswer } from '#src/query/searches.ts'
+import { reopenScript, histogramScript, tailScript } from '../assets.ts'
+import { counted, isOfSeveral, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
+import { html, type Html } from '../html.ts'
+import { createRefuseSearch } from '../refuse-page.ts'
+import { withWorkspace } from '../workspace-links.ts'
+import { aroundPart } from './around.ts'
+import { addressWith } from './conditions.ts'
+import { facetRow } from './facets.ts'
+import { histogram } from './histogram.ts'
+import { createLogLinks, createLogLinksAround } from './log-links.ts'
+import { logRows, logTable, type LogLinks, type Tail } from './log-rows.ts'
+import { otherNames } from './other-names.ts'
+import { rangeMoves } from './range-moves.ts'
+import { searchForm } from './search-form.ts'
+import { logForms } from './search-help.ts'
+import {
+  about,
+  checkbox,
+  choice,
+  field,
+  idPart,
+  listed,
+  nothingFits,
+  pager,
+  rangeFields,
+  readAsked,
+  searchOf,
+  refusedSearch,
+  serviceSuggestions,
+  type Asked,
+} from './search-parts.ts'
+import { shownFieldsRow, shownNames, withoutNames, withShowLinks } from './shown-fields.ts'
+
+const path = '/app/logs'
+const limit = '100'
+
+const ownFields = ['q', 'service', 'from', 'to', 'order', 'level'] as const
+
+const facetGroups = [
+  { title: 'Level', name: 'level', repeats: true, charactersMax: 5, canBeLeftOut: true },
+  { title: 'Service', name: 'service', charactersMax: 256, canBeLeftOut: true },
+] as const
+
+function fieldsOf(asked: Asked, facets: LogSearchAnswer['facets'], wrong: string | undefined): Html {
+  const { conditions } = asked
+  const given = (name: string): string => conditions.get(name) ?? ''
+  const chosen = listed(conditions, 'level')
+  return html`${field({ label: 'Service', name: 'service', value: given('service'), list: 'services', wrong })}${serviceSuggestions(facets)}
+    ${rangeFields(asked, wrong)}
+    ${choice({
+      label: 'Order',
+      name: 'order',
+      value: given('order'),
+      options: [
+        ['', 'newest first'],
+        ['asc', 'oldest first'],
+      ],
+    })}
+    <fieldset class="row">
+      <legend>Level</legend>
+      ${levels.map((level) => checkbox('level', level, level, chosen.includes(level)))}
+    </fieldset>`
+}
+
+const formOf = (asked: Asked, facets: LogSearchAnswer['facets'], wrong?: string, moves?: Html): Html =>
+  searchForm({
+    path,
+    asked,
+    label: 'Search',
+    placeholder: 'timeout level>=warn -debug',
+    help: logForms,
+    fields: fieldsOf(asked, facets, wrong),
+    own: ownFields,
+    wrong,
+    moves,
+  })
+
+/** Rows that arrive can be shown above the newest, and nowhere else. */
+function tailOf(asked: Asked, answer: LogSearchAnswer): Tail | undefined {
+  const { conditions, cursors } = asked
+  const isNewest = cursors.length === 0 && conditions.get('order') !== 'asc'
+  if (!isNewest || conditions.has('to') || conditions.has('around')) return undefined
+  return { address: `${path}/rows?${searchOf(asked, {})}`, cursor: answer.prev_cursor, count: answer.count }
+}
+
+const followButton = html`<button type="button" data-tail-button hidden aria-pressed="false">Follow</button>
+  <span class="note" role="status" data-tail-words></span>`
+
+/** Of what is shown, however long it has been: a range that ends now is fixed where it began. */
+function exportLinks({ conditions }: Asked, { range }: LogSearchAnswer): Html {
+  if (conditions.has('around')) return html``
+  // Of a page, not of an export, which is whole.
+  const ofPage = { limit: null, include: null }
+  const address = (format: string): string =>
+    addressWith('/app/logs/export', conditions, { ...ofPage, ...range, format })
+  return html`<a href="${address('ndjson')}">Export as NDJSON</a> <a href="${address('csv')}">Export as CSV</a>`
+}
+
+/** Links into the search that is shown; where that is only the neighbours of a record, into one of the record's time. */
+function linksOf({ conditions }: Asked, { query }: Pick<LogSearchAnswer, 'query'>, nowMs: number): LogLinks {
+  if (conditions.has('around')) return createLogLinksAround(nowMs)
+  const linksFor = createLogLinks({ path, conditions, normalized: query.normalized })
+  return (log) => withShowLinks(path, conditions, linksFor(log))
+}
+
+function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
+  const { conditions } = asked
+  const { logs, count, range } = answer
+  const tail = tailOf(asked, answer)
+  const found = answer.histogram
+  const bars = (found?.buckets ?? []).map(({ by_level: byLevel, ...bar }) => {
+    return { ...bar, errors: (byLevel.error ?? 0) + (byLevel.fatal ?? 0) }
+  })
+  const drawn = { bars, stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
+  return html`${idPart(conditions)}${about(answer)}${aroundPart({ path, conditions, logs })}${found === undefined ? html`` : histogram(drawn)}
+    ${facetRow({ path, conditions, groups: facetGroups, facets: answer.facets, normalized: answer.query.normalized, noun: 'records' })}
+    <p class="row" id="results">
+      ${count === undefined ? html`` : html`<strong>${counted(count, 'record')}</strong>`}
+      ${tail === undefined ? html`` : followButton} ${exportLinks(asked, answer)}
+    </p>
+    ${shownFieldsRow(path, conditions)}
+    ${logs.length === 0 ? html`<div id="nothing">${otherNames(path, conditions, answer.query.normalized)}${nothingFits(path, asked, { noun: 'log record', from: range.from, nowMs })}</div>` : html``}
+    ${logTable(logs, linksOf(asked, answer, nowMs), { tail, here: conditions.get('around') ?? undefined, shown: shownNames(conditions) })}
+    ${pager(path, asked, answer.next_cursor)}`
+}
+
+const ofAllFields = (asked: Asked): Asked => ({ ...asked, conditions: withoutNames(asked.conditions) })
+
+const refusedPage = refusedSearch('Logs', formOf)
+
+async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
+  const asked = readAsked(ctx, app)
+  const isFirst = asked.cursors.length === 0 && !asked.conditions.has('around')
+  const include: Readonly<Record<string, string>> = isFirst ? { include: 'histogram,facets,count' } : {}
+  const paged: Readonly<Record<string, string>> = asked.conditions.has('around') ? {} : { limit }
+  const result = await app.searches.logs(
+    sessionHere(ctx).workspaceId,
+    searchOf(ofAllFields(asked), { ...paged, ...include }),
+  )
+  if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, result.error))
+  const answer = result.value
+  const moves = rangeMoves(path, asked.conditions, answer.range, app.clock())
+  const body = html`${formOf(asked, answer.facets, undefined, moves)}${resultsOf(asked, answer, app.clock())}`
+  await sendSessionPage(ctx, app, {
+    title: 'Logs',
+    about: asked.conditions.get('q') ?? '',
+    body,
+    scripts: [reopenScript, histogramScript, tailScript],
+  })
+}
+
+/** What has arrived since a cursor, for the script that follows: rows ready to be shown, the next cursor, and whether to go on at once. */
+async function sendRows(ctx: Context, app: AppContext): Promise<Refusal | void> {
+  const asked = readAsked(ctx, app)
+  const session = sessionHere(ctx)
+  const { workspaceId } = session
+  const result = await app.searches.logs(workspaceId, searchOf(ofAllFields(asked), { limit }))
+  if (!result.ok) return result.error
+  const { logs, prev_cursor: cursor } = result.value
+  const drawn = { linksFor: linksOf(asked, result.value, app.clock()), shown: shownNames(asked.conditions) }
+  ctx.set('Cache-Control', 'no-store')
+  const more = logs.length === Number(limit)
+  ctx.type = 'application/json'
+  const { markup } = logs.length === 0 ? html`` : logRows(logs, drawn)
+  const rows = isOfSeveral(app, session) ? withWorkspace(markup, workspaceId) : markup
+  ctx.body = JSON.stringify({ cursor, rows, more })
+}
+
+/** Log search as a page, and its live tail. */
+export function createLogPageRoutes(app: AppContext): Route[] {
+  return [
+    { ...sessionPage(createRefuseSearch(app, refusedPage)), path, method: 'GET', handler: (ctx) => sendLogs(ctx, app) },
+    { path: `${path}/rows`, method: 'GET', auth: 'session', handler: (ctx) => sendRows(ctx, app) },
+  ]
+}

@@ -1,0 +1,42 @@
+import { html, type Html } from '../html.ts'
+import { addressWith } from './conditions.ts'
+
+// Habits from other tools and from older conventions: names and values that find nothing here, because the same is called otherwise.
+
+type Habit = readonly [typed: RegExp, here: string]
+
+const levelWords = 'trace|debug|info|warn|warning|error|fatal|critical'
+
+const ofLogs: readonly Habit[] = [
+  [
+    new RegExp(
+      String.raw`(?<![\w.])@?(?:status|severity|severity_text|severityText|log\.level|lvl)(?=(?::|=|!=)"?(?:${levelWords})\b)`,
+      'gi',
+    ),
+    'level',
+  ],
+  [/(?<![\w.])@?(?:resource\.)?service[._]name(?=:|=|!=)/gi, 'service'],
+  [/(?<![\w.])@?(?:msg|body)(?=:|=|!=)/gi, 'message'],
+]
+
+const ofTraces: readonly Habit[] = [
+  [/(?<![\w.])@?error(?::|=)"?true"?(?!\w)/gi, 'status=error'],
+  [/(?<![\w.])@?(?:otel\.)?status[._]code(?=(?::|=|!=)"?(?:error|ok|unset)\b)/gi, 'status'],
+  [/(?<!\w)http\.status_code(?=[:=!<>])/gi, 'http.response.status_code'],
+  [/(?<!\w)http\.method(?=[:=!])/gi, 'http.request.method'],
+  [/(?<!\w)http\.url(?=[:=!])/gi, 'url.full'],
+]
+
+/** A search that has found nothing, as it was understood, in the words that are used here; undefined where it is in them. */
+function inOwnNames(path: string, normalized: string): string | undefined {
+  const habits = path === '/app/logs' ? ofLogs : ofTraces
+  const changed = habits.reduce((query, [typed, here]) => query.replace(typed, here), normalized)
+  return changed === normalized ? undefined : changed
+}
+
+/** The way on from a search that has found nothing by a name that something else may be meant by. */
+export function otherNames(path: string, conditions: URLSearchParams, normalized: string): Html {
+  const query = inOwnNames(path, normalized)
+  if (query === undefined) return html``
+  return html`<p>Did you mean <a href="${addressWith(path, conditions, { q: query })}">${query}</a>?</p>`
+}

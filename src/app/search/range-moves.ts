@@ -1,0 +1,45 @@
+import { parseTimeNs } from '#src/events/point-in-time.ts'
+import { dayMs } from '#src/lib/day.ts'
+import { shortTime } from '../format.ts'
+import { html, type Html } from '../html.ts'
+import { addressWith, withConditions } from './conditions.ts'
+
+type Range = Readonly<{ from: string | null; to: string | null }>
+
+type Ends = Readonly<{ from: string; to?: string }>
+
+/** The range before, as long as it; the range after, which is open where it reaches the present; and about twice of it. */
+function movesOf({ from, to }: Readonly<{ from: string; to: string | null }>, nowMs: number) {
+  const [fromMs, toMs] = [Date.parse(from), to === null ? nowMs : Date.parse(to)]
+  const lengthMs = Math.max(1, toMs - fromMs)
+  const until = (ms: number): { to?: string } => (ms >= nowMs ? {} : { to: shortTime(ms) })
+  const before = (ms: number): string => shortTime(Math.max(0, fromMs - ms))
+  const moves: (readonly [string, Ends])[] = []
+  if (fromMs > 0) moves.push(['Earlier', { from: before(lengthMs), to: from }])
+  if (to !== null && toMs < nowMs) moves.push(['Later', { from: to, ...until(toMs + lengthMs) }])
+  const halfMs = Math.ceil(lengthMs / 2)
+  if (fromMs > 0) {
+    moves.push(['Wider', to === null ? { from: before(lengthMs) } : { from: before(halfMs), ...until(toMs + halfMs) }])
+  }
+  return moves
+}
+
+/** Whether the address says both ends as points in time, which mean the same tomorrow and to whoever is sent it. */
+const isFixed = (conditions: URLSearchParams, nowMs: number): boolean =>
+  ['from', 'to'].every((name) => {
+    const end = conditions.get(name)
+    return end !== null && parseTimeNs(end, nowMs) === parseTimeNs(end, nowMs + dayMs)
+  })
+
+/** Links to the same search of a range beside the one that was searched, of a wider one, and of the same as points in time. Nothing where that has no beginning. */
+export function rangeMoves(path: string, conditions: URLSearchParams, { from, to }: Range, nowMs: number): Html {
+  if (from === null) return html``
+  const fixed = ['To share', { from: shortTime(Date.parse(from)), to: to ?? shortTime(nowMs) }] as const
+  const moves = [...movesOf({ from, to }, nowMs), ...(isFixed(conditions, nowMs) ? [] : [fixed])]
+  if (moves.length === 0) return html``
+  return html`<span class="note">or</span> ${moves.map(([words, ends]) => {
+      const address = addressWith(path, withConditions(conditions, { to: null }), ends)
+      const tip = words === fixed[0] ? html`title="The same as points in time"` : html``
+      return html`<a href="${address}" ${tip}>${words}</a> `
+    })}`
+}

@@ -1,0 +1,62 @@
+import { atFault } from '../context.ts'
+import { cut } from '../format.ts'
+import { html, type Html } from '../html.ts'
+import { searchHelp, type HelpForm } from './search-help.ts'
+import { givenFields, ofPage, rangeLinks, type Asked } from './search-parts.ts'
+
+type Given = Readonly<{
+  path: string
+  asked: Asked
+  label: string
+  placeholder: string
+  help: readonly HelpForm[]
+  /** The fields beside `q`, and the names of all that the form has. */
+  fields: Html
+  own: readonly string[]
+  /** The field that the page's problem is about. */
+  wrong: string | undefined
+  /** Links to ranges beside the one that was searched. */
+  moves?: Html | undefined
+}>
+
+const valueCharactersMax = 30
+
+/** What a search is narrowed to beside `q`: `: service shop, from -1h`. */
+function inUse(conditions: URLSearchParams): string {
+  const names = [...new Set(conditions.keys())].filter((name) => name !== 'q' && !ofPage.includes(name))
+  const words = names.map((name) => {
+    const values = conditions.getAll(name).join(', ')
+    return `${name.replaceAll('_', ' ')} ${cut(values, valueCharactersMax)}`
+  })
+  return words.length === 0 ? '' : `: ${words.join(', ')}`
+}
+
+/**
+ * The form of a search, and the usual ranges of time. On a small screen all fields but `q` are folded below a line that says which of them
+ * are in use: whoever has searched looks for results, and those would begin a whole screen below. Where there is room they simply stand
+ * there (style.ts).
+ */
+export function searchForm(given: Given): Html {
+  const { path, asked, label, placeholder, help, fields, own, wrong, moves = html`` } = given
+  const { conditions } = asked
+  const isWrong = wrong !== undefined && wrong !== 'q'
+  return html`<form class="search" method="get" action="${path}" role="search">
+      <label
+        >${label}
+        <input
+          name="q"
+          type="search"
+          value="${conditions.get('q') ?? ''}"
+          placeholder="${placeholder}"
+          autocomplete="off"
+          ${atFault(wrong === 'q')}
+      /></label>
+      <button type="submit">Search</button>
+      ${searchHelp(help)}
+      <details class="filters" ${isWrong ? html`open` : html``}>
+        <summary>Filters${inUse(conditions)}</summary>
+        <div class="inputs">${fields}${givenFields(conditions, own, wrong)}</div>
+      </details>
+    </form>
+    ${rangeLinks(path, asked, moves)}`
+}

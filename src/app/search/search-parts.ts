@@ -1,0 +1,282 @@
+import type { Context } from 'koa'
+import type { Refusal } from '#src/events/refusal.ts'
+import { setRefusal, statusOf, withRetry } from '#src/http/errors.ts'
+import type { TraceSearchAnswer } from '#src/query/searches.ts'
+import { present } from '#src/lib/assert.ts'
+import { dayMs } from '#src/lib/day.ts'
+import { atFault, counted, problemId, sessionHere, type AppContext, type SessionPage } from '../context.ts'
+import { zone } from '../format.ts'
+import { html, type Html } from '../html.ts'
+import { addressWith, withConditions } from './conditions.ts'
+
+/** Cursors of earlier pages kept in an address: so far back a walk goes page by page. */
+const cursorsMax = 20
+
+/** A search page's address: the conditions as typed, and the cursors of the pages that led here, the last one's own. `keptDays`: of the workspace's plan. */
+export type Asked = Readonly<{ conditions: URLSearchParams; cursors: readonly string[]; keptDays: number }>
+
+/** The search takes their words in capitals too; the page compares them with those that it offers. */
+const ofChoice: readonly string[] = ['level', 'status', 'has', 'kind', 'order']
+
+export function readAsked(ctx: Context, { directory }: Pick<AppContext, 'directory'>): Asked {
+  const given = [...new URLSearchParams(ctx.querystring)]
+    .filter(([, value]) => value !== '')
+    .map(([name, value]): [string, string] => [name, ofChoice.includes(name) ? value.toLowerCase() : value])
+  const conditions = new URLSearchParams(given.filter(([name]) => name !== 'cursor'))
+  const cursors = given.filter(([name]) => name === 'cursor').map(([, cursor]) => cursor)
+  const { plan } = present(directory.workspace(sessionHere(ctx).workspaceId), 'a session has a workspace')
+  return { conditions, cursors, keptDays: plan.retentionDays }
+}
+
+/** The values of a condition that may be given more than once, or as a list. */
+export const listed = (conditions: URLSearchParams, name: string): readonly string[] =>
+  conditions.getAll(name).flatMap((value) => value.split(',').filter(Boolean))
+
+/** The query string that the search is asked with. */
+export function searchOf({ conditions, cursors }: Asked, more: Readonly<Record<string, string>>): string {
+  return withConditions(conditions, { ...more, cursor: cursors.at(-1) ?? null }).toString()
+}
+
+function addressOf(path: string, conditions: URLSearchParams, cursors: readonly string[]): string {
+  const search = new URLSearchParams(conditions)
+  for (const cursor of cursors.slice(-cursorsMax)) search.append('cursor', cursor)
+  return `${path}?${search.toString()}`
+}
+
+/** Links to the page before and the page after: who reads on begins with its results, and not with the form again. */
+export function pager(path: string, { conditions, cursors }: Asked, nextCursor: string | null): Html {
+  const linkTo = (rel: string, led: readonly string[], words: string): Html =>
+    html`<a rel="${rel}" href="${addressOf(path, conditions, led)}#results">${words}</a>`
+  const back = cursors.length === 1 ? 'First page' : 'Previous page'
+  return html`<nav class="tabs" aria-label="Pages of results">
+    ${cursors.length === 0 ? html`` : linkTo('prev', cursors.slice(0, -1), back)}
+    ${nextCursor === null ? html`` : linkTo('next', [...cursors, nextCursor], 'Next page')}
+  </nav>`
+}
+
+/** Characters of a search that are shown on either side of a place in it: more would not stay on one line. */
+const besideMax = 30
+
+/** The part of a search around a place, and under it a sign at the place. */
+function placeIn(query: string, position: number): Html {
+  const [start, end] = [Math.max(0, position - besideMax), position + besideMax]
+  const before = `${start > 0 ? '…' : ''}${query.slice(start, position)}`
+  const after = `${query.slice(position, end)}${end < query.length ? '…' : ''}`
+  const lines = `${(before + after).toWellFormed()}\n${' '.repeat(before.length)}^`
+  return html`<pre class="place">${lines}</pre>`
+}
+
+const tryAgain = (ctx: Context, seconds: number): Html =>
+  html`<p><a href="${ctx.url}">Try again</a> in ${counted(seconds, 'second')}.</p>`
+
+/** What is wrong with a search, and where in it; `more`: what to do about it. */
+export function whatIsWrong({ detail, position, expected = [] }: Refusal, query: string, more: Html = html``): Html {
+  const place = position === undefined ? html`` : placeIn(query, position)
+  const could = expected.length === 0 ? html`` : html`<p class="note">Expected here: ${expected.join(', ')}.</p>`
+  return html`<div class="problem" role="alert" id="${problemId}">
+    <p>${detail}</p>
+    ${place}${could}${more}
+  </div>`
+}
+
+/** `wrong`: the parameter that it is about. */
+type Refused = Readonly<{ body: Html; status: number; wrong: string | undefined }>
+
+/** What was wrong with a search, pointing at the place, or when to try it again. Sets the status and headers of the refusal. */
+export function searchRefusal(ctx: Context, given: Refusal, query: string): Refused {
+  const refused = withRetry(ctx, given)
+  setRefusal(ctx, refused)
+  const { position, errors = [], retryAfterS } = refused
+  const body = whatIsWrong(refused, query, retryAfterS === undefined ? html`` : tryAgain(ctx, retryAfterS))
+  return { body, status: statusOf(refused.code), wrong: position === undefined ? errors[0]?.path : 'q' }
+}
+
+/** Ids as senders and other tools write them: of a trace, of a span, a `traceparent`, a UUID. */
+const idLike =
+  /^(?:[\da-f]{16}|[\da-f]{32}|[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})$/i
+
+/** Who pastes nothing but an id into a search mostly wants what has it, of whatever age: where that is. */
+export function idPart(conditions: URLSearchParams): Html {
+  const typed =
+    conditions
+      .get('q')
+      ?.trim()
+      .replace(/^"(.*)"$/, '$1') ?? ''
+  if (!idLike.test(typed)) return html``
+  return html`<p class="notice">
+    This looks like an id. <a href="/app/find?id=${encodeURIComponent(typed)}">Open what has it</a>, whatever its age.
+  </p>`
+}
+
+type About = Pick<TraceSearchAnswer, 'query' | 'index'>
+
+/** Whether the index has everything. */
+export const behindPart = ({ complete, lag_ms: lagMs }: Pick<About['index'], 'complete' | 'lag_ms'>): Html =>
+  complete
+    ? html``
+    : html`<p class="notice" role="status">
+        The index is behind the log${lagMs > 0 ? ` by ${Math.ceil(lagMs / 1_000)} s` : ''}: the newest records may be
+        missing.
+      </p>`
+
+/** How the search was understood, and whether the index has everything. */
+export function about({ query, index }: About): Html {
+  const understood =
+    query.normalized === '' ? html`` : html`<p class="note">Searched: <code>${query.normalized}</code></p>`
+  return html`${behindPart(index)}${understood}${query.warnings.map((warning) => html`<p class="notice">${warning}</p>`)}`
+}
+
+type Field = Readonly<{
+  label: string | Html
+  name: string
+  value: string
+  size?: number
+  placeholder?: string
+  list?: string
+  /** Name of the field that the page's problem is about. */
+  wrong: string | undefined
+}>
+
+/** Its words are one element: a label is a grid, and would set the parts of its words below each other. */
+export const field = ({ label, name, value, size = 16, placeholder = '', list = '', wrong }: Field): Html =>
+  html`<label
+    ><span>${label}</span>
+    <input
+      name="${name}"
+      value="${value}"
+      size="${size}"
+      placeholder="${placeholder}"
+      list="${list}"
+      autocomplete="off"
+      ${atFault(name === wrong)}
+  /></label>`
+
+/** Of a page and not of a search: a form begins anew without them. */
+export const ofPage: readonly string[] = ['limit', 'include', 'around', 'before', 'after']
+
+/** Fields for the conditions that only an address can give: a form without them would drop them. `own`: those that it has anyway. */
+export const givenFields = (
+  conditions: URLSearchParams,
+  own: readonly string[],
+  wrong: string | undefined,
+): readonly Html[] =>
+  [...conditions]
+    .filter(([name]) => !own.includes(name) && !ofPage.includes(name))
+    .map(([name, value]) => field({ label: name, name, value, size: 34, wrong }))
+
+type Choice = Readonly<{ label: string; name: string; value: string; options: readonly (readonly [string, string])[] }>
+
+export const choice = ({ label, name, value, options }: Choice): Html =>
+  html`<label
+    >${label}
+    <select name="${name}">
+      ${options.map(([option, words]) =>
+        option === value
+          ? html`<option value="${option}" selected>${words}</option>`
+          : html`<option value="${option}">${words}</option>`,
+      )}
+    </select></label
+  >`
+
+export const checkbox = (name: string, value: string, words: string, checked: boolean): Html =>
+  html`<label class="check"
+    >${
+      checked
+        ? html`<input type="checkbox" name="${name}" value="${value}" checked />`
+        : html`<input type="checkbox" name="${name}" value="${value}" />`
+    }
+    ${words}</label
+  >`
+
+const suggestions = (id: string, values: readonly string[]): Html =>
+  html`<datalist id="${id}">${values.map((value) => html`<option value="${value}"></option>`)}</datalist>`
+
+/** The usual ranges, up to now. */
+const ranges = [
+  ['-15m', '15 minutes'],
+  ['-1h', 'hour'],
+  ['-6h', '6 hours'],
+  ['-24h', '24 hours'],
+] as const
+const rangesDays = [7, 30]
+
+/** The usual ranges as far as the plan keeps anything, and all that it keeps. */
+function rangesWithin(keptDays: number): readonly (readonly [string, string])[] {
+  const days = [...rangesDays.filter((each) => each < keptDays), ...(keptDays > 1 ? [keptDays] : [])]
+  return [...ranges, ...days.map((each) => [`-${each}d`, counted(each, 'day')] as const)]
+}
+
+/** Both ends of the range, with the usual ones suggested. */
+export const rangeFields = ({ conditions, keptDays }: Asked, wrong: string | undefined): Html => {
+  const of = (name: string): string => conditions.get(name) ?? ''
+  return html`${field({ label: html`From (${zone})`, name: 'from', value: of('from'), placeholder: '-24h', list: 'ranges', wrong })}
+  ${field({ label: html`To (${zone})`, name: 'to', value: of('to'), placeholder: 'now', wrong })}
+  ${suggestions(
+    'ranges',
+    rangesWithin(keptDays).map(([from]) => from),
+  )}`
+}
+
+/** Conditions by which a search that names no range looks at all times. */
+const ofAllTimes = ['around', 'trace_id', 'session_id'] as const
+
+/** Links to the same search of the usual ranges: also the way back from a narrow one; and `moves`, of ranges beside its own. */
+export function rangeLinks(path: string, { conditions, keptDays }: Asked, moves: Html): Html {
+  if (conditions.has('around')) return html``
+  const byId = ofAllTimes.some((name) => conditions.has(name))
+  const shown = conditions.has('to') ? undefined : (conditions.get('from') ?? (byId ? undefined : '-24h'))
+  return html`<nav class="tabs" aria-label="Time range">
+    <span class="note">Last</span>
+    ${rangesWithin(keptDays).map(([from, words]) => {
+      const current = from === shown ? html`aria-current="true"` : html``
+      return html`<a href="${addressWith(path, conditions, { from, to: null })}" ${current}>${words}</a> `
+    })}${moves}
+  </nav>`
+}
+
+/** Where nothing was found from there on: what to do next. `noun`: what was looked for. */
+export function nothingFits(
+  path: string,
+  { conditions, cursors, keptDays }: Asked,
+  { noun, from, nowMs }: Readonly<{ noun: string; from: string | null; nowMs: number }>,
+): Html {
+  if (cursors.length > 0) return html`<p>No more ${noun}s match.</p>`
+  const wider = addressWith(path, conditions, { from: `-${keptDays}d`, to: null })
+  const isOfTime = !ofAllTimes.some((name) => conditions.has(name))
+  const isWide = from === null || (Date.parse(from) <= nowMs - keptDays * dayMs && !conditions.has('to'))
+  const look =
+    isOfTime && !isWide ? html` <a href="${wider}">Search the last ${counted(keptDays, 'day')}</a>, or see` : html` See`
+  return html`<p>No ${noun}s match.${look} how to <a href="/app/connect">connect</a> a sender.</p>`
+}
+
+/** The way on where the cursors in an address are refused: the same conditions without them. */
+function beginAgain({ path }: Context, { conditions }: Asked, { code }: Refusal): Html {
+  if (code !== 'invalid_cursor' && code !== 'cursor_mismatch') return html``
+  return html`<p><a href="${addressOf(path, conditions, [])}">Begin again at the first page</a></p>`
+}
+
+type FormOf = (asked: Asked, facets: undefined, wrong: string | undefined) => Html
+
+/** What a search page shows where the search is refused: its form with what was typed, and what became of it. */
+export const refusedSearch =
+  (title: string, formOf: FormOf) =>
+  (ctx: Context, app: Pick<AppContext, 'directory'>, refused: Refusal): SessionPage => {
+    const asked = readAsked(ctx, app)
+    const query = asked.conditions.get('q') ?? ''
+    const { body, status, wrong } = searchRefusal(ctx, refused, query)
+    return {
+      title,
+      about: query,
+      body: html`${formOf(asked, undefined, wrong)}${body}${beginAgain(ctx, asked, refused)}`,
+      status,
+    }
+  }
+
+/** Services that the results name, for the field `service`. */
+export const serviceSuggestions = (facets: TraceSearchAnswer['facets']): Html => {
+  const found = facets?.find(({ field }) => field === 'service')?.values ?? []
+  return suggestions(
+    'services',
+    found.map(({ value }) => value),
+  )
+}

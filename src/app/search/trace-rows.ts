@@ -1,0 +1,122 @@
+import type { TraceSearchAnswer } from '#src/query/searches.ts'
+import { counted, inWords } from '../context.ts'
+import { cut, formatDuration, isolated, named, timeOf, zone } from '../format.ts'
+import { html, type Html } from '../html.ts'
+import { serviceColours, type ColourOf } from '../service-colours.ts'
+import { traceAddress } from '../trace-address.ts'
+
+type ShownTrace = TraceSearchAnswer['traces'][number]
+
+/** What stands out about a trace, in words. */
+function marksOf(trace: ShownTrace): readonly Html[] {
+  const { error_count: errors, missing_parent_count: missing, rejected_span_count: rejected } = trace
+  const marks: Html[] = []
+  if (errors > 0) marks.push(html`<span class="mark bad">${counted(errors, 'error')}</span> `)
+  if (missing > 0) marks.push(html`<span class="mark bad">${counted(missing, 'parent')} missing</span> `)
+  if (rejected > 0) marks.push(html`<span class="mark bad">${counted(rejected, 'span')} rejected</span> `)
+  if (trace.repeated_count > 0) marks.push(html`<span class="mark">${inWords(trace.repeated_count)} repeated</span> `)
+  if (trace.has_logs) marks.push(html`<span class="mark">logs</span> `)
+  if (trace.has_rum) marks.push(html`<span class="mark">browser</span> `)
+  return marks
+}
+
+/** A trace without an observed root is called by that, never by a span that only looks like one. */
+export const nameOf = ({ root, span_count: spans }: ShownTrace): Html => {
+  if (root !== null) return html`<strong>${named(root.service)}</strong> ${named(root.operation)}`
+  return spans === 0 ? html`<em>no span received</em>` : html`<em>root span not received</em>`
+}
+
+/** Services that a trace is shown with: in a row of a list, and at the head of its own page. */
+const servicesOfRowMax = 12
+export const servicesOfPageMax = 60
+
+/**
+ * The services of a trace in their colours, with how many spans each has, and how many of them are errors: those with errors first where there is
+ * no room for all. A summary has not all of very many, but counts the spans of all.
+ */
+export function servicesOf(
+  { services, span_count: spansOfAll }: ShownTrace,
+  colourOf: ColourOf,
+  servicesMax = servicesOfRowMax,
+): Html {
+  const failed = services.filter(({ error_count: errors }) => errors > 0)
+  const sorted = services.length > servicesMax ? [...new Set([...failed, ...services])] : services
+  const shown = sorted.slice(0, servicesMax)
+  const isWhole = services.reduce((spans, { span_count: own }) => spans + own, 0) >= spansOfAll
+  const left = `${isWhole ? '' : 'more than '}${counted(services.length - shown.length, 'other')}`
+  const others = shown.length < services.length || !isWhole ? html`<span class="note">and ${left}</span>` : html``
+  return html`${shown.map(
+    ({ name, span_count: spans, error_count: errors }) =>
+      html`<span class="mark ${colourOf(name)}"
+        >${named(name)}
+        ${inWords(spans)}${errors > 0 ? html`, <span class="bad">${counted(errors, 'error')}</span>` : html``}</span
+      > `,
+  )}${others}`
+}
+
+const failureCharactersMax = 120
+
+const durationOf = ({ duration_ns: ns }: ShownTrace): bigint => BigInt(ns ?? 0)
+
+/** How long it took beside the longest of the list, in thousandths. */
+const shareOf = (trace: ShownTrace, longest: bigint): number =>
+  longest <= 0n ? 0 : Number((durationOf(trace) * 1_000n) / longest)
+
+function rowOf(trace: ShownTrace, longest: bigint, colourOf: ColourOf): Html {
+  const matched = trace.matched_spans.map(
+    ({ span_id: spanId, service, operation, duration_ns: ns, status, failure }) =>
+      html`<br /><a href="${traceAddress(trace.trace_id, spanId)}"
+          ><small>${named(service)} ${named(operation)} ${formatDuration(BigInt(ns))}</small></a
+        >${failurePart(status, failure)}`,
+  )
+  return html`<tr>
+    <td class="time">${timeOf(trace.start)}</td>
+    <td><a href="${traceAddress(trace.trace_id)}">${nameOf(trace)}</a>${matched}</td>
+    <td>${servicesOf(trace, colourOf)}</td>
+    <td>
+      ${trace.duration_ns === null ? '–' : formatDuration(durationOf(trace))}
+      <svg class="bar" viewBox="0 0 1000 8" preserveAspectRatio="none" aria-hidden="true">
+        <rect x="0" y="0" width="${shareOf(trace, longest)}" height="8" />
+      </svg>
+    </td>
+    <td>${counted(trace.span_count, 'span')} ${marksOf(trace)}</td>
+  </tr>`
+}
+
+/** Why a span failed, in its own words, as far as a row can bear them. */
+export function failurePart(status: string, failure: string | undefined): Html {
+  if (failure === undefined) return html``
+  return html` <small ${status === 'error' ? html`class="bad"` : html``}
+    >${isolated(failure, html`${cut(failure, failureCharactersMax)}`)}</small
+  >`
+}
+
+/** Colours for all services of these traces. */
+export const coloursOf = (traces: readonly ShownTrace[]): ColourOf =>
+  serviceColours(traces.flatMap(({ services }) => services.map(({ name }) => name)))
+
+/** Heads of the columns by which a list can be in order. */
+export type TraceHeads = Readonly<{ start: Html; duration: Html; spans: Html }>
+
+const plainHeads: TraceHeads = {
+  start: html`<th scope="col">Start (${zone})</th>`,
+  duration: html`<th scope="col">Duration</th>`,
+  spans: html`<th scope="col">Spans</th>`,
+}
+
+export function traceTable(traces: readonly ShownTrace[], colourOf: ColourOf, heads: TraceHeads = plainHeads): Html {
+  const longest = traces.reduce((most, trace) => (durationOf(trace) > most ? durationOf(trace) : most), 0n)
+  return html`<table class="traces">
+    <thead>
+      <tr>
+        ${heads.start}
+        <th scope="col">Root</th>
+        <th scope="col">Services</th>
+        ${heads.duration}${heads.spans}
+      </tr>
+    </thead>
+    <tbody>
+      ${traces.map((trace) => rowOf(trace, longest, colourOf))}
+    </tbody>
+  </table>`
+}

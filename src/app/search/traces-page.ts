@@ -1,0 +1,175 @@
+import type { Context } from 'koa'
+import type { Route } from '#src/http/route.ts'
+import type { TraceSearchAnswer } from '#src/query/searches.ts'
+import { reopenScript, histogramScript } from '../assets.ts'
+import { counted, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
+import { zone } from '../format.ts'
+import { html, type Html } from '../html.ts'
+import { createRefuseSearch } from '../refuse-page.ts'
+import { addressWith } from './conditions.ts'
+import { facetRow } from './facets.ts'
+import { histogram } from './histogram.ts'
+import { otherNames } from './other-names.ts'
+import { rangeMoves } from './range-moves.ts'
+import { searchForm } from './search-form.ts'
+import { traceForms } from './search-help.ts'
+import {
+  about,
+  checkbox,
+  choice,
+  field,
+  idPart,
+  listed,
+  nothingFits,
+  pager,
+  rangeFields,
+  readAsked,
+  searchOf,
+  refusedSearch,
+  serviceSuggestions,
+  type Asked,
+} from './search-parts.ts'
+import { coloursOf, traceTable, type TraceHeads } from './trace-rows.ts'
+
+const path = '/app/traces'
+const limit = '50'
+
+const orders = [
+  ['', 'newest first'],
+  ['oldest', 'oldest first'],
+  ['longest', 'longest first'],
+  ['most_spans', 'most spans first'],
+  ['errors', 'most errors first'],
+] as const
+const statuses = [
+  ['', 'any'],
+  ['error', 'error'],
+  ['ok', 'ok'],
+  ['unset', 'unset'],
+] as const
+const having = [
+  ['error', 'errors'],
+  ['logs', 'logs'],
+  ['rum', 'browser events'],
+  ['missing_spans', 'missing spans'],
+] as const
+
+const ofSpan = ['q', 'service', 'operation', 'status', 'min_duration', 'max_duration'] as const
+const ownFields = [...ofSpan, 'from', 'to', 'order', 'has'] as const
+
+const facetGroups = [
+  { title: 'Service', name: 'service', charactersMax: 256 },
+  { title: 'Operation', name: 'operation', charactersMax: 1_024 },
+  { title: 'Status', name: 'status', charactersMax: 5 },
+  {
+    title: 'With',
+    name: 'has',
+    repeats: true,
+    charactersMax: 20,
+    words: (value: string) => having.find(([name]) => name === value)?.[1],
+  },
+] as const
+
+function fieldsOf(asked: Asked, facets: TraceSearchAnswer['facets'], wrong: string | undefined): Html {
+  const { conditions } = asked
+  const given = (name: string): string => conditions.get(name) ?? ''
+  const has = listed(conditions, 'has')
+  return html`${field({ label: 'Service', name: 'service', value: given('service'), list: 'services', wrong })}${serviceSuggestions(facets)}
+    ${field({ label: 'Operation', name: 'operation', value: given('operation'), wrong })}
+    ${choice({ label: 'Status', name: 'status', value: given('status'), options: statuses })}
+    ${field({ label: 'At least', name: 'min_duration', value: given('min_duration'), size: 8, placeholder: '200ms', wrong })}
+    ${field({ label: 'At most', name: 'max_duration', value: given('max_duration'), size: 8, placeholder: '1.5s', wrong })}
+    ${rangeFields(asked, wrong)}${choice({ label: 'Order', name: 'order', value: given('order'), options: orders })}
+    <fieldset class="row">
+      <legend>With</legend>
+      ${having.map(([value, words]) => checkbox('has', value, words, has.includes(value)))}
+    </fieldset>`
+}
+
+const formOf = (asked: Asked, facets: TraceSearchAnswer['facets'], wrong?: string, moves?: Html): Html =>
+  searchForm({
+    path,
+    asked,
+    label: 'Search attributes',
+    placeholder: 'http.route=/orders http.response.status_code>=500',
+    help: traceForms,
+    fields: fieldsOf(asked, facets, wrong),
+    own: ownFields,
+    wrong,
+    moves,
+  })
+
+/** How many there are of what the bars and the values count; or why that cannot be said. */
+function howMany({ histogram: found }: TraceSearchAnswer): Html {
+  if (found === null) {
+    return html`<p class="note">
+      The spans that fit are not counted: too many traces have what is asked for under “With”.
+    </p>`
+  }
+  if (found === undefined || found.buckets.length === 0) return html``
+  const total = found.buckets.reduce((sum, bucket) => sum + bucket.total, 0)
+  const words =
+    found.of === 'traces' ? counted(total, 'trace') : `${counted(total, 'span')} that ${total === 1 ? 'fits' : 'fit'}`
+  return html`<p class="note"><strong>${words}</strong> over time</p>`
+}
+
+/** By what the list is in order, and how; without an order, newest first. */
+const sorts: Readonly<Record<string, Readonly<{ by: keyof TraceHeads; sort: 'ascending' | 'descending' }>>> = {
+  '': { by: 'start', sort: 'descending' },
+  newest: { by: 'start', sort: 'descending' },
+  oldest: { by: 'start', sort: 'ascending' },
+  longest: { by: 'duration', sort: 'descending' },
+  most_spans: { by: 'spans', sort: 'descending' },
+}
+
+/** Heads that put the list in another order: from its longest, say, to its newest. */
+function headsOf({ conditions }: Asked): TraceHeads {
+  const sorted = sorts[conditions.get('order') ?? '']
+  const head = (by: keyof TraceHeads, words: Html, order: string | null): Html =>
+    html`<th scope="col" ${sorted?.by === by ? html`aria-sort="${sorted.sort}"` : html``}>
+      <a href="${addressWith(path, conditions, { order })}">${words}</a>
+    </th>`
+  const isNewest = sorted?.by === 'start' && sorted.sort === 'descending'
+  return {
+    start: head('start', html`Start (${zone})`, isNewest ? 'oldest' : null),
+    duration: head('duration', html`Duration`, 'longest'),
+    spans: head('spans', html`Spans`, 'most_spans'),
+  }
+}
+
+function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html {
+  const { traces, range, facets } = answer
+  const { conditions } = asked
+  const found = answer.histogram ?? undefined
+  const drawn = { stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
+  return html`${idPart(conditions)}${about(answer)} ${howMany(answer)}
+    ${found === undefined ? html`` : histogram({ ...drawn, bars: found.buckets })}
+    ${facetRow({ path, conditions, groups: facetGroups, facets, normalized: answer.query.normalized, noun: found?.of ?? 'traces' })}
+    <div id="results">
+      ${traces.length === 0 ? html`${otherNames(path, conditions, answer.query.normalized)}${nothingFits(path, asked, { noun: 'trace', from: range.from, nowMs })}` : traceTable(traces, coloursOf(traces), headsOf(asked))}
+    </div>
+    ${pager(path, asked, answer.next_cursor)}`
+}
+
+const refusedPage = refusedSearch('Traces', formOf)
+
+async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
+  const asked = readAsked(ctx, app)
+  const include: Readonly<Record<string, string>> = asked.cursors.length === 0 ? { include: 'histogram,facets' } : {}
+  const result = await app.searches.traces(sessionHere(ctx).workspaceId, searchOf(asked, { limit, ...include }))
+  if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, result.error))
+  const { facets, range } = result.value
+  const moves = rangeMoves(path, asked.conditions, range, app.clock())
+  const body = html`${formOf(asked, facets, undefined, moves)}${resultsOf(asked, result.value, app.clock())}`
+  await sendSessionPage(ctx, app, {
+    title: 'Traces',
+    about: asked.conditions.get('q') ?? '',
+    body,
+    scripts: [reopenScript, histogramScript],
+  })
+}
+
+/** Trace search as a page. */
+export const createTracePageRoutes = (app: AppContext): Route[] => [
+  { ...sessionPage(createRefuseSearch(app, refusedPage)), path, method: 'GET', handler: (ctx) => sendTraces(ctx, app) },
+]

@@ -1,0 +1,31 @@
+import { parseRfc3339Ns } from '#src/lib/time.ts'
+import { inWords } from '../context.ts'
+import { formatDuration } from '../format.ts'
+import { html, type Html } from '../html.ts'
+import { spanPlace } from '../trace-address.ts'
+import type { ShownSpan } from './span-tree.ts'
+
+type Early = Readonly<{ span: ShownSpan; byNs: bigint }>
+
+/** Spans that start before the parent that made them, as their clocks, or their senders, say. */
+function earlyOf(spans: readonly ShownSpan[]): readonly Early[] {
+  const starts = new Map(spans.map(({ span_id: id, start }) => [id, parseRfc3339Ns(start)]))
+  return spans.flatMap((span) => {
+    const started = starts.get(span.parent_span_id ?? '')
+    const byNs = (started ?? 0n) - (parseRfc3339Ns(span.start) ?? 0n)
+    return started !== undefined && byNs > 0n ? [{ span, byNs }] : []
+  })
+}
+
+/** Says of a waterfall that its spans do not lie where they were: their times are shown as they came, and mended by no guess. */
+export function clockSkewPart(spans: readonly ShownSpan[]): Html {
+  const early = earlyOf(spans)
+  const [first] = early.toSorted((a, b) => Number(b.byNs - a.byNs))
+  if (first === undefined) return html``
+  const most = html`<a href="#${spanPlace(first.span.span_id)}">${formatDuration(first.byNs)}</a>`
+  const words =
+    early.length === 1
+      ? '1 span starts before its parent, by'
+      : `${inWords(early.length)} spans start before their parents, by up to`
+  return html`<p class="note">${words} ${most}: their clocks seem to differ. Times are shown as they were sent.</p>`
+}

@@ -1,0 +1,113 @@
+import type { Refusal } from '#src/events/refusal.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { parseRfc3339Ns } from '#src/lib/time.ts'
+import type { CorrelationAnswer, Searches } from '#src/query/searches.ts'
+import { atFault, counted, inWords } from '../context.ts'
+import { html, type Html } from '../html.ts'
+import { whatIsWrong } from '../search/search-parts.ts'
+import { traceAddress } from '../trace-address.ts'
+import { spanIdOf, type TreeRow } from './span-tree.ts'
+
+// A search within one trace, which may have many pages: what it finds is marked on each of them, and led to from one to the next.
+
+/** What was typed, and the ids of the spans found: before this page in the order of pages, here as the lines stand, after it. */
+export type FoundInTrace = Readonly<{
+  typed: string
+  ids: readonly string[]
+  /** The first one of this page or after it, in `ids`. */
+  here: number
+  isCut: boolean
+  /** What of it was not taken as it was typed. */
+  warnings: readonly string[]
+  refused: Refusal | undefined
+}>
+
+const nothingSought: FoundInTrace = { typed: '', ids: [], here: 0, isCut: false, warnings: [], refused: undefined }
+
+type Sought = Readonly<{ trace: CorrelationAnswer['trace']; rows: readonly TreeRow[]; typed: string }>
+
+export async function findInTrace(
+  searches: Pick<Searches, 'spansFound'>,
+  workspaceId: WorkspaceId,
+  { trace, rows, typed }: Sought,
+): Promise<FoundInTrace> {
+  if (typed === '' || trace == null) return nothingSought
+  const result = await searches.spansFound(workspaceId, trace.summary.trace_id, typed)
+  if (!result.ok) return { ...nothingSought, typed, refused: result.error }
+  const { spans, isCut, warnings } = result.value
+  const first = trace.spans[0]
+  const firstNs = first === undefined ? undefined : parseRfc3339Ns(first.start)
+  const onPage = new Set(rows.map(spanIdOf))
+  const isBefore = ({ spanId, startNs }: (typeof spans)[number]): boolean =>
+    first !== undefined &&
+    firstNs !== undefined &&
+    (startNs < firstNs || (startNs === firstNs && spanId < first.span_id))
+  const found = new Set(spans.map(({ spanId }) => spanId))
+  const others = spans.filter(({ spanId }) => !onPage.has(spanId))
+  const idsOf = (some: typeof spans): readonly string[] => some.map(({ spanId }) => spanId)
+  const before = idsOf(others.filter(isBefore))
+  const here = rows.map(spanIdOf).filter((id) => found.has(id))
+  const after = idsOf(others.filter((span) => !isBefore(span)))
+  // A span of a trace that was continued may be stored twice.
+  const ids = [...new Set([...before, ...here, ...after])]
+  return { typed, ids, here: new Set(before).size, isCut, warnings, refused: undefined }
+}
+
+/** Where it is found: the trace, and how its page is shown. */
+type Place = Readonly<{ traceId: string; isFolded: boolean }>
+
+/** The page of a found span, where all that was found is marked. */
+const addressOf = ({ traceId, isFolded }: Place, spanId: string, typed: string): string =>
+  traceAddress(traceId, spanId, { find: typed, isFolded })
+
+/** Where a search that was just typed leads: to the first span found. */
+export const firstFound = ({ ids: [first], typed }: FoundInTrace, place: Place): string | undefined =>
+  first === undefined ? undefined : addressOf(place, first, typed)
+
+function linksOf({ ids, here, typed }: FoundInTrace, place: Place, asked: string | undefined): Html {
+  const at = asked === undefined ? -1 : ids.indexOf(asked)
+  const linkTo = (id: string | undefined, kind: 'previous' | 'next', words: string): Html =>
+    id === undefined
+      ? html``
+      : html`<a href="${addressOf(place, id, typed)}" data-match="${kind}" aria-keyshortcuts="${kind.slice(0, 1)}"
+          >${words}</a
+        > `
+  return html`${linkTo(at < 0 ? ids[here - 1] : ids[at - 1], 'previous', 'Previous match')}
+  ${linkTo(at < 0 ? ids[here] : ids[at + 1], 'next', 'Next match')}`
+}
+
+function countOf({ ids, isCut }: FoundInTrace, asked: string | undefined): string {
+  if (ids.length === 0) return 'No span of this trace matches.'
+  const at = asked === undefined ? -1 : ids.indexOf(asked)
+  if (at >= 0)
+    return `${inWords(at + 1)} of ${isCut ? `the first ${inWords(ids.length)}` : inWords(ids.length)} matches.`
+  if (isCut) return `More than ${counted(ids.length, 'span')} match: the first of them are marked.`
+  return ids.length === 1 ? '1 span matches.' : `${counted(ids.length, 'span')} match.`
+}
+
+/** The form, and what it has found; `asked`: the span of this page that somebody is at. */
+export function findInTracePart(place: Place, found: FoundInTrace, asked: string | undefined): Html {
+  const { typed, warnings, refused } = found
+  const { traceId, isFolded } = place
+  const result = html`<p class="row" role="status">
+      ${countOf(found, asked)} ${linksOf(found, place, asked)}
+      <a href="${traceAddress(traceId, null, { isFolded })}">Clear</a>
+    </p>
+    ${warnings.map((warning) => html`<p class="notice">${warning}</p>`)}`
+  return html`<form class="row" method="get" action="${traceAddress(traceId)}" role="search">
+      <label
+        >Find spans in this trace
+        <input
+          name="find"
+          type="search"
+          size="40"
+          value="${typed}"
+          placeholder="SELECT status=error http.route=/orders"
+          autocomplete="off"
+          ${atFault(refused !== undefined)}
+      /></label>
+      ${isFolded ? html`<input type="hidden" name="folded" value="1" />` : html``}
+      <button type="submit">Find</button>
+    </form>
+    ${typed === '' ? html`` : refused === undefined ? result : whatIsWrong(refused, typed)}`
+}

@@ -1,0 +1,18 @@
+import { html, type Html } from '../html.ts'
+
+/** Ids as senders and other tools write them, by themselves: of a trace or a span, a UUID, and a trace of X-Ray in its parts. */
+const idWithin =
+  /(?<![\da-f])(?:[\da-f]{32}|[\da-f]{16}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|1-[\da-f]{8}-[\da-f]{24})(?![\da-f])/gi
+const idsMax = 10
+
+const withoutVersion = (id: string): string => (id.length === 35 ? id.slice(2).replace('-', '') : id)
+
+/** The ids that stand in what was pasted to be found by, where that is more than an id: a line of a log, an address, `"trace_id":"…"`. */
+export function idsWithin(pasted: string): Html {
+  const ids = [...new Set(pasted.match(idWithin)?.map(withoutVersion))].filter((id) => id !== pasted)
+  if (ids.length === 0) return html``
+  const links = ids
+    .slice(0, idsMax)
+    .map((id) => html`<a href="/app/find?id=${encodeURIComponent(id)}"><code>${id}</code></a> `)
+  return html`<p class="notice row">It holds what looks like an id. Find ${links}</p>`
+}

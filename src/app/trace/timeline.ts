@@ -1,0 +1,315 @@
+import { isJsonObject } from '#src/lib/json.ts'
+import type { CorrelationAnswer } from '#src/query/searches.ts'
+import { counted, inWords } from '../context.ts'
+import { cut, formatDuration, isolated, named, since, timeAndZone, timeOf, zone } from '../format.ts'
+import { html, type Html } from '../html.ts'
+import { summaryOf } from '../search/log-rows.ts'
+import type { ColourOf } from '../service-colours.ts'
+import { spanPlace, traceAddress } from '../trace-address.ts'
+import { spanIdOf, type TreeRow } from './span-tree.ts'
+
+type Entry = CorrelationAnswer['timeline'][number]
+/** What a line says beside its time: of which service, in which words, what stands out, and where there is more of it. */
+type Said = Readonly<{
+  kind: string
+  service: string | null
+  words: Html
+  marks: Html
+  place: string
+  /** How long it took, where that is of interest. */
+  ns?: bigint
+}>
+
+/** Of one message, operation or address. */
+const wordsCharactersMax = 160
+/** Lines that stand open; the others are folded below them. */
+const openMax = 50
+/** So many lines that read alike, one after another, are folded to one; and so are as many rounds of a loop of several lines. */
+const alikeMin = 4
+/** Lines of a loop's round. */
+const roundMax = 8
+/** Lines of a page: all its traces, logs and browser events, and as many spans as there is room for. */
+const linesMax = 400
+
+/** Where a log record or a browser event stands on the page: by its number in its list. */
+export const logPlace = (number: number): string => `log-${number}`
+export const browserEventPlace = (number: number): string => `browser-event-${number}`
+
+const short = (text: string): Html => isolated(text, html`${cut(text, wordsCharactersMax)}`)
+const bad = (words: string): Html => html` <span class="mark bad">${words}</span>`
+
+function spansSaid({ trace }: CorrelationAnswer): readonly (readonly [string, Said])[] {
+  return (trace?.spans ?? []).map((span) => {
+    const { span_id: id, service, name, status, duration_ns: ns } = span
+    const marks = status.code === 'error' ? bad('error') : html``
+    return [
+      id,
+      {
+        kind: 'span',
+        service,
+        words: named(name, wordsCharactersMax),
+        marks,
+        place: `#${spanPlace(id)}`,
+        ns: BigInt(ns),
+      },
+    ]
+  })
+}
+
+function tracesSaid({ traces }: CorrelationAnswer): readonly (readonly [string, Said])[] {
+  return (traces?.items ?? []).map(({ trace_id: id, root, error_count: errors }) => {
+    const words = root === null ? html`<em>root span not received</em>` : named(root.operation, wordsCharactersMax)
+    const marks = errors > 0 ? bad(counted(errors, 'error')) : html``
+    return [id, { kind: 'trace', service: root?.service ?? null, words, marks, place: traceAddress(id) }]
+  })
+}
+
+function logMarks(level: string | null): Html {
+  if (level === 'error' || level === 'fatal') return bad(level)
+  return level === 'warn' ? html` <span class="mark">${level}</span>` : html``
+}
+
+function logsSaid({ logs }: CorrelationAnswer): readonly (readonly [string, Said])[] {
+  return (logs?.items ?? []).map((log, at) => {
+    const words = summaryOf(log, wordsCharactersMax)
+    return [log.id, { kind: 'log', service: log.service, words, marks: logMarks(log.level), place: `#${logPlace(at)}` }]
+  })
+}
+
+type BrowserEvent = CorrelationAnswer['rum_events']['items'][number]
+
+/** What Faro's measurements are of, and how much it was: the first of their values. What follows are parts of it. */
+function measured({ values }: BrowserEvent['fields']): string {
+  const [first] = isJsonObject(values) ? Object.entries(values) : []
+  const [what, much] = first ?? []
+  return typeof much === 'number' ? `${what} ${Number(much.toPrecision(4))}` : ''
+}
+
+/** Faro's events of fetched resources and of requests are about an address of their own, and stand in a page. */
+function addressOf({ url, fields: { attributes } }: BrowserEvent): string {
+  const { 'url.full': full, 'http.url': earlier, name } = isJsonObject(attributes) ? attributes : {}
+  return [full, earlier, name].find(isAddress) ?? url ?? ''
+}
+
+const isAddress = (value: unknown): value is string => typeof value === 'string' && /^https?:\/\//.test(value)
+
+/**
+ * What a browser event says beside its type: its name, its message, which is all that tells one error from another, what it measured, and
+ * the address that it is about.
+ */
+export function browserWords(event: BrowserEvent): readonly string[] {
+  const { type, name, fields } = event
+  const { message } = fields
+  const said = typeof message === 'string' ? message.trim() : ''
+  const words = [name === type ? '' : name, said === name ? '' : said, measured(fields), addressOf(event)]
+  return words.filter((each) => each !== '')
+}
+
+function browserSaid({ rum_events: events }: CorrelationAnswer): readonly (readonly [string, Said])[] {
+  return events.items.map((event, at) => {
+    const { id, type, service } = event
+    const words = short([type, ...browserWords(event)].join(' '))
+    const marks = type === 'error' || type === 'exception' ? bad('error') : html``
+    return [id, { kind: 'browser', service, words, marks, place: `#${browserEventPlace(at)}` }]
+  })
+}
+
+/** What each entry says, which the parts of the same answer know. */
+function createSaid(answer: CorrelationAnswer): (entry: Entry) => Said | undefined {
+  const said: Readonly<Record<Entry['kind'], ReadonlyMap<string, Said>>> = {
+    span: new Map(spansSaid(answer)),
+    trace: new Map(tracesSaid(answer)),
+    log: new Map(logsSaid(answer)),
+    rum_event: new Map(browserSaid(answer)),
+  }
+  return ({ kind, ref }) => said[kind].get(ref)
+}
+
+/** Spans for which there is no room: the shortest, and those that failed last. */
+function spansLeftOut({ trace, timeline }: CorrelationAnswer): ReadonlySet<string> {
+  const spans = trace?.spans ?? []
+  const room = Math.max(0, linesMax - (timeline.length - spans.length))
+  if (spans.length <= room) return new Set()
+  const lengths = spans.map(({ span_id: id, status, duration_ns: ns }) => {
+    return { id, isError: status.code === 'error', ns: BigInt(ns) }
+  })
+  lengths.sort((a, b) => Number(b.isError) - Number(a.isError) || Number(b.ns - a.ns))
+  return new Set(lengths.slice(room).map(({ id }) => id))
+}
+
+/** At one time: what the browser did, then spans, each below its parent, then what was logged. */
+const orderOfKinds: readonly Entry['kind'][] = ['rum_event', 'trace', 'span', 'log']
+
+/** The entries, those of one time in the order in which they follow from each other. */
+function inOrder({ timeline }: CorrelationAnswer, rows: readonly TreeRow[]): readonly Entry[] {
+  const places = new Map(rows.map((row, place) => [spanIdOf(row), place]))
+  const placeOf = ({ kind, ref }: Entry): number => (kind === 'span' ? (places.get(ref) ?? 0) : 0)
+  return timeline.toSorted((a, b) => {
+    if (a.time !== b.time) return a.time < b.time ? -1 : 1
+    return orderOfKinds.indexOf(a.kind) - orderOfKinds.indexOf(b.kind) || placeOf(a) - placeOf(b)
+  })
+}
+
+/** One kind alone stands in order of time in its own list. */
+const hasTimeline = ({ timeline }: CorrelationAnswer): boolean =>
+  timeline.some(({ kind }) => kind !== timeline[0]?.kind)
+
+/** A link to it, where there is one. */
+export const timelineLinks = (answer: CorrelationAnswer): readonly (readonly [string, string])[] =>
+  hasTimeline(answer) ? [['#timeline', 'Timeline']] : []
+
+/** What is not in it, and why. */
+function cutPart(answer: CorrelationAnswer, leftOut: number, isFirst: boolean): Html {
+  const { trace, traces, logs, rum_events: events } = answer
+  const continued = [
+    [trace?.next_cursor, 'spans'],
+    [traces?.next_cursor, 'traces'],
+    [logs?.next_cursor, 'logs'],
+    [events.next_cursor, 'browser events'],
+  ].flatMap(([cursor, words]) => (cursor == null ? [] : [words]))
+  const ofSpans =
+    trace?.next_cursor == null && isFirst
+      ? `${counted(leftOut, 'span')} left out, which took the least time: the list of spans has them all.`
+      : `${inWords(leftOut)} of this page's spans left out, which took the least time: the list of spans has them.`
+  const said = [
+    ...(leftOut > 0 ? [ofSpans] : []),
+    ...(continued.length > 0 ? [`Only what is on this page: there are more ${continued.join(', ')}.`] : []),
+    ...(isFirst ? [] : ['What earlier pages of a list have is not here.']),
+  ]
+  return said.length === 0 ? html`` : html`<p class="note">${said.join(' ')}</p>`
+}
+
+/** How long after the line before; nothing for the first. */
+function afterOf(before: string | undefined, time: string): string {
+  if (before === undefined) return ''
+  return before === time ? '+0' : since(before, time)
+}
+
+type Line = Readonly<{ time: string; before: string | undefined; said: Said }>
+
+/** What a line reads like but for its times. */
+const readingOf = ({ said: { kind, service, words, marks } }: Line): string =>
+  JSON.stringify([kind, service, words.markup, marks.markup])
+
+/** Lines that are shown as one: rounds of `round` lines that read alike, one round after another; or a line by itself. */
+type Run = Readonly<{ lines: readonly Line[]; round: number }>
+
+/** How many lines from a place on are whole rounds that read like the first; only where they are enough to be folded. */
+function roundsAt(readings: readonly string[], at: number, round: number): number {
+  let alike = 0
+  while (at + round + alike < readings.length && readings[at + alike] === readings[at + round + alike]) alike += 1
+  const rounds = 1 + Math.floor(alike / round)
+  return rounds < alikeMin ? 0 : rounds * round
+}
+
+/** Lines that read alike but for their times together: at each place the round that folds most, of several the shortest. */
+function runsOf(lines: readonly Line[]): readonly Run[] {
+  const readings = lines.map(readingOf)
+  const runs: Run[] = []
+  for (let at = 0; at < lines.length;) {
+    let [count, round] = [0, 1]
+    for (let tried = 1; tried <= roundMax; tried += 1) {
+      const folded = roundsAt(readings, at, tried)
+      if (folded > count) [count, round] = [folded, tried]
+    }
+    runs.push({ lines: lines.slice(at, at + Math.max(1, count)), round })
+    at += Math.max(1, count)
+  }
+  return runs
+}
+
+const beginOf = ({ time, before, said }: Line): Html =>
+  html`<span class="time">${timeOf(time)}</span> <span class="time gap">${afterOf(before, time)}</span>
+    <span class="kind">${said.kind}</span>`
+
+const serviceOf = ({ service }: Said, colourOf: ColourOf): Html =>
+  service === null ? html`` : html`<strong class="${colourOf(service)}">${short(service)}</strong> `
+
+const lineOf = (line: Line, colourOf: ColourOf): Html => {
+  const { place, words, marks, ns } = line.said
+  return html`<li>
+    ${beginOf(line)}
+    <span class="said"
+      >${serviceOf(line.said, colourOf)}<a href="${place}">${words}</a
+      >${ns === undefined ? html`` : html` <span class="note">took ${formatDuration(ns)}</span>`}${marks}</span
+    >
+  </li>`
+}
+
+/** `3.00 ms to 5.00 ms`; undefined for what has no length. */
+function lengthsOf(run: readonly Line[]): string | undefined {
+  const lengths = run.flatMap(({ said: { ns } }) => ns ?? []).toSorted((a, b) => Number(a - b))
+  const [least, most] = [lengths[0], lengths.at(-1)]
+  if (least === undefined || most === undefined) return undefined
+  const [from, to] = [formatDuration(least), formatDuration(most)]
+  return from === to ? `${from} each` : `${from} to ${to}`
+}
+
+/** Each line of a round, with how long it took in all rounds. */
+function roundOf({ lines, round }: Run, colourOf: ColourOf): readonly Html[] {
+  return lines.slice(0, round).map((line, at) => {
+    const { kind, words, marks } = line.said
+    const lengths = lengthsOf(lines.filter((_, place) => place % round === at))
+    const took = round === 1 || lengths === undefined ? html`` : html` <span class="note">took ${lengths}</span>`
+    const then = at === 0 ? html`` : html` <span class="note">then ${kind}</span> `
+    return html`${then}${serviceOf(line.said, colourOf)}${words}${took}${round === 1 ? html`` : marks}`
+  })
+}
+
+/** A line, or those of a run behind one that says what they have in common. */
+function runOf(run: Run, colourOf: ColourOf): Html {
+  const { lines, round } = run
+  const [first, last] = [lines[0], lines.at(-1)]
+  if (first === undefined || last === undefined) return html``
+  if (lines.length === 1) return lineOf(first, colourOf)
+  const lengths = round === 1 ? lengthsOf(lines) : undefined
+  const took = lengths === undefined ? '' : `, took ${lengths}`
+  const within = first.time === last.time ? 'at once' : `within ${since(first.time, last.time).slice(1)}`
+  return html`<li>
+    ${beginOf(first)}
+    <div class="said">
+      <details>
+        <summary>
+          ${roundOf(run, colourOf)}
+          <span class="note">${inWords(lines.length / round)} times ${within}${took}</span
+          >${round === 1 ? first.said.marks : html``}
+        </summary>
+        <ol class="moments" aria-label="Each of them">
+          ${lines.map((line) => lineOf(line, colourOf))}
+        </ol>
+      </details>
+    </div>
+  </li>`
+}
+
+/** `rows`: the lines of the waterfall. */
+type Looks = Readonly<{ colourOf: ColourOf; isFirst: boolean; rows: readonly TreeRow[] }>
+
+/** All that is on the page, spans and records together, in order of time. */
+export function timelinePart(answer: CorrelationAnswer, looks: Looks): Html {
+  if (!hasTimeline(answer)) return html``
+  const saidOf = createSaid(answer)
+  const leftOut = spansLeftOut(answer)
+  const entries = inOrder(answer, looks.rows).flatMap((entry) => {
+    const said = entry.kind === 'span' && leftOut.has(entry.ref) ? undefined : saidOf(entry)
+    return said === undefined ? [] : [{ time: entry.time, said }]
+  })
+  const runs = runsOf(entries.map((entry, at) => ({ ...entry, before: entries[at - 1]?.time })))
+  const lines = runs.map((run) => runOf(run, looks.colourOf))
+  const [open, folded] = [lines.slice(0, openMax), lines.slice(openMax)]
+  const rest = html`<details>
+    <summary>${counted(folded.length, 'more line')}, as far as ${timeAndZone(entries.at(-1)?.time ?? null)}</summary>
+    <ol class="moments" start="${openMax + 1}" aria-label="The lines after those">
+      ${folded}
+    </ol>
+  </details>`
+  return html`<h2 id="timeline">Timeline</h2>
+    ${cutPart(answer, leftOut.size, looks.isFirst)}
+    <div class="moments heads" aria-hidden="true">
+      <span>Time (${zone})</span> <span class="gap">Later by</span> <span>Kind</span> <span>What</span>
+    </div>
+    <ol class="moments" aria-label="What happened, in order of time">
+      ${open}
+    </ol>
+    ${folded.length === 0 ? html`` : rest}`
+}

@@ -1,0 +1,221 @@
+import { failureOf } from '#projections/traces/query.ts'
+import { parseRfc3339Ns } from '#src/lib/time.ts'
+import type { CorrelationAnswer } from '#src/query/searches.ts'
+import { counted, inWords } from '../context.ts'
+import { cut, formatDuration, named, nameCharactersMax, since, timeAndZone } from '../format.ts'
+import { html, type Html } from '../html.ts'
+import { fieldTable } from '../search/field-table.ts'
+import { failurePart } from '../search/trace-rows.ts'
+import type { LinksOf } from '../search/value-links.ts'
+import type { ColourOf } from '../service-colours.ts'
+import { depthMax } from '../style.ts'
+import { spanPlace, traceAddress } from '../trace-address.ts'
+import { clockSkewPart } from './clock-skew.ts'
+import { noSpanLinks, type LinkRoom, type SpanLinks } from './span-links.ts'
+import { originLinks, type Origins } from './span-origins.ts'
+import {
+  countsBelow,
+  isMissingCut,
+  levelOf,
+  spanIdOf,
+  type MissingSpan,
+  type ShownSpan,
+  type TreeRow,
+} from './span-tree.ts'
+import { timeAxis } from './time-axis.ts'
+
+type Trace = NonNullable<CorrelationAnswer['trace']>
+
+const reasons: Readonly<Record<MissingSpan['reason'], string>> = {
+  not_received: 'it was not received',
+  not_indexed_yet: 'it is not indexed yet, or was not received',
+  rejected_allowance: 'it was rejected: the monthly span allowance was used up',
+  rejected_invalid: 'it was rejected: its ids were not valid',
+  rejected_entitlement: 'it was rejected: the plan did not include it',
+}
+
+/** Where a span lies in its trace, in thousandths. */
+type Scale = (span: ShownSpan) => Readonly<{ x: number; width: number }>
+
+/** What a waterfall is drawn with; `asked`: the span that somebody looks for; `isFolded`: subtrees begin folded. */
+export type Looks = Readonly<{
+  colourOf: ColourOf
+  asked: string | undefined
+  isFolded: boolean
+  origins: Origins
+  /** Spans that logs name. */
+  logged: ReadonlySet<string>
+  /** Spans that a search within the trace has found. */
+  found: ReadonlySet<string>
+  room: LinkRoom
+}>
+
+/** How spans are drawn. */
+type Drawn = Pick<Looks, 'colourOf' | 'asked' | 'origins' | 'logged' | 'found'> &
+  Readonly<{ scale: Scale; elsewhere: string; traceStart: string | null }>
+
+function scaleOf({ start, duration_ns: duration }: Trace['summary']): Scale {
+  const startNs = parseRfc3339Ns(start ?? '') ?? 0n
+  const wholeNs = BigInt(duration ?? 0)
+  const share = (ns: bigint): number => (wholeNs <= 0n ? 0 : Number((ns * 1_000n) / wholeNs))
+  return (span) => {
+    const x = Math.min(998, Math.max(0, share((parseRfc3339Ns(span.start) ?? startNs) - startNs)))
+    const width = wholeNs <= 0n ? 1_000 : share(BigInt(span.duration_ns))
+    return { x, width: Math.min(1_000 - x, Math.max(2, width)) }
+  }
+}
+
+function eventRows(span: ShownSpan, linksOf: LinksOf): Html {
+  return html`${span.events.map(
+    ({ time, name, attributes }) =>
+      html`<p>${timeAndZone(time)} (${since(span.start, time)}) <strong>${name}</strong></p>
+        ${fieldTable('Attributes of the event', attributes, linksOf)}`,
+  )}${span.links.map(
+    ({ trace_id: traceId, span_id: spanId, attributes }) =>
+      html`<p>
+          Linked to span <code>${spanId}</code> of <a href="/app/find?id=${encodeURIComponent(traceId)}">${traceId}</a>
+        </p>
+        ${fieldTable('Attributes of the link', attributes)}`,
+  )}`
+}
+
+/** What is not there: the sender counts what it has left out, and what was cut here is added to that (wire/otlp/span-parts.ts). */
+function droppedOf(span: ShownSpan): string {
+  const counts = [
+    [span.dropped_attributes_count, 'attribute'],
+    [span.dropped_events_count, 'event'],
+    [span.dropped_links_count, 'link'],
+    [span.resource.dropped_attributes_count, 'resource attribute'],
+    [span.scope.dropped_attributes_count, 'scope attribute'],
+  ] as const
+  return counts.flatMap(([count, noun]) => (count > 0 ? [counted(count, noun)] : [])).join(', ')
+}
+
+/** Without links there is no more to say of service and operation than the row has said. */
+const isWholeInRow = ({ service, name }: ShownSpan): boolean =>
+  service.length <= nameCharactersMax && name.length <= nameCharactersMax
+
+function detailsOf(span: ShownSpan, traceStart: string, linksOf: SpanLinks): Html {
+  const { status, kind, repeated, cuts } = span
+  const dropped = droppedOf(span)
+  const facts = {
+    span: span.span_id,
+    ...(linksOf === noSpanLinks && isWholeInRow(span) ? {} : { service: span.service, operation: span.name }),
+    start: `${span.start} (${since(traceStart, span.start)} in its trace)`,
+    kind,
+    status: status.message === '' ? status.code : `${status.code}: ${status.message}`,
+    ...(repeated > 0 ? { repeated: `came again ${repeated} times` } : {}),
+    ...(cuts.length > 0 ? { changed: cuts.join('; ') } : {}),
+    ...(dropped === '' ? {} : { [`dropped by the sender${cuts.length > 0 ? ', or cut here' : ''}`]: dropped }),
+  }
+  return html`${fieldTable('Span', facts, linksOf('facts'))}${fieldTable('Attributes', span.attributes, linksOf('span'))}
+  ${eventRows(span, linksOf('event'))}`
+}
+
+/** A row can be led to, and is marked where it is what somebody looks for. */
+const placeOf = (spanId: string, asked: string | undefined): Html =>
+  html`id="${spanPlace(spanId)}" ${spanId === asked ? html`aria-current="true"` : html``}`
+
+/** By its trace too: that finds logs of any age. */
+const logsLink = ({ trace_id: traceId, span_id: spanId }: ShownSpan): Html =>
+  html`<a href="/app/logs?trace_id=${traceId}&q=span_id%3D${spanId}">Its logs</a>`
+
+const isError = ({ status }: ShownSpan): boolean => status.code === 'error'
+
+function spanRow(
+  { span, parentIsElsewhere }: Extract<TreeRow, { kind: 'span' }>,
+  { scale, colourOf, elsewhere, asked, origins, logged, found, traceStart }: Drawn,
+  linksOf: SpanLinks,
+): Html {
+  const { x, width } = scale(span)
+  const colour = colourOf(span.service)
+  return html`<details class="line" ${placeOf(span.span_id, asked)} ${span.span_id === asked ? html`open` : html``}>
+    <summary>
+      <span class="name"
+        ><strong class="${colour}">${named(span.service)}</strong>
+        ${named(span.name)}${isError(span) ? html` <span class="mark bad">error</span>` : html``}${failurePart(span.status.code, failureOf(span.status.message, span.events))}${found.has(span.span_id) ? html` <mark>match</mark>` : html``}</span
+      >
+      <span class="timeline">
+        <svg class="bar" role="img" aria-label="at ${since(traceStart ?? span.start, span.start)}">
+          <rect class="${colour}" x="${x / 10}%" width="${width / 10}%" />
+          ${isError(span) ? html`<rect class="error" x="${x / 10}%" width="${width / 10}%" y="60%" height="40%" />` : html``}
+        </svg>
+      </span>
+      <span class="time">${formatDuration(BigInt(span.duration_ns))}</span>
+    </summary>
+    ${parentIsElsewhere ? html`<p class="note">Its parent is ${elsewhere}.</p>` : html``}
+    <p class="row">
+      <a href="${traceAddress(span.trace_id, span.span_id)}">Link to this span</a>
+      ${logged.has(span.span_id) ? logsLink(span) : html``} ${originLinks(span, origins)}
+    </p>
+    ${detailsOf(span, traceStart ?? span.start, linksOf)}
+  </details>`
+}
+
+const missingRow = ({ missing }: Extract<TreeRow, { kind: 'missing' }>, { asked }: Drawn): Html =>
+  html`<div class="line" ${placeOf(missing.span_id, asked)}>
+    <em class="name">Span <code>${missing.span_id}</code> is missing: ${reasons[missing.reason]}.</em>
+    <span class="timeline note">not known</span>
+    <span class="time">–</span>
+  </div>`
+
+/** What spans of a subtree are folded by: how many they are, and below which span. */
+function foldOf(row: TreeRow, count: number): Html {
+  const of = row.kind === 'span' ? `${row.span.service} ${row.span.name}` : `the missing span ${row.missing.span_id}`
+  const words = `${counted(count, 'span')} below ${cut(of, nameCharactersMax)}`
+  return html`<summary aria-label="${words}" title="${counted(count, 'span')} below">${inWords(count)}</summary>`
+}
+
+const classOf = (row: TreeRow): string =>
+  `${row.kind === 'missing' ? 'missing' : isError(row.span) ? 'error' : 'span'} d${Math.min(row.depth, depthMax)}`
+
+// Not by the formatter, which would close what is to stay open.
+// oxfmt-ignore
+const opened = { item: (row: TreeRow) => html`<li class="${classOf(row)}">`, list: html`<ul>` }
+// oxfmt-ignore
+const openedBelow = (isOpen: boolean) => isOpen ? html`<details class="below" open>` : html`<details class="below">`
+const closed = { item: html`</li>`, list: html`</ul></details></li>` }
+
+/** Rows as lists in lists, each subtree to be folded: piece by piece, where lists made of lists would copy a page for each level. */
+function lists(rows: readonly TreeRow[], rowOf: (row: TreeRow) => Html, { asked, isFolded }: Looks): readonly Html[] {
+  const below = countsBelow(rows)
+  const askedAt = rows.findIndex((row) => spanIdOf(row) === asked)
+  return rows.flatMap((row, at) => {
+    const count = below[at] ?? 0
+    const item = [opened.item(row), rowOf(row)]
+    if (count > 0) {
+      const isOpen = !isFolded || row.depth === 0 || (askedAt > at && askedAt <= at + count)
+      return [...item, openedBelow(isOpen), foldOf(row, count), opened.list]
+    }
+    const levels = levelOf(row) - levelOf(rows[at + 1])
+    return [...item, closed.item, ...Array.from({ length: Math.max(0, levels) }, () => closed.list)]
+  })
+}
+
+const manySpans = html`<p class="note">
+  So many spans: the values of the last ones have links only where “Link to this span” leads.
+</p>`
+
+/** The spans of a trace under their parents (`rows`: spanTree) and over time; those that are missing are shown as that, and nothing is made up. */
+export function waterfall(trace: Trace, rows: readonly TreeRow[], looks: Looks): Html {
+  const { colourOf, asked, origins, logged, found, room } = looks
+  const elsewhere = isMissingCut(trace) ? 'on another page, or missing' : 'on another page'
+  const { start: traceStart } = trace.summary
+  const drawn = { scale: scaleOf(trace.summary), colourOf, elsewhere, asked, origins, logged, found, traceStart }
+  const rowOf = (row: TreeRow): Html => {
+    if (row.kind === 'missing') return missingRow(row, drawn)
+    return room.take(spanRow(row, drawn, room.linksOf(row.span)))
+  }
+  const items = lists(rows, rowOf, looks)
+  return html`${clockSkewPart(trace.spans)}${room.isFull() ? manySpans : html``}
+    <div class="waterfall">
+      <div class="heads" aria-hidden="true">
+        <span class="name">Span</span>
+        <span class="timeline">When ${timeAxis(BigInt(trace.summary.duration_ns ?? 0))}</span>
+        <span class="time">Duration</span>
+      </div>
+      <ul aria-label="Spans, each below its parent">
+        ${items}
+      </ul>
+    </div>`
+}
