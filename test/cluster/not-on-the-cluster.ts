@@ -10,7 +10,7 @@ export const notOnTheCluster: Readonly<Record<string, string>> = {
   'allowance.test.ts':
     'starts four workers on the log of a data folder; test/cluster/chaos.test.ts does it with four processes',
   'dead-letters.test.ts':
-    'spoils the log of a data folder; test/projections/dead-letters.test.ts meets the engines of a cluster',
+    'spoils the log of a data folder; test/projections/folding/dead-letters.test.ts meets the engines of a cluster',
   'retention.test.ts':
     'fills the log of a data folder before it starts; test/cluster/retention.test.ts meets the engines',
   'packed-days.test.ts':

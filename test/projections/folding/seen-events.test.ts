@@ -18,7 +18,7 @@ import { noCounts, type RecordedEvent } from '#src/events/envelope.ts'
 import { createFoldHarness, givenEvent } from '#test/support/fold-harness.ts'
 import { startIngest, type TestIngest } from '#test/support/ingest.ts'
 import { emptySpan, encodeJson, requestOf } from '#test/support/otlp.ts'
-import { describeOnEveryStore, foldIntoStore, type NewStore } from './traces/every-store.ts'
+import { describeOnEveryStore, foldIntoStore, type NewStore } from '../traces/every-store.ts'
 
 const hourMs = 3_600_000
 const projections = [tracesProjection, logsProjection, correlationProjection, allowanceProjection]

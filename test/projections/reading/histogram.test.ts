@@ -7,9 +7,9 @@ import { searchTraces } from '#projections/traces/query.ts'
 import type { TraceRequest } from '#projections/traces/trace-request.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
-import { acme, givenLogs, noonNs } from './logs/given.ts'
-import { describeOnEveryStore, foldIntoStore } from './traces/every-store.ts'
-import { givenSpan } from './traces/given.ts'
+import { acme, givenLogs, noonNs } from '../logs/given.ts'
+import { describeOnEveryStore, foldIntoStore } from '../traces/every-store.ts'
+import { givenSpan } from '../traces/given.ts'
 
 const dayNs = 86_400_000_000_000n
 const farNs = noonNs + dayNs

@@ -209,7 +209,7 @@ describe('the SQLite index', () => {
     const events = await log.read(0, 1_000)
     let kills = 0
     while (kills < 3) {
-      const child = spawn(process.execPath, [join(import.meta.dirname, '../support/index-crash-child.ts')], {
+      const child = spawn(process.execPath, [join(import.meta.dirname, '../../../support/index-crash-child.ts')], {
         env: { ...process.env, INDEX_CRASH_FOLDER: folder },
         stdio: ['ignore', 'pipe', 'inherit'],
       })

@@ -24,7 +24,7 @@ import {
 import { startRecordingProxy, type RecordingProxy } from '#test/support/recording-proxy.ts'
 import { limits } from '#test/support/sqlite-fixture.ts'
 
-const folder = new URL('../golden/elasticsearch/', import.meta.url)
+const folder = new URL('../../../golden/elasticsearch/', import.meta.url)
 const minuteNs = 60_000_000_000n
 
 /** What is sent is a part of the index's form: a change of it is to be seen. `UPDATE_GOLDEN=1` writes the files anew. */

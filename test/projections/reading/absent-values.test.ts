@@ -11,8 +11,8 @@ import { tracesProjection } from '#projections/traces/fold.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { stringifyJson } from '#src/lib/json.ts'
 import { createFoldHarness, givenEvent } from '#test/support/fold-harness.ts'
-import { foldIntoStore } from './traces/every-store.ts'
-import { givenLog, givenRumEvent, givenSpan, noonNs, traceIdOf } from './traces/given.ts'
+import { foldIntoStore } from '../traces/every-store.ts'
+import { givenLog, givenRumEvent, givenSpan, noonNs, traceIdOf } from '../traces/given.ts'
 
 const acme = workspaceIdOf('acme')
 const ordinarySpan = givenSpan({ trace: 'cart', id: 'root', sessionId: 'visit' })
