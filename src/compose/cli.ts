@@ -72,7 +72,7 @@ const embeddedServices: CliServices = {
   openIndexes: async (dataFolder) => {
     const { indexFolder } = filesOf(dataFolder)
     if (!existsSync(indexFolder)) return []
-    const { createSqliteIndexReader } = await import('#projections/stores/sqlite/reader.ts')
+    const { createSqliteIndexReader } = await import('#projections/stores/sqlite/reading/reader.ts')
     return withOwnMarks([createSqliteIndexReader({ folder: indexFolder, limits })])
   },
   quarantines: quarantinesOf,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'
 import { withLogHead } from '#projections/reading/log-head.ts'
-import { createSqliteQueryThreads } from '#projections/stores/sqlite/query-threads.ts'
+import { createSqliteQueryThreads } from '#projections/stores/sqlite/reading/query-threads.ts'
 import { lent, withEraser } from '#src/compose/threads/eraser.ts'
 import { createProjectorThread, withBeside, type ProjectorData } from '#src/compose/threads/projector.ts'
 import { retainedReaders } from '#src/compose/threads/retention.ts'

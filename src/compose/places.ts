@@ -1,6 +1,6 @@
 import type { IndexWriter } from '#projections/index-store.ts'
-import type { Kept } from '#projections/stores/sqlite/build.ts'
-import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import type { Kept } from '#projections/stores/sqlite/writing/build.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import { createWriteBehind } from '#projections/folding/write-behind.ts'
 import { openLogBeside } from '#src/compose/threads/log-beside.ts'
 import { limits, type ClusterConfig } from '#src/config.ts'

@@ -3,7 +3,7 @@ import type { IndexAudit } from '#projections/index-audit.ts'
 import { projections } from '#projections/registry.ts'
 import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import { createExpectedAudit } from '#projections/stores/elasticsearch/expected.ts'
-import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
+import { createSqliteIndexAudit } from '#projections/stores/sqlite/auditing/audit.ts'
 
 /**
  * Files that an index is compared with; plain data, which a thread can be given. `clusterEpoch`: of the log whose indexes are in

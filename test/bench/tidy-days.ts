@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { openDatabase } from '#projections/stores/sqlite/database.ts'
 import { dayOfFile, tablesOf } from '#projections/stores/sqlite/layout.ts'
 import { storedMeta } from '#projections/stores/sqlite/meta.ts'
-import { tidyOnce } from '#projections/stores/sqlite/tidy-files.ts'
+import { tidyOnce } from '#projections/stores/sqlite/writing/tidy-files.ts'
 
 /** Does to all days in a folder of indexes what a server does once they are over, at once. No server may run. */
 export function tidyDays(folder: string): void {

@@ -2,10 +2,10 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync }
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { IndexName, IndexReader, IndexWriter } from '#projections/index-store.ts'
-import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
-import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
-import type { Kept } from '#projections/stores/sqlite/build.ts'
-import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { createSqliteIndexAudit } from '#projections/stores/sqlite/auditing/audit.ts'
+import { createSqliteIndexReader } from '#projections/stores/sqlite/reading/reader.ts'
+import type { Kept } from '#projections/stores/sqlite/writing/build.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import type { Chance, SimulatedIndex } from './simulated-index.ts'
 
 const limits = { indexFilesOpenMax: 6, patternExpansionsMax: 1_000, patternScanTermsMax: 2_000_000 }

@@ -1,6 +1,6 @@
 import { createDecoder } from '#projections/folding/decoded-event.ts'
 import { createProjector } from '#projections/projector.ts'
-import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { systemTimers } from '#src/lib/timers.ts'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { IndexReader } from '#projections/index-store.ts'
 import { createElasticsearchIndexReaders } from '#projections/stores/elasticsearch/reader.ts'
-import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
+import { createSqliteIndexReader } from '#projections/stores/sqlite/reading/reader.ts'
 import { limits, type ClusterConfig } from '#src/config.ts'
 import { partitionOf, type PartitionOf } from '#src/events/partition.ts'
 import { connectNats } from '#streams/jetstream/connect.ts'

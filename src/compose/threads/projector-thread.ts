@@ -1,5 +1,5 @@
 import { workerData } from 'node:worker_threads'
-import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import { embeddedFilesOpen } from '#src/compose/open-files.ts'
 import { limits } from '#src/config.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'

@@ -12,8 +12,8 @@ import { rebuild } from '#projections/rebuild.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createElasticsearchIndexReader } from '#test/support/elasticsearch-reader.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
-import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
-import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { createSqliteIndexReader } from '#projections/stores/sqlite/reading/reader.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import { liveBuilds, verify } from '#projections/verify.ts'
 import {
   deadLettersAfter,

@@ -5,9 +5,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Entry } from '#projections/projection.ts'
-import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
-import type { Kept } from '#projections/stores/sqlite/build.ts'
-import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { createSqliteIndexAudit } from '#projections/stores/sqlite/auditing/audit.ts'
+import type { Kept } from '#projections/stores/sqlite/writing/build.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import { acme, day, epoch, fixture, index, lineEntry, thingEntry } from '#test/support/index-fixture.ts'
 
 const msNs = 1_000_000n

@@ -5,10 +5,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import { withOwnProgress } from '#projections/retention/first-days.ts'
 import { isCaughtUp, type IndexReader, type IndexWriter, type LostDay } from '#projections/index-store.ts'
-import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
+import { createSqliteIndexAudit } from '#projections/stores/sqlite/auditing/audit.ts'
 import { missedDays } from '#projections/stores/sqlite/known-days.ts'
-import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
-import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { createSqliteIndexReader } from '#projections/stores/sqlite/reading/reader.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import { dayBefore } from '#src/lib/day.ts'
 import {
   acme,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TransientError } from '#src/lib/failure.ts'
 import { tablesOf } from '#projections/stores/sqlite/layout.ts'
-import { createMakeDay } from '#projections/stores/sqlite/make-day.ts'
+import { createMakeDay } from '#projections/stores/sqlite/writing/make-day.ts'
 import { shapeOf } from '#projections/stores/row.ts'
 import { lines } from '#test/support/index-fixture.ts'
 

@@ -5,8 +5,8 @@ import { DatabaseSync } from 'node:sqlite'
 import type { IndexWriter } from '#projections/index-store.ts'
 import { openLive } from '#projections/stores/sqlite/live.ts'
 import { storedMeta } from '#projections/stores/sqlite/meta.ts'
-import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
-import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { createSqliteIndexReader } from '#projections/stores/sqlite/reading/reader.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import {
   acme,
   day,

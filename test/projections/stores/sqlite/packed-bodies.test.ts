@@ -5,9 +5,9 @@ import { expect } from 'chai'
 import type { Digest } from '#projections/index-audit.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
 import type { Entry } from '#projections/projection.ts'
-import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
-import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
-import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { createSqliteIndexAudit } from '#projections/stores/sqlite/auditing/audit.ts'
+import { createSqliteIndexReader } from '#projections/stores/sqlite/reading/reader.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import { dayMs } from '#src/lib/day.ts'
 import {
   acme,

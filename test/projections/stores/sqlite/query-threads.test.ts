@@ -2,10 +2,10 @@ import { expect } from 'chai'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createSqliteQueryThreads, type QueryThreads } from '#projections/stores/sqlite/query-threads.ts'
+import { createSqliteQueryThreads, type QueryThreads } from '#projections/stores/sqlite/reading/query-threads.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { LateError, TransientError } from '#src/lib/failure.ts'
-import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import {
   acme,
   day,

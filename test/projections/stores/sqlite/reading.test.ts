@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { DatabaseSync } from 'node:sqlite'
 import type { Filter, Selection } from '#projections/index-store.ts'
-import { createSqliteTextReader, type SqliteTextReader } from '#projections/stores/sqlite/reader.ts'
+import { createSqliteTextReader, type SqliteTextReader } from '#projections/stores/sqlite/reading/reader.ts'
 import { everything, lineEntry, scopeOf, thingEntry, write } from '#test/support/index-fixture.ts'
 import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
 

@@ -6,7 +6,7 @@ import { expect } from 'chai'
 import type { IndexWriter } from '#projections/index-store.ts'
 import { livePath, metaPath } from '#projections/stores/sqlite/layout.ts'
 import { removeDamaged } from '#projections/stores/sqlite/remove-damaged.ts'
-import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import { acme, epoch, fixture, index, lineEntry, write } from '#test/support/index-fixture.ts'
 import { liveOf, promote } from '#test/support/promote.ts'
 

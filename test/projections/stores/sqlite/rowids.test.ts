@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { Filter, IndexReader, IndexWriter } from '#projections/index-store.ts'
 import type { Entry } from '#projections/projection.ts'
 import { firstRowOf, msOf, unknownValueIds, valueIdMax } from '#projections/stores/sqlite/layout.ts'
-import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
+import { createSqliteIndexReader } from '#projections/stores/sqlite/reading/reader.ts'
 import { int64Max, int64Min } from '#src/lib/int64.ts'
 import {
   createRandom,

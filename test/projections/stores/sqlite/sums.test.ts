@@ -6,9 +6,9 @@ import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Digest, FrozenPart, SearchItem } from '#projections/index-audit.ts'
 import { recordId, type Collection, type Entry, type Projection } from '#projections/projection.ts'
-import { createSqliteIndexAudit } from '#projections/stores/sqlite/audit.ts'
-import type { Kept } from '#projections/stores/sqlite/build.ts'
-import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { createSqliteIndexAudit } from '#projections/stores/sqlite/auditing/audit.ts'
+import type { Kept } from '#projections/stores/sqlite/writing/build.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import {
   acme,
   createRandom,

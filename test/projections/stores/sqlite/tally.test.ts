@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDatabase, type Database } from '#projections/stores/sqlite/database.ts'
 import { firstRowOf } from '#projections/stores/sqlite/layout.ts'
-import { createTallies, type Tallies, type Tally } from '#projections/stores/sqlite/tally.ts'
+import { createTallies, type Tallies, type Tally } from '#projections/stores/sqlite/reading/tally.ts'
 
 const secondNs = 1_000_000_000n
 const given: readonly (readonly [ms: bigint, id: number])[] = [

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TooBroadError, type Filter, type IndexWriter, type Selection } from '#projections/index-store.ts'
-import { createSqliteTextReader, type SqliteTextReader } from '#projections/stores/sqlite/reader.ts'
-import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { createSqliteTextReader, type SqliteTextReader } from '#projections/stores/sqlite/reading/reader.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import { lineEntry, noonNs, scopeOf, write, openFixture } from '#test/support/index-fixture.ts'
 
 const dayNs = 86_400_000_000_000n

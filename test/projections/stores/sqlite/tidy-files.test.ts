@@ -7,8 +7,8 @@ import type { Digest } from '#projections/index-audit.ts'
 import type { Heartbeat, IndexWriter } from '#projections/index-store.ts'
 import { openDatabase } from '#projections/stores/sqlite/database.ts'
 import { layOutDay, tablesOf } from '#projections/stores/sqlite/layout.ts'
-import { createSqliteIndexReader } from '#projections/stores/sqlite/reader.ts'
-import { createSqliteIndexWriter } from '#projections/stores/sqlite/writer.ts'
+import { createSqliteIndexReader } from '#projections/stores/sqlite/reading/reader.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import {
   acme,
   createRandom,

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDatabase, openDatabaseToRead, transaction, type Database } from '#projections/stores/sqlite/database.ts'
-import { insertTermsInto } from '#projections/stores/sqlite/day-writer.ts'
+import { insertTermsInto } from '#projections/stores/sqlite/stored-rows.ts'
 import { layOutDay, tablesOf, tokensColumn } from '#projections/stores/sqlite/layout.ts'
-import { wordsBetween } from '#projections/stores/sqlite/words-between.ts'
+import { wordsBetween } from '#projections/stores/sqlite/reading/words-between.ts'
 import { createRandom } from '#test/support/index-fixture.ts'
 
 const tables = tablesOf({

@@ -1,0 +1,67 @@
+import { existsSync, mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { IndexAudit, Part } from '../../../index-audit.ts'
+import type { IndexName } from '../../../index-store.ts'
+import { collectionsOf, type Projection } from '../../../projection.ts'
+import { daysIn } from '../build-folders.ts'
+import { ifThere, openDatabaseToAudit } from '../database.ts'
+import { missedDays, storedDays } from '../known-days.ts'
+import { fileOfDay, tablesOf, tablesWithSums, workspaceFolder } from '../layout.ts'
+import { storedMeta } from '../meta.ts'
+import { syncDatabases } from '../sync-files.ts'
+import { freezeFile, type Read } from './frozen-part.ts'
+
+type AuditOptions = Readonly<{
+  folder: string
+  /** The projection of a build, with all its stored collections: of builds that have sums over their postings. */
+  summed?: (index: IndexName) => Projection | undefined
+}>
+
+function collectionsIn({ folder, summed }: AuditOptions, index: IndexName): readonly Read[] {
+  const shapes = Object.values(storedMeta(folder, index)?.shapes ?? {})
+  const projection = summed?.(index)
+  if (projection === undefined) return shapes.map((shape) => ({ tables: tablesOf(shape) }))
+  const named = new Map(collectionsOf(projection).map((collection) => [collection.name, collection]))
+  return shapes.map((shape) => ({ tables: tablesWithSums(shape), collection: named.get(shape.name) }))
+}
+
+/** A copy of one moment, made without stopping the writer. */
+function copyFile(source: string, target: string): void {
+  const database = openDatabaseToAudit(source)
+  try {
+    database.run('VACUUM INTO ?', target)
+  } finally {
+    database.close()
+  }
+}
+
+/** Reads the builds in a folder of SQLite files whole. It blocks while it works. */
+export function createSqliteIndexAudit(options: AuditOptions): IndexAudit {
+  const { folder } = options
+  const fileOf = (index: IndexName, { workspaceId, day }: Part): string =>
+    join(workspaceFolder(folder, index, workspaceId), fileOfDay(day))
+  return {
+    parts: async (index) => storedDays(folder, index),
+    lost: async (index) => missedDays(folder, index),
+    hold: async () => ({ release: async () => {} }),
+    freeze: async (index, part) => {
+      const file = { path: fileOf(index, part), day: part.day }
+      return freezeFile(file, collectionsIn(options, index), openDatabaseToAudit)
+    },
+    async copy(from, to, workspaceId) {
+      if (!existsSync(workspaceFolder(folder, from, workspaceId))) return
+      mkdirSync(workspaceFolder(folder, to, workspaceId), { recursive: true })
+      for (const day of daysIn(folder, from, workspaceId)) {
+        const source = fileOf(from, { workspaceId, day })
+        const target = fileOf(to, { workspaceId, day })
+        rmSync(target, { force: true })
+        // Its day may be dropped, or its workspace erased, while those before it are copied.
+        ifThere(source, () => copyFile(source, target))
+      }
+      // Who opens the build names the files that it finds: a power cut may take none of them after that.
+      const copied = daysIn(folder, to, workspaceId).map((day) => fileOf(to, { workspaceId, day }))
+      syncDatabases([], copied)
+    },
+    close: async () => {},
+  }
+}

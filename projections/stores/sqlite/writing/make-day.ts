@@ -1,0 +1,46 @@
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { isOperatingFailure, TransientError } from '#src/lib/failure.ts'
+import { removeFile } from '../build-folders.ts'
+import { openDatabase, transaction } from '../database.ts'
+import { layOutDay, type Tables } from '../layout.ts'
+
+/** Makes a day's file with its tables and without rows, unless it is there; true if it made one. */
+export type MakeDay = (path: string) => boolean
+
+/** The file that SQLite makes, which it syncs six times on the way. */
+function laidOut(path: string, collections: readonly Tables[], epoch: string): Uint8Array {
+  const database = openDatabase(path)
+  try {
+    transaction(database, () => layOutDay(database, collections, epoch))
+    // Closing moves the WAL into the file too, but does not say when it could not, as on a full disk.
+    database.get('PRAGMA wal_checkpoint(TRUNCATE)')
+  } finally {
+    database.close()
+  }
+  return readFileSync(path)
+}
+
+/**
+ * The files of a build all begin alike. So the first is laid out by SQLite, and the others are copies of it: each workspace has a file
+ * each day, and all of them begin at once. Each is whole, and on the disk, before it has its name.
+ */
+export function createMakeDay(collections: readonly Tables[], epoch: string, { flush = true } = {}): MakeDay {
+  let bytes: Uint8Array | undefined
+  return (path) => {
+    // Where the folder is gone, opening the file says so.
+    if (existsSync(path) || !existsSync(dirname(path))) return false
+    const made = `${path}-new`
+    try {
+      // A killed process may have left it.
+      removeFile(made)
+      if (bytes === undefined) bytes = laidOut(made, collections, epoch)
+      else writeFileSync(made, bytes, { flush })
+      renameSync(made, path)
+    } catch (cause) {
+      if (isOperatingFailure(cause)) throw cause
+      throw new TransientError({ operation: 'make', subject: path, cause })
+    }
+    return true
+  }
+}

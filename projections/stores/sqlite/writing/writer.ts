@@ -1,0 +1,250 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { PermanentError } from '#src/lib/failure.ts'
+import type { Position } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import type { Checkpoint, EntryKey, IndexName, IndexWriter, KeptDays, WorkspaceEntries } from '../../../index-store.ts'
+import { daysLookedAt, daysReplaced, type Entry } from '../../../projection.ts'
+import { collectionIn, openedIn, otherLog } from '../../builds.ts'
+import { dropBuild, removeDays, removeDropped, storedBuilds } from '../build-folders.ts'
+import { hasTable, makeFolderOf, openDatabase, prepared, transaction, type Database } from '../database.ts'
+import { forgetDays, noteGone, noteMade, storedDays } from '../known-days.ts'
+import { buildFolder, fileOfDay, layOutDay, layoutOf, metaPath, workspaceFolder } from '../layout.ts'
+import { openLive, readRoster, renewLive, writeRoster } from '../live.ts'
+import { storedMeta, writeErased } from '../meta.ts'
+import { createOpenFiles, type OpenFiles } from '../open-files.ts'
+import { positionOf, readEntry } from '../stored-rows.ts'
+import { closeBuild, daysOf, openBuild, syncFiles, syncInTime, type Build, type BuildOptions } from './build.ts'
+import { writeDay, type Batch, type DayChanges, type Replaced } from './day-writer.ts'
+import { dropDays } from './drop-days.ts'
+import { createTellAgain } from './tell-again.ts'
+
+type SqliteWriterOptions = BuildOptions &
+  Readonly<{
+    limits: Readonly<{ indexFilesOpenMax: number }>
+    /** Milliseconds between two syncs of the files to the disk, by the heartbeats' own times. */
+    syncEveryMs?: number
+    /** Milliseconds after which a heartbeat is told again within a batch. */
+    tellAgainMs?: number
+  }>
+
+/** What a workspace's entries of a batch do to each day's file. */
+function changesByDay(build: Build, entries: readonly Entry[], days: ReadonlySet<string>): Map<string, DayChanges> {
+  const changes = new Map<string, { entries: Entry[]; replaced: Replaced[] }>()
+  const of = (day: string): { entries: Entry[]; replaced: Replaced[] } => {
+    const known = changes.get(day) ?? { entries: [], replaced: [] }
+    changes.set(day, known)
+    return known
+  }
+  for (const entry of entries) {
+    const written = collectionIn(build.collections, entry.collection)
+    of(entry.day).entries.push(entry)
+    if (entry.replaces !== true) continue
+    for (const day of daysReplaced(entry.day, written.collection.lookbackDays)) {
+      if (days.has(day)) of(day).replaced.push(entry)
+    }
+  }
+  return changes
+}
+
+/** Creates the tables of a file that has none, as of one that was emptied; true if it had none. */
+function prepareDay(database: Database, { index, epoch, tables }: Build): boolean {
+  return transaction(database, () => {
+    if (layoutOf(database) === 0n) {
+      layOutDay(database, tables, epoch)
+      return true
+    }
+    if (database.get('SELECT epoch FROM file')?.['epoch'] === epoch) return false
+    throw new PermanentError({ operation: 'open', subject: database.path, hint: `it is not of the log of ${index}` })
+  })
+}
+
+type Files = OpenFiles & Readonly<{ open(build: Build, workspaceId: WorkspaceId, day: string): Database }>
+
+const pathOf = ({ folder, index }: Build, workspaceId: WorkspaceId, day: string): string =>
+  join(workspaceFolder(folder, index, workspaceId), fileOfDay(day))
+
+function createFiles(openMax: number, builds: ReadonlyMap<IndexName, Build>): Files {
+  const sync = ({ path }: Database): void => {
+    // Its commits are synced before a connection is closed, because closing the last one removes the WAL.
+    for (const build of builds.values()) if (build.unsynced.has(path)) syncFiles(build, [path])
+  }
+  const files = createOpenFiles(openMax, sync)
+  return {
+    ...files,
+    open(build, workspaceId, day) {
+      const path = pathOf(build, workspaceId, day)
+      return files.use(path, () => {
+        makeFolderOf(path)
+        const isMade = build.makeDay(path)
+        return prepared(openDatabase(path, build.isScratch ? 'OFF' : 'NORMAL'), (database) => {
+          const isNew = prepareDay(database, build) || isMade
+          if (isNew) noteMade(build.meta, { workspaceId, day })
+          // Also one that a killed process has made, and not written to.
+          if (isNew || positionOf(database) === 0) {
+            build.created.set(path, { workspaceId, day })
+            build.unsynced.add(path)
+          }
+          daysOf(build, workspaceId).add(day)
+        })
+      })
+    },
+  }
+}
+
+function loadEntries(files: Files, build: Build, { workspaceId, collection, id, day }: EntryKey): readonly Entry[] {
+  const written = collectionIn(build.collections, collection)
+  const known = daysOf(build, workspaceId)
+  const days = daysLookedAt(day, written.collection.lookbackDays).filter((one) => known.has(one))
+  return days.flatMap((one) => {
+    const open = (): Database => files.open(build, workspaceId, one)
+    const asked = { day, collection, id, open }
+    if (one !== day && !build.ids.mayHold({ ...asked, path: pathOf(build, workspaceId, one) })) return []
+    return readEntry(open(), written.tables, id, one) ?? []
+  })
+}
+
+function writeEntries(files: Files, build: Build, { workspaceId, entries }: WorkspaceEntries, batch: Batch): void {
+  const erased = build.erased.get(workspaceId) ?? 0
+  const kept = erased === 0 ? entries : entries.filter(({ position }) => position > erased)
+  for (const [day, changes] of changesByDay(build, kept, daysOf(build, workspaceId))) {
+    const database = files.open(build, workspaceId, day)
+    build.unsynced.add(database.path)
+    build.tidier.wrote(database.path)
+    build.ids.give(database.path, changes.entries)
+    writeDay(database, build.collections, changes, batch)
+    batch.onStep()
+  }
+}
+
+/** Closes a file that is about to be removed, without syncing it. */
+function letGo(files: Files, build: Build | undefined, path: string): void {
+  build?.unsynced.delete(path)
+  build?.created.delete(path)
+  build?.ids.forget(path)
+  files.close(path)
+}
+
+const letGoOfDays =
+  (files: Files, build: Build | undefined) =>
+  (workspaceId: WorkspaceId, day: string, path: string): void => {
+    build?.days.get(workspaceId)?.delete(day)
+    letGo(files, build, path)
+  }
+
+/**
+ * Removes the files of a workspace, except those written after its erasure. Readers that have a file open see no error; at their next query they open
+ * the build anew.
+ */
+function eraseFiles(
+  files: Files,
+  build: Build,
+  { workspaceId, position }: Readonly<{ workspaceId: WorkspaceId; position: Position }>,
+): void {
+  writeErased(build.meta, workspaceId, position)
+  build.erased.set(workspaceId, Math.max(build.erased.get(workspaceId) ?? 0, position))
+  const gone: string[] = []
+  const stays = new Set<string>()
+  for (const day of daysOf(build, workspaceId)) {
+    const database = files.open(build, workspaceId, day)
+    if (positionOf(database) > position) {
+      stays.add(day)
+      continue
+    }
+    letGo(files, build, database.path)
+    gone.push(database.path)
+  }
+  forgetDays(build.meta, (of) => of.workspaceId === workspaceId && !stays.has(of.day))
+  build.days.delete(workspaceId)
+  removeDays(workspaceFolder(build.folder, build.index, workspaceId), gone)
+}
+
+/** The record forgets the days that are dropped, even if the build is not open. */
+function forgetDropped(folder: string, index: IndexName, kept: KeptDays, open: Database | undefined): void {
+  const path = metaPath(folder, index)
+  if (open === undefined && !existsSync(path)) return
+  const meta = open ?? openDatabase(path)
+  try {
+    if (hasTable(meta, 'lostDays')) forgetDays(meta, ({ workspaceId, day }) => day < kept.of(workspaceId))
+  } finally {
+    if (open === undefined) meta.close()
+  }
+}
+
+/** The checkpoint of a build that is not open, or does not exist. */
+function checkpointOnDisk(folder: string, index: IndexName): Checkpoint {
+  const meta = storedMeta(folder, index)
+  return { epoch: meta?.epoch ?? '', position: meta?.safe ?? 0 }
+}
+
+/** The writing side in a folder of SQLite files. It blocks while it works: run it in a thread of its own. */
+export function createSqliteIndexWriter(options: SqliteWriterOptions): IndexWriter {
+  const { folder, limits, syncEveryMs = 2_000, share, tellAgainMs = 1_500 } = options
+  const builds = new Map<IndexName, Build>()
+  const telling = createTellAgain(() => builds.values(), tellAgainMs)
+  const files = createFiles(limits.indexFilesOpenMax, builds)
+  const live = openLive(folder)
+  removeDropped(folder)
+  const buildOf = (index: IndexName): Build => openedIn(builds, index)
+  return {
+    async open(index, projection, epoch, after = 0) {
+      if (!builds.has(index)) builds.set(index, openBuild(options, { index, projection, epoch, after }))
+      if (buildOf(index).epoch !== epoch) throw otherLog(index)
+    },
+    async load(index, keys) {
+      telling.begin()
+      return keys.map((key) => {
+        telling.again()
+        return loadEntries(files, buildOf(index), key)
+      })
+    },
+    async write(index, entries, checkpoint) {
+      const build = buildOf(index)
+      telling.begin()
+      const batch = { position: checkpoint.position, onStep: () => telling.again() }
+      for (const changes of entries) writeEntries(files, build, changes, batch)
+      if (checkpoint.isAhead !== true) build.written = Math.max(build.written, checkpoint.position)
+    },
+    async checkpoint(index) {
+      const build = builds.get(index)
+      return build === undefined ? checkpointOnDisk(folder, index) : { epoch: build.epoch, position: build.safe }
+    },
+    async heartbeat(index, progress) {
+      const build = buildOf(index)
+      if (share === undefined) {
+        telling.tell(build, progress)
+        // Only when there is nothing else to do.
+        build.tidier.turn(progress)
+      }
+      syncInTime(build, progress.at, syncEveryMs)
+    },
+    roster: async (projection) => readRoster(live, projection),
+    changeRoster: async (projection, roster) => writeRoster(live, projection, roster),
+    builds: async (projection) => storedBuilds(folder, projection),
+    async eraseWorkspace(index, workspaceId, position) {
+      eraseFiles(files, buildOf(index), { workspaceId, position })
+      renewLive(live, index)
+    },
+    async dropDays(index, kept) {
+      const build = builds.get(index)
+      forgetDropped(folder, index, kept, build?.meta)
+      const dropped = dropDays(folder, index, kept, letGoOfDays(files, build))
+      if (build !== undefined) transaction(build.meta, () => noteGone(build.meta, storedDays(folder, index)))
+      // Readers close what they have open of it.
+      if (dropped > 0) renewLive(live, index)
+      return dropped
+    },
+    async drop(index) {
+      builds.get(index)?.meta.close()
+      builds.delete(index)
+      files.closeWithin(buildFolder(folder, index))
+      dropBuild(folder, index)
+    },
+    async close() {
+      for (const build of builds.values()) closeBuild(build)
+      files.closeAll()
+      builds.clear()
+      live.close()
+    },
+  }
+}
