@@ -240,6 +240,22 @@ function violations(file: string, text: string): string[] {
   return wrong
 }
 
+/** A circle among imports; '' where there is none. */
+function circleIn(graph: ReadonlyMap<string, readonly string[]>): string {
+  const done = new Set<string>()
+  const visit = (file: string, way: readonly string[]): string => {
+    if (way.includes(file)) return [...way.slice(way.indexOf(file)), file].join(' -> ')
+    if (done.has(file)) return ''
+    for (const target of graph.get(file) ?? []) {
+      const circle = visit(target, [...way, file])
+      if (circle !== '') return circle
+    }
+    done.add(file)
+    return ''
+  }
+  return [...graph.keys()].map((file) => visit(file, [])).find((circle) => circle !== '') ?? ''
+}
+
 describe('architecture', () => {
   const files = globSync('{src,streams,projections,infra}/**/*.ts')
 
@@ -255,6 +271,20 @@ describe('architecture', () => {
         if (isOurs(target)) expect(target, file).to.match(/\.(ts|mjs)$/)
       }
     }
+  })
+
+  it('has no circles: nothing imports what imports it, by however many others', () => {
+    const graph = new Map(files.map((file) => [file, importsOf(file, readFileSync(file, 'utf8'))] as const))
+    expect(circleIn(new Map([...graph].map(([file, found]) => [file, found.map(({ target }) => target)])))).to.equal('')
+    expect(
+      circleIn(
+        new Map([
+          ['a', ['b']],
+          ['b', ['d', 'c']],
+          ['c', ['a']],
+        ]),
+      ),
+    ).to.equal('a -> b -> c -> a')
   })
 
   const planted: readonly (readonly [string, string])[] = [

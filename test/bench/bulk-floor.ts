@@ -1,4 +1,5 @@
-import { connectElasticsearch, type Elasticsearch } from '#projections/stores/elasticsearch/client.ts'
+import type { Elasticsearch } from '#projections/stores/elasticsearch/call.ts'
+import { connectElasticsearch } from '#projections/stores/elasticsearch/client.ts'
 import { isJsonObject, stringifyJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import { BenchFailure } from './bench-client.ts'
 import type { Cluster } from './cluster-form.ts'

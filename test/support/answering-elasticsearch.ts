@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import type { Call, Elasticsearch } from '#projections/stores/elasticsearch/client.ts'
+import type { Call, Elasticsearch } from '#projections/stores/elasticsearch/call.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 
 export type Asked = Readonly<{ method: string; path: string; body: unknown }>

@@ -2,7 +2,6 @@ import { TransientError } from '#src/lib/failure.ts'
 import { parseJson, stringifyJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { formatAhead, parseAhead } from '../ahead-text.ts'
 import type {
   Checkpoint,
   FollowedBuild,
@@ -12,11 +11,12 @@ import type {
   Roster,
   StoredBuild,
 } from '../../index-store.ts'
+import { formatAhead, parseAhead } from '../ahead-text.ts'
 import { isBuildOf, noRoster, otherCollections, otherLog, wasDropped } from '../builds.ts'
 import type { Shapes } from '../row.ts'
 import { numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
 import { buildId, changeBuild, recordOf, type Place } from './build-record.ts'
-import type { Elasticsearch } from './client.ts'
+import type { Elasticsearch } from './call.ts'
 import { stateIndex, stateRefresh, template, type IndexSettings } from './mapping.ts'
 import { dayIn } from './names.ts'
 import { recordPath, type StoredRecord } from './records.ts'

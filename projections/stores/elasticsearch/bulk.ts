@@ -3,18 +3,10 @@ import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import { numberIn, objectIn, objectsIn } from './answer-parts.ts'
-import {
-  blockedHint,
-  busyHint,
-  closedHint,
-  isBlocked,
-  isClosed,
-  mappingHint,
-  reasonOf,
-  type Elasticsearch,
-} from './client.ts'
+import type { Elasticsearch } from './call.ts'
 import { lookUp, type DocumentPlace } from './look-up.ts'
 import { epochField } from './mapping.ts'
+import { blockedHint, busyHint, closedHint, isBlocked, isClosed, mappingHint, reasonOf } from './reasons.ts'
 
 /** One document to be written or deleted. Its version is the position of the last event folded into it. */
 export type Operation = DocumentPlace &

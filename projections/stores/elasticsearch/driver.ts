@@ -1,18 +1,8 @@
 import { Client, errors, Serializer, UndiciConnection } from '@elastic/elasticsearch'
 import { isOperatingFailure, LateError, PermanentError, TransientError } from '#src/lib/failure.ts'
 import { isJsonObject, parseJson, stringifyJson } from '#src/lib/json.ts'
-import {
-  blockedHint,
-  busyHint,
-  closedHint,
-  isBlocked,
-  isClosed,
-  isTooLarge,
-  LargeAnswerError,
-  reasonOf,
-  type Call,
-  type Elasticsearch,
-} from './client.ts'
+import { LargeAnswerError, type Call, type Elasticsearch } from './call.ts'
+import { blockedHint, busyHint, closedHint, isBlocked, isClosed, isTooLarge, reasonOf } from './reasons.ts'
 
 /** The oldest version that has all that we use; tests run with it. */
 const leastVersion = [8, 19] as const

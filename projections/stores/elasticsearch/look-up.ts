@@ -2,8 +2,9 @@ import { TransientError } from '#src/lib/failure.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { objectIn, objectsIn, textIn } from './answer-parts.ts'
-import { closedHint, isClosed, type Elasticsearch } from './client.ts'
+import type { Elasticsearch } from './call.ts'
 import { partMissing, patiently, sendPatiently } from './patience.ts'
+import { closedHint, isClosed } from './reasons.ts'
 import { inSizedParts, type Bound } from './sized-parts.ts'
 
 /** Where a document is. */

@@ -1,15 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { TransientError } from '#src/lib/failure.ts'
 import type { JsonObject } from '#src/lib/json.ts'
-import {
-  busyHint,
-  isTooLarge,
-  LargeAnswerError,
-  reasonOf,
-  type Answer,
-  type Call,
-  type Elasticsearch,
-} from './client.ts'
+import { LargeAnswerError, type Answer, type Call, type Elasticsearch } from './call.ts'
+import { busyHint, isTooLarge, reasonOf } from './reasons.ts'
 
 /** A day's index that was made only just before has no shard yet, and a queue that is full has room soon: so long is waited for it. */
 const pausesMs = [50, 100, 200, 400, 800, 1_600, 3_200] as const

@@ -2,7 +2,7 @@ import type { Facet, Hit, IndexQuery, IndexReader, Scope, Selection } from '../.
 import type { DocumentId } from '../../projection.ts'
 import { connectPlaces, type Place, type PlaceOptions } from './build-record.ts'
 import { readBuild, readRoster } from './builds.ts'
-import type { Elasticsearch } from './client.ts'
+import type { Elasticsearch } from './call.ts'
 import { bucketsOf, countIn, countingBody, facetOf, facetsBody, histogramBody, isRough, shardValues } from './counts.ts'
 import { createExpander, expandPatterns } from './expand.ts'
 import { and, daysQuery, selectionQuery, type Query } from './filter.ts'

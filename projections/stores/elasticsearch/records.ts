@@ -1,7 +1,7 @@
 import { createGather } from '#src/lib/gather.ts'
 import { isJsonObject, stringifyJson, type JsonObject } from '#src/lib/json.ts'
 import { hitsIn, numberIn, objectIn, objectsIn } from './answer-parts.ts'
-import type { Elasticsearch } from './client.ts'
+import type { Elasticsearch } from './call.ts'
 import type { Names } from './names.ts'
 import { sendPatiently } from './patience.ts'
 

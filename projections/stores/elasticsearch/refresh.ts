@@ -2,7 +2,7 @@ import { TransientError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { Heartbeat } from '../../index-store.ts'
 import { numberIn, objectIn } from './answer-parts.ts'
-import type { Elasticsearch } from './client.ts'
+import type { Elasticsearch } from './call.ts'
 
 /** Tracks what was written and what readers can already find. */
 export type Freshness = Readonly<{

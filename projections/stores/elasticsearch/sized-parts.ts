@@ -1,4 +1,4 @@
-import { LargeAnswerError, type Call } from './client.ts'
+import { LargeAnswerError, type Call } from './call.ts'
 
 export type Bound = Pick<Call, 'bytesMax'>
 

@@ -1,0 +1,32 @@
+import type { JsonObject } from '#src/lib/json.ts'
+
+/** A request. `body` is sent as JSON; `lines` is ready NDJSON, as text or bytes. */
+export type Call = Readonly<{
+  /** What the request does, in words, for error messages. */
+  operation: string
+  subject: string
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  path: string
+  query?: Readonly<Record<string, string | number | boolean>>
+  body?: unknown
+  lines?: string | Buffer
+  /** Statuses that are answers, not failures. */
+  accept?: readonly number[]
+  /** A larger answer is not read, and one may be too large for Elasticsearch to gather: LargeAnswerError. */
+  bytesMax?: number
+  /** Aborts the request: the call then rejects with the signal's reason. */
+  signal?: AbortSignal
+}>
+
+/** The answer has more bytes than the call allows. A smaller request may succeed. */
+export class LargeAnswerError extends Error {
+  override readonly name = 'LargeAnswerError'
+}
+
+export type Answer = Readonly<{ status: number; body: JsonObject }>
+
+/** A connection to Elasticsearch. It fails with TransientError or PermanentError, never with the driver's errors. */
+export type Elasticsearch = Readonly<{
+  send(call: Call): Promise<Answer>
+  close(): Promise<void>
+}>

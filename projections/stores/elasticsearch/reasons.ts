@@ -1,0 +1,38 @@
+import { isJsonObject } from '#src/lib/json.ts'
+import { objectIn, objectsIn, textIn } from './answer-parts.ts'
+
+/** Around the name of the queue stand Java objects by their addresses, so that no two of these are alike. */
+const rejected = /rejected execution of .*\[name = ([^,\]]+), queue capacity = .*/s
+
+/** `type: reason` of the innermost cause in an error's body, shortened; with the index, where the reason does not name it. */
+export function reasonOf(body: unknown): string {
+  let error = isJsonObject(body) ? objectIn(body['error']) : {}
+  // If shards of a search fail, the first of them says why.
+  const [part] = objectsIn(error['failed_shards'])
+  if (part !== undefined) error = objectIn(part['reason'])
+  while (isJsonObject(error['caused_by'])) error = error['caused_by']
+  const index = textIn(error['index'])
+  const parts = [error['type'], error['reason']].map(textIn)
+  const text = [...parts, parts.some((part) => part.includes(index)) ? '' : index].filter((each) => each !== '')
+  return text.join(': ').replace(rejected, 'the queue of $1 is full').slice(0, 500)
+}
+
+/** A block comes and goes: a node whose disk is too full sets it, or somebody for a while. It is answered with 403 or 429. */
+export const isBlocked = (reason: string): boolean => reason.startsWith('cluster_block_exception')
+export const blockedHint =
+  'it is blocked: make room on the disks, if they are full, and lift the block (index.blocks.*, cluster.blocks.*)'
+
+/** Somebody has closed the index. Wildcards pass over it without a word. */
+export const isClosed = (reason: string): boolean =>
+  reason.startsWith('index_closed_exception') || (isBlocked(reason) && reason.includes('index closed'))
+export const closedHint = 'it is closed, and what is in it is not found: open it again (POST /INDEX/_open)'
+
+/** A circuit breaker: the answer may be what its memory has no room for. */
+export const isTooLarge = (reason: string): boolean => reason.startsWith('circuit_breaking_exception')
+
+/** A queue that is full, or a circuit breaker: more than its memory allows for now. */
+export const busyHint = 'it has no room for more now: look at its load, its memory and its disks'
+
+/** Of an index that was not made by us, or was changed since. */
+export const mappingHint =
+  'its mapping or settings are not as they were made: rebuild the projection, which makes new indices'
