@@ -9,7 +9,7 @@ import { shortHashOf } from '../digest.ts'
 export type PostingSums = readonly [number, number]
 
 /** The hash of a posting of an entry: below 2^31. `column` of so many `columns`; `offset`: the number of the term in it. */
-const postingHash = (idHash: number, columns: number, column: number, offset: number): number =>
+export const postingHash = (idHash: number, columns: number, column: number, offset: number): number =>
   Math.imul(idHash, (offset * columns + column + 1) & 0x7fff_ffff) & 0x7fff_ffff
 
 /** The same in SQL. */

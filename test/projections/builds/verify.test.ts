@@ -40,7 +40,7 @@ describe('verify finds', () => {
     )
   }
   const tamper = (sql: string): void => {
-    const database = new DatabaseSync(fileOfAcme())
+    const database = new DatabaseSync(fileOfAcme(), { defensive: false })
     database.exec(sql)
     database.close()
   }
@@ -121,6 +121,20 @@ describe('verify finds', () => {
       expect((await verdictNow()).equal).to.equal(true)
     })
   }
+
+  it('an index that leads past what is there, and names it; rebuild repairs it', async () => {
+    tamper(`DROP INDEX r_counters_n_lines; CREATE INDEX r_counters_n_lines ON r_counters (n_lines, id) WHERE id <> 'beta'; PRAGMA writable_schema = 1;
+      UPDATE sqlite_schema SET sql = substr(sql, 1, instr(sql, ' WHERE')) WHERE name = 'r_counters_n_lines'`)
+    const { equal, differences } = await verdictNow()
+    expect(equal).to.equal(false)
+    const told = differences.map(({ collection, id, indexed, expected }) => ({ collection, id, indexed, expected }))
+    const item = 'damage of r_counters'
+    const said = differences[0]?.indexed?.[item]
+    expect(told).to.deep.equal([{ collection: 'counters', id: '', indexed: { [item]: said }, expected: undefined }])
+    expect(said).to.match(/row \d+ missing from index r_counters_n_lines/)
+    expect((await rebuild(context, [counting]))[0]?.outcome).to.equal('moved')
+    expect((await verdictNow()).equal).to.equal(true)
+  })
 
   it('a file that is gone, and one that nobody wrote', async () => {
     rmSync(join(folder, 'counting-v1-001', 'other'), { recursive: true })

@@ -126,7 +126,7 @@ describe('the SQLite audit', () => {
     }
   }
   const tamper = (sql: string, build = index): void => {
-    const database = new DatabaseSync(join(folder, build, acme, `${day}.db`), { timeout: 5_000 })
+    const database = new DatabaseSync(join(folder, build, acme, `${day}.db`), { timeout: 5_000, defensive: false })
     database.exec(sql)
     database.close()
   }
@@ -134,6 +134,12 @@ describe('the SQLite audit', () => {
     look(async (part) => (await part.digests()).find((digest) => digest.collection === collection))
 
   const firstLine = `(SELECT min(row) FROM r_lines)`
+  /** Makes an index anew of no rows, and then says that it is of all. */
+  const withoutRows = (name: string, of: string): string => {
+    const sql = `CREATE ${name.endsWith('_id') ? 'UNIQUE ' : ''}INDEX ${name} ON ${of}`
+    const said = `UPDATE sqlite_schema SET sql = '${sql}' WHERE name = '${name}'`
+    return `DROP INDEX ${name}; ${sql} WHERE 0; PRAGMA writable_schema = 1; ${said}`
+  }
   const cases: readonly (readonly [string, string, 'lines' | 'things', 'content' | 'search'])[] = [
     [
       'a byte of a body',
@@ -198,6 +204,14 @@ describe('the SQLite audit', () => {
       'lines',
       'search',
     ],
+    ['an index of ids that lacks rows', withoutRows('r_things_id', 'r_things (id)'), 'things', 'search'],
+    [
+      'an index of numbers that lacks rows',
+      withoutRows('r_things_n_weight', 'r_things (n_weight, id)'),
+      'things',
+      'search',
+    ],
+    ['an index of values that lacks some', withoutRows('x_lines_vals', 'x_lines (vals)'), 'lines', 'search'],
   ]
   for (const [what, sql, collection, part] of cases) {
     it(`sees ${what}`, async () => {

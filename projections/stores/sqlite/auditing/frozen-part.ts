@@ -8,6 +8,7 @@ import { openIfThere, type Columns, type Database } from '../database.ts'
 import { layoutOf, msOf, msOfRow, type Tables } from '../layout.ts'
 import { rowidValues, type RowidValues } from '../reading/told-values.ts'
 import { entryOf, isSpilled, positionOf, readEntry } from '../stored-rows.ts'
+import { wrongTrees } from './check-trees.ts'
 import { tellsValues, wrongCounts } from './check-values.ts'
 import { createPostings, createSummedPostings, type Postings } from './postings.ts'
 
@@ -57,13 +58,15 @@ function* minutesOf(database: Database, { minutes, counted }: Tables): Generator
     yield { name: String(row['name']), value: String(row['count']) }
 }
 
-/** In order of their names: 'count …', 'minute …'. */
+/** In order of their names: 'count …', 'damage …', 'minute …'. */
 function* countsOf(database: Database, held: Held): Generator<SearchItem> {
   yield* wrongCounts(database, held)
+  yield* held.postings?.damages() ?? []
+  yield* wrongTrees(database, held.tables)
   yield* minutesOf(database, held.tables)
 }
 
-/** In order of their names: 'count …', 'minute …', 'term …'. */
+/** In order of their names: 'count …', 'damage …', 'minute …', 'term …'. */
 function* searchItemsOf(database: Database, held: Held): Generator<SearchItem> {
   yield* countsOf(database, held)
   yield* held.postings?.terms() ?? []

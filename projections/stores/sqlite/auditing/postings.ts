@@ -8,9 +8,12 @@ import type { Database } from '../database.ts'
 import { createTerms, termColumns, type Tables } from '../layout.ts'
 import { noPostings, postingHashSql, textOfSums, withTerm } from '../posting-sums.ts'
 import { entryOf, insertTermsInto, termsOf } from '../stored-rows.ts'
+import { storedSums } from './stored-sums.ts'
 
 /** The postings of a collection in a file. */
 export type Postings = Readonly<{
+  /** What searches are led past, though it is there; normally nothing. In order of the names. */
+  damages(): Generator<SearchItem>
   /** A digest of all of them that does not depend on their order; '' where there are none. */
   digest(): string
   /** Each term with a hash of its entries, columns and places. In order of the terms. */
@@ -50,6 +53,7 @@ function createStoredPostings(database: Database, tables: Tables, prepareThem: (
   const found = `SELECT coalesce(id, 'row ' || doc) AS id, group_concat(col || ':' || offset, ' ') AS places
     FROM temp.i_${name} LEFT JOIN ${tables.rows} ON row = doc WHERE term = ? GROUP BY doc ORDER BY 1`
   return {
+    *damages() {},
     digest() {
       ready()
       let sums = noPostings
@@ -73,8 +77,21 @@ function createStoredPostings(database: Database, tables: Tables, prepareThem: (
 }
 
 /** The postings of a file that has them. */
-export const createPostings = (database: Database, tables: Tables, terms: string): Postings =>
-  createStoredPostings(database, tables, () => prepare(database, tables, { schema: 'main', terms }))
+export function createPostings(database: Database, tables: Tables, terms: string): Postings {
+  const told = createStoredPostings(database, tables, () => prepare(database, tables, { schema: 'main', terms }))
+  const stored = once(() => storedSums(database, tables, terms))
+  return {
+    ...told,
+    *damages() {
+      const passedOver = stored()?.passedOver ?? 0
+      if (passedOver > 0) yield { name: `damage in the index of ${terms}`, value: `it leads past ${passedOver} pages` }
+    },
+    digest() {
+      const sums = stored()?.sums
+      return sums === undefined ? told.digest() : textOfSums(sums)
+    },
+  }
+}
 
 /** Makes the postings of a file that has sums over them only, from its entries, in a temporary table. */
 function makeTerms(database: Database, tables: Tables, collection: Collection): void {
