@@ -4,6 +4,7 @@ import { erasureSubject } from '#src/events/erasure.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { FirstEvent } from '#streams/stream.ts'
 import { projectionNamed, withWriter, type BuildContext, type BuildPlace } from './builds/build-place.ts'
+import { createDigestsAhead, type DigestsAhead } from './builds/digests-ahead.ts'
 import { compareLater, compareParts, type Comparison, type Difference, type Later } from './builds/compare.ts'
 import { createEnds, createExpectedFold, createQueue, type ExpectedFold, type Limit } from './builds/expected-fold.ts'
 import { foldShares } from './builds/fold-shares.ts'
@@ -70,6 +71,7 @@ type Target = Readonly<{
   writer: IndexWriter
   scratch: BuildPlace
   indexed: IndexAudit
+  ahead: DigestsAhead
   expectedParts: IndexAudit
   expected: ExpectedFold
   takes: (workspaceId: WorkspaceId) => boolean
@@ -122,7 +124,14 @@ async function erasedAt({ context }: Target, workspaceId: WorkspaceId): Promise<
 async function freezeExpected({ context, scratch, expectedParts, index }: Target, part: Part): Promise<FrozenPart> {
   const frozen = await expectedParts.freeze(index, part)
   const { digests } = scratch
-  return digests === undefined || context.workers === 1 ? frozen : { ...frozen, digests: () => digests(index, part) }
+  if (digests === undefined || context.workers === 1) return frozen
+  return { ...frozen, digests: async () => (await digests(index, part)).digests }
+}
+
+/** With the digests that were made ahead, if they were. */
+function withAhead({ ahead, index }: Target, part: Part, frozen: FrozenPart): FrozenPart {
+  const digests = async () => (await ahead.take(index, part, frozen.position)) ?? (await frozen.digests())
+  return { ...frozen, digests }
 }
 
 /**
@@ -154,7 +163,8 @@ async function freezeBoth(target: Target, part: Part, beside: (limit: Limit) => 
     }
     try {
       await expected.foldTo(workspaceId, frozen.position, beside(limit))
-      return { part, indexed: frozen, expected: await freezeExpected(target, part), horizon: target.horizon }
+      const expectedPart = await freezeExpected(target, part)
+      return { part, indexed: withAhead(target, part, frozen), expected: expectedPart, horizon: target.horizon }
     } catch (error) {
       await frozen.release()
       throw error
@@ -323,7 +333,7 @@ async function tasksOf({ stream }: BuildContext, writer: IndexWriter, targets: B
 }
 
 /** What all builds of a verification share: the log's beginning, the plans, and where both sides are read. */
-type Common = Pick<Target, 'context' | 'writer' | 'scratch' | 'indexed' | 'expectedParts' | 'takes'> &
+type Common = Pick<Target, 'context' | 'writer' | 'scratch' | 'indexed' | 'ahead' | 'expectedParts' | 'takes'> &
   Readonly<{
     scratchWriter: IndexWriter
     /** What the parts of the fold hold before it goes on (horizon.ts). */
@@ -361,6 +371,10 @@ async function verifyIn(
   const takes = (workspaceId: WorkspaceId): boolean => wanted?.has(workspaceId) ?? true
   const writer = context.index.writer()
   const [indexed, expectedParts, earlierParts] = [context.index.audit(), scratch.audit(), scratch.audit()]
+  // Not where one worker has to do all, nor where nobody waits.
+  const isAlone = context.workers === 1 || options.eventsPerSecondMax !== undefined
+  const indexes = targets.map(({ index }) => index)
+  const ahead = createDigestsAhead(isAlone ? {} : context.index, indexed, indexes, takes)
   let scratchWriter: IndexWriter | undefined
   try {
     const builds = await tasksOf(context, writer, targets)
@@ -368,13 +382,14 @@ async function verifyIn(
     const first = await context.stream.first()
     const firstDay = await context.firstDays()
     scratchWriter = scratch.writer()
-    const sides = { scratch, scratchWriter, indexed, expectedParts, earlierParts }
+    const sides = { scratch, scratchWriter, indexed, ahead, expectedParts, earlierParts }
     const verdicts: Verdict[] = []
     for (const build of builds) {
       verdicts.push(await verifyBuild({ context, writer, ...sides, takes, first, firstDay }, build))
     }
     return verdicts
   } finally {
+    ahead.end()
     const parts = [indexed, expectedParts, earlierParts]
     await Promise.all([...parts.map((audit) => audit.close()), writer.close(), scratchWriter?.close()])
   }

@@ -9,14 +9,17 @@ import type { FirstDay } from '../retention/first-days.ts'
 /** Called with the position of a worker, by its number. */
 type ShareProgress = (share: number, position: Position) => void
 
+/** The digests of a part, and the position at which it was. */
+export type PartDigests = Readonly<{ position: Position; digests: readonly Digest[] }>
+
 /** Where builds are kept: a partition's index, or a scratch place for builds to compare with. */
 export type BuildPlace = Readonly<{
   writer(): IndexWriter
   audit(): IndexAudit
   /** Folds the tasks in parallel, each in a worker of its own, where that is worth it. If one fails, it rejects after all have ended. */
   fold(tasks: readonly FoldTask[], onProgress: ShareProgress, signal: AbortSignal): Promise<void>
-  /** The digests of a part, computed in another worker, if there is one. The part is not written meanwhile. */
-  digests?(index: IndexName, part: Part): Promise<readonly Digest[]>
+  /** Reads a part in another worker, if there is one. */
+  digests?(index: IndexName, part: Part): Promise<PartDigests>
 }>
 
 async function closing<Opened extends Readonly<{ close(): Promise<void> }>, T>(

@@ -4,7 +4,8 @@ import { createSqliteIndexAudit } from '#projections/stores/sqlite/auditing/audi
 import { holdLock } from '#projections/stores/sqlite/hold-lock.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import type { OpenBuilds } from '#src/cli/verb.ts'
-import { createScratchAudit } from '#src/compose/scratch-audit.ts'
+import { createFilesAudit } from '#src/compose/files-audit.ts'
+import { createDigestThread, type DigestThread } from '#src/compose/threads/digests.ts'
 import { foldInThreads, foldWorkers } from '#src/compose/threads/fold-threads.ts'
 import { createFolding } from '#src/compose/threads/folding.ts'
 import { openLogBeside } from '#src/compose/threads/log-beside.ts'
@@ -16,19 +17,19 @@ import { openScratch, type Scratch } from './scratch.ts'
 
 const partition = '0'
 
-const placeIn = (folder: string, logFile: string): BuildPlace => ({
+const placeIn = (folder: string, logFile: string, { digests }: DigestThread): BuildPlace => ({
   writer: () => createSqliteIndexWriter({ folder, limits }),
   audit: () => createSqliteIndexAudit({ folder }),
   fold: foldInThreads({ file: logFile, partition }, { folder }),
+  digests,
 })
 
 /** Postings are the most of what an index costs: files that it is compared with have sums over them. */
 function scratchIn(dataFolder: string, logFile: string): Scratch {
-  const { folder, ...scratch } = openScratch(dataFolder)
-  const files = { folder, keeps: 'sums' } as const
+  const { files, ...scratch } = openScratch(dataFolder, { keeps: 'sums' })
   return {
     writer: () => createSqliteIndexWriter({ ...files, limits }),
-    audit: () => createScratchAudit({ folder }),
+    audit: () => createFilesAudit(files),
     fold: foldInThreads({ file: logFile, partition }, files),
     ...scratch,
   }
@@ -39,18 +40,22 @@ export async function openBuilds(dataFolder: string): Promise<OpenBuilds> {
   const { logFile, indexFolder, directoryFile } = foldersOf(dataFolder)
   const stream = await openLogBeside({ file: logFile, partition })
   const folding = createFolding()
+  const digestThread = createDigestThread({ folder: indexFolder, keeps: 'all' })
   const openDirectory = () => openSqliteStreamReader({ file: directoryFile, partition: 'directory' })
   return {
     stream,
     ...folding,
     firstDays: () => readFirstDays(openDirectory, folding.clock),
     workers: foldWorkers(),
-    index: placeIn(indexFolder, logFile),
+    index: placeIn(indexFolder, logFile, digestThread),
     scratch: async () => scratchIn(dataFolder, logFile),
     lock: async (projection) => {
       const lock = holdLock(join(dataFolder, 'locks', `rebuild-${projection}`))
       return lock && { release: async () => lock.release() }
     },
-    close: () => stream.close(),
+    close: async () => {
+      await digestThread.end()
+      await stream.close()
+    },
   }
 }

@@ -4,7 +4,7 @@ import { createElasticsearchIndexAudit } from '#projections/stores/elasticsearch
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import type { OpenBuilds } from '#src/cli/verb.ts'
-import { createScratchAudit } from '#src/compose/scratch-audit.ts'
+import { createFilesAudit } from '#src/compose/files-audit.ts'
 import { foldInThreads, foldWorkers } from '#src/compose/threads/fold-threads.ts'
 import { createFolding } from '#src/compose/threads/folding.ts'
 import { readFirstDays } from '#src/compose/threads/retention.ts'
@@ -34,11 +34,10 @@ function indexPlace(place: ClusterPlace): BuildPlace {
  * with its own output. Search tokens are derived from the entries during the comparison (stores/elasticsearch/expected.ts).
  */
 function scratchPlace(place: ClusterPlace, dataFolder: string, clusterEpoch: string): Scratch {
-  const { folder, ...scratch } = openScratch(dataFolder, { clusterEpoch })
-  const files = { folder, keeps: 'entries' } as const
+  const { files, ...scratch } = openScratch(dataFolder, { keeps: 'entries', clusterEpoch })
   return {
     writer: () => createSqliteIndexWriter({ ...files, limits }),
-    audit: () => createScratchAudit({ folder, clusterEpoch }),
+    audit: () => createFilesAudit(files),
     fold: foldInThreads(place, files),
     ...scratch,
   }

@@ -2,19 +2,20 @@ import { join } from 'node:path'
 import type { BuildContext } from '#projections/builds/build-place.ts'
 import { createScratchFolder } from '#projections/stores/sqlite/scratch-folder.ts'
 import { createDigestThread } from '#src/compose/threads/digests.ts'
-import type { ScratchPlace } from './scratch-audit.ts'
+import type { FilesForm, FilesPlace } from './files-audit.ts'
 
 export type Scratch = Awaited<ReturnType<BuildContext['scratch']>>
 
 /** A folder beside an index for what it is compared with, and the thread that reads it; both go with `remove`. */
 export function openScratch(
   dataFolder: string,
-  form: Omit<ScratchPlace, 'folder'> = {},
-): Required<Pick<Scratch, 'digests' | 'remove'>> & Readonly<{ folder: string }> {
+  form: FilesForm,
+): Required<Pick<Scratch, 'digests' | 'remove'>> & Readonly<{ files: FilesPlace }> {
   const { folder, remove } = createScratchFolder(join(dataFolder, 'scratch'))
-  const { digests, end } = createDigestThread({ folder, ...form })
+  const files = { folder, ...form }
+  const { digests, end } = createDigestThread(files)
   return {
-    folder,
+    files,
     digests,
     remove: async () => {
       await end()

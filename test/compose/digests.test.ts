@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Part } from '#projections/index-audit.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
-import { createScratchAudit, type ScratchPlace } from '#src/compose/scratch-audit.ts'
+import { createFilesAudit, type FilesPlace } from '#src/compose/files-audit.ts'
 import { createDigestThread } from '#src/compose/threads/digests.ts'
 import { acme, day, epoch, fixture, index, lineEntry, thingEntry } from '#test/support/index-fixture.ts'
 
@@ -17,7 +17,7 @@ describe('digests by a thread', () => {
   let thread: ReturnType<typeof createDigestThread>
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'throughline-digests-'))
-    thread = createDigestThread({ folder })
+    thread = createDigestThread({ folder, keeps: 'sums' })
     const writer = createSqliteIndexWriter({ folder, limits: { indexFilesOpenMax: 8 } })
     await writer.open(index, fixture, epoch)
     await writer.write(index, [{ workspaceId: acme, entries }], { epoch, position: 1 })
@@ -28,21 +28,23 @@ describe('digests by a thread', () => {
     rmSync(folder, { recursive: true })
   })
 
-  async function digestsHere(place: ScratchPlace) {
-    const frozen = await createScratchAudit(place).freeze(index, part)
+  async function digestsHere(place: FilesPlace) {
+    const frozen = await createFilesAudit(place).freeze(index, part)
     const digests = await frozen.digests()
     await frozen.release()
-    return digests
+    return { position: frozen.position, digests }
   }
 
   it('are those of the audit of the place', async () => {
     const found = await thread.digests(index, part)
-    expect(found.map(({ collection, entries: count }) => [collection, count])).to.deep.equal([
+    expect(found.position).to.equal(1)
+    expect(found.digests.map(({ collection, entries: count }) => [collection, count])).to.deep.equal([
       ['lines', 2],
       ['things', 1],
     ])
-    expect(found).to.deep.equal(await digestsHere({ folder }))
-    expect(await thread.digests(index, { ...part, day: '2000-01-01' })).to.deep.equal([])
+    expect(found).to.deep.equal(await digestsHere({ folder, keeps: 'sums' }))
+    const none = await thread.digests(index, { ...part, day: '2000-01-01' })
+    expect(none).to.deep.equal({ position: 0, digests: [] })
   })
 
   it('fail when the thread ends before they are made', async () => {

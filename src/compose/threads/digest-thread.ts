@@ -1,23 +1,24 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Part } from '#projections/index-audit.ts'
 import type { IndexName } from '#projections/index-store.ts'
-import { createScratchAudit, type ScratchPlace } from '#src/compose/scratch-audit.ts'
+import { createFilesAudit, type FilesPlace } from '#src/compose/files-audit.ts'
 import { present } from '#src/lib/assert.ts'
 import { serveRemote } from '#src/lib/remote.ts'
-import type { PartDigests } from './digests.ts'
-import { giveWay } from './folding.ts'
+import type { DigestThread } from './digests.ts'
+import { giveWay, niceness } from './folding.ts'
 
-// Reads what an index is compared with, while the thread that asks reads the index.
+// Reads parts of an index, or of what it is compared with, while the thread that asks does something else.
 
-giveWay()
-const audit = createScratchAudit(workerData as ScratchPlace)
+// Where both processors fold, the fold is what is waited for.
+giveWay(niceness.checking)
+const audit = createFilesAudit(workerData as FilesPlace)
 serveRemote(present(parentPort, 'digests are made in a thread'), {
   async digests(index: IndexName, part: Part) {
     const frozen = await audit.freeze(index, part)
     try {
-      return await frozen.digests()
+      return { position: frozen.position, digests: await frozen.digests() }
     } finally {
       await frozen.release()
     }
   },
-} satisfies PartDigests)
+} satisfies DigestThread)
