@@ -130,6 +130,7 @@ async function freezeExpected({ context, scratch, expectedParts, index }: Target
 
 /** With the digests that were made ahead, if they were. */
 function withAhead({ ahead, index }: Target, part: Part, frozen: FrozenPart): FrozenPart {
+  if (!frozen.exact) return frozen
   const digests = async () => (await ahead.take(index, part, frozen.position)) ?? (await frozen.digests())
   return { ...frozen, digests }
 }

@@ -21,7 +21,10 @@ function sidesOf({ indexed, expected }: Difference): readonly string[] {
 }
 
 function whatOf(difference: Difference): string {
-  if (difference.kind === 'search') return `is found wrongly by ${JSON.stringify(difference.item)}`
+  if (difference.kind === 'search') {
+    const item = JSON.stringify(difference.item)
+    return difference.id === '' ? `searches are misled by ${item}` : `is found wrongly by ${item}`
+  }
   if (difference.indexed === undefined) return 'is missing'
   return difference.expected === undefined ? 'should not be there' : 'is not what the log says'
 }
@@ -30,7 +33,7 @@ function linesOf(difference: Difference): readonly string[] {
   const { workspaceId, day, collection, id } = difference
   const isWhole = difference.kind === 'entry' && (difference.indexed === undefined || difference.expected === undefined)
   return [
-    `  ${workspaceId} ${day} ${collection} ${id === '' ? '(no entry)' : id}: ${whatOf(difference)}`,
+    `  ${[workspaceId, day, collection, id].join(' ').trimEnd()}: ${whatOf(difference)}`,
     ...(isWhole ? [] : sidesOf(difference)),
   ]
 }

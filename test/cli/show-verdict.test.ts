@@ -30,6 +30,28 @@ describe('a verdict says up to where was compared', () => {
     expect(verdictText({ ...verdictAt(900, 70), equal: false })).to.include(', at positions 70 to 900: 2 workspaces')
   })
 
+  it('and of what searches go by: which entry is found wrongly, or what misleads them without one', () => {
+    const part = { workspaceId: workspaceIdOf('w0'), day: '2026-11-21', collection: 'spans', kind: 'search' } as const
+    const text = verdictText({
+      ...verdictAt(900),
+      equal: false,
+      differences: [
+        { ...part, id: 'a', item: 'term paid', expected: { 'term paid': 't_name:0' } },
+        { ...part, id: '', item: 'damage of r_spans', indexed: { 'damage of r_spans': 'row 7 missing from index' } },
+      ],
+    })
+    expect(text.split('\n').slice(1)).to.deep.equal([
+      '  w0 2026-11-21 spans a: is found wrongly by "term paid"',
+      '    term paid',
+      '      in the index  (nothing)',
+      '      by the log    t_name:0',
+      '  w0 2026-11-21 spans: searches are misled by "damage of r_spans"',
+      '    damage of r_spans',
+      '      in the index  row 7 missing from index',
+      '      by the log    (nothing)',
+    ])
+  })
+
   it('of each workspace, as JSON', () => {
     expect(verdictJson(verdictAt(900, 70)).workspaces).to.deep.equal([
       { workspace: 'w0', entries: 2, different: 0, position: 900 },
