@@ -29,8 +29,8 @@ const removedFrom = 1n << 16n
 const headerBytes = 4
 /** Instead of a distance: the next number is that of a column. */
 const columnMark = 1
-/** FTS5 cuts off no term, and those of ours are shorter. */
-const termBytesMax = 1 << 20
+/** Where FTS5 cuts a term off, and what each begins with. */
+const termBytesMax = 32_768 + 1
 
 type Pages = Readonly<{ id: bigint; first: bigint; last: bigint }>
 type Segment = Pages & Readonly<{ removedPages: bigint }>
@@ -188,7 +188,7 @@ function createTermPlaces(page: Uint8Array, end: number): () => number {
  */
 function createPageReader(listener: PostingListener, removed: RowNumbers | undefined, meet: MeetPage) {
   const cursor: Cursor = { page: new Uint8Array(), at: 0 }
-  const text = Buffer.alloc(termBytesMax)
+  const text = Buffer.allocUnsafe(termBytesMax)
   let textBytes = 0
   const row: Rowid = { high: 0, low: 0 }
   let isFirstRow = false

@@ -131,6 +131,21 @@ describe('pages of FTS5, read without it', () => {
     expect(read()).to.deep.equal({ told: { passedOver: 0 }, postings: [] })
   })
 
+  it('tell the longest terms as FTS5 cuts them off', () => {
+    for (const pageBytes of [100, 4_050]) {
+      tell('pgsz', pageBytes)
+      const row = BigInt(pageBytes)
+      database.run(
+        `INSERT INTO ${terms} (rowid, t_first) VALUES (?, ?)`,
+        row,
+        `${'x'.repeat(100_000)} ${'é'.repeat(16_384)}`,
+      )
+    }
+    const { told, postings } = read()
+    expect([told, postings.length]).to.deep.equal([{ passedOver: 0 }, 4])
+    expect(postings).to.deep.equal(readByFts5())
+  })
+
   /** Whoever may write to FTS5's own tables. */
   const tamper = (sql: string, ...values: readonly (number | bigint | Uint8Array)[]): void => {
     const other = new DatabaseSync(join(folder, 'file.db'), { defensive: false })
