@@ -90,7 +90,13 @@ export function cutClauses(stream: () => Stream, reopen: (() => Promise<Stream>)
 
     it('goes on beside appends and reads', async () => {
       const appended = Promise.all(makeEvents(20, 'more').map((event) => stream().append([event])))
-      const [, reads] = await Promise.all([stream().cut(at(3)), Promise.all([0, 1, 2].map(() => readAll(stream(), 3)))])
+      /** Whose next event is cut off between two of its reads is told so, and begins anew. */
+      const readOnce = () =>
+        readAll(stream(), 3).catch((error: unknown) => {
+          expect(String(error)).to.include('events that this reader has not had were cut')
+          return readAll(stream(), 3)
+        })
+      const [, reads] = await Promise.all([stream().cut(at(3)), Promise.all([0, 1, 2].map(readOnce))])
       await appended
       expect(await readAll(stream())).to.have.length(22)
       for (const read of reads) expect(idsOf(read)).to.include.members(ids(4, 5))
