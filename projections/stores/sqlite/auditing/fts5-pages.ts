@@ -1,7 +1,7 @@
 import type { Database } from '../database.ts'
 import { createRowNumbers, type RowNumbers } from './row-numbers.ts'
 
-// FTS5's own tables, read without FTS5. Its vocabulary tells the same, row by row through SQLite's virtual machine, for six times the cost.
+// FTS5's own tables, read without FTS5. Its vocabulary tells the same, row by row through SQLite's virtual machine, for four times the cost.
 // Source: the comments on the format in ext/fts5/fts5_index.c, SQLite 3.53. All numbers are varints, if not said otherwise: seven bits a byte,
 // the highest first, the ninth byte with eight.
 
