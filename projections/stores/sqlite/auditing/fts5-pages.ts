@@ -114,8 +114,8 @@ function removedOf(database: Database, table: string, { id, removedPages }: Segm
 }
 
 /**
- * Whether FTS5's index leads whoever looks for a term of a page to that page: its text for it is behind the last term before, and not behind the first
- * one there. Asked for the pages on which a term begins, in their order. To the first of a segment everything leads that leads to none.
+ * Whether FTS5's index leads whoever looks for a term of a page to that page: its text for it is behind the last term before, and not behind the
+ * first one there. Asked for the pages on which a term begins, in their order. To the first of a segment everything leads that leads to none.
  */
 function createLeads(database: Database, table: string, { id, first }: Pages) {
   const sql = `SELECT pgno >> 1, CAST(term AS BLOB) FROM ${table}_idx WHERE segid = ${id} AND pgno >> 1 >= ${first} ORDER BY term`

@@ -1,4 +1,4 @@
-/** A number for each of many rowids: a hash table of 24 to 48 bytes a row, where a `Map` of bigints takes several times that, and longer. */
+/** A number for each of many rowids: a hash table of 24 to 48 bytes a row. In a `Map` each rowid would be an object. */
 export type RowNumbers = Readonly<{
   /** `high`, `low`: the halves of the rowid, each as a signed number of 32 bits. `number`: 32 bits, not 0. */
   set(high: number, low: number, number: number): void

@@ -8,7 +8,7 @@ import { createRowNumbers, highOf, lowOf, type RowNumbers } from './row-numbers.
 /** So many rows are looked up at once, in 48 MiB. All pages are read again for each further so many. */
 const rowsAtOnceMax = 2 ** 21
 
-/** Rows that follow one another: the hashes of their ids. `after` (exclusive), `last` (inclusive): the rowids up to the rows before and behind them. */
+/** The hashes of the ids of rows that follow one another. `after` (exclusive), `last` (inclusive): their rowids, and missing ones between. */
 type Rows = Readonly<{ hashes: RowNumbers; after: bigint; last: bigint }>
 
 const [rowMin, rowMax] = [-(1n << 63n), (1n << 63n) - 1n]
