@@ -24,7 +24,7 @@ const withOrigins = 0xff00_0001
 const mainIndex = 0x30
 /** A segment's pages have ids from its number times this on; those of what was removed from it are told apart by a larger number. */
 const pagesOfSegment = 1n << 37n
-const removedFrom = 1n << 16n
+const removedFrom = 1 << 16
 /** A page's content begins behind the place of its first rowid and its own end, two bytes each. */
 const headerBytes = 4
 /** Instead of a distance: the next number is that of a column. */
@@ -32,8 +32,8 @@ const columnMark = 1
 /** Where FTS5 cuts a term off, and what each begins with. */
 const termBytesMax = 32_768 + 1
 
-type Pages = Readonly<{ id: bigint; first: bigint; last: bigint }>
-type Segment = Pages & Readonly<{ removedPages: bigint }>
+type Pages = Readonly<{ id: number; first: number; last: number }>
+type Segment = Pages & Readonly<{ removedPages: number }>
 
 /** Called for a page on which a term begins: the last term before it in its segment, and the first one there, as FTS5 keeps them. */
 type MeetPage = (lastBefore: Uint8Array, firstThere: Uint8Array) => void
@@ -42,8 +42,9 @@ type MeetPage = (lastBefore: Uint8Array, firstThere: Uint8Array) => void
 class UnknownFormat extends Error {}
 
 function* blocksOf(database: Database, table: string, { id, first, last }: Pages): Generator<Uint8Array> {
-  let next = id * pagesOfSegment + first
-  const end = id * pagesOfSegment + last
+  const idOf = (page: number): bigint => BigInt(id) * pagesOfSegment + BigInt(page)
+  let next = idOf(first)
+  const end = idOf(last)
   const sql = `SELECT id, block FROM ${table}_data WHERE id BETWEEN ${next} AND ${end} ORDER BY id`
   for (const [page, block] of database.iterateValues(sql)) {
     if (page !== next++ || !(block instanceof Uint8Array)) throw new UnknownFormat('no page')
@@ -52,43 +53,48 @@ function* blocksOf(database: Database, table: string, { id, first, last }: Pages
   if (next <= end) throw new UnknownFormat('no page')
 }
 
-/** Reads one number after the other. Throws RangeError behind the end. */
-function numbersFrom(bytes: DataView, from: number): (count: number) => readonly bigint[] {
-  let at = from
-  const next = (): bigint => {
-    let value = 0n
-    for (let read = 0; ; read++) {
-      const byte = bytes.getUint8(at++)
-      if (read === 8) return (value << 8n) | BigInt(byte)
-      value = (value << 7n) | BigInt(byte & 0x7f)
-      if (byte < 0x80) return value
-    }
+/** A place in a page, or in the structure. */
+type Cursor = { page: Uint8Array; at: number }
+
+const nextByte = (cursor: Cursor): number => cursor.page[cursor.at++] ?? 0
+
+/** Of at most 32 bits: of a longer one the lower ones. */
+function nextNumber(cursor: Cursor): number {
+  let byte = nextByte(cursor)
+  let value = byte & 0x7f
+  while (byte >= 0x80) {
+    byte = nextByte(cursor)
+    value = (value << 7) | (byte & 0x7f)
   }
-  return (count) => Array.from({ length: count }, next)
+  return value
 }
 
 /** The structure, behind what tells its form. */
-function structureOf(database: Database, table: string): ReturnType<typeof numbersFrom> {
+function structureOf(database: Database, table: string): Cursor {
   const version = database.get(`SELECT v FROM ${table}_config WHERE k = 'version'`)?.['v']
   const block = database.get(`SELECT block FROM ${table}_data WHERE id = ${structureId}`)?.['block']
   if (version !== knownVersion || !(block instanceof Uint8Array)) throw new UnknownFormat('another version')
-  const bytes = new DataView(block.buffer, block.byteOffset, block.byteLength)
-  if (bytes.getUint32(4) !== withOrigins) throw new UnknownFormat('another structure')
-  return numbersFrom(bytes, 8)
+  const form = new DataView(block.buffer, block.byteOffset, block.byteLength).getUint32(4)
+  if (form !== withOrigins) throw new UnknownFormat('another structure')
+  return { page: block, at: 8 }
 }
 
 function segmentsOf(database: Database, table: string): readonly Segment[] {
-  const numbers = structureOf(database, table)
+  const cursor = structureOf(database, table)
+  const numbers = (count: number): readonly number[] => {
+    if (cursor.at >= cursor.page.length) throw new UnknownFormat('no end')
+    return Array.from({ length: count }, () => nextNumber(cursor))
+  }
   const segments: Segment[] = []
-  const [levels = 0n] = numbers(3)
-  for (let level = 0n; level < levels; level++) {
+  const [levels = 0] = numbers(3)
+  for (let level = 0; level < levels; level++) {
     // How many of them are being merged, and how many there are.
-    const [, count = 0n] = numbers(2)
-    for (let number = 0n; number < count; number++) {
+    const [, count = 0] = numbers(2)
+    for (let segment = 0; segment < count; segment++) {
       // Between: of which transactions it is. Then: how many rows were removed from it, and how many it has.
-      const [id = 0n, first = 0n, last = 0n, , , removedPages = 0n] = numbers(8)
+      const [id = 0, first = 0, last = 0, , , removedPages = 0] = numbers(8)
       // One that is being merged, all of which is in the other already, begins nowhere.
-      if (first > 0n) segments.push({ id, first, last, removedPages })
+      if (first > 0) segments.push({ id, first, last, removedPages })
     }
   }
   return segments
@@ -96,8 +102,8 @@ function segmentsOf(database: Database, table: string): readonly Segment[] {
 
 /** The rowids that no longer count in a segment; undefined: none. */
 function removedOf(database: Database, table: string, { id, removedPages }: Segment): RowNumbers | undefined {
-  if (removedPages === 0n) return undefined
-  const pages = [...blocksOf(database, table, { id: id + removedFrom, first: 0n, last: removedPages - 1n })]
+  if (removedPages === 0) return undefined
+  const pages = [...blocksOf(database, table, { id: id + removedFrom, first: 0, last: removedPages - 1 })]
   // A byte for the width of a key, one for rowid 0, two of nothing, four for their count; then slots, of which empty ones are 0.
   const removed = createRowNumbers(pages.reduce((all, { length }) => all + length / 4, 0))
   for (const page of pages) {
@@ -121,35 +127,19 @@ function createLeads(database: Database, table: string, { id, first }: Pages) {
   const sql = `SELECT pgno >> 1, CAST(term AS BLOB) FROM ${table}_idx WHERE segid = ${id} AND pgno >> 1 >= ${first} ORDER BY term`
   const entries = database.iterateValues(sql)
   return {
-    leadTo(page: bigint, lastBefore: Uint8Array, firstThere: Uint8Array): boolean {
+    leadTo(page: number, lastBefore: Uint8Array, firstThere: Uint8Array): boolean {
       if (page === first) return true
       for (;;) {
         const entry = entries.next()
         if (entry.done === true) return false
         const [to, term] = entry.value as [bigint, Uint8Array]
-        if (to < page) continue
-        return to === page && Buffer.compare(term, lastBefore) > 0 && Buffer.compare(term, firstThere) <= 0
+        if (Number(to) < page) continue
+        return Number(to) === page && Buffer.compare(term, lastBefore) > 0 && Buffer.compare(term, firstThere) <= 0
       }
     },
     /** A statement that is not read to its end keeps what it reads from being written again. */
     end: (): void => void entries.return?.(),
   }
-}
-
-/** A place in a page. */
-type Cursor = { page: Uint8Array; at: number }
-
-const nextByte = (cursor: Cursor): number => cursor.page[cursor.at++] ?? 0
-
-/** Of at most 32 bits. */
-function nextNumber(cursor: Cursor): number {
-  let byte = nextByte(cursor)
-  let value = byte & 0x7f
-  while (byte >= 0x80) {
-    byte = nextByte(cursor)
-    value = (value << 7) | (byte & 0x7f)
-  }
-  return value
 }
 
 /** By its halves. */
