@@ -2,13 +2,11 @@ import { randomBytes } from 'node:crypto'
 import type { BuildContext, BuildPlace } from '#projections/builds/build-place.ts'
 import { createElasticsearchIndexAudit } from '#projections/stores/elasticsearch/audit.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
-import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import type { OpenBuilds } from '#src/cli/verb.ts'
-import { createFilesAudit } from '#src/compose/files-audit.ts'
 import { foldInThreads, foldWorkers } from '#src/compose/threads/fold-threads.ts'
 import { createFolding } from '#src/compose/threads/folding.ts'
 import { readFirstDays } from '#src/compose/threads/retention.ts'
-import { limits, type ClusterConfig } from '#src/config.ts'
+import type { ClusterConfig } from '#src/config.ts'
 import type { Nats } from '#streams/jetstream/connect.ts'
 import { holdLease } from '#streams/jetstream/hold-lease.ts'
 import { createLeaseBoard } from '#streams/jetstream/lease-board.ts'
@@ -16,7 +14,7 @@ import { leaseTtlMs } from '#streams/jetstream/lease.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
 import { openLog, partitionNames } from './cluster-logs.ts'
 import { indexesOf, overOwnConnection, type ClusterPlace } from './places.ts'
-import { openScratch, type Scratch } from './scratch.ts'
+import { openScratch } from './scratch.ts'
 
 /** The builds of a partition, as a cluster has them. */
 function indexPlace(place: ClusterPlace): BuildPlace {
@@ -33,15 +31,8 @@ function indexPlace(place: ClusterPlace): BuildPlace {
  * Builds used only for comparison, in files beside this process. Elasticsearch does no second fold's work, and an index is not compared
  * with its own output. Search tokens are derived from the entries during the comparison (stores/elasticsearch/expected.ts).
  */
-function scratchPlace(place: ClusterPlace, dataFolder: string, clusterEpoch: string): Scratch {
-  const { files, ...scratch } = openScratch(dataFolder, { keeps: 'entries', clusterEpoch })
-  return {
-    writer: () => createSqliteIndexWriter({ ...files, limits }),
-    audit: () => createFilesAudit(files),
-    fold: foldInThreads(place, files),
-    ...scratch,
-  }
-}
+const openScratchOf = (place: ClusterPlace, dataFolder: string, clusterEpoch: string) =>
+  openScratch(dataFolder, { keeps: 'entries', clusterEpoch }, place)
 
 /** Another process may hold it at any moment. The work continues at the next call, so this one just ends. */
 function loseLease(): never {
@@ -72,7 +63,7 @@ async function openBuilds(nats: Nats, place: ClusterPlace, dataFolder: string): 
     firstDays: () => readFirstDays(openDirectory, folding.clock),
     workers: foldWorkers(),
     index: indexPlace(place),
-    scratch: async () => scratchPlace(place, dataFolder, stream.epoch),
+    scratch: async () => openScratchOf(place, dataFolder, stream.epoch),
     lock: createLock(nats, place),
     close: () => stream.close(),
   }

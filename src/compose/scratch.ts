@@ -2,20 +2,19 @@ import { join } from 'node:path'
 import type { BuildContext } from '#projections/builds/build-place.ts'
 import { createScratchFolder } from '#projections/stores/sqlite/scratch-folder.ts'
 import { createDigestThread } from '#src/compose/threads/digests.ts'
-import type { FilesForm, FilesPlace } from './files-audit.ts'
+import type { FilesForm } from './files-audit.ts'
+import { createFilesPlace } from './files-place.ts'
+import type { LogPlace } from './places.ts'
 
-export type Scratch = Awaited<ReturnType<BuildContext['scratch']>>
+type Scratch = Awaited<ReturnType<BuildContext['scratch']>>
 
 /** A folder beside an index for what it is compared with, and the thread that reads it; both go with `remove`. */
-export function openScratch(
-  dataFolder: string,
-  form: FilesForm,
-): Required<Pick<Scratch, 'digests' | 'remove'>> & Readonly<{ files: FilesPlace }> {
+export function openScratch(dataFolder: string, form: FilesForm, log: LogPlace): Scratch {
   const { folder, remove } = createScratchFolder(join(dataFolder, 'scratch'))
   const files = { folder, ...form }
   const { digests, end } = createDigestThread(files)
   return {
-    files,
+    ...createFilesPlace(files, log),
     digests,
     remove: async () => {
       await end()
