@@ -2,8 +2,8 @@ import { shortHashOf } from '../../digest.ts'
 import type { Database } from '../database.ts'
 import { termColumns, type Tables } from '../layout.ts'
 import { noPostings, postingHash, withTerm, type PostingSums } from '../posting-sums.ts'
-import { readPostings } from './fts5-pages.ts'
-import { createRowNumbers, highOf, lowOf, type RowNumbers } from './row-numbers.ts'
+import { readPostings } from './read-postings.ts'
+import { createRowNumbers, highOf, lowOf, type RowNumbers } from '../fts5/row-numbers.ts'
 
 /** So many rows are looked up at once, in 48 MiB. All pages are read again for each further so many. */
 const rowsAtOnceMax = 2 ** 21
