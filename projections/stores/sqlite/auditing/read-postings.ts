@@ -1,6 +1,6 @@
 import type { Database } from '../database.ts'
 import { createPageReader, type PostingListener } from '../fts5/page.ts'
-import { isUnknownFormat, pagesOf, removedOf, segmentsOf, type Segment } from '../fts5/segments.ts'
+import { ifKnown, pagesOf, removedOf, segmentsOf, type Segment } from '../fts5/segments.ts'
 
 /**
  * Whether FTS5's index leads whoever looks for a term of a page to that page: its text for it is behind the last term before, and not behind the
@@ -56,14 +56,9 @@ export function readPostings(
   table: string,
   listener: PostingListener,
 ): Readonly<{ passedOver: number }> | undefined {
-  let passedOver = 0
-  try {
-    for (const segment of segmentsOf(database, table)) {
-      passedOver += readSegment(database, table, segment, listener)
-    }
+  return ifKnown(() => {
+    let passedOver = 0
+    for (const segment of segmentsOf(database, table)) passedOver += readSegment(database, table, segment, listener)
     return { passedOver }
-  } catch (error) {
-    if (isUnknownFormat(error)) return undefined
-    throw error
-  }
+  })
 }

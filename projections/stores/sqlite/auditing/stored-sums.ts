@@ -34,7 +34,7 @@ const isUpTo = (high: number, low: number, lastHigh: number, lastLow: number): b
 /** Sums over postings. `passedOver`: how many pages of them FTS5's index leads past. */
 export type StoredSums = Readonly<{ sums: PostingSums; passedOver: number }>
 
-/** The sums over the postings of some rows; undefined where the pages are not understood (fts5-pages.ts). */
+/** The sums over the postings of some rows; undefined where the pages are not understood (read-postings.ts). */
 function sumsOfRows(database: Database, tables: Tables, terms: string, rows: Rows): StoredSums | undefined {
   const { hashes } = rows
   const [afterHigh, afterLow] = [highOf(rows.after), lowOf(rows.after)]

@@ -21,21 +21,24 @@ export type PostingListener = Readonly<{
 export type MeetPage = (lastBefore: Uint8Array, firstThere: Uint8Array) => void
 
 /** Each term begins with it, because the table has no indexes of prefixes beside its main one. */
-const mainIndex = 0x30
+export const mainIndex = 0x30
 const headerBytes = 4
 /** Instead of a distance: the next number is that of a column. */
 const columnMark = 1
 /** Where FTS5 cuts a term off, and what each begins with. */
-const termBytesMax = 32_768 + 1
+export const termBytesMax = 32_768 + 1
 
-const endOf = (page: Uint8Array): number => ((page[2] ?? 0) << 8) | (page[3] ?? 0)
+export const endOf = (page: Uint8Array): number => ((page[2] ?? 0) << 8) | (page[3] ?? 0)
 
 /** Where the terms of a page begin, one after the other; its end behind the last. */
-function createTermPlaces(page: Uint8Array, end: number): () => number {
+export function createTermPlaces(page: Uint8Array, end: number): () => number {
   const cursor = { page, at: end }
   let place = 0
   return () => (cursor.at < page.length ? (place += nextNumber(cursor)) : end)
 }
+
+/** Whether a page begins with more postings of the last term before it. */
+export const goesOn = (page: Uint8Array): boolean => createTermPlaces(page, endOf(page))() > headerBytes
 
 /**
  * Reads pages of one segment, one after the other. `isAlone`: it is not the one behind the page that was read before, and what goes on there is

@@ -20,9 +20,16 @@ export type Segment = Pages & Readonly<{ removedPages: number }>
 /** Thrown where something else was found than FTS5 writes, or this reads. */
 export class UnknownFormat extends Error {}
 
-/** Whether what was met says that the format is another one: in a page that is damaged, a term may also claim to be of any length. */
-export const isUnknownFormat = (error: unknown): boolean =>
-  error instanceof UnknownFormat || error instanceof RangeError
+/** What a task that reads this format returns; undefined where the format is another one. */
+export function ifKnown<T>(task: () => T): T | undefined {
+  try {
+    return task()
+  } catch (error) {
+    // In a page that is damaged a term may claim to be of any length, and a structure to go on behind its end.
+    if (error instanceof UnknownFormat || error instanceof RangeError) return undefined
+    throw error
+  }
+}
 
 /** Of a page of a segment, in the table's data. */
 export const pageId = (segment: number, page: number): bigint => BigInt(segment) * pagesOfSegment + BigInt(page)
