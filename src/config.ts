@@ -47,7 +47,7 @@ export const limits = {
   queryWarningsMax: 20,
   regexCharactersMax: 512,
   patternExpansionsMax: 1_000,
-  patternScanTermsMax: 5_000_000,
+  patternScanTermsMax: 15_000_000,
   /** Token buckets: requests a second and the burst, per key and per workspace. */
   requestsPerKeyPerSecond: 5_000,
   requestsPerKeyBurst: 20_000,

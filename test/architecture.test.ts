@@ -38,9 +38,10 @@ const rules: readonly Rule[] = [
   { room: 'streams', may: ['streams', 'src/events', 'src/lib'] },
   // Who reads and who writes meet in the files alone: what both know of these lies beside their rooms.
   ...roomsOf('projections/stores/sqlite', ['projections/stores/sqlite/*.ts', 'projections/stores/*.ts', ...ports], {
-    reading: [],
+    fts5: [],
+    reading: ['projections/stores/sqlite/fts5'],
     writing: [],
-    auditing: ['projections/stores/sqlite/reading/told-values.ts'],
+    auditing: ['projections/stores/sqlite/fts5', 'projections/stores/sqlite/reading/told-values.ts'],
   }),
   {
     room: 'projections/stores',

@@ -1,4 +1,6 @@
-import { createLinearMatcher, type MatcherWork } from '#src/lib/regex/linear-matcher.ts'
+import { createNodeMatcher, type MatcherWork } from '#src/lib/regex/linear-matcher.ts'
+import { parseKnownRegex } from '#src/lib/regex/parse-regex.ts'
+import { literalBehind } from '#src/lib/regex/regex-node.ts'
 import type { Filter } from '../index-store.ts'
 
 export type PatternFilter = Filter & Readonly<{ kind: 'pattern' }>
@@ -10,7 +12,11 @@ export function patternsOf(filter: Filter): readonly PatternFilter[] {
   return filter.kind === 'not' ? patternsOf(filter.of) : []
 }
 
-type TokenPattern = Readonly<{ test(token: string, work?: MatcherWork): boolean }>
+type TokenPattern = Readonly<{
+  test(token: string, work?: MatcherWork): boolean
+  /** Every token that matches contains it, behind what all begin with. */
+  literal: string
+}>
 
 const patterns = new Map<string, TokenPattern>()
 /** Each has an automaton, which may have a few hundred kilobytes. */
@@ -24,7 +30,8 @@ export function wholePattern(regex: string): TokenPattern {
   const known = patterns.get(regex)
   if (known !== undefined) return known
   if (patterns.size >= patternsMax) patterns.clear()
-  const made = { test: createLinearMatcher(regex) }
+  const node = parseKnownRegex(regex)
+  const made = { test: createNodeMatcher(node), literal: literalBehind(node) }
   patterns.set(regex, made)
   return made
 }

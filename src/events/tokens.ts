@@ -210,13 +210,13 @@ export const sameAsMessageToken = (field: string): string => `${fieldToken(field
 /** `field=`: the field is there, and its value is not looked for as text. */
 export const presenceToken = (field: string): string => `${fieldToken(field)}=`
 
-/**
- * What comes, in text order, behind all tokens that begin as this one does up to its first sign: no word has one, so none of them is a word. Undefined
- * for a word.
- */
-export function afterField(token: string): string | undefined {
+/** A token of a field's name has one of these behind it; no word has any. */
+export const fieldSigns = '=#'
+
+/** What a token of a field's name begins with, up to its sign; undefined for a word. */
+export function fieldBeginning(token: string): string | undefined {
   const end = token.search(/[=#]/)
-  return end === -1 ? undefined : token.slice(0, end) + String.fromCharCode(token.charCodeAt(end) + 1)
+  return end === -1 ? undefined : token.slice(0, end + 1)
 }
 
 const float = new DataView(new ArrayBuffer(8))

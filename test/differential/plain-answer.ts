@@ -19,6 +19,8 @@ const followed = /"index":\{"position":(\d+),"head":\1,"lag_ms":0,"complete":tru
 const cursors = /"(next_cursor|prev_cursor)":"([\w-]+)\.[\w-]{22}"/g
 const fileName = /filename="logs_[\w-]+_\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\./
 const requestId = /"request_id":"[\w-]{8,64}"/
+/** Of a trace with a span that has no time of its own. */
+const untilArrival = /("end":"\(arrival\)","duration_ns":)"\d+"/g
 
 /** A refusal, by whatever id the server's own log calls it. */
 export const plainRefusal = (text: string): string => text.replace(requestId, '"request_id":"(request)"')
@@ -60,5 +62,5 @@ export function plainAnswer(text: string, moments: Moments): string {
     .replace(followed, '"index":"(at the head)"')
     .replace(cursors, (_all, name: string, body: string) => `"${name}":"(${plainCursor(body, moments)})"`)
     .replace(fileName, 'filename="logs_(workspace)_(now).')
-  return plainTimes(plain, moments)
+  return plainTimes(plain, moments).replace(untilArrival, '$1"(until arrival)"')
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createLinearMatcher } from '#src/lib/regex/linear-matcher.ts'
 import { parseRegex } from '#src/lib/regex/parse-regex.ts'
-import { literalPrefix, regexSource } from '#src/lib/regex/regex-node.ts'
+import { literalPrefix, literalBehind, regexSource } from '#src/lib/regex/regex-node.ts'
 
 const parsed = (source: string, fold?: (text: string) => string) => {
   const result = parseRegex(source, fold === undefined ? {} : { fold })
@@ -48,10 +48,32 @@ describe('lib/regex', () => {
         expect(linear(text), `${source} on ${text}`).to.equal(expected)
         expect(again(text), `${regexSource(node)} on ${text}`).to.equal(expected)
         expect(printed.test(text), `${regexSource(node)} on ${text}, in JavaScript`).to.equal(expected)
-        if (expected) expect(text.startsWith(literalPrefix(node)), `prefix of ${source} on ${text}`).to.equal(true)
+        if (!expected) continue
+        expect(text.startsWith(literalPrefix(node)), `prefix of ${source} on ${text}`).to.equal(true)
+        expect(text.includes(literalBehind(node)), `literal of ${source} on ${text}`).to.equal(true)
       }
     }
     expect(matched).to.be.greaterThan(1_000)
+  })
+
+  it('knows a text that every match contains behind its beginning', () => {
+    for (const [source, literal] of [
+      ['.*time.*', 'time'],
+      ['(?:time).*out', 'out'],
+      ['ti(?:me)o+utter', 'utter'],
+      ['a(b|c)def', 'def'],
+      ['a?b[cd]ef', 'ef'],
+      ['beginning[cd]ef', 'ef'],
+      ['beginning', ''],
+      ['beginning.*', ''],
+      ['(ab){2}c', 'ab'],
+      ['(ab)*c', 'c'],
+      ['.*\\.\u{1f600}支', '.\u{1f600}支'],
+      ['a|a', ''],
+      ['.*', ''],
+    ] as const) {
+      expect(literalBehind(parsed(source)), source).to.equal(literal)
+    }
   })
 
   it('takes steps in proportion to the text, where backtracking would not end', () => {

@@ -120,16 +120,6 @@ export const openDatabase = (path: string, synchronous: 'OFF' | 'NORMAL' | 'FULL
 export const openDatabaseToRead = (path: string, look = noLook): Database =>
   openWith(path, true, (database) => database.exec('PRAGMA query_only = 1; PRAGMA temp_store = MEMORY'), look)
 
-/** Makes a table that only this connection has, in memory, in a file that is open for reading. */
-export function makeOwnTable(database: Database, sql: string): void {
-  database.exec('PRAGMA query_only = 0')
-  try {
-    database.exec(sql)
-  } finally {
-    database.exec('PRAGMA query_only = 1')
-  }
-}
-
 /** Opens an existing file to be read whole, with temporary tables, which SQLite keeps in a file of its own. */
 export const openDatabaseToAudit = (path: string): Database =>
   openWith(path, true, (database) => database.exec('PRAGMA temp_store = FILE'))

@@ -51,6 +51,31 @@ export function literalPrefix(node: RegexNode): string {
   return prefix
 }
 
+/** A text that every match contains, behind what it begins with: the longest that stands in the expression outside its choices; '' where there is none. */
+export function literalBehind(node: RegexNode): string {
+  let longest = ''
+  let current = ''
+  let isBehind = false
+  const end = (): void => {
+    if (isBehind && current.length > longest.length) longest = current
+    isBehind = true
+    current = ''
+  }
+  const walk = (item: RegexNode): void => {
+    if (item.kind === 'sequence') item.of.forEach(walk)
+    else if (item.kind === 'character' && item.literal !== undefined) current += item.literal
+    else {
+      end()
+      if (item.kind !== 'repeat' || item.min === 0) return
+      walk(item.of)
+      end()
+    }
+  }
+  walk(node)
+  end()
+  return longest
+}
+
 const isLiteral = (node: RegexNode): boolean =>
   node.kind === 'character' ? node.literal !== undefined : node.kind === 'sequence' && node.of.every(isLiteral)
 

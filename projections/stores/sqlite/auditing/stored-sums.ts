@@ -2,8 +2,8 @@ import { shortHashOf } from '../../digest.ts'
 import type { Database } from '../database.ts'
 import { termColumns, type Tables } from '../layout.ts'
 import { noPostings, postingHash, withTerm, type PostingSums } from '../posting-sums.ts'
-import { readPostings } from './fts5-pages.ts'
-import { createRowNumbers, highOf, lowOf, type RowNumbers } from './row-numbers.ts'
+import { readPostings } from './read-postings.ts'
+import { createRowNumbers, highOf, lowOf, type RowNumbers } from '../fts5/row-numbers.ts'
 
 /** So many rows are looked up at once, in 48 MiB. All pages are read again for each further so many. */
 const rowsAtOnceMax = 2 ** 21
@@ -34,7 +34,7 @@ const isUpTo = (high: number, low: number, lastHigh: number, lastLow: number): b
 /** Sums over postings. `passedOver`: how many pages of them FTS5's index leads past. */
 export type StoredSums = Readonly<{ sums: PostingSums; passedOver: number }>
 
-/** The sums over the postings of some rows; undefined where the pages are not understood (fts5-pages.ts). */
+/** The sums over the postings of some rows; undefined where the pages are not understood (read-postings.ts). */
 function sumsOfRows(database: Database, tables: Tables, terms: string, rows: Rows): StoredSums | undefined {
   const { hashes } = rows
   const [afterHigh, afterLow] = [highOf(rows.after), lowOf(rows.after)]

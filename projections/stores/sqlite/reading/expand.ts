@@ -4,9 +4,11 @@ import { TooBroadError, type Filter, type Selection } from '../../../index-store
 import { wholePattern } from '../../pattern.ts'
 import { compareText, visible } from '../../row.ts'
 import type { Database } from '../database.ts'
-import { tokensColumn, type Tables } from '../layout.ts'
+import type { Tables } from '../layout.ts'
 import { metTerms } from './met-terms.ts'
-import { wordsBetween, type Between, type Part } from './words-between.ts'
+import { ifKnown } from '../fts5/segments.ts'
+import { afterPrefix, termsBetween, type Part } from './terms-between.ts'
+import { termsOnPages } from './terms-on-pages.ts'
 
 /** How many terms the patterns and ranges of one question may match and scan. */
 export type Expansion = Readonly<{
@@ -40,34 +42,6 @@ export type Term = Readonly<{ text: string; prefix: boolean }>
 
 const exact = (text: string): Term => ({ text, prefix: false })
 
-/** How many terms are read per query, at first and at most. A row for each would cost twice as much, and the first few may be enough. */
-const termsAtOnceMin = 500
-const termsAtOnceMax = 16_000
-
-const allOf = <T>(some: readonly T[]): readonly T[] => some
-
-/**
- * The terms of some fields between two texts, in order, in parts: a seek in the term index, not a full scan. Terms contain no blanks. FTS5 reads all
- * postings of each, which costs less than one by one where no term is frequent, as of most fields.
- */
-function* termsBetween(database: Database, tables: Tables, { fields, from, to }: Between): Generator<Part> {
-  const columns = fields.map((field) => `'${tokensColumn(field)}'`).join(', ')
-  const part = `SELECT term, col IN (${columns}) AS wanted FROM ${tables.vocabulary} WHERE term >= ? AND term <= ? ORDER BY term LIMIT ?`
-  const sql = `SELECT count(*) AS n, max(term) AS last, group_concat(term, ' ') FILTER (WHERE wanted) AS terms FROM (${part})`
-  let first = from
-  let atOnce = termsAtOnceMin
-  for (;;) {
-    const found = database.get(sql, first, to, atOnce)
-    const looked = Number(found?.['n'])
-    const terms = found?.['terms']
-    yield { looked, terms: typeof terms === 'string' ? terms.split(' ') : [], inFields: allOf }
-    if (looked < atOnce) return
-    // A term has a row for each of its fields, and those of the last term may be in the next part.
-    first = String(found?.['last'])
-    atOnce = Math.min(2 * atOnce, termsAtOnceMax)
-  }
-}
-
 /** The wanted terms, unless there are too many, or too many would have to be scanned. */
 function meet(
   parts: Iterable<Part>,
@@ -79,7 +53,7 @@ function meet(
   for (const { looked, terms, inFields } of parts) {
     scan.left -= looked
     if (scan.left < 0) return 'too far'
-    for (const term of inFields(terms.filter(isWanted))) met.add(term)
+    for (const term of inFields(terms.filter((term) => isWanted(term) && !met.has(term)))) met.add(term)
     if (met.size > termsMax) return 'too many'
     if (work.left < 0) return 'too far'
   }
@@ -93,9 +67,6 @@ function tooBroad(what: string, why: 'too many' | 'too far', termsMax: number): 
   )
 }
 
-/** Sorts after every text that begins with the prefix. */
-const afterPrefix = (prefix: string): string => `${prefix}\u{10ffff}`
-
 export function expandPattern(
   database: Database,
   tables: Tables,
@@ -107,9 +78,13 @@ export function expandPattern(
     const [scanLeft, workLeft] = [scan.left, work.left]
     const prefix = visible(filter.prefix)
     const pattern = wholePattern(filter.regex)
-    const between = { fields: filter.fields, from: prefix, to: afterPrefix(prefix) }
-    const parts = (filter.ofWords === true ? wordsBetween : termsBetween)(database, tables, between)
-    const terms = meet(parts, (term) => pattern.test(term, work), termsMax, expansion)
+    const { fields, ofWords = false } = filter
+    const meetThese = (parts: Iterable<Part>) => meet(parts, (term) => pattern.test(term, work), termsMax, expansion)
+    const wanted = { fields, prefix, literal: pattern.literal, ofWords }
+    const between = { fields, from: prefix, to: afterPrefix(prefix) }
+    const terms =
+      ifKnown(() => meetThese(termsOnPages(database, tables, wanted))) ??
+      meetThese(termsBetween(database, tables, between))
     if (typeof terms === 'string') throw tooBroad('pattern', terms, termsMax)
     return { terms, scanned: scanLeft - scan.left, worked: workLeft - work.left }
   })
