@@ -5,10 +5,12 @@ import {
   fieldToken,
   foldCase,
   numberToken,
+  presenceToken,
   sameAsMessageToken,
   sortableAbove,
   sortableBelow,
   sortableNumber,
+  wholePrefix,
   wholeText,
   wholeToken,
   words,
@@ -188,7 +190,10 @@ function existsFilter(field: string, schema: FieldSchema): Filter {
   const name = fieldToken(field)
   return join('or', [
     keywordExists(own(schema.keywords, field)),
-    phrase(schema.fields, [`${name}=`], true),
+    // Each value has a whole token, so its words need not be looked for; one that is not looked for as text, or is the message, has none.
+    phrase(schema.fields, [wholePrefix(field, '')], true),
+    phrase(schema.fields, [presenceToken(field)]),
+    phrase(schema.fields, [sameAsMessageToken(field)]),
     phrase(schema.fields, [`${name}.`], true),
   ])
 }

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import type { JsonObject } from '#src/lib/json.ts'
 import { answerOf, at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { hex } from '../support/telemetry.ts'
@@ -17,14 +18,14 @@ const messages = {
 type Name = keyof typeof messages
 const names = Object.keys(messages) as readonly Name[]
 
-const fields: Readonly<Record<Name, Readonly<Record<string, string | number | readonly number[]>>>> = {
+const fields: Readonly<Record<Name, JsonObject>> = {
   timeout: { level: 'error', status: 500, took: 1_500_000_000, env: 'staging' },
   orders: { level: 'warn', status: '500', path: '/api/v1/orders', size: 10_240 },
   java: { level: 'fatal', status: 404, codes: [1, 2] },
   peer: { level: 'info', status: 499, codes: [2, 3], 'http.route': '/db' },
   uuid: { level: 'info', user: 'Ann Lee', 'odd name': 'x' },
   german: { level: 'debug', user: 'ann', share: 0.25, drift: -50 },
-  chinese: { note: '用户支付失败', share: '0.25', drift: '-50' },
+  chinese: { note: '用户支付失败', share: '0.25', drift: '-50', empty: '', done: false, absent: null, none: [] },
   login: { level: 'trace', user: 'bob', share: 25, drift: 50 },
 }
 
@@ -63,6 +64,16 @@ const table: readonly (readonly [query: string, found: readonly Name[]])[] = [
   ['user:(ann OR bob)', ['uuid', 'german', 'login']],
   ['user=(ann OR bob)', ['german', 'login']],
   ['user:*', ['uuid', 'german', 'login']],
+  // A field that is there, whatever its value is: of one word, of many or none, a list, a number, or fields of its own.
+  ['codes:*', ['java', 'peer']],
+  ['path:*', ['orders']],
+  ['http:*', ['peer']],
+  ['odd:*', []],
+  ['empty:*', ['chinese']],
+  ['done:*', ['chinese']],
+  ['note:*', ['chinese']],
+  ['absent:* OR none:*', []],
+  ['us:* OR use:* OR users:*', []],
   ['@user:bob', ['login']],
   ['http.route:/db', ['peer']],
   ['"odd name":x', ['uuid']],
@@ -138,7 +149,13 @@ describe('the search language over HTTP', () => {
     server = await borrowServer()
     reader = await signIn(server.baseUrl, server.firstRun.sign_in)
     const send = sendingTo(server, server.firstRun.keys)
-    await send.logs(names.map((name) => ({ message: messages[name], service: name, ...fields[name] })))
+    const timestamp = new Date().toISOString()
+    await send.logs(
+      names.map((name) => {
+        const said: JsonObject = name === 'peer' ? { msg: messages[name], timestamp } : { message: messages[name] }
+        return { ...said, service: name, ...fields[name] }
+      }),
+    )
     await send.spans(
       names.map((name) => ({
         traceId: hex(32, name),
@@ -165,6 +182,13 @@ describe('the search language over HTTP', () => {
       expect(await foundIn(normalized), normalized).to.have.members(found)
     })
   }
+
+  it('finds what has a message or tells its time, by whichever name', async () => {
+    expect(await foundIn('message:*')).to.have.members(names)
+    expect(await foundIn('NOT message:*')).to.deep.equal([])
+    expect(await foundIn('timestamp:*')).to.deep.equal(['peer'])
+    expect(await foundIn('msg:*')).to.deep.equal(['peer'])
+  })
 
   it('finds spans by the same words', async () => {
     for (const [query, found] of table) {
