@@ -20,8 +20,10 @@ export function createTermReader(signs: string): (page: Uint8Array) => PageTerms
   let used = 0
   const readTerm = (end: number, isFirst: boolean): void => {
     const kept = isFirst ? 0 : nextNumber(cursor)
-    const bytes = kept + nextNumber(cursor)
-    if (kept > termBytes || bytes > term.length || cursor.at + bytes - kept > end) throw new UnknownFormat('no term')
+    const added = nextNumber(cursor)
+    const bytes = kept + added
+    const isThere = kept >= 0 && kept <= termBytes && added >= 0 && cursor.at + added <= end
+    if (!isThere || bytes > term.length) throw new UnknownFormat('no term')
     if (signAt >= kept) signAt = 0
     for (let at = kept; at < bytes; at++) {
       const byte = nextByte(cursor)
