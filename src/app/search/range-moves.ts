@@ -8,7 +8,7 @@ type Range = Readonly<{ from: string | null; to: string | null }>
 
 type Ends = Readonly<{ from: string; to?: string }>
 
-/** The range before, as long as it; the range after, which is open where it reaches the present; and about twice of it. */
+/** The range before, as long as it; the range after, which is open where it reaches the present; about twice of it; and the same a day before, to compare. */
 function movesOf({ from, to }: Readonly<{ from: string; to: string | null }>, nowMs: number) {
   const [fromMs, toMs] = [Date.parse(from), to === null ? nowMs : Date.parse(to)]
   const lengthMs = Math.max(1, toMs - fromMs)
@@ -21,6 +21,9 @@ function movesOf({ from, to }: Readonly<{ from: string; to: string | null }>, no
   if (fromMs > 0) {
     moves.push(['Wider', to === null ? { from: before(lengthMs) } : { from: before(halfMs), ...until(toMs + halfMs) }])
   }
+  if (lengthMs < dayMs && fromMs > dayMs) {
+    moves.push(['Day before', { from: shortTime(fromMs - dayMs), to: shortTime(toMs - dayMs) }])
+  }
   return moves
 }
 
@@ -31,7 +34,7 @@ const isFixed = (conditions: URLSearchParams, nowMs: number): boolean =>
     return end !== null && parseTimeNs(end, nowMs) === parseTimeNs(end, nowMs + dayMs)
   })
 
-/** Links to the same search of a range beside the one that was searched, of a wider one, and of the same as points in time. Nothing where that has no beginning. */
+/** Links to the same search of a range beside the one that was searched, of a wider one, of the day before, and of the same as points in time. Nothing where that has no beginning. */
 export function rangeMoves(path: string, conditions: URLSearchParams, { from, to }: Range, nowMs: number): Html {
   if (from === null) return html``
   const fixed = ['To share', { from: shortTime(Date.parse(from)), to: to ?? shortTime(nowMs) }] as const
