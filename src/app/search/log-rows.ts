@@ -47,8 +47,9 @@ export function summaryOf(log: ShownLog, charactersMax = summaryCharactersMax): 
 }
 
 /** Why, where the record says that beside its message. */
-export function whyOf({ level, message, fields }: ShownLog): Html {
-  const failure = message === '' ? undefined : logFailureOf(message, fields)
+export function whyOf(log: ShownLog): Html {
+  const { level, message } = log
+  const failure = message === '' ? undefined : logFailureOf(log)
   if (failure === undefined) return html``
   return failurePart(level === 'fatal' ? 'error' : (level ?? ''), readable(failure))
 }

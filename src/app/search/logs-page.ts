@@ -11,6 +11,7 @@ import { createRefuseSearch } from '../refuse-page.ts'
 import { withWorkspace } from '../workspace-links.ts'
 import { aroundPart } from './around.ts'
 import { addressWith } from './conditions.ts'
+import { errorTypes } from './error-types.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { createLogLinks, createLogLinksAround } from './log-links.ts'
@@ -120,6 +121,7 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
   const drawn = { bars, stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
   return html`${about(answer)}${aroundPart({ path, conditions, logs })}${found === undefined ? html`` : histogram(drawn)}
     ${facetRow({ path, conditions, groups: facetGroups, facets: answer.facets, normalized: answer.query.normalized, noun: 'records' })}
+    ${conditions.has('around') ? html`` : errorTypes({ path, conditions, normalized: answer.query.normalized }, logs)}
     <p class="row" id="results">
       ${count === undefined ? html`` : html`<strong>${counted(count, 'record')}</strong>`}
       ${tail === undefined ? html`` : followButton} ${exportLinks(asked, answer)}
