@@ -174,8 +174,9 @@ ${depths}
 ${serviceFills}
 @media (max-width: 45rem) {
   main { overflow-x: auto }
-  h1 { margin: .5rem 0 }
-  .tabs { column-gap: .7rem }
+  h1 { margin: .3rem 0 }
+  .tabs { gap: .1rem .7rem }
+  .tabs, form.search { margin-bottom: .5rem }
   form.search > details:not([open]) { flex: 0 1 auto; margin-right: 1rem }
   :is([name=from], [name=to]) { width: auto }
   th, td { padding: .3rem .25rem; min-width: 5rem }
@@ -198,7 +199,7 @@ ${serviceFills}
   .heads, .moments.heads { display: none }
   .moments > li { display: flex; flex-wrap: wrap; gap: 0 .5rem; align-items: baseline }
   .moments .time { white-space: nowrap; min-width: 0 }
-  .histogram { height: 3.8rem }
+  .histogram { height: 3.5rem }
   .axis { font-size: .8rem }
   .axis > :nth-child(2) { order: 1; flex-basis: 100% }
   .moments .gap:empty { display: none }
@@ -215,7 +216,7 @@ ${serviceFills}
   .traces > thead > tr > :nth-child(4) { grid-area: 1 / 2 }
   .traces > thead > tr > :nth-child(5) { grid-area: 1 / 3 }
   .facets li { flex-wrap: nowrap; overflow-x: auto; padding: .15rem; white-space: nowrap }
-  .facets ul { gap: .1rem }
+  .facets ul { gap: .1rem; margin-bottom: .3rem }
   :is(.logs, .traces) .time { white-space: nowrap }
   :is(.logs, .traces, .moments) .time { font-size: .8rem }
   .fields th, .fields td { display: block; width: auto }
