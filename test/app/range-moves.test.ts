@@ -101,6 +101,27 @@ describe('links to ranges of time beside the one that is searched', () => {
     }
   })
 
+  it('lead from logs to the traces of the same time and service, and back', async () => {
+    await site.index()
+    const [traces, ofLogs] = ['Traces of this time', 'Logs of this time']
+    const ends = ['2026-11-21T12:00Z', '-30m']
+    const range = `from=${ends[0]}&to=${ends[1]}`
+    const more = 'q=a&level=error&order=asc&fields=b&service=a+b'
+    expect(await movesOn(`/app/logs?${more}&${range}`, [traces])).to.deep.equal({ [traces]: [...ends, 'service=a+b'] })
+    const spans = `q=a&status=error&has=logs&order=longest&min_duration=1s&service=a+b&session_id=s`
+    expect(await movesOn(`/app/traces?${spans}&${range}`, [ofLogs])).to.deep.equal({
+      [ofLogs]: [...ends, 'service=a+b&session_id=s'],
+    })
+    for (const [path, name, other] of [
+      ['/app/logs', traces, '/app/traces'],
+      ['/app/traces', ofLogs, '/app/logs'],
+    ] as const) {
+      const { address } = linksOfPage((await browser.get(path)).text).find((link) => link.name === name) ?? {}
+      expect(address).to.equal(other)
+      expect(await movesOn(`${path}?trace_id=5b8efff798038103d269b633813fc60c`, [name])).to.deep.equal({})
+    }
+  })
+
   it('are the same where the host has a zone of its own', async () => {
     const zone = process.env['TZ']
     process.env['TZ'] = 'America/New_York'
