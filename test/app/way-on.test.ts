@@ -221,6 +221,54 @@ describe('the way on', () => {
     }
   })
 
+  it('from the overview is to what was wrong in the last hour, as far as the plan goes', async () => {
+    const [atMs, timeNs] = [3_000_000, noonNs + 3_000_000n * msNs]
+    const old = { timeNs: noonNs - msNs, level: 'error' as const }
+    await site.index(
+      spans(
+        1,
+        { id: 1, trace: 'failed', atMs, forMs: 2, status: 'error' },
+        { id: 2, trace: 'long', atMs, forMs: 900 },
+        { id: 3, trace: 'cut', atMs, forMs: 1, parent: 4 },
+        { id: 5, trace: 'old', atMs: -1, status: 'error', parent: 6 },
+      ),
+      logs(
+        2,
+        { message: 'bad', level: 'error', timeNs },
+        { message: 'worse', level: 'fatal', timeNs },
+        { message: 'fine', level: 'warn', timeNs },
+        { message: 'ended', ...old },
+      ),
+    )
+    const marks = [
+      ...['failed', 'long', 'cut', 'old'].map((name) => [name, `href="/app/trace/${traceIdOf(name)}"`] as const),
+      ...['bad', 'worse', 'fine', 'ended'].map((name) => [name, `<summary>${name}`] as const),
+    ]
+    const wordsOn = async (address: string): Promise<readonly string[]> => {
+      const { status, text } = await browser.get(address)
+      expect(status, address).to.equal(200)
+      const places = marks
+        .map(([name, mark]) => ({ name, place: text.indexOf(mark) }))
+        .filter(({ place }) => place >= 0)
+      return places.toSorted((a, b) => a.place - b.place).map(({ name }) => name)
+    }
+    const found = async (): Promise<Readonly<Record<string, readonly string[]>>> => {
+      const [, nav = ''] =
+        /<nav class="tabs" aria-label="The last hour">([^]*?)<\/nav>/.exec((await browser.get('/app')).text) ?? []
+      const words = linksOfPage(nav).map(async ({ name, address }) => [name, await wordsOn(address)] as const)
+      return Object.fromEntries(await Promise.all(words))
+    }
+    const ofLogs = { 'Logs of errors': ['worse', 'bad'] }
+    const ofTraces = {
+      'Traces with errors': ['failed'],
+      'Longest traces': ['long', 'failed', 'cut'],
+      'Traces with missing spans': ['cut'],
+    }
+    expect(await found()).to.deep.equal({ ...ofLogs, ...ofTraces })
+    await site.directory.changePlan(workspace, 'logs-only')
+    expect(await found()).to.deep.equal(ofLogs)
+  })
+
   it('is told on the overview while nothing has arrived', async () => {
     const hint = /Nothing has arrived this month\. <a href="\/app\/connect">/
     await site.index()
