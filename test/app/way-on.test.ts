@@ -221,6 +221,29 @@ describe('the way on', () => {
     }
   })
 
+  it('from an id that nothing has is to what says it', async () => {
+    const odd = 'user "7" & co'
+    await site.index(
+      logs(1, { message: `of ${odd} 1` }, { message: 'of user-8' }, { message: 'of nobody' }),
+      spans(
+        2,
+        { id: 'a', attributes: { 'user.id': odd } },
+        { id: 'b', trace: 'u', attributes: { 'user.id': 'user-8' } },
+      ),
+    )
+    for (const [id, message, trace] of [
+      [odd, '</mark> 1', 't'],
+      ['user-8', '<mark>user-8</mark>', 'u'],
+    ] as const) {
+      const links = linksOfPage((await browser.get(`/app/find?id=${encodeURIComponent(id)}`)).text)
+      const open = async (name: string) =>
+        (await browser.get(links.find((link) => link.name === name)?.address ?? '')).text
+      const [ofLogs, ofTraces] = [await open('logs'), await open('traces')]
+      expect(ofLogs).to.include(message).and.include('<strong>1 record</strong>')
+      expect(ofTraces.match(/\/app\/trace\/[\da-f]{32}(?=")/g)).to.deep.equal([`/app/trace/${traceIdOf(trace)}`])
+    }
+  })
+
   it('from the overview is to what was wrong in the last hour, as far as the plan goes', async () => {
     const [atMs, timeNs] = [3_000_000, noonNs + 3_000_000n * msNs]
     const old = { timeNs: noonNs - msNs, level: 'error' as const }
