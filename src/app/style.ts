@@ -67,7 +67,8 @@ button.danger { background: var(--bad); border-color: var(--bad) }
 .notice { padding: .6rem .75rem; border-left: .25rem solid var(--accent) }
 :is(.problem, .notice) > :first-child { margin-top: 0 }
 :is(.problem, .notice) > :last-child { margin-bottom: 0 }
-.note { color: color-mix(in srgb, CanvasText 75%, Canvas); font-size: .9rem }
+.note, .target { color: color-mix(in srgb, CanvasText 75%, Canvas) }
+.note { font-size: .9rem }
 fieldset { border: 1px solid var(--line); border-radius: .4rem; display: grid; gap: .3rem }
 .tabs { display: flex; flex-wrap: wrap; gap: .25rem 1rem; margin-bottom: 1rem }
 [aria-current] { color: inherit; font-weight: bold; text-decoration: none }

@@ -61,25 +61,6 @@ describe('search pages in a browser', () => {
     await searchUntil('teapot', 'a teapot boils')
   })
 
-  it('open what has an id that is pasted, and lead back from it', async () => {
-    const id = 'a'.repeat(31)
-    await sendLogs({
-      message: 'with an id',
-      level: 'error',
-      trace_id: `${id}1`,
-      err: { type: 'Lost', message: 'no id' },
-    })
-    await searchUntil('with', 'Lost: no id')
-    await tab.getByRole('searchbox').fill(`${id}1`)
-    await tab.getByRole('button', { name: 'Search', exact: true }).click()
-    await tab.waitForURL(`/app/find?id=${id}1`)
-    await tab.locator('.logs summary', { hasText: 'with an id Lost: no id' }).waitFor()
-    await tab.goBack()
-    await tab.waitForURL('/app/logs?q=with&*')
-    await searchOn(tab, `${id}2`)
-    await tab.getByText('it is of no trace').waitFor()
-  })
-
   it('narrow a search by a value, and by the most frequent ones, and take that away again', async () => {
     const late = { message: 'parcel late', service: 'shipping' }
     await sendLogs({ ...late, level: 'error', order: 7 }, { ...late, level: 'warn', order: 8 })
