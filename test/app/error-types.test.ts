@@ -88,6 +88,7 @@ describe('types of errors above a list of logs', () => {
           fields: { err: { name: `E${n}${'x'.repeat(n * 20)}` } },
         })),
         { message: 'one' },
+        { message: 'long', fields: { err: { name: 'E'.repeat(100_000) }, [`${'x'.repeat(500_000)}.err.type`]: 'E' } },
       ),
     )
     const text = await open('/app/logs')

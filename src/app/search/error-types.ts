@@ -4,7 +4,7 @@ import { html, type Html } from '../html.ts'
 import { clauseOf, type Condition } from './clause.ts'
 import { errorTypeOf } from './log-failure.ts'
 import type { ShownLog } from './log-rows.ts'
-import { createNarrow, type Search } from './narrow.ts'
+import { addressCharactersMax, createNarrow, type Search } from './narrow.ts'
 
 const shownMax = 8
 const wordsCharactersMax = 60
@@ -16,7 +16,8 @@ function countTypes(logs: readonly ShownLog[]): readonly Counted[] {
   const counts = new Map<string, Counted>()
   for (const log of logs) {
     const type = errorTypeOf(log)
-    if (type === undefined) continue
+    // A clause is no shorter than what it is made of.
+    if (type === undefined || type.field.length + type.text.length > addressCharactersMax) continue
     const key = clauseOf(type, false)
     counts.set(key, { type, count: (counts.get(key)?.count ?? 0) + 1 })
   }

@@ -15,7 +15,7 @@ const asStack = /(?:^|\.)(?:exc_info|exc_text|stack|stacktrace|stack_trace|@x)$/
 type Named = readonly [name: string, text: string]
 
 /** Without the last part of a name. */
-const outerOf = (name: string): string => name.replace(/\.?[^.]*$/, '')
+const outerOf = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf('.')))
 
 /** What a text of several lines says in one: Python's stack traces end with it, all others begin with it. */
 function lineOf(text: string): string {
