@@ -231,6 +231,11 @@ ${serviceFills}
   .timeline .bar, .traces .bar { min-width: 3rem }
   .ticks { display: none }
 }
+/* Its last quarter has two ticks, which have no room beside each other there. */
+@media (max-width: 73rem) {
+  .ticks > :last-child { justify-content: end }
+  .ticks > :last-child > :first-child { display: none }
+}
 /* On less, whole counts would make the page wider than the window. */
 @media (min-width: 60rem) {
   .traces td:last-child .mark { white-space: nowrap }
