@@ -67,7 +67,8 @@ button.danger { background: var(--bad); border-color: var(--bad) }
 .notice { padding: .6rem .75rem; border-left: .25rem solid var(--accent) }
 :is(.problem, .notice) > :first-child { margin-top: 0 }
 :is(.problem, .notice) > :last-child { margin-bottom: 0 }
-.note { color: color-mix(in srgb, CanvasText 75%, Canvas); font-size: .9rem }
+.note, .target { color: color-mix(in srgb, CanvasText 75%, Canvas) }
+.note { font-size: .9rem }
 fieldset { border: 1px solid var(--line); border-radius: .4rem; display: grid; gap: .3rem }
 .tabs { display: flex; flex-wrap: wrap; gap: .25rem 1rem; margin-bottom: 1rem }
 [aria-current] { color: inherit; font-weight: bold; text-decoration: none }
@@ -174,8 +175,9 @@ ${depths}
 ${serviceFills}
 @media (max-width: 45rem) {
   main { overflow-x: auto }
-  h1 { margin: .5rem 0 }
-  .tabs { column-gap: .7rem }
+  h1 { margin: .3rem 0 }
+  .tabs { gap: .1rem .7rem }
+  .tabs, form.search { margin-bottom: .5rem }
   form.search > details:not([open]) { flex: 0 1 auto; margin-right: 1rem }
   :is([name=from], [name=to]) { width: auto }
   th, td { padding: .3rem .25rem; min-width: 5rem }
@@ -198,7 +200,7 @@ ${serviceFills}
   .heads, .moments.heads { display: none }
   .moments > li { display: flex; flex-wrap: wrap; gap: 0 .5rem; align-items: baseline }
   .moments .time { white-space: nowrap; min-width: 0 }
-  .histogram { height: 3.8rem }
+  .histogram { height: 3.5rem }
   .axis { font-size: .8rem }
   .axis > :nth-child(2) { order: 1; flex-basis: 100% }
   .moments .gap:empty { display: none }
@@ -215,7 +217,7 @@ ${serviceFills}
   .traces > thead > tr > :nth-child(4) { grid-area: 1 / 2 }
   .traces > thead > tr > :nth-child(5) { grid-area: 1 / 3 }
   .facets li { flex-wrap: nowrap; overflow-x: auto; padding: .15rem; white-space: nowrap }
-  .facets ul { gap: .1rem }
+  .facets ul { gap: .1rem; margin-bottom: .3rem }
   :is(.logs, .traces) .time { white-space: nowrap }
   :is(.logs, .traces, .moments) .time { font-size: .8rem }
   .fields th, .fields td { display: block; width: auto }
@@ -228,6 +230,11 @@ ${serviceFills}
   .figures.cards .number { text-align: left }
   .timeline .bar, .traces .bar { min-width: 3rem }
   .ticks { display: none }
+}
+/* Its last quarter has two ticks, which have no room beside each other there. */
+@media (max-width: 73rem) {
+  .ticks > :last-child { justify-content: end }
+  .ticks > :last-child > :first-child { display: none }
 }
 /* On less, whole counts would make the page wider than the window. */
 @media (min-width: 60rem) {

@@ -10,6 +10,7 @@ describe('links to ranges of time beside the one that is searched', () => {
 
   const names = ['Earlier', 'Later', 'Wider']
   const fixed = 'To share'
+  const dayBefore = 'Day before'
   /** Where they lead: from, to, and the other conditions. */
   async function movesOn(
     address: string,
@@ -58,6 +59,29 @@ describe('links to ranges of time beside the one that is searched', () => {
     expect((await movesOn('/app/logs'))['Wider']).to.deep.equal(['2026-11-19T13:00Z', '-', ''])
   })
 
+  it('lead to the same range of the day before, where it is shorter than a day', async () => {
+    await site.index()
+    for (const [range, ...ends] of [
+      ['from=2026-11-21T10:00Z&to=2026-11-21T10:10:00.5Z', '2026-11-20T10:00Z', '2026-11-20T10:10:00.500Z'],
+      ['from=2026-11-21T12:30Z', '2026-11-20T12:30Z', '2026-11-20T13:00Z'],
+    ] as const) {
+      for (const path of ['/app/logs', '/app/traces']) {
+        expect(await movesOn(`${path}?q=a&${range}`, [dayBefore]), range).to.deep.equal({
+          [dayBefore]: [...ends, 'q=a'],
+        })
+      }
+    }
+    for (const range of [
+      '',
+      'from=-24h',
+      'from=-7d',
+      'from=2026-11-19&to=2026-11-20',
+      'from=1970-01-01T12:00Z&to=1970-01-01T13:00Z',
+    ]) {
+      expect(await movesOn(`/app/logs?${range}`, [dayBefore]), range).to.deep.equal({})
+    }
+  })
+
   it('lead to the same range as points in time, for who is sent the address tomorrow; unless it is one', async () => {
     await site.index()
     const hour = '2026-11-21T12:00Z'
@@ -74,6 +98,27 @@ describe('links to ranges of time beside the one that is searched', () => {
       'from=2026-11-20&to=2026-11-21',
     ]) {
       expect(await movesOn(`/app/traces?${range}`, [fixed]), range).to.deep.equal({})
+    }
+  })
+
+  it('lead from logs to the traces of the same time and service, and back', async () => {
+    await site.index()
+    const [traces, ofLogs] = ['Traces of this time', 'Logs of this time']
+    const ends = ['2026-11-21T12:00Z', '-30m']
+    const range = `from=${ends[0]}&to=${ends[1]}`
+    const more = 'q=a&level=error&order=asc&fields=b&service=a+b'
+    expect(await movesOn(`/app/logs?${more}&${range}`, [traces])).to.deep.equal({ [traces]: [...ends, 'service=a+b'] })
+    const spans = `q=a&status=error&has=logs&order=longest&min_duration=1s&service=a+b&session_id=s`
+    expect(await movesOn(`/app/traces?${spans}&${range}`, [ofLogs])).to.deep.equal({
+      [ofLogs]: [...ends, 'service=a+b&session_id=s'],
+    })
+    for (const [path, name, other] of [
+      ['/app/logs', traces, '/app/traces'],
+      ['/app/traces', ofLogs, '/app/logs'],
+    ] as const) {
+      const { address } = linksOfPage((await browser.get(path)).text).find((link) => link.name === name) ?? {}
+      expect(address).to.equal(other)
+      expect(await movesOn(`${path}?trace_id=5b8efff798038103d269b633813fc60c`, [name])).to.deep.equal({})
     }
   })
 
@@ -98,7 +143,8 @@ describe('links to ranges of time beside the one that is searched', () => {
     for (const range of [instant, 'from=1970-01-01T00:01Z', 'from=1970-01-01', 'from=0001-01-01T00:00Z', 'from=-1ms']) {
       const { text } = await browser.get(`/app/logs?${range}`)
       for (const { name, address } of linksOfPage(text)) {
-        if (names.includes(name)) expect((await browser.get(address)).status, `${range} ${name}`).to.equal(200)
+        if ([...names, dayBefore].includes(name))
+          expect((await browser.get(address)).status, `${range} ${name}`).to.equal(200)
       }
     }
     expect(await movesOn('/app/logs?from=1970-01-01')).to.deep.equal({})

@@ -162,6 +162,19 @@ describe('the timeline of what shares an id', () => {
     expect(text).to.match(/<a href="#timeline">Timeline<\/a>/)
   })
 
+  it('tells why spans and logs failed, as their own lists do', async () => {
+    await site.index(
+      spans(1, { id: 'a', forMs: 50, status: 'error', statusMessage: 'no <money>' }, { id: 'b', parent: 'a', atMs: 1 }),
+      logs(2, { message: 'failed', level: 'error', trace: 't', timeNs: at(2), fields: { error: 'declined' } }),
+    )
+    const lines = linesOf((await browser.get(`/app/trace/${traceIdOf('t')}`)).text)
+    expect(lines.map((line) => line.replace(/^\S+ /, ''))).to.deep.equal([
+      'span checkout operation a took 50.0 ms error no &lt;money&gt;',
+      '+1.00 ms span checkout operation b took 10.0 ms',
+      '+1.00 ms log checkout failed error declined',
+    ])
+  })
+
   it('comes first for a session, and below the spans of a trace', async () => {
     const session = await visit()
     expect(headsOf(session).slice(0, 2)).to.deep.equal(['Timeline', 'Trace'])

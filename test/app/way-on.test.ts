@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { formatBytes, formatDuration } from '#src/app/format.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
-import { spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
+import { msNs, noonNs, spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
 import { createBrowser } from './harness.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
@@ -54,21 +54,77 @@ describe('the way on', () => {
     }
   })
 
-  it('from a search for nothing but an id leads to what has it', async () => {
-    await site.index(spans(1, { id: 'a' }))
+  describe('from a search for nothing but an id', () => {
+    const paths = ['/app/logs', '/app/traces']
+    const sessionId = 'aB3-visit.7'
     const parent = `00-${traceIdOf('t')}-${spanIdOf('a')}-01`
-    for (const path of ['/app/logs', '/app/traces']) {
-      for (const typed of [traceIdOf('t'), `"${traceIdOf('t')}"`, spanIdOf('a').toUpperCase(), parent]) {
-        const { text } = await browser.get(`${path}?q=${encodeURIComponent(typed)}`)
-        const address = linksOfPage(text).find(({ name }) => name === 'Open what has it')?.address ?? ''
-        expect((await browser.get(address)).text, `${path} ${typed}`).to.include(`id="span-${spanIdOf('a')}"`)
+    const addressOf = (path: string, typed: string, more = ''): string =>
+      `${path}?q=${encodeURIComponent(typed)}${more}`
+
+    it('is to what has it, of whatever age', async () => {
+      const old = { sessionId, message: 'said', timeNs: noonNs - 72n * 3_600_000n * msNs }
+      await site.index(spans(1, { id: 'a' }), logs(2, old))
+      const [, logId = ''] = /around=([^"#]*)/.exec((await browser.get('/app/logs?q=said&from=-7d')).text) ?? []
+      for (const path of paths) {
+        for (const typed of [traceIdOf('t'), spanIdOf('a').toUpperCase(), parent, sessionId, logId]) {
+          const { status, location } = await browser.get(addressOf(path, ` ${typed} `, '&from=-6h&order='))
+          expect([status, location], `${path} ${typed}`).to.deep.equal([
+            303,
+            `/app/find?id=${encodeURIComponent(typed)}`,
+          ])
+          const { text } = await browser.get(location ?? '')
+          expect(text, `${path} ${typed}`).to.include(
+            typed.startsWith('0') ? `id="span-${spanIdOf('a')}"` : 'By the id',
+          )
+        }
       }
+    })
+
+    it('is to the session of what it finds', async () => {
+      await site.index(
+        spans(1, { id: 'a', sessionId, attributes: { 'session.id': sessionId } }),
+        logs(2, { sessionId, message: `of ${sessionId}` }, { message: 'of s2' }),
+      )
+      const location = `/app/find?id=${sessionId}`
+      for (const path of paths) {
+        const answer = await browser.get(addressOf(path, sessionId))
+        expect([answer.status, answer.location], path).to.deep.equal([303, location])
+        expect((await browser.get(location)).text).to.include('<h1>Session</h1>')
+      }
+      const word = await browser.get('/app/logs?q=s2')
+      expect(word.status).to.equal(200)
+    })
+
+    it('is one link away where it is in quotes or beside other conditions', async () => {
+      await site.index(spans(1, { id: 'a' }), logs(2, { message: traceIdOf('t'), level: 'error' }))
+      const asked = [
+        ...paths.map((path) => addressOf(path, `"${traceIdOf('t')}"`)),
+        addressOf('/app/logs', traceIdOf('t'), '&level=error'),
+        addressOf('/app/traces', traceIdOf('t'), '&status=ok'),
+      ]
+      for (const address of asked) {
+        const { status, text } = await browser.get(address)
+        expect(status, address).to.equal(200)
+        const found = linksOfPage(text).find(({ name }) => name === 'Open what has it')?.address ?? ''
+        expect((await browser.get(found)).text, address).to.include(`id="span-${spanIdOf('a')}"`)
+      }
+    })
+
+    it('is to why nothing has it, and a search for words stays one', async () => {
       const uuid = '3b1b0d25-baa6-47a3-89bd-fbaf98165fc9'
-      expect((await browser.get(`${path}?q=${uuid}`)).text).to.include(`/app/find?id=${uuid}"`)
-      for (const typed of ['', 'declined', 'deadbeef', `${traceIdOf('t')} declined`]) {
-        expect((await browser.get(`${path}?q=${typed}`)).text, typed).to.not.include('looks like an id')
+      await site.index(logs(1, { message: `order ${uuid} declined`, sessionId: 'declined' }))
+      for (const path of paths) {
+        const { status, text } = await browser.get(addressOf(path, uuid))
+        expect([status, text.includes(`<mark>${uuid}</mark>`)]).to.deep.equal([200, path === '/app/logs'])
+        const why = linksOfPage(text).find(({ name }) => name === 'Why that may be')?.address ?? ''
+        expect((await browser.get(why)).text).to.include('What was just sent is found a moment after')
+        for (const typed of ['', 'deadbeef', `${traceIdOf('t')} declined`]) {
+          const page = await browser.get(addressOf(path, typed))
+          expect(page.status, typed).to.equal(200)
+          expect(page.text, typed).to.not.include('looks like an id')
+        }
       }
-    }
+    })
   })
 
   it('from a list of logs to its export begins where the list does, however long its page stays open', async () => {
@@ -163,6 +219,77 @@ describe('the way on', () => {
     ] as const) {
       expect(await meantBy('/app/traces', typed), typed).to.equal(meant)
     }
+  })
+
+  it('from an id that nothing has is to what says it', async () => {
+    const odd = 'user "7" & co'
+    await site.index(
+      logs(1, { message: `of ${odd} 1` }, { message: 'of user-8' }, { message: 'of nobody' }),
+      spans(
+        2,
+        { id: 'a', attributes: { 'user.id': odd } },
+        { id: 'b', trace: 'u', attributes: { 'user.id': 'user-8' } },
+      ),
+    )
+    for (const [id, message, trace] of [
+      [odd, '</mark> 1', 't'],
+      ['user-8', '<mark>user-8</mark>', 'u'],
+    ] as const) {
+      const links = linksOfPage((await browser.get(`/app/find?id=${encodeURIComponent(id)}`)).text)
+      const open = async (name: string) =>
+        (await browser.get(links.find((link) => link.name === name)?.address ?? '')).text
+      const [ofLogs, ofTraces] = [await open('logs'), await open('traces')]
+      expect(ofLogs).to.include(message).and.include('<strong>1 record</strong>')
+      expect(ofTraces.match(/\/app\/trace\/[\da-f]{32}(?=")/g)).to.deep.equal([`/app/trace/${traceIdOf(trace)}`])
+    }
+  })
+
+  it('from the overview is to what was wrong in the last hour, as far as the plan goes', async () => {
+    const [atMs, timeNs] = [3_000_000, noonNs + 3_000_000n * msNs]
+    const old = { timeNs: noonNs - msNs, level: 'error' as const }
+    await site.index(
+      spans(
+        1,
+        { id: 1, trace: 'failed', atMs, forMs: 2, status: 'error' },
+        { id: 2, trace: 'long', atMs, forMs: 900 },
+        { id: 3, trace: 'cut', atMs, forMs: 1, parent: 4 },
+        { id: 5, trace: 'old', atMs: -1, status: 'error', parent: 6 },
+      ),
+      logs(
+        2,
+        { message: 'bad', level: 'error', timeNs },
+        { message: 'worse', level: 'fatal', timeNs },
+        { message: 'fine', level: 'warn', timeNs },
+        { message: 'ended', ...old },
+      ),
+    )
+    const marks = [
+      ...['failed', 'long', 'cut', 'old'].map((name) => [name, `href="/app/trace/${traceIdOf(name)}"`] as const),
+      ...['bad', 'worse', 'fine', 'ended'].map((name) => [name, `<summary>${name}`] as const),
+    ]
+    const wordsOn = async (address: string): Promise<readonly string[]> => {
+      const { status, text } = await browser.get(address)
+      expect(status, address).to.equal(200)
+      const places = marks
+        .map(([name, mark]) => ({ name, place: text.indexOf(mark) }))
+        .filter(({ place }) => place >= 0)
+      return places.toSorted((a, b) => a.place - b.place).map(({ name }) => name)
+    }
+    const found = async (): Promise<Readonly<Record<string, readonly string[]>>> => {
+      const [, nav = ''] =
+        /<nav class="tabs" aria-label="The last hour">([^]*?)<\/nav>/.exec((await browser.get('/app')).text) ?? []
+      const words = linksOfPage(nav).map(async ({ name, address }) => [name, await wordsOn(address)] as const)
+      return Object.fromEntries(await Promise.all(words))
+    }
+    const ofLogs = { 'Logs of errors': ['worse', 'bad'] }
+    const ofTraces = {
+      'Traces with errors': ['failed'],
+      'Longest traces': ['long', 'failed', 'cut'],
+      'Traces with missing spans': ['cut'],
+    }
+    expect(await found()).to.deep.equal({ ...ofLogs, ...ofTraces })
+    await site.directory.changePlan(workspace, 'logs-only')
+    expect(await found()).to.deep.equal(ofLogs)
   })
 
   it('is told on the overview while nothing has arrived', async () => {

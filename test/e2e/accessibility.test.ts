@@ -25,7 +25,7 @@ async function sendIncident(server: LentServer): Promise<void> {
   const ids = { trace_id: traceId, span_id: failed, session_id: session }
   await logs([
     { message: 'card declined', level: 'error', service: 'payments', ...ids, stack: 'Declined\n  at charge' },
-    { message: 'order not paid', level: 'warn', service: 'web', ...ids },
+    { message: 'order not paid', level: 'warn', service: 'web', ...ids, err: { type: 'NotPaid', message: 'no money' } },
     { message: 'waiting', level: 'info', service: 'web' },
   ])
   const meta = { app: { name: 'shop' }, session: { id: session } }
@@ -46,6 +46,7 @@ const pages: readonly Look[] = [
   ['/app/logs', 'with a record and the help open', openFirst('.logs summary', '.help > summary')],
   ['/app/logs?level=error&level=warn&service=payments&show=trace_id'],
   ['/app/logs?q=nowhere'],
+  ['/app/logs?q=3b1b0d25-baa6-47a3-89bd-fbaf98165fc9'],
   ['/app/logs?q=(open'],
   ['/app/logs', 'in context', openFirst('.logs summary', '.logs p.row > a')],
   ['/app/traces', 'with the help open', openFirst('.help > summary')],

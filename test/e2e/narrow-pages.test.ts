@@ -64,6 +64,28 @@ describe('pages on narrow screens', () => {
     await page.context().close()
   })
 
+  it('have ticks of a trace that stay above its bars', async () => {
+    const span = { traceId: 'b'.repeat(32), spanId: '1'.repeat(16), startNs: nowNs(), durationNs: 116n * msNs }
+    await sendingTo(server, server.firstRun.keys).spans([span])
+    const { tab: page } = await openSignedIn(browser, server)
+    do await page.goto(`/app/trace/${span.traceId}`)
+    while ((await page.locator('.ticks').count()) === 0)
+    for (const width of [730, 768, 1_024, 1_160, 1_440]) {
+      await page.setViewportSize({ width, height: 1_024 })
+      const ticks = page.locator('.ticks > *')
+      expect(await ticks.last().innerText(), `of ${width}`).to.match(/116 ms$/)
+      const over = await ticks.evaluateAll((all) =>
+        all.map((tick) => {
+          const text = tick.ownerDocument.createRange()
+          text.selectNodeContents(tick)
+          return text.getBoundingClientRect().right - tick.getBoundingClientRect().right
+        }),
+      )
+      expect(Math.max(...over), `of ${width}`).to.be.at.most(0)
+    }
+    await page.context().close()
+  })
+
   it('have lists of traces that need not be pushed aside on a tablet', async () => {
     const start = nowNs()
     const ids = (n: number) => ({ traceId: 'a'.repeat(32), spanId: `000000000000000${n}` })

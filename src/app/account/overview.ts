@@ -69,6 +69,23 @@ function whereToSend(baseUrl: string): Html {
     </p>`
 }
 
+/** What whoever was woken up asks first. */
+const lastHour = [
+  ['logs', '/app/logs?level=error&level=fatal&from=-1h', 'Logs of errors'],
+  ['tracing', '/app/traces?status=error&from=-1h', 'Traces with errors'],
+  ['tracing', '/app/traces?order=longest&from=-1h', 'Longest traces'],
+  ['tracing', '/app/traces?has=missing_spans&from=-1h', 'Traces with missing spans'],
+] as const
+
+function lastHourLinks({ plan }: Workspace): Html {
+  const links = lastHour.filter(([feature]) => plan.features.includes(feature))
+  if (links.length === 0) return html``
+  return html`<nav class="tabs" aria-label="The last hour">
+    <span class="note">The last hour</span>
+    ${links.map(([, address, words]) => html`<a href="${address}">${words}</a> `)}
+  </nav>`
+}
+
 async function sendOverview(ctx: Context, app: AppContext): Promise<void> {
   const { workspaceId } = sessionHere(ctx)
   const workspace = present(app.directory.workspace(workspaceId), 'a session has a workspace')
@@ -82,6 +99,7 @@ async function sendOverview(ctx: Context, app: AppContext): Promise<void> {
     </p>
     ${usageOf(workspace, usage)}${nothingYet(usage)}
     <h2>Find</h2>
+    ${lastHourLinks(workspace)}
     <form class="row" method="get" action="/app/logs">
       <label>Logs <input name="q" type="search" size="40" placeholder="level&gt;=warn timeout" /></label>
       <button type="submit">Search logs</button>

@@ -19,10 +19,10 @@ const searchableValuesMax = 4_096
 const itemsMax = 20
 
 /** Fields as searches name them: what is nested by dotted names. Lists stay whole. */
-function rowsOf(fields: Fields, outer = ''): readonly Row[] {
+export function dottedFields(fields: Fields, outer = ''): readonly Row[] {
   return Object.entries(fields).flatMap(([key, value]): readonly Row[] =>
     isJsonObject(value) && Object.keys(value).length > 0
-      ? rowsOf(value, `${outer}${key}.`)
+      ? dottedFields(value, `${outer}${key}.`)
       : [{ name: outer + key, value }],
   )
 }
@@ -30,7 +30,7 @@ function rowsOf(fields: Fields, outer = ''): readonly Row[] {
 /** The values of fields as lines of text, by their dotted names; those that there are not are left out. */
 export function fieldsNamed(fields: Fields, names: readonly string[]): readonly (readonly [string, string])[] {
   if (names.length === 0) return []
-  const values = new Map(rowsOf(fields).map(({ name, value }) => [name, value]))
+  const values = new Map(dottedFields(fields).map(({ name, value }) => [name, value]))
   return names
     .filter((name) => values.has(name))
     .map((name) => {
@@ -129,6 +129,6 @@ export const fieldTable = (caption: string, fields: Fields, linksOf: LinksOf = n
           ${caption}
         </caption>
         <tbody>
-          ${fieldRows(rowsOf(fields), linksOf, above)}
+          ${fieldRows(dottedFields(fields), linksOf, above)}
         </tbody>
       </table>`

@@ -5,7 +5,9 @@ import { cut, isolated, isOfLines, timeOf, zone } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { traceAddress } from '../trace-address.ts'
 import { fieldTable } from './field-table.ts'
+import { logFailureOf } from './log-failure.ts'
 import { shownValues } from './shown-fields.ts'
+import { failurePart } from './trace-rows.ts'
 import type { LinksOf } from './value-links.ts'
 
 type Item = NonNullable<CorrelationAnswer['logs']>['items'][number]
@@ -44,6 +46,14 @@ export function summaryOf(log: ShownLog, charactersMax = summaryCharactersMax): 
   return html`<span class="note">${cut(stringifyJson(log.fields), charactersMax)}</span>`
 }
 
+/** Why, where the record says that beside its message. */
+export function whyOf(log: ShownLog): Html {
+  const { level, message } = log
+  const failure = message === '' ? undefined : logFailureOf(log)
+  if (failure === undefined) return html``
+  return failurePart(level === 'fatal' ? 'error' : (level ?? ''), readable(failure))
+}
+
 /** A long service would make a row as high as the window: its tip has the whole. */
 const serviceCell = (service: string): Html =>
   service.length <= serviceCharactersMax
@@ -68,7 +78,7 @@ function rowOf(log: ShownLog, { linksFor, here, shown }: Drawn, id?: string): Ht
     ${serviceCell(service ?? '')}
     <td>
       <details>
-        <summary>${shownValues(fields, shown)}${summaryOf(log)}</summary>
+        <summary>${shownValues(fields, shown)}${summaryOf(log)}${whyOf(log)}</summary>
         ${rest}${changed}${linksOf(log)}${fieldTable('Fields', fields, linksFor(log), above)}
       </details>
     </td>

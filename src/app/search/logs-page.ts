@@ -6,10 +6,12 @@ import type { LogSearchAnswer } from '#src/query/searches.ts'
 import { reopenScript, histogramScript, tailScript } from '../assets.ts'
 import { counted, isOfSeveral, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
 import { html, type Html } from '../html.ts'
+import { seeOther } from '../page.ts'
 import { createRefuseSearch } from '../refuse-page.ts'
 import { withWorkspace } from '../workspace-links.ts'
 import { aroundPart } from './around.ts'
 import { addressWith } from './conditions.ts'
+import { errorTypes } from './error-types.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { createLogLinks, createLogLinksAround } from './log-links.ts'
@@ -23,7 +25,6 @@ import {
   checkbox,
   choice,
   field,
-  idPart,
   listed,
   nothingFits,
   pager,
@@ -35,6 +36,7 @@ import {
   type Asked,
 } from './search-parts.ts'
 import { shownFieldsRow, shownNames, withoutNames, withShowLinks } from './shown-fields.ts'
+import { lookUpTyped } from './typed-id.ts'
 
 const path = '/app/logs'
 const limit = '100'
@@ -117,8 +119,9 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
     return { ...bar, errors: (byLevel.error ?? 0) + (byLevel.fatal ?? 0) }
   })
   const drawn = { bars, stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
-  return html`${idPart(conditions)}${about(answer)}${aroundPart({ path, conditions, logs })}${found === undefined ? html`` : histogram(drawn)}
+  return html`${about(answer)}${aroundPart({ path, conditions, logs })}${found === undefined ? html`` : histogram(drawn)}
     ${facetRow({ path, conditions, groups: facetGroups, facets: answer.facets, normalized: answer.query.normalized, noun: 'records' })}
+    ${conditions.has('around') ? html`` : errorTypes({ path, conditions, normalized: answer.query.normalized }, logs)}
     <p class="row" id="results">
       ${count === undefined ? html`` : html`<strong>${counted(count, 'record')}</strong>`}
       ${tail === undefined ? html`` : followButton} ${exportLinks(asked, answer)}
@@ -144,8 +147,11 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
   )
   if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, result.error))
   const answer = result.value
+  const found = { sessionIds: answer.logs.map((log) => log.session_id), isEmpty: answer.logs.length === 0 }
+  const typed = await lookUpTyped(ctx, app, asked, found)
+  if (typed.address !== undefined) return seeOther(ctx, typed.address)
   const moves = rangeMoves(path, asked.conditions, answer.range, app.clock())
-  const body = html`${formOf(asked, answer.facets, undefined, moves)}${resultsOf(asked, answer, app.clock())}`
+  const body = html`${formOf(asked, answer.facets, undefined, moves)}${typed.notice}${resultsOf(asked, answer, app.clock())}`
   await sendSessionPage(ctx, app, {
     title: 'Logs',
     about: asked.conditions.get('q') ?? '',

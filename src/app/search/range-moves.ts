@@ -8,7 +8,7 @@ type Range = Readonly<{ from: string | null; to: string | null }>
 
 type Ends = Readonly<{ from: string; to?: string }>
 
-/** The range before, as long as it; the range after, which is open where it reaches the present; and about twice of it. */
+/** The range before, as long as it; the range after, which is open where it reaches the present; about twice of it; and the same a day before, to compare. */
 function movesOf({ from, to }: Readonly<{ from: string; to: string | null }>, nowMs: number) {
   const [fromMs, toMs] = [Date.parse(from), to === null ? nowMs : Date.parse(to)]
   const lengthMs = Math.max(1, toMs - fromMs)
@@ -21,6 +21,9 @@ function movesOf({ from, to }: Readonly<{ from: string; to: string | null }>, no
   if (fromMs > 0) {
     moves.push(['Wider', to === null ? { from: before(lengthMs) } : { from: before(halfMs), ...until(toMs + halfMs) }])
   }
+  if (lengthMs < dayMs && fromMs > dayMs) {
+    moves.push(['Day before', { from: shortTime(fromMs - dayMs), to: shortTime(toMs - dayMs) }])
+  }
   return moves
 }
 
@@ -31,15 +34,27 @@ const isFixed = (conditions: URLSearchParams, nowMs: number): boolean =>
     return end !== null && parseTimeNs(end, nowMs) === parseTimeNs(end, nowMs + dayMs)
   })
 
-/** Links to the same search of a range beside the one that was searched, of a wider one, and of the same as points in time. Nothing where that has no beginning. */
-export function rangeMoves(path: string, conditions: URLSearchParams, { from, to }: Range, nowMs: number): Html {
+type Path = '/app/logs' | '/app/traces'
+
+/** Conditions that logs and traces are searched by alike. */
+const ofBoth: readonly string[] = ['service', 'trace_id', 'session_id', 'from', 'to']
+
+/** From logs to the traces of the same time and service, and back. */
+function otherOfRange(path: Path, conditions: URLSearchParams): Html {
+  const [other, words] = path === '/app/logs' ? ['/app/traces', 'Traces'] : ['/app/logs', 'Logs']
+  const kept = new URLSearchParams([...conditions].filter(([name]) => ofBoth.includes(name))).toString()
+  return html`<a href="${other}${kept === '' ? '' : `?${kept}`}">${words} of this time</a> `
+}
+
+/** Links to the same search of a range beside the one that was searched, of a wider one, of the day before, and of the same as points in time; and to what else is of this time. Nothing where that has no beginning. */
+export function rangeMoves(path: Path, conditions: URLSearchParams, { from, to }: Range, nowMs: number): Html {
   if (from === null) return html``
   const fixed = ['To share', { from: shortTime(Date.parse(from)), to: to ?? shortTime(nowMs) }] as const
   const moves = [...movesOf({ from, to }, nowMs), ...(isFixed(conditions, nowMs) ? [] : [fixed])]
-  if (moves.length === 0) return html``
-  return html`<span class="note">or</span> ${moves.map(([words, ends]) => {
-      const address = addressWith(path, withConditions(conditions, { to: null }), ends)
-      const tip = words === fixed[0] ? html`title="The same as points in time"` : html``
-      return html`<a href="${address}" ${tip}>${words}</a> `
-    })}`
+  const or = moves.length === 0 ? html`` : html`<span class="note">or</span> `
+  return html`${or}${moves.map(([words, ends]) => {
+    const address = addressWith(path, withConditions(conditions, { to: null }), ends)
+    const tip = words === fixed[0] ? html`title="The same as points in time"` : html``
+    return html`<a href="${address}" ${tip}>${words}</a> `
+  })}${otherOfRange(path, conditions)}`
 }

@@ -11,6 +11,10 @@ const formsOf = (field: string, noun: string): readonly HelpForm[] => [
   { typed: [`${field}=api`, `${field}!=api`], finds: 'the whole value of a field' },
   { typed: ['user.id:*', '-user.id:*'], finds: `${noun} with the field; without it` },
   { typed: ['null*', 'path:/api/*/orders', '/time-?out/'], finds: 'patterns' },
+  {
+    typed: ['5b8efff798038103d269b633813fc60c', '"5b8efff798038103d269b633813fc60c"'],
+    finds: `what has the id of a trace, span, session or log record; ${noun} that say it`,
+  },
 ]
 
 export const logForms: readonly HelpForm[] = [

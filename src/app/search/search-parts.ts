@@ -91,23 +91,6 @@ export function searchRefusal(ctx: Context, given: Refusal, query: string): Refu
   return { body, status: statusOf(refused.code), wrong: position === undefined ? errors[0]?.path : 'q' }
 }
 
-/** Ids as senders and other tools write them: of a trace, of a span, a `traceparent`, a UUID. */
-const idLike =
-  /^(?:[\da-f]{16}|[\da-f]{32}|[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})$/i
-
-/** Who pastes nothing but an id into a search mostly wants what has it, of whatever age: where that is. */
-export function idPart(conditions: URLSearchParams): Html {
-  const typed =
-    conditions
-      .get('q')
-      ?.trim()
-      .replace(/^"(.*)"$/, '$1') ?? ''
-  if (!idLike.test(typed)) return html``
-  return html`<p class="notice">
-    This looks like an id. <a href="/app/find?id=${encodeURIComponent(typed)}">Open what has it</a>, whatever its age.
-  </p>`
-}
-
 type About = Pick<TraceSearchAnswer, 'query' | 'index'>
 
 /** Whether the index has everything. */

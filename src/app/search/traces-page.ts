@@ -5,6 +5,7 @@ import { reopenScript, histogramScript } from '../assets.ts'
 import { counted, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
 import { zone } from '../format.ts'
 import { html, type Html } from '../html.ts'
+import { seeOther } from '../page.ts'
 import { createRefuseSearch } from '../refuse-page.ts'
 import { addressWith } from './conditions.ts'
 import { facetRow } from './facets.ts'
@@ -18,7 +19,6 @@ import {
   checkbox,
   choice,
   field,
-  idPart,
   listed,
   nothingFits,
   pager,
@@ -30,6 +30,7 @@ import {
   type Asked,
 } from './search-parts.ts'
 import { coloursOf, traceTable, type TraceHeads } from './trace-rows.ts'
+import { lookUpTyped } from './typed-id.ts'
 
 const path = '/app/traces'
 const limit = '50'
@@ -142,7 +143,7 @@ function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html
   const { conditions } = asked
   const found = answer.histogram ?? undefined
   const drawn = { stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
-  return html`${idPart(conditions)}${about(answer)} ${howMany(answer)}
+  return html`${about(answer)} ${howMany(answer)}
     ${found === undefined ? html`` : histogram({ ...drawn, bars: found.buckets })}
     ${facetRow({ path, conditions, groups: facetGroups, facets, normalized: answer.query.normalized, noun: found?.of ?? 'traces' })}
     <div id="results">
@@ -158,9 +159,12 @@ async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
   const include: Readonly<Record<string, string>> = asked.cursors.length === 0 ? { include: 'histogram,facets' } : {}
   const result = await app.searches.traces(sessionHere(ctx).workspaceId, searchOf(asked, { limit, ...include }))
   if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, result.error))
-  const { facets, range } = result.value
+  const { facets, range, traces } = result.value
+  const found = { sessionIds: traces.flatMap((trace) => trace.session_ids), isEmpty: traces.length === 0 }
+  const typed = await lookUpTyped(ctx, app, asked, found)
+  if (typed.address !== undefined) return seeOther(ctx, typed.address)
   const moves = rangeMoves(path, asked.conditions, range, app.clock())
-  const body = html`${formOf(asked, facets, undefined, moves)}${resultsOf(asked, result.value, app.clock())}`
+  const body = html`${formOf(asked, facets, undefined, moves)}${typed.notice}${resultsOf(asked, result.value, app.clock())}`
   await sendSessionPage(ctx, app, {
     title: 'Traces',
     about: asked.conditions.get('q') ?? '',

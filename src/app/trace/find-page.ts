@@ -33,6 +33,7 @@ import { createLinkRoom } from './span-links.ts'
 import { originsOf, originsPart } from './span-origins.ts'
 import { isMissingCut, spanIdOf, spanTree, type TreeRow } from './span-tree.ts'
 import { browserEventPlace, browserWords, logPlace, timelineLinks, timelinePart } from './timeline.ts'
+import { unseenPart } from './unseen.ts'
 import { waterfall, type Looks } from './waterfall.ts'
 
 const tracePath = '/app/trace/'
@@ -260,21 +261,6 @@ function aboutOf(trace: CorrelationAnswer['trace']): string | undefined {
   return root == null ? undefined : `${root.service} ${root.operation}`
 }
 
-const unseen = html`<p>
-  What was just sent is found a moment after it was acknowledged; what is older than the plan keeps is gone. What was
-  refused, and why, is under <a href="/app/usage">Usage</a>. Or search the <a href="/app/traces">traces</a> and the
-  <a href="/app/logs">logs</a>.
-</p>`
-
-/** What somebody was sent a link to may be of a workspace that they are not in now. */
-function unseenHere(ctx: Context, { directory }: AppContext): Html {
-  const own = directory.user(sessionHere(ctx).userId)?.workspaceIds ?? []
-  if (own.length < 2) return unseen
-  const address = `/app/workspace?next=${encodeURIComponent(ctx.url)}`
-  return html`<p>Is it of another of your workspaces? <a href="${address}">Look for it there</a>.</p>
-    ${unseen}`
-}
-
 const finder = (value: string): Html =>
   html`<form class="row" method="get" action="/app/find" role="search">
     <label
@@ -329,7 +315,7 @@ function refusedPage(ctx: Context, app: AppContext, refused: Refusal, { title, n
   return {
     title: status === 404 ? 'Not found' : name === 'id' ? 'Find' : title,
     about: value,
-    body: html`${body}${idsWithin(value)}${status === 404 ? unseenHere(ctx, app) : html``}${finder(value)}`,
+    body: html`${body}${idsWithin(value)}${status === 404 ? unseenPart(ctx, app, value) : html``}${finder(value)}`,
     status,
   }
 }

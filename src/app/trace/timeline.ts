@@ -1,9 +1,11 @@
+import { failureOf } from '#projections/traces/query.ts'
 import { isJsonObject } from '#src/lib/json.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { counted, inWords } from '../context.ts'
 import { cut, formatDuration, isolated, named, since, timeAndZone, timeOf, zone } from '../format.ts'
 import { html, type Html } from '../html.ts'
-import { summaryOf } from '../search/log-rows.ts'
+import { summaryOf, whyOf } from '../search/log-rows.ts'
+import { failurePart } from '../search/trace-rows.ts'
 import type { ColourOf } from '../service-colours.ts'
 import { spanPlace, traceAddress } from '../trace-address.ts'
 import { spanIdOf, type TreeRow } from './span-tree.ts'
@@ -40,8 +42,9 @@ const bad = (words: string): Html => html` <span class="mark bad">${words}</span
 
 function spansSaid({ trace }: CorrelationAnswer): readonly (readonly [string, Said])[] {
   return (trace?.spans ?? []).map((span) => {
-    const { span_id: id, service, name, status, duration_ns: ns } = span
-    const marks = status.code === 'error' ? bad('error') : html``
+    const { span_id: id, service, name, status, events, duration_ns: ns } = span
+    const failure = failurePart(status.code, failureOf(status.message, events))
+    const marks = html`${status.code === 'error' ? bad('error') : html``}${failure}`
     return [
       id,
       {
@@ -71,8 +74,9 @@ function logMarks(level: string | null): Html {
 
 function logsSaid({ logs }: CorrelationAnswer): readonly (readonly [string, Said])[] {
   return (logs?.items ?? []).map((log, at) => {
-    const words = summaryOf(log, wordsCharactersMax)
-    return [log.id, { kind: 'log', service: log.service, words, marks: logMarks(log.level), place: `#${logPlace(at)}` }]
+    const { id, service, level } = log
+    const [words, marks] = [summaryOf(log, wordsCharactersMax), html`${logMarks(level)}${whyOf(log)}`]
+    return [id, { kind: 'log', service, words, marks, place: `#${logPlace(at)}` }]
   })
 }
 

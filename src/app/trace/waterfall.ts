@@ -13,6 +13,7 @@ import { spanPlace, traceAddress } from '../trace-address.ts'
 import { clockSkewPart } from './clock-skew.ts'
 import { noSpanLinks, type LinkRoom, type SpanLinks } from './span-links.ts'
 import { originLinks, type Origins } from './span-origins.ts'
+import { targetPart } from './span-target.ts'
 import {
   countsBelow,
   isMissingCut,
@@ -133,7 +134,7 @@ function spanRow(
     <summary>
       <span class="name"
         ><strong class="${colour}">${named(span.service)}</strong>
-        ${named(span.name)}${isError(span) ? html` <span class="mark bad">error</span>` : html``}${failurePart(span.status.code, failureOf(span.status.message, span.events))}${found.has(span.span_id) ? html` <mark>match</mark>` : html``}</span
+        ${named(span.name)}${isError(span) ? html` <span class="mark bad">error</span>` : html``}${failurePart(span.status.code, failureOf(span.status.message, span.events))}${targetPart(span)}${found.has(span.span_id) ? html` <mark>match</mark>` : html``}</span
       >
       <span class="timeline">
         <svg class="bar" role="img" aria-label="at ${since(traceStart ?? span.start, span.start)}">

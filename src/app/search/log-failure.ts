@@ -1,0 +1,67 @@
+import { isOfLines } from '../format.ts'
+import { oneLine, type Condition } from './clause.ts'
+import { dottedFields } from './field-table.ts'
+
+// The names under which loggers put an error beside their message: pino and bunyan (`err.message`), ECS, winston and Datadog
+// (`error.message`, `error.kind`), OpenTelemetry (`exception.type`), Monolog (`context.exception.class`), loguru (`record.exception.value`),
+// log4j (`thrown.name`); as one text Go's loggers and Rust's (`error`, `err`), structlog, .NET and NLog (`exception`), Python's JSON
+// formatters (`exc_info`), logback (`stack_trace`), Serilog (`@x`).
+
+const saidWithin = /(?:^|\.)(?:err|error|exception|thrown)\.(?:message|msg|value)$/i
+const typeWithin = /(?:^|\.)(?:err|error|exception|thrown)\.(?:type|name|kind|class)$/i
+const asOneText = /(?:^|\.)(?:err|error|exception)$/i
+const asStack = /(?:^|\.)(?:exc_info|exc_text|stack|stacktrace|stack_trace|@x)$/i
+
+type Named = readonly [name: string, text: string]
+
+/** Without the last part of a name. */
+const outerOf = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf('.')))
+
+/** What a text of several lines says in one: Python's stack traces end with it, all others begin with it. */
+function lineOf(text: string): string {
+  const lines = text.split(/[\r\n]+/).filter((line) => line.trim() !== '')
+  return ((text.includes('Traceback (most recent call last)') ? lines.at(-1) : lines[0]) ?? '').trim()
+}
+
+/** Whether the message has said it; a stack trace says it behind the error's type. */
+const isSaid = (line: string, message: string): boolean =>
+  message.includes(line) ||
+  (line.endsWith(`: ${message}`) && /^\S+: /.test(line.slice(0, line.length - message.length)))
+
+type Log = Readonly<{ message: string; fields: Readonly<Record<string, unknown>> }>
+
+const textsOf = ({ fields }: Log): readonly Named[] =>
+  dottedFields(fields).flatMap(({ name, value }): readonly Named[] =>
+    typeof value === 'string' && /\S/.test(value) ? [[name, value]] : [],
+  )
+
+/** Why, in the record's own words; undefined where it has none, or its message says the same. */
+export function logFailureOf(log: Log): string | undefined {
+  const texts = textsOf(log)
+  const find = (names: RegExp): Named | undefined => texts.find(([name]) => names.test(name))
+  const said = find(saidWithin) ?? find(asOneText) ?? find(asStack)
+  const isOfIt = ([name]: Named): boolean => said === undefined || outerOf(name) === outerOf(said[0])
+  const [, type = ''] = texts.find((each) => typeWithin.test(each[0]) && isOfIt(each)) ?? []
+  const line = lineOf(said?.[1] ?? type)
+  if (line === '' || isSaid(line, log.message)) return undefined
+  return type === '' || line.includes(type) ? line : `${type}: ${line}`
+}
+
+/** The type of an error at the beginning of a line, as it is told from other words there: by its package, or by how it ends. */
+const typeAhead = /^((?:[\w$]+\.)+[\w$]+|[\w$]*(?:Error|Exception))(?::|$)/
+
+/** What finds the records of the same type of error; undefined where the record names none. */
+export function errorTypeOf(log: Log): Condition | undefined {
+  const texts = textsOf(log)
+  const type = texts.find(([name]) => typeWithin.test(name))
+  if (type !== undefined) return { field: oneLine(type[0]), operator: '=', text: oneLine(type[1]) }
+  const { type: ofBrowser, value } = log.fields
+  if (typeof ofBrowser === 'string' && log.message === `${ofBrowser}: ${String(value)}`) {
+    return { field: 'type', operator: '=', text: oneLine(ofBrowser) }
+  }
+  const stack = texts.find(([name, text]) => asStack.test(name) || (asOneText.test(name) && isOfLines(text)))
+  const [, ahead] = typeAhead.exec(lineOf(stack?.[1] ?? '')) ?? []
+  return stack === undefined || ahead === undefined
+    ? undefined
+    : { field: oneLine(stack[0]), operator: ':', text: ahead }
+}

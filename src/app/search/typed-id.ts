@@ -1,0 +1,58 @@
+import type { Context } from 'koa'
+import { sessionHere, type AppContext } from '../context.ts'
+import { html, type Html } from '../html.ts'
+import type { Asked } from './search-parts.ts'
+
+// Who pastes nothing but an id into a search mostly wants what has it, of whatever age.
+
+/** Ids as senders and other tools write them: of a trace, of a span, a `traceparent`, a UUID. */
+const idLike =
+  /^(?:[\da-f]{16}|[\da-f]{32}|[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})$/i
+/** Ids of sessions are whatever their sender makes up. */
+const word = /^[\w.~-]{1,128}$/
+
+/** Conditions that do not narrow what is searched. */
+const ofWhenAndHow: readonly string[] = ['q', 'from', 'to', 'order', 'fields']
+
+/** Whether it is all that is asked for: in quotes, or beside other conditions, it is searched as what it is. */
+const isAlone = ({ conditions, cursors }: Asked): boolean =>
+  cursors.length === 0 && [...conditions.keys()].every((name) => ofWhenAndHow.includes(name))
+
+/** Whether something has the id; undefined where that cannot be told: an index that is behind knows of none that nothing has it. */
+async function isKnown(ctx: Context, { searches }: AppContext, id: string): Promise<boolean | undefined> {
+  const search = new URLSearchParams({ id }).toString()
+  const known = await searches.correlation(sessionHere(ctx).workspaceId, search)
+  if (!known.ok) return known.error.code === 'not_found' ? false : undefined
+  return known.value.index.complete || known.value.timeline.length > 0 ? true : undefined
+}
+
+const openNotice = (address: string): Html =>
+  html`<p class="notice">This looks like an id. <a href="${address}">Open what has it</a>, whatever its age.</p>`
+
+const unknownNotice = (address: string): Html =>
+  html`<p class="notice">
+    This looks like an id, but it is of no trace, span, session or log record that is kept.
+    <a href="${address}">Why that may be</a>
+  </p>`
+
+/** The page of what has the id, to go there; or what a search page says of it. */
+type TypedId = Readonly<{ address: string } | { address: undefined; notice: Html }>
+
+/** What a search has found: ids of sessions in it, and whether there is anything at all. */
+type Found = Readonly<{ sessionIds: readonly (string | null)[]; isEmpty: boolean }>
+
+/**
+ * Where what was typed leads. It is looked up if it has the form of an id, is that of a session that was found, or has found nothing: a word that
+ * finds something is a word.
+ */
+export async function lookUpTyped(ctx: Context, app: AppContext, asked: Asked, found: Found): Promise<TypedId> {
+  const typed = asked.conditions.get('q')?.trim() ?? ''
+  const bare = typed.replace(/^"(.*)"$/, '$1')
+  const address = `/app/find?id=${encodeURIComponent(bare)}`
+  const isId = idLike.test(bare)
+  const isLikely = isId || found.isEmpty || found.sessionIds.includes(typed)
+  const known = isLikely && word.test(typed) && isAlone(asked) ? await isKnown(ctx, app, typed) : undefined
+  if (known === true) return { address }
+  if (!isId) return { address: undefined, notice: html`` }
+  return { address: undefined, notice: known === false ? unknownNotice(address) : openNotice(address) }
+}

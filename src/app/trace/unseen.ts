@@ -1,0 +1,23 @@
+import type { Context } from 'koa'
+import { printQuery } from '#src/query/searches.ts'
+import { sessionHere, type AppContext } from '../context.ts'
+import { html, type Html } from '../html.ts'
+
+/** Why nothing may have an id, and where else it may stand: the id of a user or of an order is one field of many. */
+export function unseenPart(ctx: Context, { directory }: AppContext, value: string): Html {
+  const own = directory.user(sessionHere(ctx).userId)?.workspaceIds ?? []
+  const elsewhere = `/app/workspace?next=${encodeURIComponent(ctx.url)}`
+  // What somebody was sent a link to may be of a workspace that they are not in now.
+  const other =
+    own.length < 2
+      ? html``
+      : html`<p>Is it of another of your workspaces? <a href="${elsewhere}">Look for it there</a>.</p>`
+  const search = new URLSearchParams({ q: printQuery({ kind: 'text', text: value }) }).toString()
+  return html`${other}
+    <p>
+      What was just sent is found a moment after it was acknowledged; what is older than the plan keeps is gone. What
+      was refused, and why, is under <a href="/app/usage">Usage</a>. An id of something else, such as a user, is found
+      by a search for it among the <a href="/app/logs?${search}">logs</a> and the
+      <a href="/app/traces?${search}">traces</a>.
+    </p>`
+}
