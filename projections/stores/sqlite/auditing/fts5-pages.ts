@@ -6,7 +6,7 @@ import { createRowNumbers, type RowNumbers } from './row-numbers.ts'
 // the highest first, the ninth byte with eight.
 
 /** What is told of the postings of a table: a term, then each row that has it, then each place in that row. The same term comes once a segment. */
-export type PostingListener = Readonly<{
+type PostingListener = Readonly<{
   term(text: string): void
   /** The halves of the rowid (row-numbers.ts). False: its places do not matter. */
   row(high: number, low: number): boolean

@@ -33,7 +33,7 @@ const isUpTo = (high: number, low: number, lastHigh: number, lastLow: number): b
   high < lastHigh || (high === lastHigh && low >>> 0 <= lastLow >>> 0)
 
 /** Sums over postings. `passedOver`: how many pages of them FTS5's index leads past. */
-export type StoredSums = Readonly<{ sums: PostingSums; passedOver: number }>
+type StoredSums = Readonly<{ sums: PostingSums; passedOver: number }>
 
 /** The sums over the postings of some rows; undefined where the pages are not understood (fts5-pages.ts). */
 function sumsOfRows(database: Database, tables: Tables, terms: string, rows: Rows): StoredSums | undefined {
