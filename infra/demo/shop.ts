@@ -19,12 +19,16 @@ export type Shop = Readonly<{
 
 type Started = Readonly<{ child: ChildProcess; port: number }>
 
+/** Whoever tries this may have set up a program of their own in the same shell, which sends elsewhere, or nothing. */
+const withoutOtelSettings = (given: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(given).filter(([name]) => !name.startsWith('OTEL_')))
+
 const env = ({ baseUrl, tracesToken, logsToken, rumKey }: Target, port: number): NodeJS.ProcessEnv => ({
-  ...process.env,
+  ...withoutOtelSettings(process.env),
   // The README's settings for any OpenTelemetry SDK; metrics and logs by OTLP are not taken.
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${baseUrl}/api/traces/v1/otlp`,
-  OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf',
-  OTEL_EXPORTER_OTLP_HEADERS: `Authorization=Bearer%20${tracesToken}`,
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuf',
+  OTEL_EXPORTER_OTLP_TRACES_HEADERS: `Authorization=Bearer%20${tracesToken}`,
   OTEL_METRICS_EXPORTER: 'none',
   OTEL_LOGS_EXPORTER: 'none',
   OTEL_LOG_LEVEL: 'warn',

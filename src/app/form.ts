@@ -88,6 +88,10 @@ export const onceField = (): Html => html`<input type="hidden" name="${sentOnce}
 export const onceOf = (form: URLSearchParams): string | undefined =>
   form.get(sentOnce)?.slice(0, onceCharactersMax) || undefined
 
+/** Of a form about a key: the origins that were typed into its one field, one after another. */
+export const originsIn = (form: URLSearchParams): readonly string[] =>
+  (form.get('origins') ?? '').split(/[\s,]+/).filter((origin) => origin !== '')
+
 type Place = Pick<Session, 'workspaceId'>
 
 /** Of a form that makes something in a workspace: in which one its page was shown. */

@@ -11,10 +11,10 @@ const first = { throughline: 'events', version: 1 }
 
 /**
  * Writes events to a new file that `readEvents` reads back: a line of JSON for each, payload and header as they are stored,
- * and at the end a line with their number, by which a file that was cut is known.
+ * and at the end a line with their number, by which a file that was cut is known. It is its owner's alone, as the log is.
  */
 export async function createEventFile(path: string) {
-  const file = await open(path, 'wx').catch((cause: unknown) => {
+  const file = await open(path, 'wx', 0o600).catch((cause: unknown) => {
     throw new PermanentError({
       operation: 'write events to',
       subject: path,

@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { existsSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { IndexReader } from '#projections/index-store.ts'
@@ -56,12 +57,9 @@ function createProjector(
 ): Projector {
   const data: PartitionsData = { cluster, name: `throughline ${role} projector` }
   const thread = createProjectorThread('partitions-thread.ts', data)
-  let room: string | undefined
-  const places = () => {
-    // Private, since it will hold customer data. Created on first use, so that a process killed before that leaves nothing behind.
-    const dataFolder = (room ??= mkdtempSync(join(tmpdir(), 'throughline-samples-')))
-    return thread.folded().map((partition) => ({ dataFolder, partition, cluster }))
-  }
+  // Made by the first sample, for its owner alone, since it will hold customer data; a sample that cannot make it says so.
+  const dataFolder = join(tmpdir(), `throughline-samples-${randomBytes(8).toString('hex')}`)
+  const places = () => thread.folded().map((partition) => ({ dataFolder, partition, cluster }))
   const sampler = createSampler({ places, everyMs, eventsPerSecondMax: limits.sampledEventsPerSecondMax })
   const projector = withEraser(withBeside(thread, sampler), erasing)
   return {
@@ -69,7 +67,7 @@ function createProjector(
     sampler,
     close: async () => {
       await projector.stop()
-      if (room !== undefined) rmSync(room, { recursive: true, force: true })
+      if (existsSync(dataFolder)) rmSync(dataFolder, { recursive: true, force: true })
     },
   }
 }

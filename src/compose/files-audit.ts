@@ -6,8 +6,8 @@ import { createExpectedAudit } from '#projections/stores/elasticsearch/expected.
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/auditing/audit.ts'
 
 /**
- * What files keep: all of an index; or of what one is compared with, sums over postings, or entries alone where the index is in Elasticsearch, of the
- * log of that epoch.
+ * What a folder of index files holds. `all`: an index as it is served. The others hold what an index is compared with: `sums`, of one in files, with
+ * sums in place of its postings; `entries`, of one in Elasticsearch, its entries alone, folded from the log of that epoch.
  */
 export type FilesForm = Readonly<{ keeps: 'all' } | { keeps: 'sums' } | { keeps: 'entries'; clusterEpoch: string }>
 /** Files that are read whole; plain data, which a thread can be given. */

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, statSync, unlinkSync } from 'node:fs'
+import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { writeDurably } from '#src/lib/durable-files.ts'
@@ -51,13 +51,13 @@ export function givenSecrets({ sessionKeys, pepper }: Secrets): Secrets {
 function createFile(file: string, random: RandomBytes, pepper: string | undefined): void {
   const fresh = (): string => Buffer.from(random(32)).toString('base64url')
   const temporary = `${file}.${Buffer.from(random(8)).toString('hex')}`
-  writeDurably(temporary, `${JSON.stringify({ sessionKeys: [fresh()], pepper: pepper ?? fresh() }, null, 2)}\n`)
   try {
+    writeDurably(temporary, `${JSON.stringify({ sessionKeys: [fresh()], pepper: pepper ?? fresh() }, null, 2)}\n`)
     linkSync(temporary, file)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   } finally {
-    unlinkSync(temporary)
+    rmSync(temporary, { force: true })
   }
 }
 

@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 function sync(path: string, flags: 'r' | 'r+'): void {
@@ -20,13 +20,14 @@ export function syncFolder(folder: string): void {
 }
 
 /**
- * Writes a file that only its owner may read, and returns when it is on the disk. `flags` as for open(2): by themselves they refuse to
- * replace a file.
+ * Writes a file that only its owner may read, and returns when all of it is on the disk. `flags` as for fopen(3): the default refuses to replace
+ * a file.
  */
 export function writeDurably(file: string, text: string, flags: 'w' | 'wx' = 'wx'): void {
   const descriptor = openSync(file, flags, 0o600)
   try {
-    writeSync(descriptor, text)
+    // Unlike `writeSync`, which writes what there is room for and says how much that was.
+    writeFileSync(descriptor, text)
     fsyncSync(descriptor)
   } finally {
     closeSync(descriptor)

@@ -12,10 +12,21 @@ const answerTimeoutMs = 5_000
 
 type Monitored = Readonly<{ serverId: string; syncAlways: boolean; storageBytes: number }>
 
+/** Where a server tells of itself, and what a proxy before it asks for: `fetch` takes no address with credentials, and would show them. */
+function pageOf(address: string) {
+  const url = new URL('/jsz', address)
+  const { username, password } = url
+  url.username = url.password = ''
+  if (username === '' && password === '') return { url, headers: {} }
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+  return { url, headers: { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` } }
+}
+
 async function ask(address: string): Promise<Monitored> {
   const subject = address.replace(/\/\/[^@/]*@/, '//')
   try {
-    const answer = await fetch(new URL('/jsz', address), { signal: AbortSignal.timeout(answerTimeoutMs) })
+    const { url, headers } = pageOf(address)
+    const answer = await fetch(url, { headers, signal: AbortSignal.timeout(answerTimeoutMs) })
     const { server_id = '', config } = (await answer.json()) as {
       server_id?: string
       config?: { sync_always?: boolean; max_storage?: number }

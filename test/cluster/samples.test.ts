@@ -69,4 +69,12 @@ describe('samples of a cluster’s indexes, compared with the log', function () 
     await untilSampled('different', others)
     expect(others.flatMap(({ lines }) => lines).join('\n')).not.to.include('could not be compared')
   })
+
+  it('are not taken where there is no room for them, which is told; folding goes on', async () => {
+    const noFolder = join(test.dataFolder, 'first-run.json')
+    const process = await test.start('project', { INDEX_SAMPLE_MS: '100', TMPDIR: noFolder })
+    const said = /^an index of partition \d could not be compared with the log: make the folder|ended unexpectedly/
+    expect(await process.printed(said, 0)).not.to.match(/ended unexpectedly/)
+    expect(await process.printed(said)).not.to.match(/ended unexpectedly/)
+  })
 })

@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { unprivileged } from '#test/support/unprivileged.ts'
 import { writeClusterSecrets } from '#src/directory/cluster-secrets.ts'
@@ -45,6 +47,19 @@ describe('secrets of an installation', () => {
     expect(load().pepper).to.have.length.at.least(43)
     expect(statSync(folder).mode & 0o077).to.equal(0)
     folder = join(folder, '..', '..')
+  })
+
+  it('leave nothing behind where there is no room for them', async () => {
+    const program = `
+      const [{ randomBytes: random }, { loadSecrets }] = [await import('node:crypto'), await import('#src/directory/secrets.ts')]
+      try {
+        loadSecrets({ dataFolder: ${JSON.stringify(folder)}, random })
+      } catch ({ code }) {
+        console.log(code)
+      }`
+    const command = ['-c', 'ulimit -f 0 && exec "$0" --input-type=module -e "$1"', process.execPath, program]
+    const { stdout } = await promisify(execFile)('sh', command)
+    expect([stdout, readdirSync(folder)]).to.deep.equal(['EFBIG\n', []])
   })
 
   it('are made private again when something widened the mode', () => {

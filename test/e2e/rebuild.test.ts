@@ -249,8 +249,9 @@ describe('replay', function () {
   it('keeps events in a file that it reads back, and knows one that was cut or damaged', async () => {
     const folder = await newDataFolder()
     const file = join(folder, 'events')
-    const { readFile, writeFile } = await import('node:fs/promises')
+    const { readFile, stat, writeFile } = await import('node:fs/promises')
     expect(run({}, '--out', file).code).to.equal(0)
+    expect((await stat(file)).mode & 0o777).to.equal(0o600)
     // The server may give back a reservation meanwhile, which is an event too.
     const kept = linesOf(run({}, '--in', file))
     expect(kept).to.deep.equal(linesOf(run({}, '--to', String(kept.at(-1)?.['position']))))

@@ -41,7 +41,7 @@ function readPart(database: Database, { packed }: Tables, row: bigint): Part | u
  * The packed bodies of a file, by row; undefined where a row has none. It remembers the part that it has read last: mostly, the next row is in it too. So
  * use it for one moment of the file only.
  */
-export function createUnpacker(database: Database, tables: Tables): (row: bigint) => string | undefined {
+function createUnpacker(database: Database, tables: Tables): (row: bigint) => string | undefined {
   let part: Part | undefined
   return (row) => {
     if (part === undefined || row < part.first || row > part.last) part = readPart(database, tables, row)

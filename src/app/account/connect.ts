@@ -20,7 +20,16 @@ import {
   sessionPage,
   type AppContext,
 } from '../context.ts'
-import { backWithTyped, notSentYet, onceField, onceOf, placeField, readOwnForm, shownElsewhere } from '../form.ts'
+import {
+  backWithTyped,
+  notSentYet,
+  onceField,
+  onceOf,
+  originsIn,
+  placeField,
+  readOwnForm,
+  shownElsewhere,
+} from '../form.ts'
 import { connections } from '../guides/connections.ts'
 import type { Connection, Filled, Guide, Step } from '../guides/guide.ts'
 import { html, type Html } from '../html.ts'
@@ -165,8 +174,7 @@ async function sendGuide(ctx: Context, app: AppContext, { connection, guide, cre
 /** What the form says of the key; without a name it is called by what sends with it. */
 function readKey(form: URLSearchParams, guide: Guide) {
   const name = form.get('name')?.trim() ?? ''
-  const origins = (form.get('origins') ?? '').split(/[\s,]+/).filter((origin) => origin !== '')
-  return { name: name === '' ? guide.name : name, origins, once: onceOf(form) }
+  return { name: name === '' ? guide.name : name, origins: originsIn(form), once: onceOf(form) }
 }
 
 async function handleConnect(ctx: Context, app: AppContext): Promise<Refusal | void> {

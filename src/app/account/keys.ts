@@ -18,7 +18,16 @@ import {
   sessionPage,
   type AppContext,
 } from '../context.ts'
-import { backWithTyped, notSentYet, onceField, onceOf, placeField, readOwnForm, shownElsewhere } from '../form.ts'
+import {
+  backWithTyped,
+  notSentYet,
+  onceField,
+  onceOf,
+  originsIn,
+  placeField,
+  readOwnForm,
+  shownElsewhere,
+} from '../form.ts'
 import { minuteOf } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { seeOther } from '../page.ts'
@@ -231,9 +240,6 @@ async function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): Promi
   const scripts = shown.created === undefined ? [] : [copyScript]
   return sendSessionPage(ctx, app, { title: 'Keys', body, status: shown.problem === undefined ? 200 : 400, scripts })
 }
-
-const originsIn = (form: URLSearchParams): readonly string[] =>
-  (form.get('origins') ?? '').split(/[\s,]+/).filter((origin) => origin !== '')
 
 const wrongIn = (typed: URLSearchParams, { detail, field }: Readonly<{ detail: string; field: string }>): Wrong => {
   return { problem: detail, field, typed }

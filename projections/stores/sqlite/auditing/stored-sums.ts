@@ -14,7 +14,8 @@ type Rows = Readonly<{ hashes: RowNumbers; after: bigint; last: bigint }>
 const [rowMin, rowMax] = [-(1n << 63n), (1n << 63n) - 1n]
 
 function* rowsOf(database: Database, { rows }: Tables, atOnceMax: number): Generator<Rows> {
-  const count = Number(database.get(`SELECT count(*) AS n FROM ${rows}`)?.['n'])
+  // By the table itself: a damaged index may lack rows, and the table of their hashes would have no room for these.
+  const count = Number(database.get(`SELECT count(*) AS n FROM ${rows} NOT INDEXED`)?.['n'])
   const makeHashes = (done: number): RowNumbers => createRowNumbers(Math.min(count - done, atOnceMax))
   let [hashes, after, done] = [makeHashes(0), rowMin, 0]
   for (const [row, id] of database.iterateValues(`SELECT row, id FROM ${rows} ORDER BY row`)) {
@@ -32,7 +33,7 @@ const isUpTo = (high: number, low: number, lastHigh: number, lastLow: number): b
   high < lastHigh || (high === lastHigh && low >>> 0 <= lastLow >>> 0)
 
 /** Sums over postings. `passedOver`: how many pages of them FTS5's index leads past. */
-export type StoredSums = Readonly<{ sums: PostingSums; passedOver: number }>
+type StoredSums = Readonly<{ sums: PostingSums; passedOver: number }>
 
 /** The sums over the postings of some rows; undefined where the pages are not understood (read-postings.ts). */
 function sumsOfRows(database: Database, tables: Tables, terms: string, rows: Rows): StoredSums | undefined {

@@ -58,6 +58,8 @@ export function createPageReader(listener: PostingListener, removed: RowNumbers 
   const readTerm = (isFirst: boolean): void => {
     const kept = isFirst ? 0 : nextNumber(cursor)
     const added = nextNumber(cursor)
+    // Backwards it would be read for minutes, from far before the page.
+    if (added < 0) throw new UnknownFormat('a length of 32 bits')
     const bytes = cursor.page.subarray(cursor.at, cursor.at + added)
     cursor.at += added
     if (isFirst) meet?.(text.subarray(0, textBytes), bytes)

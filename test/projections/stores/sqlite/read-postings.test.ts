@@ -179,6 +179,18 @@ describe('pages of FTS5, read without it', () => {
     expect(sums()).to.equal(sumsByFts5())
   })
 
+  it('come to the same sums where an index of the rows lacks most of them', () => {
+    write(createRandom(12), { pageBytes: 64, wordsMax: 9, removes: false })
+    const whole = sums()
+    const other = new DatabaseSync(join(folder, 'file.db'), { defensive: false })
+    other.exec(`ALTER TABLE r_texts ADD COLUMN position INTEGER; UPDATE r_texts SET position = row;
+      CREATE INDEX r_texts_position ON r_texts (position) WHERE position = 1; PRAGMA writable_schema = 1;
+      UPDATE sqlite_schema SET sql = substr(sql, 1, instr(sql, ' WHERE')) WHERE name = 'r_texts_position'`)
+    other.close()
+    expect(database.get('SELECT count(*) AS n FROM r_texts')).to.deep.equal({ n: 1n })
+    for (const atOnceMax of [undefined, 40]) expect(sums(atOnceMax)).to.equal(whole)
+  })
+
   it('are not read where their version is another, and are asked for instead', () => {
     write(createRandom(7), { pageBytes: 64, wordsMax: 9, removes: false })
     setVersion(5)
@@ -227,6 +239,20 @@ describe('pages of FTS5, read without it', () => {
     expect(unread).to.be.greaterThan(20)
     expect(others).to.be.greaterThan(100)
     expect(sums()).to.equal(right)
+  })
+
+  it('are not read where a term claims to be of less than no length', () => {
+    database.run(`INSERT INTO ${terms} (rowid, t_first) VALUES (1, 'a 支付')`)
+    const { id, block } = database.get(`SELECT id, block FROM ${terms}_data WHERE id >= 1 << 37`) ?? {}
+    const changed = Buffer.from(block as Uint8Array)
+    // With its highest bit, the length goes on in the term.
+    const at = changed.indexOf('支付') - 1
+    expect(changed[at]).to.equal(6)
+    changed[at] = 0x86
+    tamper(`UPDATE ${terms}_data SET block = ? WHERE id = ?`, changed, id as bigint)
+    let rows = 0
+    const told = readPostings(database, terms, { term: () => {}, row: () => ++rows < 0, place: () => {} })
+    expect([told, rows]).to.deep.equal([undefined, 1])
   })
 
   it('are not read where one is gone', () => {
