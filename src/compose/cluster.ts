@@ -1,5 +1,3 @@
-import { randomBytes } from 'node:crypto'
-import { existsSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { IndexReader } from '#projections/index-store.ts'
@@ -21,6 +19,7 @@ import { directoryPartition } from '#streams/jetstream/subjects.ts'
 import { openAllowance } from './allowance.ts'
 import { connectLogs, createReaders, hasIndexes, openLog, partitionNames } from './cluster-logs.ts'
 import { openDirectory, type Engines } from './engines.ts'
+import { tidyScratch } from './scratch.ts'
 
 /** Readers for requests: aborted with the request, and aware of the heads of their logs (none in a role that serves no queries). */
 function requestReaders(
@@ -49,6 +48,17 @@ const noProjector: Projector = {
   close: async () => undefined,
 }
 
+/** Where samples are taken, by all processes of this user: who comes next removes what one that was killed has left, which is customer data. */
+const samplesFolder = (): string => join(tmpdir(), `throughline-samples-${process.getuid?.() ?? 'own'}`)
+
+function tidySamples(dataFolder: string): void {
+  try {
+    tidyScratch(dataFolder)
+  } catch {
+    // The next sample meets it too, and says so. Folding needs no samples.
+  }
+}
+
 /** Folds this process's share of the partitions, and verifies samples of it. */
 function createProjector(
   { role, sampleEveryMs: everyMs }: Config,
@@ -57,8 +67,9 @@ function createProjector(
 ): Projector {
   const data: PartitionsData = { cluster, name: `throughline ${role} projector` }
   const thread = createProjectorThread('partitions-thread.ts', data)
-  // Made by the first sample, for its owner alone, since it will hold customer data; a sample that cannot make it says so.
-  const dataFolder = join(tmpdir(), `throughline-samples-${randomBytes(8).toString('hex')}`)
+  // Made by the first sample; one that cannot make it says so.
+  const dataFolder = samplesFolder()
+  tidySamples(dataFolder)
   const places = () => thread.folded().map((partition) => ({ dataFolder, partition, cluster }))
   const sampler = createSampler({ places, everyMs, eventsPerSecondMax: limits.sampledEventsPerSecondMax })
   const projector = withEraser(withBeside(thread, sampler), erasing)
@@ -67,7 +78,7 @@ function createProjector(
     sampler,
     close: async () => {
       await projector.stop()
-      if (existsSync(dataFolder)) rmSync(dataFolder, { recursive: true, force: true })
+      tidySamples(dataFolder)
     },
   }
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { BuildContext } from '#projections/builds/build-place.ts'
-import { createScratchFolder } from '#projections/stores/sqlite/scratch-folder.ts'
+import { createScratchFolder, removeStale } from '#projections/stores/sqlite/scratch-folder.ts'
 import { createDigestThread } from '#src/compose/threads/digests.ts'
 import type { FilesForm } from './files-audit.ts'
 import { createFilesPlace } from './files-place.ts'
@@ -8,9 +8,14 @@ import type { LogPlace } from './places.ts'
 
 type Scratch = Awaited<ReturnType<BuildContext['scratch']>>
 
+const scratchIn = (dataFolder: string): string => join(dataFolder, 'scratch')
+
+/** Removes what processes that were killed have left there. */
+export const tidyScratch = (dataFolder: string): void => removeStale(scratchIn(dataFolder))
+
 /** A folder beside an index for what it is compared with, and the thread that reads it; both go with `remove`. */
 export function openScratch(dataFolder: string, form: FilesForm, log: LogPlace): Scratch {
-  const { folder, remove } = createScratchFolder(join(dataFolder, 'scratch'))
+  const { folder, remove } = createScratchFolder(scratchIn(dataFolder))
   const files = { folder, ...form }
   const { digests, end } = createDigestThread(files)
   return {

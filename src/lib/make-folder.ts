@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, mkdirSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { PermanentError } from './failure.ts'
 
@@ -27,6 +27,15 @@ export function makeFolder(folder: string, { operation, hint }: Readonly<{ opera
   } catch (cause) {
     throw new PermanentError({ operation, subject: folder, hint, cause })
   }
+}
+
+/** The same where others may have made it before, as in the system's temporary folder: it must be this user's alone. */
+export function makeOwnFolder(folder: string, made: Readonly<{ operation: string; hint: string }>): void {
+  makeFolder(folder, made)
+  const { uid, mode } = lstatSync(folder)
+  if (process.getuid === undefined || (uid === process.getuid() && (mode & 0o077) === 0)) return
+  const hint = `it is not this user's alone: remove it, or ${made.hint}`
+  throw new PermanentError({ operation: made.operation, subject: folder, hint })
 }
 
 /** The same for a server's own folder. */

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
@@ -17,6 +17,7 @@ describe('samples of a cluster’s indexes, compared with the log', function () 
   this.timeout(600_000)
   let test: TestCluster
   let projectors: readonly RoleProcess[]
+  let finder: RoleProcess
   let partition: number
 
   /** What a process says of its samples of the logs: how many were so. */
@@ -62,7 +63,7 @@ describe('samples of a cluster’s indexes, compared with the log', function () 
       method: 'PUT',
       body: JSON.stringify({ ...source, b: String(source['b']).replace('sent', 'felt') }),
     })
-    const finder = await untilSampled('different', projectors)
+    finder = await untilSampled('different', projectors)
     await finder.printed(/^logs-v\d+-001 differs from the log at 1 places of workspace/, 0)
     await finder.kill()
     const others = projectors.filter((each) => each !== finder)
@@ -72,9 +73,24 @@ describe('samples of a cluster’s indexes, compared with the log', function () 
 
   it('are not taken where there is no room for them, which is told; folding goes on', async () => {
     const noFolder = join(test.dataFolder, 'first-run.json')
-    const process = await test.start('project', { INDEX_SAMPLE_MS: '100', TMPDIR: noFolder })
+    const roomless = await test.start('project', { INDEX_SAMPLE_MS: '100', TMPDIR: noFolder })
     const said = /^an index of partition \d could not be compared with the log: make the folder|ended unexpectedly/
-    expect(await process.printed(said, 0)).not.to.match(/ended unexpectedly/)
-    expect(await process.printed(said)).not.to.match(/ended unexpectedly/)
+    expect(await roomless.printed(said, 0)).not.to.match(/ended unexpectedly/)
+    expect(await roomless.printed(said)).not.to.match(/ended unexpectedly/)
+    await roomless.stop()
+  })
+
+  it('leave nothing behind, neither their own nor what a process that was killed has left', async () => {
+    const room = join(test.dataFolder, 'temporary')
+    const scratch = join(room, `throughline-samples-${process.getuid?.() ?? 'own'}`, 'scratch')
+    await mkdir(join(scratch, 'builds-killed'), { recursive: true, mode: 0o700 })
+    await writeFile(join(scratch, 'builds-killed', 'day.db'), 'of somebody')
+    const others = projectors.filter((each) => each !== finder)
+    const mine = await test.start('project', { INDEX_SAMPLE_MS: '100', TMPDIR: room })
+    expect(await readdir(scratch)).not.to.include('builds-killed')
+    await Promise.all(others.map((each) => each.kill()))
+    await untilSampled('different', [mine])
+    await mine.stop()
+    expect(await readdir(scratch)).to.deep.equal([])
   })
 })

@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { PermanentError } from '#src/lib/failure.ts'
-import { makeFolder } from '#src/lib/make-folder.ts'
+import { makeFolder, makeOwnFolder } from '#src/lib/make-folder.ts'
 
 describe('making a folder', () => {
   let parent: string
@@ -29,5 +29,23 @@ describe('making a folder', () => {
     for (const place of places.slice(1)) {
       expect(() => make(place), place).to.throw(PermanentError, /^make .*(ENOTDIR|ENOENT|EEXIST).*\(do this\)$/)
     }
+  })
+
+  const makeOwn = (folder: string): void => makeOwnFolder(folder, { operation: 'make', hint: 'do this' })
+
+  it('takes one that is there for its own only if nobody else may read it or put another in its place', () => {
+    const folder = join(parent, 'own')
+    makeOwn(folder)
+    makeOwn(folder)
+    symlinkSync(folder, join(parent, 'link'))
+    const notAlone = /^make .*it is not this user's alone: remove it, or do this/
+    expect(() => makeOwn(join(parent, 'link'))).to.throw(PermanentError, notAlone)
+    chmodSync(folder, 0o750)
+    expect(() => makeOwn(folder)).to.throw(PermanentError, notAlone)
+    chmodSync(folder, 0o700)
+    makeOwn(folder)
+    if (process.getuid?.() !== 0) return
+    chownSync(folder, 65_534, 65_534)
+    expect(() => makeOwn(folder)).to.throw(PermanentError, notAlone)
   })
 })

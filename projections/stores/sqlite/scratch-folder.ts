@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from '#src/lib/make-folder.ts'
 import { holdLock } from './hold-lock.ts'
@@ -8,7 +8,8 @@ type ScratchFolder = Readonly<{ folder: string; remove(): void }>
 const lockOf = (folder: string): string => join(folder, 'lock')
 
 /** Removes the folders of processes that have ended: nobody holds their lock. */
-function removeStale(parent: string): void {
+export function removeStale(parent: string): void {
+  if (!existsSync(parent)) return
   for (const name of readdirSync(parent)) {
     const folder = join(parent, name)
     const lock = holdLock(lockOf(folder))

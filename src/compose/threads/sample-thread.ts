@@ -3,6 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { verifySample } from '#projections/builds/sample.ts'
 import type { OpenBuilds } from '#src/cli/verb.ts'
 import { present } from '#src/lib/assert.ts'
+import { makeOwnFolder } from '#src/lib/make-folder.ts'
 import type { Sampled } from '#src/operations/index-samples.ts'
 import { giveWay, niceness } from './folding.ts'
 import type { SampleData, SamplePlace } from './sampler.ts'
@@ -16,6 +17,7 @@ giveWay(niceness.checking)
 /** Only the drivers of one form are loaded. */
 async function open({ cluster, partition, dataFolder }: SamplePlace): Promise<OpenBuilds> {
   if (cluster === undefined) return (await import('#src/compose/builds.ts')).openBuilds(dataFolder)
+  makeOwnFolder(dataFolder, { operation: 'make the folder', hint: 'choose another by TMPDIR' })
   return (await import('#src/compose/cluster-builds.ts')).openPartitionBuilds({ cluster, partition }, dataFolder)
 }
 
