@@ -163,15 +163,16 @@ async function lockAll(context: BuildContext, projections: readonly Projection[]
   const release = async (): Promise<void> => {
     for (const lock of locks) await lock.release()
   }
-  for (const { name } of projections) {
-    const lock = await context.lock(name)
-    if (lock !== undefined) {
+  try {
+    for (const { name } of projections) {
+      const lock = await context.lock(name)
+      const hint = 'another rebuild of it is under way: wait for it, or stop it'
+      if (lock === undefined) throw new PermanentError({ operation: 'rebuild', subject: name, hint })
       locks.push(lock)
-      continue
     }
+  } catch (error) {
     await release()
-    const hint = 'another rebuild of it is under way: wait for it, or stop it'
-    throw new PermanentError({ operation: 'rebuild', subject: name, hint })
+    throw error
   }
   return { release }
 }

@@ -182,6 +182,19 @@ for (const [name, create] of Object.entries(buildPlaces)) {
       expect(failure).to.be.instanceOf(TransientError)
     })
 
+    it('holds nothing where one lock cannot be taken for an engine that is away', async () => {
+      const away = new TransientError({ operation: 'lock', subject: 'mirror' })
+      const lock: BuildContext['lock'] = async (projection) => {
+        if (projection === 'mirror') throw away
+        return context.lock(projection)
+      }
+      const failure = await rebuild({ ...context, lock }, context.projections).catch((error: unknown) => error)
+      expect(failure).to.equal(away)
+      const held = await context.lock('counting')
+      expect(held).not.to.equal(undefined)
+      await held?.release()
+    })
+
     it('is refused while another rebuild of the projection is under way', async () => {
       const lock = await context.lock('mirror')
       const failure = await rebuild(context, context.projections).catch((error: unknown) => error)
