@@ -31,8 +31,9 @@ function damaged(subject: string, cause: unknown): PermanentError {
 }
 
 /**
- * A lock that is a transaction on an empty database. Throws PermanentError with the hint if another process holds it, or where the folder is
- * not there: somebody may have moved it while a worker was started, and in its place none is made.
+ * A lock that is a transaction on an empty database, whose journal is in memory: a full disk has room for it. Throws PermanentError with the hint
+ * if another process holds it, or where the folder is not there: somebody may have moved it while a worker was started, and in its place none is
+ * made.
  */
 function hold(folder: string, { file, begin, timeoutMs, hint }: Hold): FolderLock {
   let database: DatabaseSync | undefined
@@ -52,7 +53,7 @@ function hold(folder: string, { file, begin, timeoutMs, hint }: Hold): FolderLoc
 /** Returns when no worker process holds the folder any more. */
 function awaitWorkers(folder: string, timeoutMs: number): void {
   const hint = 'a worker of a server that was killed is still at it: end that process'
-  hold(folder, { file: workersFile, begin: 'BEGIN EXCLUSIVE', timeoutMs, hint }).release()
+  hold(folder, { file: workersFile, begin: 'PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE', timeoutMs, hint }).release()
 }
 
 /**
@@ -64,7 +65,7 @@ function awaitWorkers(folder: string, timeoutMs: number): void {
 export function lockFolder(folder: string, workersTimeoutMs = workersTimeoutMsDefault): HeldFolder {
   const pidFile = join(folder, 'lock.pid')
   const hint = `another server is using it: process ${readPid(pidFile)}; stop that one or choose another folder`
-  const begin = 'PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE'
+  const begin = 'PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE'
   const lock = hold(folder, { file: 'lock', begin, timeoutMs: 0, hint })
   try {
     awaitWorkers(folder, workersTimeoutMs)

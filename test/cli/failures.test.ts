@@ -6,11 +6,13 @@ import {
   openSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import { foldersOf } from '#src/compose/folders.ts'
 import { makeLarge } from '../streams/make-event.ts'
@@ -94,6 +96,33 @@ describe('command line, where something is wrong', () => {
     )
     expect([status, existsSync(copy())]).to.deep.equal([1, false])
     expect(runMain(`replay --out ${copy()}`).status).to.equal(0)
+  }).timeout(300_000)
+
+  it('lists builds and drops one where no file can grow: that is how a full disk gets its room back', async () => {
+    await writeLog('0', logFile(), 3)
+    for (const _ of [1, 2]) expect(runMain('rebuild logs').status).to.equal(0)
+    const rosters = join(foldersOf(dataFolder()).indexFolder, 'live.db')
+    // As a running server keeps them open.
+    const open = [rosters, logFile(), join(dataFolder(), 'directory.db')].map((file) => new DatabaseSync(file))
+    try {
+      for (const database of open) database.exec('SELECT count(*) FROM sqlite_schema')
+      expect(runMain('rebuild logs').status).to.equal(0)
+      const builds = () => {
+        const { status, stdout, stderr } = runMain('builds --json', { fileBlocksMax: 0 })
+        expect([status, stderr]).to.deep.equal([0, ''])
+        return (JSON.parse(stdout) as { builds: { build: string; state: string }[] }).builds
+      }
+      const named = (wanted: string) => builds().find(({ state }) => state === wanted)?.build
+      const kept = named('kept')
+      expect(runMain(`drop ${named('live')}`, { fileBlocksMax: 0 }).stderr).to.include('readers use it')
+      const sizes = [rosters, `${rosters}-wal`].map((file) => statSync(file).size)
+      const fileBlocksMax = Math.ceil(Math.max(...sizes) / 512)
+      const { status, stderr } = runMain(`drop ${kept}`, { fileBlocksMax })
+      expect([status, stderr]).to.deep.equal([0, ''])
+      expect(builds().map(({ build }) => build)).not.to.include(kept)
+    } finally {
+      for (const database of open) database.close()
+    }
   }).timeout(300_000)
 
   it('tells in one line of indexes that cannot be made', async () => {

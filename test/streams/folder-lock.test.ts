@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -28,6 +28,12 @@ describe('the lock on the data folder', () => {
     expect(() => lockFolder(folder)).to.throw(PermanentError, `process ${process.pid}`)
     lock.release()
     lockFolder(folder).release()
+  })
+
+  it('has no journal beside it: a full disk would have no room for one, and the server would not start, not even to be searched', () => {
+    const lock = lockFolder(folder)
+    expect(readdirSync(folder).sort()).to.deep.equal(['lock', 'lock.pid', 'lock.workers'])
+    lock.release()
   })
 
   it('says of a file of its own that is damaged which that is, and what can be done', async () => {

@@ -105,13 +105,18 @@ export function makeFolderOf(path: string): void {
   }
 }
 
-/** Opens a file, or makes it, to be written to. A new one can give back pages that it does not need any more. */
+/**
+ * Opens a file, or makes it, to be written to. A new one can give back pages that it does not need any more; in one that is there, to say so again
+ * would write a page, which a full disk has no room for.
+ */
 export const openDatabase = (path: string, synchronous: 'OFF' | 'NORMAL' | 'FULL' = 'NORMAL'): Database =>
-  openWith(path, false, (database) =>
+  openWith(path, false, (database) => {
+    if (database.prepare('PRAGMA page_count').get()?.['page_count'] === 0)
+      database.exec('PRAGMA auto_vacuum = INCREMENTAL')
     database.exec(
-      `PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384`,
-    ),
-  )
+      `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384`,
+    )
+  })
 
 /**
  * Opens a file that is there, for reading. It is not opened as a read-only file, only kept from writing: otherwise what a killed writer
@@ -246,11 +251,28 @@ export function openIfThere<T>(
   })
 }
 
-/** As `openIfThere`, but closes the file again. */
+/** The file beside a WAL that connections share could not be opened, or made as large as it must be: the disk is full. */
+const noShared: readonly (number | undefined)[] = [10 | (18 << 8), 10 | (19 << 8)]
+
+/** Opens a file that is there, for reading, while nobody else has it open. It needs no file beside it. */
+const openDatabaseAlone = (path: string): Database =>
+  openWith(path, true, (database) =>
+    database.exec('PRAGMA query_only = 1; PRAGMA temp_store = MEMORY; PRAGMA locking_mode = EXCLUSIVE'),
+  )
+
+/** As `openIfThere`, but closes the file again; also where the disk is full. */
 export function readIfThere<T>(path: string, read: (database: Database) => T | undefined): T | undefined {
-  const opened = openIfThere(path, openDatabaseToRead, read)
-  opened?.database.close()
-  return opened?.found
+  const readBy = (open: (path: string) => Database): T | undefined => {
+    const opened = openIfThere(path, open, read)
+    opened?.database.close()
+    return opened?.found
+  }
+  try {
+    return readBy(openDatabaseToRead)
+  } catch (error) {
+    if (!(error instanceof Error && noShared.includes(codeOf(error.cause)))) throw error
+    return readBy(openDatabaseAlone)
+  }
 }
 
 export const hasTable = (database: Database, name: string): boolean =>

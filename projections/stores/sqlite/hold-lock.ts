@@ -9,14 +9,14 @@ const sqliteBusy = 5
 
 /**
  * Holds a file for this process alone; undefined when another one does. It is an exclusive transaction on an empty database: the
- * system lets go of it when the process ends, however it ends.
+ * system lets go of it when the process ends, however it ends. Its journal is in memory, so that a full disk has room for it.
  */
 export function holdLock(path: string): HeldLock | undefined {
   let database: DatabaseSync | undefined
   try {
     mkdirSync(dirname(path), { recursive: true })
     database = new DatabaseSync(path, { timeout: 0 })
-    database.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+    database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
   } catch (cause) {
     database?.close()
     const code = cause instanceof Error && 'errcode' in cause ? Number(cause.errcode) & 0xff : 0

@@ -56,9 +56,21 @@ export function readRoster(database: Database, projection: string): Roster {
   return { revision: Number(row['revision']), live, followed }
 }
 
+/**
+ * Moves the WAL into the file, so that the next change takes its place instead of more of the disk: where that is full, a build can still be
+ * dropped. Readers may be in the way, and then it is left to the next change.
+ */
+function emptyWal(database: Database): void {
+  try {
+    database.get('PRAGMA wal_checkpoint(PASSIVE)')
+  } catch {
+    // The change is in the WAL, and on the disk.
+  }
+}
+
 /** Compare-and-set: false, and nothing is written, if the roster has another revision by now. */
 export function writeRoster(database: Database, projection: string, { revision, live, followed }: Roster): boolean {
-  return transaction(database, () => {
+  const isWritten = transaction(database, () => {
     if (readRoster(database, projection).revision !== revision) return false
     database.run(
       `INSERT INTO live (projection, build, revision) VALUES (?, ?, 1)
@@ -73,4 +85,6 @@ export function writeRoster(database: Database, projection: string, { revision, 
     )
     return true
   })
+  if (isWritten) emptyWal(database)
+  return isWritten
 }
