@@ -36,10 +36,19 @@ const textOf = (value: Json | undefined): string | null => {
 const firstText = (fields: JsonObject, names: readonly string[]): string | null =>
   names.map((name) => textOf(fieldOf(fields, name))).find((text) => text !== null) ?? null
 
-/** The names by which senders say who uses the page, those first that people know each other by. `user`: of Faro's `meta`, and in one's own words. */
+/** The names by which senders say who uses the page, those first by which people know each other. In `user` Faro's `meta` says it. */
 const userNames = [
-  ...['username', 'email', 'fullName', 'name', 'id'].map((name) => `user.${name}`),
-  ...['user', 'user_email', 'userEmail', 'user_id', 'userId', 'enduser.id'],
+  'user.username',
+  'user.email',
+  'user.fullName',
+  'user.name',
+  'user.id',
+  'user',
+  'user_email',
+  'userEmail',
+  'user_id',
+  'userId',
+  'enduser.id',
 ]
 
 const isErrorLevel = ({ level }: LogDocument): boolean => level === 'error' || level === 'fatal'

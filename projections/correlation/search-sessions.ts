@@ -61,8 +61,13 @@ async function findNewest<D extends object>(
   const { after, recordsMax, fromNs, toNs } = request
   const hits = await reader.search<D>(scope, {
     ...selection,
-    ...{ fromNs, toNs, orderBy: 'timeNs', direction: 'desc', limit: recordsMax + 1, charactersMax },
+    fromNs,
+    toNs,
+    orderBy: 'timeNs',
+    direction: 'desc',
     after: after && sortKeyOf(after),
+    limit: recordsMax + 1,
+    charactersMax,
   })
   const records = await mapInTurns(hits, recordOf)
   return { records, completeTo: hasMore(hits, recordsMax) ? hits.at(-1)?.sort : undefined }

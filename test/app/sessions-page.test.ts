@@ -67,7 +67,7 @@ describe('the page of browser sessions', () => {
     expect(idsIn(text)).to.deep.equal(['visit 2', 'visit 1'])
     const [second = '', first = ''] = rowsOf(text).map(wordsOf)
     expect(first).to.include('visit 1 https://shop.example/paid 2026-11-21 12:01:30.000 2026-11-21 12:00:00.000')
-    expect(first).to.include('lasted 1.50 min 3 events 1 error shop ann@shop.example')
+    expect(first).to.include(', 1.50 min before 3 events 1 error shop ann@shop.example')
     expect(second).to.include('1 event desk').and.not.include('error')
     expect(wordsOf(text)).to.include(
       '2 sessions in all 5 events of browsers, from 2026-11-21 12:00:00.000 UTC to 2026-11-21 12:02:00.000 UTC. 1 of these names no session.',
@@ -119,7 +119,7 @@ describe('the page of browser sessions', () => {
       [3, 4, 5, 6].map((n) => `visit ${n}`),
     ])
     const [first = '', second = '', third = ''] = pages.map(wordsOf)
-    expect(first).to.include('5 sessions in the newest 5 events').and.include('stands on the next page again')
+    expect(first).to.include('5 sessions in the newest 5 events').and.include('stands on a later page again')
     expect(second).to.include('5 sessions in the next older 5 events')
     expect(third).to.include('4 sessions in the next older 4 events').and.not.include('stands on')
     const back = linksOfPage(pages[1] ?? '').find(({ name }) => name === 'First page')?.address ?? ''

@@ -14,13 +14,18 @@ const pageOf = (url: string | null): Html =>
 const cell = (head: string, text: string | null): Html =>
   text === null ? html`<td></td>` : html`<td data-head="${head}">${named(text)}</td>`
 
-function rowOf({ session_id: id, first, last, ...session }: ShownSession): Html {
-  const { event_count: events, error_count: errors, service, url, user } = session
-  const marks = errors > 0 ? html` <span class="mark bad">${counted(errors, 'error')}</span>` : html``
+/** Of its last event, and of its first where that is another. */
+function timesOf({ first, last }: ShownSession): Html {
+  if (first === last) return timeOf(last)
+  return html`${timeOf(last)}<br /><small>${timeOf(first)}, ${since(first, last).slice(1)} before</small>`
+}
+
+function rowOf(session: ShownSession): Html {
+  const { session_id: id, event_count: events, error_count: errors, service, url, user } = session
+  const marks = errors > 0 ? html`<br /><span class="mark bad">${counted(errors, 'error')}</span>` : html``
   return html`<tr>
     <th scope="row"><a href="/app/find?id=${encodeURIComponent(id)}">${named(id)}</a>${pageOf(url)}</th>
-    <td data-head="Last" class="time">${timeOf(last)}</td>
-    <td data-head="First" class="time">${timeOf(first)}<br /><small>lasted ${since(first, last).slice(1)}</small></td>
+    <td data-head="Last and first event" class="time">${timesOf(session)}</td>
     <td data-head="Events">${counted(events, 'event')}${marks}</td>
     ${cell('Service', service)}${cell('User', user)}
   </tr>`
@@ -32,9 +37,8 @@ export function sessionTable(sessions: readonly ShownSession[]): Html {
   return html`<table class="cards sessions">
     <thead>
       <tr>
-        <th scope="col">Session, and its last page</th>
-        <th scope="col">Last event (${zone})</th>
-        <th scope="col">First event (${zone})</th>
+        <th scope="col">Session and its last page</th>
+        <th scope="col">Last and first event (${zone})</th>
         <th scope="col">Events</th>
         <th scope="col">Service</th>
         <th scope="col">User</th>

@@ -64,7 +64,7 @@ function lookedAt({ conditions, cursors }: Asked, answer: SessionSearchAnswer): 
   const none = read.without_session
   const without = none === 0 ? '' : ` ${inWords(none)} of these name${none === 1 ? 's' : ''} no session.`
   const more =
-    next === null ? '' : ' Only these are counted: a session that has older ones stands on the next page again.'
+    next === null ? '' : ' Only these are counted: a session that has older ones stands on a later page again.'
   return html`<p>
     <strong>${found}</strong> in ${which} of browsers${isNarrowed ? ' that fit' : ''}, from ${timeAndZone(read.oldest)}
     to ${timeAndZone(read.newest)}.${without}${more}
