@@ -194,6 +194,13 @@ describe('the page of browser sessions', () => {
     })
   })
 
+  it('says so where an index is behind', async () => {
+    const behind = 'The index is behind the log'
+    expect((await browser.get('/app/sessions')).text).to.include(behind)
+    await site.index(...visits())
+    expect((await browser.get('/app/sessions')).text).to.not.include(behind)
+  })
+
   it('shows hostile words as the text they are', async () => {
     const fields = { user: { id: attack } }
     await site.index(sent(1, [{ sessionId: attack, service: attack, url: `javascript:${attack}`, fields }]))
