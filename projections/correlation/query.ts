@@ -15,6 +15,7 @@ import {
   type Read,
 } from './correlation-request.ts'
 import type { LinkDocument } from './link-document.ts'
+import { progressOf } from './progress-of.ts'
 import type { Links } from './read-links.ts'
 import { readLinked } from './read-records.ts'
 import type { RumEventItem } from './rum-event-document.ts'
@@ -22,6 +23,8 @@ import { timelineOf, type TimelineEntry } from './timeline.ts'
 
 export { usualLimits, type CorrelationRequest, type PagedPart } from './correlation-request.ts'
 export type { CorrelationId } from './anchor.ts'
+export { isErrorEvent } from './rum-event-document.ts'
+export { searchSessions, type RumSession, type SessionPage, type SessionRequest } from './search-sessions.ts'
 export type { WalkKey } from '../traces/trace-request.ts'
 
 /** The parts of the answer, with sort keys in the place of cursors. A part that is left out is null. */
@@ -62,22 +65,6 @@ function askingProgressOnce(reader: IndexReader): IndexReader {
       asked.set(projection, progress)
       return progress
     },
-  }
-}
-
-/** How far the indexes are together that an answer is made of: as far as the one that is furthest behind, and complete only if each of them is. */
-async function progressOfAll(reader: IndexReader): Promise<Progress | undefined> {
-  const asked = await Promise.all(['traces', 'logs', 'correlation'].map((name) => reader.progress(name)))
-  const all = asked.filter((progress) => progress !== undefined)
-  const [last] = all.toSorted((a, b) => a.position - b.position)
-  if (last === undefined || all.length < asked.length) return undefined
-  return {
-    ...last,
-    head: Math.max(...all.map(({ head }) => head)),
-    at: Math.min(...all.map(({ at }) => at)),
-    caughtUpAt: Math.min(...all.map(({ caughtUpAt }) => caughtUpAt)),
-    isOfAnotherVersion: all.some(({ isOfAnotherVersion }) => isOfAnotherVersion),
-    lostDays: all.flatMap(({ lostDays = [] }) => lostDays),
   }
 }
 
@@ -198,7 +185,7 @@ export async function correlate(
   const reader = askingProgressOnce(given)
   const read = { reader, workspaceId, request }
   const [progress, { anchor, links, logs, rumEvents, traces, trace }] = await askInOrder(reader, [
-    () => progressOfAll(reader),
+    () => progressOf(reader, ['traces', 'logs', 'correlation']),
     () => readParts(read),
   ])
   const shown = {

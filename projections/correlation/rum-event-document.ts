@@ -1,9 +1,11 @@
+import { parseTraceId } from '#src/events/ids.ts'
 import type { RumEvent } from '#src/events/telemetry.ts'
 import { opaqueId, words } from '#src/events/tokens.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import type { Hit } from '../index-store.ts'
 import type { Absent, Collection } from '../projection.ts'
+import type { FieldSchema } from '../reading/field-query.ts'
 import { fieldTokens } from '../reading/record-tokens.ts'
 
 /** A browser event as kept; the time is decimal text of nanoseconds. */
@@ -103,4 +105,19 @@ export const rumEvents: Collection<RumEventDocument> = {
       ...fieldTokens(event.fields),
     },
   }),
+}
+
+/** Whether a browser event says that something went wrong. Faro's exceptions are log records. */
+export const isErrorEvent = ({ type }: Pick<RumEventDocument, 'type'>): boolean =>
+  type === 'error' || type === 'exception'
+
+/** How the search language finds browser events: words of their name, address and values, and their fields. */
+export const rumEventSchema: FieldSchema = {
+  text: ['message', 'values'],
+  fields: ['fields'],
+  keywords: {
+    // Whole: an event's fields may say it by another name, or not at all.
+    service: { field: 'service', canonical: (text) => text, apart: {} },
+    trace_id: { field: 'trace_id', canonical: parseTraceId, apart: {} },
+  },
 }

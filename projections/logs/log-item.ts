@@ -52,7 +52,7 @@ function pickFields(fields: JsonObject, names: readonly string[]): JsonObject {
 }
 
 /** A field by its dotted name: as one key, or through nested objects; of a list, what its elements have there. */
-function fieldOf(fields: Json | undefined, name: string): Json | undefined {
+export function fieldOf(fields: Json | undefined, name: string): Json | undefined {
   if (Array.isArray(fields)) {
     const found = fields.map((element: Json) => fieldOf(element, name)).filter((value) => value !== undefined)
     return found.length === 0 ? undefined : found

@@ -31,6 +31,7 @@ const links = [
   ['/app', 'Overview'],
   ['/app/traces', 'Traces'],
   ['/app/logs', 'Logs'],
+  ['/app/sessions', 'Sessions'],
   ['/app/connect', 'Connect'],
   ['/app/usage', 'Usage'],
   ['/app/keys', 'Keys'],

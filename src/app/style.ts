@@ -111,6 +111,9 @@ mark { background: #facc15; color: #000 }
 .logs .service { min-width: 8rem }
 .traces thead a { display: inline-block; line-height: 1.5rem }
 .traces td:nth-child(2) { min-width: min(16rem, 22vw) }
+.sessions.cards td { overflow-wrap: anywhere }
+.sessions :is(th[scope=row], small) { font-weight: normal }
+.sessions .mark { white-space: nowrap }
 .histogram { display: block; width: 100%; height: 5rem; margin: .5rem 0 0; border-bottom: 1px solid var(--line) }
 .clock { display: block; overflow: visible; width: 100%; height: 1.2rem; font-size: .8rem; fill: currentColor; text-anchor: middle }
 .axis { display: flex; flex-wrap: wrap; gap: 0 1rem; justify-content: space-between; margin: 0 0 .75rem }
@@ -235,6 +238,17 @@ ${serviceFills}
 @media (max-width: 73rem) {
   .ticks > :last-child { justify-content: end }
   .ticks > :last-child > :first-child { display: none }
+}
+/* Its names have no blanks: columns of one line, such as times, would take all room from them. */
+@media (min-width: 45.01rem) {
+  .sessions th[scope=row] { width: 40% }
+  .sessions td:nth-child(3) { min-width: 6.5rem }
+  .sessions td:nth-child(4) { width: 14% }
+  .sessions td:nth-child(5) { width: 20% }
+}
+@media (max-width: 60rem) {
+  .sessions .time { white-space: normal }
+  .sessions time { white-space: nowrap }
 }
 /* On less, whole counts would make the page wider than the window. */
 @media (min-width: 60rem) {

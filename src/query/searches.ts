@@ -17,10 +17,12 @@ import {
 } from './correlation.ts'
 import { answerTraceListing } from './listing.ts'
 import { answerLogSearch, type logSearchAnswer } from './logs.ts'
+import { answerSessionSearch, type SessionSearchAnswer } from './sessions.ts'
 import type { traceListingAnswer, traceSearchAnswer } from './trace-answer.ts'
 import { answerTraceSearch } from './traces.ts'
 
 export { printQuery } from './language/print-query.ts'
+export type { SessionSearchAnswer } from './sessions.ts'
 
 export type TraceSearchAnswer = AnswerOf<typeof traceSearchAnswer>
 export type CorrelationAnswer = AnswerOf<typeof correlationAnswer>
@@ -46,6 +48,8 @@ export type Searches = Readonly<{
   /** The spans of a trace that `q` finds, in the order of its pages. */
   spansFound(workspaceId: WorkspaceId, traceId: string, q: string): Promise<Result<SpansFound, Refusal>>
   logs: Search<LogSearchAnswer>
+  /** Of browsers. What its plan lacks of them is left out. */
+  sessions: Search<SessionSearchAnswer>
   /** Its entitlements are checked with its key. */
   listing: Search<AnswerOf<typeof traceListingAnswer>>
 }>
@@ -86,6 +90,7 @@ export function createSearches(context: QueryContext): Searches {
     nearestError: search(['tracing'], answerNearestError),
     spansFound: search(['tracing'], answerSpansFound),
     logs: search(['logs'], answerLogSearch),
+    sessions: search([], answerSessionSearch),
     listing: search([], answerTraceListing),
   }
 }

@@ -13,7 +13,7 @@ describe('pages that search', () => {
   })
   after(() => site.close())
 
-  for (const path of ['/app/logs', '/app/traces', '/app/find?id=x', `/app/trace/${'ab'.repeat(16)}`]) {
+  for (const path of ['/app/logs', '/app/traces', '/app/sessions', '/app/find?id=x', `/app/trace/${'ab'.repeat(16)}`]) {
     it(`${path} is a query of its workspace, and says so where there are too many`, async () => {
       const { status, text, headers } = await browser.get(path)
       expect([status, headers.get('retry-after')]).to.deep.equal([429, '1'])
@@ -26,6 +26,7 @@ describe('pages that search', () => {
   for (const [path, name] of [
     ['/app/logs', 'q'],
     ['/app/traces', 'q'],
+    ['/app/sessions', 'q'],
     ['/app/find', 'id'],
   ] as const) {
     it(`${path} keeps what was typed, and says when to try again`, async () => {

@@ -56,6 +56,7 @@ describe('pages', () => {
     expect(markedOn(made)).to.deep.equal(['page', 'Connect'])
     for (const [path, marked] of [
       ['/app/logs?q=x', ['page', 'Logs']],
+      ['/app/sessions?q=x', ['page', 'Sessions']],
       ['/app/trace/5b8efff798038103d269b633813fc60c', ['true', 'Traces']],
       ['/app/find', []],
     ] as const) {

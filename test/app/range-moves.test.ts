@@ -30,10 +30,13 @@ describe('links to ranges of time beside the one that is searched', () => {
     )
   }
 
-  for (const path of ['/app/logs', '/app/traces']) {
+  for (const [path, more] of [
+    ['/app/logs', 'q=a+b&level=warn&level=error'],
+    ['/app/traces', 'q=a+b&has=logs'],
+    ['/app/sessions', 'q=a+b&has=error'],
+  ] as const) {
     it(`lead ${path} earlier, later and to a wider one, with all that else is asked for`, async () => {
       await site.index()
-      const more = path === '/app/logs' ? 'q=a+b&level=warn&level=error' : 'q=a+b&has=logs'
       const from = '2026-11-21T10:00:00.000000001Z'
       expect(await movesOn(`${path}?${more}&from=${from}&to=2026-11-21T11:00Z`)).to.deep.equal({
         Earlier: ['2026-11-21T09:00Z', from, more],
@@ -111,6 +114,9 @@ describe('links to ranges of time beside the one that is searched', () => {
     const spans = `q=a&status=error&has=logs&order=longest&min_duration=1s&service=a+b&session_id=s`
     expect(await movesOn(`/app/traces?${spans}&${range}`, [ofLogs])).to.deep.equal({
       [ofLogs]: [...ends, 'service=a+b&session_id=s'],
+    })
+    expect(await movesOn(`/app/sessions?q=a&has=error&service=a+b&${range}`, [ofLogs])).to.deep.equal({
+      [ofLogs]: [...ends, 'service=a+b'],
     })
     for (const [path, name, other] of [
       ['/app/logs', traces, '/app/traces'],

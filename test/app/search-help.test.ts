@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { logForms, traceForms } from '#src/app/search/search-help.ts'
+import { logForms, sessionForms, traceForms } from '#src/app/search/search-help.ts'
 import { msNs, noonNs } from '#test/projections/traces/given.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
@@ -17,6 +17,7 @@ describe('help on search pages', () => {
     for (const [path, forms] of [
       ['/app/logs', logForms],
       ['/app/traces', traceForms],
+      ['/app/sessions', sessionForms],
     ] as const) {
       const { text } = await browser.get(path)
       const [, help = ''] = /<summary>How to search<\/summary>([^]*?)<\/details>/.exec(text) ?? []

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { formatBytes, formatDuration } from '#src/app/format.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
-import { msNs, noonNs, spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
+import { givenRumEvent, msNs, noonNs, spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
 import { createBrowser } from './harness.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
@@ -262,10 +262,23 @@ describe('the way on', () => {
         { message: 'fine', level: 'warn', timeNs },
         { message: 'ended', ...old },
       ),
+      givenEvent(
+        'rum.received',
+        3,
+        {
+          rumEvents: [
+            givenRumEvent({ sessionId: 'broken', type: 'error', timeNs }),
+            givenRumEvent({ ordinal: 1, sessionId: 'whole', timeNs }),
+            givenRumEvent({ ordinal: 2, sessionId: 'before', type: 'error', timeNs: noonNs - msNs }),
+          ],
+        },
+        { workspace },
+      ),
     )
     const marks = [
       ...['failed', 'long', 'cut', 'old'].map((name) => [name, `href="/app/trace/${traceIdOf(name)}"`] as const),
       ...['bad', 'worse', 'fine', 'ended'].map((name) => [name, `<summary>${name}`] as const),
+      ...['broken', 'whole', 'before'].map((name) => [name, `href="/app/find?id=${name}"`] as const),
     ]
     const wordsOn = async (address: string): Promise<readonly string[]> => {
       const { status, text } = await browser.get(address)
@@ -287,9 +300,10 @@ describe('the way on', () => {
       'Longest traces': ['long', 'failed', 'cut'],
       'Traces with missing spans': ['cut'],
     }
-    expect(await found()).to.deep.equal({ ...ofLogs, ...ofTraces })
+    const ofBrowsers = { 'Browser sessions with errors': ['broken'] }
+    expect(await found()).to.deep.equal({ ...ofLogs, ...ofTraces, ...ofBrowsers })
     await site.directory.changePlan(workspace, 'logs-only')
-    expect(await found()).to.deep.equal(ofLogs)
+    expect(await found()).to.deep.equal({ ...ofLogs, ...ofBrowsers })
   })
 
   it('is told on the overview while nothing has arrived', async () => {

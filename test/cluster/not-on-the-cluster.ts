@@ -13,6 +13,8 @@ export const notOnTheCluster: Readonly<Record<string, string>> = {
     'spoils the log of a data folder; test/projections/folding/dead-letters.test.ts meets the engines of a cluster',
   'retention.test.ts':
     'fills the log of a data folder before it starts; test/cluster/retention.test.ts meets the engines',
+  'kept-browser-sessions.test.ts':
+    'fills the log of a data folder before it starts; test/cluster/retention.test.ts meets the engines',
   'packed-days.test.ts':
     'looks into the files of a data folder; Elasticsearch compresses what it stores from the beginning',
   'month-of-days.test.ts':

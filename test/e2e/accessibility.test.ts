@@ -51,6 +51,8 @@ const pages: readonly Look[] = [
   ['/app/logs', 'in context', openFirst('.logs summary', '.logs p.row > a')],
   ['/app/traces', 'with the help open', openFirst('.help > summary')],
   ['/app/traces?q=declined&order=longest'],
+  ['/app/sessions', 'with the help open', openFirst('.help > summary')],
+  ['/app/sessions?q=nowhere&has=error'],
   [`/app/trace/${traceId}`, 'with its figures open', openFirst('#figures > summary')],
   [`/app/trace/${traceId}?span=${failed}`],
   [`/app/trace/${traceId}?find=charge`],

@@ -124,4 +124,25 @@ describe('pages on narrow screens', () => {
     expect(Math.max(...heights)).to.be.within(1, 40)
     await page.context().close()
   })
+
+  it('have lists of sessions that need not be pushed aside, on a tablet or on a phone', async () => {
+    const meta = {
+      app: { name: 'back-office-and-more'.repeat(9) },
+      page: { url: `https://shop.example/${'a'.repeat(300)}` },
+      session: { id: 'b'.repeat(128) },
+      user: { email: `${'c'.repeat(60)}@shop.example` },
+    }
+    const timestamps = [new Date(Date.now() - 5_000).toISOString(), new Date().toISOString()]
+    const exceptions = timestamps.map((timestamp) => ({ type: 'TypeError', value: 'boom', timestamp }))
+    await sendingTo(server, server.firstRun.keys).rum({ meta, exceptions })
+    const { tab: page } = await openSignedIn(browser, server, { timezoneId: 'Europe/Berlin' })
+    do await page.goto('/app/sessions')
+    while ((await page.locator('.sessions > tbody > tr').count()) === 0)
+    for (const width of [320, 390, 721, 768, 800, 1_024, 1_280]) {
+      await page.setViewportSize({ width, height: 1_024 })
+      const needed = await page.locator('html').evaluate(({ scrollWidth }) => scrollWidth)
+      expect(needed, `of ${width}`).to.be.at.most(width)
+    }
+    await page.context().close()
+  })
 })

@@ -3,6 +3,7 @@ import type { Browser, Locator, Page } from 'playwright-core'
 import { complaintsOf, launchChromium, openSignedIn, openTab } from '../support/browser.ts'
 import { post } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
+import { sendingTo } from '../support/workspace.ts'
 
 describe('the scripts of pages in a browser, for keys and copies', () => {
   let server: LentServer
@@ -97,6 +98,19 @@ describe('the scripts of pages in a browser, for keys and copies', () => {
     await tab.goto('/app')
     await tab.keyboard.press('/')
     expect(await isFocused(field)).to.equal(true)
+  })
+
+  it('go from session to session', async () => {
+    for (const id of ['older', 'newer']) {
+      const events = [{ name: 'click', timestamp: new Date().toISOString() }]
+      await sendingTo(server, server.firstRun.keys).rum({ meta: { session: { id } }, events })
+    }
+    do await tab.goto('/app/sessions')
+    while ((await tab.locator('.sessions tbody a').count()) < 2)
+    await tab.keyboard.press('j')
+    await tab.keyboard.press('j')
+    await tab.keyboard.press('Enter')
+    await tab.waitForURL('**/app/find?id=older')
   })
 
   it('go from result to result, and in a trace from span to span and from match to match', async () => {

@@ -8,28 +8,41 @@ import { stringifyJson, type JsonObject } from '#src/lib/json.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import { makeFirstRun } from './first-run.ts'
 
-type Received = Readonly<{ workspaceId: WorkspaceId; daysAgo: number; records: readonly JsonObject[] }>
+type Received = Readonly<{ workspaceId: WorkspaceId; daysAgo: number }> &
+  Readonly<{ records: readonly JsonObject[] } | { rum: JsonObject }>
 
-/** Appends requests of logs to the log of a data folder that nobody has open, as they were received so many days before now. */
+/** What was sent: log records, or a body of browser events. */
+const sentIn = (received: Received) =>
+  'rum' in received
+    ? ({ type: 'rum.received', counts: { ...noCounts, rumEvents: 1 }, body: received.rum } as const)
+    : ({
+        type: 'logs.received',
+        counts: { ...noCounts, logs: received.records.length },
+        body: received.records,
+      } as const)
+
+/** Appends requests to the log of a data folder that nobody has open, as they were received so many days before now. */
 export async function appendOldLogs(dataFolder: string, received: readonly Received[]): Promise<void> {
   const { logFile } = foldersOf(dataFolder)
   const stream = await createSqliteStream({ file: logFile, partition: '0', thread: false, limits })
   const now = Date.now()
-  for (const { workspaceId, daysAgo, records } of received) {
+  for (const each of received) {
+    const { workspaceId, daysAgo } = each
+    const { type, counts, body } = sentIn(each)
     const event = sealEvent(
       {
         id: `${workspaceId}.logs.${daysAgo}`,
-        type: 'logs.received',
+        type,
         schemaVersion: 1,
         workspaceId,
         keyId: 'key-1',
         receivedAt: now - daysAgo * 86_400_000,
         retentionClass: '30d',
         identified: true,
-        counts: { ...noCounts, logs: records.length },
+        counts,
         contentType: 'application/json',
       },
-      Buffer.from(stringifyJson(records)),
+      Buffer.from(stringifyJson(body)),
     )
     await stream.append([event])
   }

@@ -75,11 +75,12 @@ const lastHour = [
   ['tracing', '/app/traces?status=error&from=-1h', 'Traces with errors'],
   ['tracing', '/app/traces?order=longest&from=-1h', 'Longest traces'],
   ['tracing', '/app/traces?has=missing_spans&from=-1h', 'Traces with missing spans'],
+  // Browser events are of every plan.
+  [undefined, '/app/sessions?has=error&from=-1h', 'Browser sessions with errors'],
 ] as const
 
 function lastHourLinks({ plan }: Workspace): Html {
-  const links = lastHour.filter(([feature]) => plan.features.includes(feature))
-  if (links.length === 0) return html``
+  const links = lastHour.filter(([feature]) => feature === undefined || plan.features.includes(feature))
   return html`<nav class="tabs" aria-label="The last hour">
     <span class="note">The last hour</span>
     ${links.map(([, address, words]) => html`<a href="${address}">${words}</a> `)}

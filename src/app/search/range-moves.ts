@@ -34,12 +34,12 @@ const isFixed = (conditions: URLSearchParams, nowMs: number): boolean =>
     return end !== null && parseTimeNs(end, nowMs) === parseTimeNs(end, nowMs + dayMs)
   })
 
-type Path = '/app/logs' | '/app/traces'
+type Path = '/app/logs' | '/app/traces' | '/app/sessions'
 
-/** Conditions that logs and traces are searched by alike. */
+/** Conditions that logs and traces are searched by alike; sessions by some of them. */
 const ofBoth: readonly string[] = ['service', 'trace_id', 'session_id', 'from', 'to']
 
-/** From logs to the traces of the same time and service, and back. */
+/** From logs to the traces of the same time and service, and back; from sessions to logs. */
 function otherOfRange(path: Path, conditions: URLSearchParams): Html {
   const [other, words] = path === '/app/logs' ? ['/app/traces', 'Traces'] : ['/app/logs', 'Logs']
   const kept = new URLSearchParams([...conditions].filter(([name]) => ofBoth.includes(name))).toString()

@@ -32,6 +32,15 @@ export const traceForms: readonly HelpForm[] = [
   },
 ]
 
+export const sessionForms: readonly HelpForm[] = [
+  ...formsOf('app.name', 'events'),
+  { typed: ['value>2500', 'status:[400 TO 499]', 'level>=error'], finds: 'numbers, and levels of what was logged' },
+  {
+    typed: ['page.url:checkout', 'user.email=ann@shop.example', 'browser.name:Firefox'],
+    finds: 'a nested field, by its dotted name',
+  },
+]
+
 const times: HelpForm = {
   typed: ['-15m', '-7d', 'now-2d', '2026-11-21T08:00', '2026-11-21T08:00+01:00', '1795557482'],
   finds: 'From and To: relative, in the zone that times are shown in unless one is named, or as Unix time',

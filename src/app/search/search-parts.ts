@@ -217,11 +217,11 @@ export function rangeLinks(path: string, { conditions, keptDays }: Asked, moves:
   </nav>`
 }
 
-/** Where nothing was found from there on: what to do next. `noun`: what was looked for. */
+/** Where nothing was found from there on: what to do next. `noun`: what was looked for; `sender`: what alone sends it. */
 export function nothingFits(
   path: string,
   { conditions, cursors, keptDays }: Asked,
-  { noun, from, nowMs }: Readonly<{ noun: string; from: string | null; nowMs: number }>,
+  { noun, from, nowMs, sender }: Readonly<{ noun: string; from: string | null; nowMs: number; sender?: 'browser' }>,
 ): Html {
   if (cursors.length > 0) return html`<p>No more ${noun}s match.</p>`
   const wider = addressWith(path, conditions, { from: `-${keptDays}d`, to: null })
@@ -229,7 +229,8 @@ export function nothingFits(
   const isWide = from === null || (Date.parse(from) <= nowMs - keptDays * dayMs && !conditions.has('to'))
   const look =
     isOfTime && !isWide ? html` <a href="${wider}">Search the last ${counted(keptDays, 'day')}</a>, or see` : html` See`
-  return html`<p>No ${noun}s match.${look} how to <a href="/app/connect">connect</a> a sender.</p>`
+  const connect = sender === undefined ? '/app/connect' : `/app/connect?what=${sender}`
+  return html`<p>No ${noun}s match.${look} how to <a href="${connect}">connect</a> a ${sender ?? 'sender'}.</p>`
 }
 
 /** The way on where the cursors in an address are refused: the same conditions without them. */

@@ -1,3 +1,4 @@
+import { isErrorEvent } from '#projections/correlation/query.ts'
 import { failureOf } from '#projections/traces/query.ts'
 import { isJsonObject } from '#src/lib/json.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
@@ -113,7 +114,7 @@ function browserSaid({ rum_events: events }: CorrelationAnswer): readonly (reado
   return events.items.map((event, at) => {
     const { id, type, service } = event
     const words = short([type, ...browserWords(event)].join(' '))
-    const marks = type === 'error' || type === 'exception' ? bad('error') : html``
+    const marks = isErrorEvent(event) ? bad('error') : html``
     return [id, { kind: 'browser', service, words, marks, place: `#${browserEventPlace(at)}` }]
   })
 }

@@ -1,0 +1,51 @@
+import type { SessionSearchAnswer } from '#src/query/searches.ts'
+import { counted } from '../context.ts'
+import { cut, isolated, named, since, timeOf, zone } from '../format.ts'
+import { html, type Html } from '../html.ts'
+
+type ShownSession = SessionSearchAnswer['sessions'][number]
+
+const urlCharactersMax = 160
+
+/** As text: where it leads is the business of who is shown it, not of a page of ours. */
+const pageOf = (url: string | null): Html =>
+  url === null ? html`` : html`<br /><small>${isolated(url, html`${cut(url, urlCharactersMax)}`)}</small>`
+
+const cell = (head: string, text: string | null): Html =>
+  text === null ? html`<td></td>` : html`<td data-head="${head}">${named(text)}</td>`
+
+/** Of its last event, and of its first where that is another. */
+function timesOf({ first, last }: ShownSession): Html {
+  if (first === last) return timeOf(last)
+  return html`${timeOf(last)}<br /><small>${timeOf(first)}, ${since(first, last).slice(1)} before</small>`
+}
+
+function rowOf(session: ShownSession): Html {
+  const { session_id: id, event_count: events, error_count: errors, service, url, user } = session
+  const marks = errors > 0 ? html`<br /><span class="mark bad">${counted(errors, 'error')}</span>` : html``
+  return html`<tr>
+    <th scope="row"><a href="/app/find?id=${encodeURIComponent(id)}">${named(id)}</a>${pageOf(url)}</th>
+    <td data-head="Last and first event" class="time">${timesOf(session)}</td>
+    <td data-head="Events">${counted(events, 'event')}${marks}</td>
+    ${cell('Service', service)}${cell('User', user)}
+  </tr>`
+}
+
+/** Browser sessions, each with what the events that were read say of it. */
+export function sessionTable(sessions: readonly ShownSession[]): Html {
+  if (sessions.length === 0) return html``
+  return html`<table class="cards sessions">
+    <thead>
+      <tr>
+        <th scope="col">Session and its last page</th>
+        <th scope="col">Last and first event (${zone})</th>
+        <th scope="col">Events</th>
+        <th scope="col">Service</th>
+        <th scope="col">User</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${sessions.map(rowOf)}
+    </tbody>
+  </table>`
+}

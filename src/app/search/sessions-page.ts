@@ -1,0 +1,117 @@
+import type { Context } from 'koa'
+import type { Route } from '#src/http/route.ts'
+import type { SessionSearchAnswer } from '#src/query/searches.ts'
+import { reopenScript } from '../assets.ts'
+import { counted, inWords, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
+import { timeAndZone } from '../format.ts'
+import { html, type Html } from '../html.ts'
+import { seeOther } from '../page.ts'
+import { createRefuseSearch } from '../refuse-page.ts'
+import { rangeMoves } from './range-moves.ts'
+import { searchForm } from './search-form.ts'
+import { sessionForms } from './search-help.ts'
+import {
+  about,
+  checkbox,
+  field,
+  listed,
+  nothingFits,
+  pager,
+  rangeFields,
+  readAsked,
+  refusedSearch,
+  searchOf,
+  type Asked,
+} from './search-parts.ts'
+import { sessionTable } from './session-rows.ts'
+import { lookUpTyped } from './typed-id.ts'
+
+const path = '/app/sessions'
+const ownFields = ['q', 'service', 'from', 'to', 'has'] as const
+
+function fieldsOf(asked: Asked, wrong: string | undefined): Html {
+  const { conditions } = asked
+  const isWithErrors = listed(conditions, 'has').includes('error')
+  return html`${field({ label: 'Service', name: 'service', value: conditions.get('service') ?? '', wrong })}
+  ${rangeFields(asked, wrong)}${checkbox('has', 'error', 'with errors', isWithErrors)}`
+}
+
+const formOf = (asked: Asked, _facets: undefined, wrong?: string, moves?: Html): Html =>
+  searchForm({
+    path,
+    asked,
+    label: 'Search browser events',
+    placeholder: 'checkout user.id=7 -page.url:cart',
+    help: sessionForms,
+    fields: fieldsOf(asked, wrong),
+    own: ownFields,
+    wrong,
+    moves,
+  })
+
+/** Of which events the list speaks: those that were read for it, and that the search met. */
+function lookedAt({ conditions, cursors }: Asked, answer: SessionSearchAnswer): Html {
+  const { read, sessions, next_cursor: next } = answer
+  if (read.count === 0) return html``
+  const isWithErrors = listed(conditions, 'has').includes('error')
+  const found = isWithErrors
+    ? `${inWords(sessions.length)} of ${counted(read.session_count, 'session')} with errors`
+    : counted(sessions.length, 'session')
+  const isAll = cursors.length === 0 && next === null
+  const order = cursors.length > 0 ? 'next older' : 'newest'
+  const which = isAll ? `all ${counted(read.count, 'event')}` : `the ${order} ${counted(read.count, 'event')}`
+  const isNarrowed = conditions.has('q') || conditions.has('service')
+  const none = read.without_session
+  const without = none === 0 ? '' : ` ${inWords(none)} of these name${none === 1 ? 's' : ''} no session.`
+  const more =
+    next === null ? '' : ' Only these are counted: a session that has older ones stands on a later page again.'
+  return html`<p>
+    <strong>${found}</strong> in ${which} of browsers${isNarrowed ? ' that fit' : ''}, from ${timeAndZone(read.oldest)}
+    to ${timeAndZone(read.newest)}.${without}${more}
+  </p>`
+}
+
+/** Where there is no session to show: for want of any, or only here. */
+function noneHere(asked: Asked, { read, range, next_cursor: next }: SessionSearchAnswer, nowMs: number): Html {
+  if (next !== null) return html`<p>None among these: there are older events on the next page.</p>`
+  const howTo =
+    read.count > 0 && read.session_count === 0 && asked.cursors.length === 0
+      ? html`<p>
+          A session is found once a browser event names it: as <code>session_id</code>, or by the session of Grafana
+          Faro.
+        </p>`
+      : html``
+  return html`${nothingFits(path, asked, { noun: 'browser session', from: range.from, nowMs, sender: 'browser' })}${howTo}`
+}
+
+function resultsOf(asked: Asked, answer: SessionSearchAnswer, nowMs: number): Html {
+  const { sessions, next_cursor: next } = answer
+  return html`${about(answer)}
+    <div id="results">
+      ${lookedAt(asked, answer)}${sessions.length === 0 ? noneHere(asked, answer, nowMs) : sessionTable(sessions)}
+    </div>
+    ${pager(path, asked, next)}`
+}
+
+const refusedPage = refusedSearch('Sessions', formOf)
+
+async function sendSessions(ctx: Context, app: AppContext): Promise<void> {
+  const asked = readAsked(ctx, app)
+  const result = await app.searches.sessions(sessionHere(ctx).workspaceId, searchOf(asked, {}))
+  if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, result.error))
+  const answer = result.value
+  const { sessions, range } = answer
+  const found = { sessionIds: sessions.map(({ session_id: id }) => id), isEmpty: sessions.length === 0 }
+  const typed = await lookUpTyped(ctx, app, asked, found)
+  if (typed.address !== undefined) return seeOther(ctx, typed.address)
+  const moves = rangeMoves(path, asked.conditions, range, app.clock())
+  const body = html`${formOf(asked, undefined, undefined, moves)}${typed.notice}${resultsOf(asked, answer, app.clock())}`
+  const typedQuery = asked.conditions.get('q') ?? ''
+  await sendSessionPage(ctx, app, { title: 'Sessions', about: typedQuery, body, scripts: [reopenScript] })
+}
+
+/** The newest sessions of browsers, as a page. */
+export function createSessionPageRoutes(app: AppContext): Route[] {
+  const page = sessionPage(createRefuseSearch(app, refusedPage))
+  return [{ ...page, path, method: 'GET', handler: (ctx) => sendSessions(ctx, app) }]
+}

@@ -1,0 +1,72 @@
+import { z } from 'zod'
+import { searchSessions, type SessionPage, type WalkKey } from '#projections/correlation/query.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { ok } from '#src/lib/result.ts'
+import type { AnswerOf, query as querySchema, range as rangeSchema } from './answer-parts.ts'
+import type { Answered, IndexState, QueryContext } from './context.ts'
+import { defined, indexState, resolveWalk, understand } from './context.ts'
+import { limitOf, listOf, readParameters, shared, text } from './parameters.ts'
+import { rangeAnswer } from './time-range.ts'
+
+/** Records of browsers that a page is made of, and sessions that it lists: the most of each. */
+const recordsMax = 2_000
+const sessionsMax = 200
+
+const sessionSearchParameters = z.object({
+  q: shared.q,
+  service: text(1_024),
+  has: listOf(z.enum(['error']), 1),
+  from: shared.from,
+  to: shared.to,
+  cursor: shared.cursor,
+  /** Of records that are read. */
+  limit: limitOf(recordsMax, recordsMax),
+})
+
+export type SessionSearchAnswer = Readonly<{
+  /** Those that were asked for. */
+  sessions: SessionPage['sessions']
+  /** What was looked at for it, and how many sessions that is of. */
+  read: SessionPage['read'] & Readonly<{ session_count: number }>
+  next_cursor: string | null
+  query: AnswerOf<typeof querySchema>
+  range: AnswerOf<typeof rangeSchema>
+  index: IndexState
+}>
+
+/** The newest browser sessions, for a page: no endpoint of the API. */
+export async function answerSessionSearch(
+  context: QueryContext,
+  workspaceId: WorkspaceId,
+  search: string,
+): Answered<SessionSearchAnswer> {
+  const given = readParameters(search, sessionSearchParameters)
+  if (!given.ok) return given
+  const { q, service, has = [], limit } = given.value
+  const understood = understand(q, context.limits)
+  if (!understood.ok) return understood
+  const { tree, normalized, warnings } = understood.value
+  const walk = resolveWalk(context, { endpoint: 'sessions', workspaceId, search, byId: false }, given.value)
+  if (!walk.ok) return walk
+  const { binding, place, range } = walk.value
+  const askedAt = context.clock()
+  const { sessions, read, next, progress } = await searchSessions(context.readerOf(workspaceId), workspaceId, {
+    ...defined({
+      query: tree.kind === 'all' ? undefined : tree,
+      service,
+      after: place?.key as WalkKey | undefined,
+    }),
+    ...range,
+    omitsLogs: context.directory.workspace(workspaceId)?.plan.features.includes('logs') !== true,
+    recordsMax: limit,
+    sessionsMax,
+  })
+  return ok({
+    sessions: has.includes('error') ? sessions.filter(({ error_count: errors }) => errors > 0) : sessions,
+    read: { ...read, session_count: sessions.length },
+    next_cursor: next === null ? null : context.cursors.write(binding, { key: next, ...range }),
+    query: { normalized, warnings },
+    range: rangeAnswer(range),
+    index: indexState(progress, askedAt),
+  })
+}
