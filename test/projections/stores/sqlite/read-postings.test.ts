@@ -255,6 +255,22 @@ describe('pages of FTS5, read without it', () => {
     expect([told, rows]).to.deep.equal([undefined, 1])
   })
 
+  it('are not read where a term is said to begin beyond its page', () => {
+    database.run(`INSERT INTO ${terms} (rowid, t_first) VALUES (1, 'a')`)
+    const { id, block } = database.get(`SELECT id, block FROM ${terms}_data WHERE id >= 1 << 37`) ?? {}
+    const page = Buffer.from(block as Uint8Array)
+    // Behind the content only the first place is kept; then one that is far away.
+    const places = page.readUInt16BE(2)
+    const changed = Buffer.concat([page.subarray(0, places + 1), Buffer.from([0x81, 0xff, 0xff, 0xff, 0x7e])])
+    tamper(`UPDATE ${terms}_data SET block = ? WHERE id = ?`, changed, id as bigint)
+    let told = 0
+    const count = (): boolean => {
+      if (++told > changed.length) throw new Error('more was told than there is')
+      return true
+    }
+    expect(readPostings(database, terms, { term: () => {}, row: count, place: () => void count() })).to.equal(undefined)
+  })
+
   it('are not read where one is gone', () => {
     write(createRandom(11), { pageBytes: 64, wordsMax: 9, removes: false })
     tamper(`DELETE FROM ${terms}_data WHERE id = (SELECT min(id) FROM ${terms}_data WHERE id >= 1 << 37)`)
