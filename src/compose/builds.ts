@@ -1,3 +1,4 @@
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { holdLock } from '#projections/stores/sqlite/hold-lock.ts'
 import type { OpenBuilds } from '#src/cli/verb.ts'
@@ -31,7 +32,9 @@ export async function openBuilds(dataFolder: string): Promise<OpenBuilds> {
     // Postings are the most of what an index costs: files that it is compared with have sums over them.
     scratch: async () => openScratch(dataFolder, { keeps: 'sums' }, log),
     lock: async (projection) => {
-      const lock = holdLock(join(dataFolder, 'locks', `rebuild-${projection}`))
+      const folder = join(dataFolder, 'locks')
+      mkdirSync(folder, { recursive: true })
+      const lock = holdLock(join(folder, `rebuild-${projection}`))
       return lock && { release: async () => lock.release() }
     },
     close: async () => {
