@@ -10,7 +10,7 @@ import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { bareName, numberToken, sameAsMessageToken, sentinel } from '#src/events/tokens.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { messageNames } from '#src/wire/logs/aliases.ts'
-import { createRandom } from '#test/support/index-fixture.ts'
+import { createRandom } from '#test/support/random.ts'
 import { found, readerOf, treeOf } from './given.ts'
 
 const schema: FieldSchema = { text: ['text'], fields: ['fields'], numbers: { duration: 'durationNs' } }

@@ -10,7 +10,7 @@ import { storedSums } from '#projections/stores/sqlite/auditing/stored-sums.ts'
 import { openDatabase, type Database } from '#projections/stores/sqlite/database.ts'
 import { createTerms, tablesOf } from '#projections/stores/sqlite/layout.ts'
 import { textOfSums } from '#projections/stores/sqlite/posting-sums.ts'
-import { createRandom, type Random } from '#test/support/index-fixture.ts'
+import { createRandom, type Random } from '#test/support/random.ts'
 
 const tables = tablesOf({
   name: 'texts',
