@@ -76,15 +76,11 @@ describe('projections/field-query', () => {
     const reader = await readerOf(createMemoryIndexStore, [
       { message: 'a ab 15 b', fields: { a: 'b 1', ab: [1, 5], 'a.b': { a: 0 } } },
     ])
-    let state = 5
+    const random = createRandom(5)
     let asked = 0
     const alphabet = Array.from('aab  :=!<>()[]"\\/|&*?-.~TOAND15')
     for (let round = 0; round < 3_000; round++) {
-      let query = ''
-      for (let index = 0; index < round % 24; index++) {
-        state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-        query += alphabet[Math.floor((state / 2 ** 32) * alphabet.length)] ?? ''
-      }
+      const query = Array.from({ length: round % 24 }, () => random.pick(alphabet)).join('')
       if (!parseQuery(query, limits).ok) continue
       asked++
       const places = await found(reader, query).catch((error: unknown) => error)
