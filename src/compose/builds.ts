@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { holdLock } from '#projections/stores/sqlite/hold-lock.ts'
 import type { OpenBuilds } from '#src/cli/verb.ts'
@@ -7,6 +6,7 @@ import { foldWorkers } from '#src/compose/threads/fold-threads.ts'
 import { createFolding } from '#src/compose/threads/folding.ts'
 import { openLogBeside } from '#src/compose/threads/log-beside.ts'
 import { readFirstDays } from '#src/compose/threads/retention.ts'
+import { makeFolder } from '#src/lib/make-folder.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { foldersOf } from './folders.ts'
 import { createFilesPlace } from './files-place.ts'
@@ -33,7 +33,7 @@ export async function openBuilds(dataFolder: string): Promise<OpenBuilds> {
     scratch: async () => openScratch(dataFolder, { keeps: 'sums' }, log),
     lock: async (projection) => {
       const folder = join(dataFolder, 'locks')
-      mkdirSync(folder, { recursive: true })
+      makeFolder(folder, { operation: 'lock', hint: 'this user must be able to write it, and its disk must have room' })
       const lock = holdLock(join(folder, `rebuild-${projection}`))
       return lock && { release: async () => lock.release() }
     },
