@@ -6,6 +6,7 @@ import { foldWorkers } from '#src/compose/threads/fold-threads.ts'
 import { createFolding } from '#src/compose/threads/folding.ts'
 import { openLogBeside } from '#src/compose/threads/log-beside.ts'
 import { readFirstDays } from '#src/compose/threads/retention.ts'
+import { makeFolder } from '#src/lib/make-folder.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { foldersOf } from './folders.ts'
 import { createFilesPlace } from './files-place.ts'
@@ -31,7 +32,9 @@ export async function openBuilds(dataFolder: string): Promise<OpenBuilds> {
     // Postings are the most of what an index costs: files that it is compared with have sums over them.
     scratch: async () => openScratch(dataFolder, { keeps: 'sums' }, log),
     lock: async (projection) => {
-      const lock = holdLock(join(dataFolder, 'locks', `rebuild-${projection}`))
+      const folder = join(dataFolder, 'locks')
+      makeFolder(folder, { operation: 'lock', hint: 'this user must be able to write it, and its disk must have room' })
+      const lock = holdLock(join(folder, `rebuild-${projection}`))
       return lock && { release: async () => lock.release() }
     },
     close: async () => {

@@ -14,6 +14,7 @@ import { partitionNumber, partitionOf, type PartitionOf } from '#src/events/part
 import { abortScope } from '#src/lib/abort-scope.ts'
 import { present } from '#src/lib/assert.ts'
 import { createClock } from '#src/lib/clock.ts'
+import { makeOwnFolder } from '#src/lib/make-folder.ts'
 import type { JetStream } from '#streams/jetstream/stream.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
 import { openAllowance } from './allowance.ts'
@@ -53,6 +54,8 @@ const samplesFolder = (): string => join(tmpdir(), `throughline-samples-${proces
 
 function tidySamples(dataFolder: string): void {
   try {
+    // What lies in another user's may be a link to anywhere.
+    makeOwnFolder(dataFolder)
     tidyScratch(dataFolder)
   } catch {
     // The next sample meets it too, and says so. Folding needs no samples.
@@ -67,7 +70,6 @@ function createProjector(
 ): Projector {
   const data: PartitionsData = { cluster, name: `throughline ${role} projector` }
   const thread = createProjectorThread('partitions-thread.ts', data)
-  // Made by the first sample; one that cannot make it says so.
   const dataFolder = samplesFolder()
   tidySamples(dataFolder)
   const places = () => thread.folded().map((partition) => ({ dataFolder, partition, cluster }))

@@ -81,7 +81,9 @@ export async function openMove(request: MoveRequest, environment: NodeJS.Process
   try {
     const lock = lockFolder(dataFolder)
     closers.push(() => lock.release())
-    const sessionKeys = environment['SESSION_KEYS']?.split(',')
+    // An empty variable counts as not set.
+    const { SESSION_KEYS: keys = '' } = environment
+    const sessionKeys = keys === '' ? undefined : keys.split(',')
     // With another pepper the cluster would recognise no key.
     const secrets = loadSecrets({ dataFolder, random: randomBytes, sessionKeys, pepper: environment['KEY_PEPPER'] })
     const nats = await connect(config, verifyOnly)

@@ -29,13 +29,13 @@ export function makeFolder(folder: string, { operation, hint }: Readonly<{ opera
   }
 }
 
-/** The same where others may have made it before, as in the system's temporary folder: it must be this user's alone. */
-export function makeOwnFolder(folder: string, made: Readonly<{ operation: string; hint: string }>): void {
-  makeFolder(folder, made)
+/** The same in the system's temporary folder, where others may have made it before: it must be this user's alone. */
+export function makeOwnFolder(folder: string): void {
+  const [operation, hint] = ['make the folder', 'choose another by TMPDIR']
+  makeFolder(folder, { operation, hint })
   const { uid, mode } = lstatSync(folder)
   if (process.getuid === undefined || (uid === process.getuid() && (mode & 0o077) === 0)) return
-  const hint = `it is not this user's alone: remove it, or ${made.hint}`
-  throw new PermanentError({ operation: made.operation, subject: folder, hint })
+  throw new PermanentError({ operation, subject: folder, hint: `it is not this user's alone: remove it, or ${hint}` })
 }
 
 /** The same for a server's own folder. */

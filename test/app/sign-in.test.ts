@@ -238,7 +238,7 @@ describe('sign-in', () => {
     site.clock.advance(limits.sessionIdleMs - 1)
     expect(await isSignedIn()).to.equal(true)
     await site.stream.changed(before, new AbortController().signal)
-    await site.directory.followed(await site.stream.head(), 1_000)
+    await site.directory.followed(await site.stream.head(), 60_000)
     site.clock.advance(limits.sessionIdleMs - 1)
     expect(await isSignedIn()).to.equal(true)
     await site.stream.changed(before, new AbortController().signal)
@@ -253,7 +253,7 @@ describe('sign-in', () => {
     for (const [name, value] of browser.cookies) elsewhere.cookies.set(name, value)
     expect(await isSignedIn(elsewhere)).to.equal(true)
     await elsewhere.post('/app/sign-out', {})
-    await site.directory.followed(await site.stream.head(), 1_000)
+    await site.directory.followed(await site.stream.head(), 60_000)
     expect(await isSignedIn()).to.equal(false)
     await second.close()
   })
@@ -344,7 +344,7 @@ describe('sign-in', () => {
 
     it('leaves an audit entry of each failure, without what was typed', async () => {
       await wrong(browser)
-      await site.directory.followed(await site.stream.head(), 1_000)
+      await site.directory.followed(await site.stream.head(), 60_000)
       const entries = (await site.stream.read(0, 1_000)).filter(({ type }) => type === 'directory.signIn.failed')
       expect(entries).to.have.length(1)
       const text = Buffer.from(entries[0]!.payload).toString()

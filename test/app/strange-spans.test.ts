@@ -53,6 +53,15 @@ describe('the page of a trace with strange spans', () => {
     expect(await leadsTo('u')).to.deep.equal([{ name: 'First error', address: `#span-${spanIdOf('alone')}` }])
   })
 
+  it('says of a span that came again how often', async () => {
+    await site.index(spans(1, { id: 'a' }), spans(2, { id: 'a' }))
+    const said = async (): Promise<string | undefined> =>
+      /came again [^<]*/.exec((await browser.get(`/app/trace/${traceIdOf('t')}`)).text)?.[0]
+    expect(await said()).to.equal('came again 1 time')
+    await site.index(spans(3, { id: 'a' }))
+    expect(await said()).to.equal('came again 2 times')
+  })
+
   it('is not said to lack by its sender what was cut here, which is in the same count', async () => {
     await site.index(spans(1, { id: 'c', droppedAttributesCount: 2, cuts: ['attributes cut at 256, 2 left out'] }))
     const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)

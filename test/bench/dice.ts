@@ -1,4 +1,4 @@
-import { createRandom } from '#test/support/otlp.ts'
+import { randomNumbers } from '#test/support/random.ts'
 
 /** Choices that depend on the seed alone. */
 export type Dice = Readonly<{
@@ -10,7 +10,7 @@ export type Dice = Readonly<{
 }>
 
 export function createDice(seed: number): Dice {
-  const random = createRandom(seed)
+  const random = randomNumbers(seed)
   const below = (max: number): number => Math.floor(random() * max)
   return {
     below,

@@ -16,12 +16,12 @@ export const rowsAbove = 490
 /** By how much what warms up is older than all that is asked for. */
 const warmUpAgeMs = 3_600_000
 
-export const searchedFrom = ({ startMs }: BenchContext): number => startMs - durationMs
+const searchedFrom = ({ startMs }: BenchContext): number => startMs - durationMs
 
 type Line = Readonly<{ rows?: number; trace_id?: string }>
 
 /** The same records, a line each: what both take. */
-export function asLines(file: string, bodies: Bodies, onRecord: (record: Line) => void): Bodies {
+function asLines(file: string, bodies: Bodies, onRecord: (record: Line) => void): Bodies {
   const reader = openBodies(bodies)
   function* made(): Generator<MadeBody> {
     for (let index = 0; index < bodyCount(bodies); index++) {

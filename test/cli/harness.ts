@@ -108,7 +108,7 @@ async function createInstallation(): Promise<Installation> {
   }
   async function serverSees<T>(look: (directory: Directory) => T): Promise<Awaited<T>> {
     const { directory: written } = (await json('status')) as { directory: { position: number } }
-    if (!(await directory.followed(written.position, 5_000))) throw new Error('the server does not follow')
+    if (!(await directory.followed(written.position, 60_000))) throw new Error('the server does not follow')
     return await look(directory)
   }
   return {

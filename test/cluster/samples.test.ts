@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
@@ -80,9 +80,22 @@ describe('samples of a cluster’s indexes, compared with the log', function () 
     await roomless.stop()
   })
 
+  const folderIn = (room: string): string => join(room, `throughline-samples-${process.getuid?.() ?? 'own'}`)
+
+  it('remove nothing where another user may have made their folder', async () => {
+    const room = join(test.dataFolder, 'shared')
+    const scratch = join(folderIn(room), 'scratch')
+    await mkdir(join(scratch, 'of somebody'), { recursive: true })
+    await chmod(folderIn(room), 0o755)
+    const mine = await test.start('project', { INDEX_SAMPLE_MS: '100', TMPDIR: room })
+    expect(await mine.printed(/could not be compared with the log/, 0)).to.include("is not this user's alone")
+    await mine.stop()
+    expect(await readdir(scratch)).to.deep.equal(['of somebody'])
+  })
+
   it('leave nothing behind, neither their own nor what a process that was killed has left', async () => {
     const room = join(test.dataFolder, 'temporary')
-    const scratch = join(room, `throughline-samples-${process.getuid?.() ?? 'own'}`, 'scratch')
+    const scratch = join(folderIn(room), 'scratch')
     await mkdir(join(scratch, 'builds-killed'), { recursive: true, mode: 0o700 })
     await writeFile(join(scratch, 'builds-killed', 'day.db'), 'of somebody')
     const others = projectors.filter((each) => each !== finder)

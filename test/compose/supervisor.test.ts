@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { WorkerEnded } from '#src/compose/processes/supervisor.ts'
 import { watch } from '#src/compose/processes/watch.ts'
+import { createRandom } from '#test/support/random.ts'
 import {
   promptly,
   silenceMs,
@@ -302,18 +303,9 @@ describe('the supervisor of workers', () => {
     expect(await simulation.outcome).to.equal(false)
   })
 
-  /** Linear congruential, so that a seed is a whole history. */
-  const dice = (seed: number) => {
-    let state = seed
-    return (sides: number): number => {
-      state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296
-      return Math.floor((state / 4_294_967_296) * sides)
-    }
-  }
-
   it('has at most one owner at any time and one in the end, whatever happens when (300 seeds)', async () => {
     for (let seed = 1; seed <= 300; seed++) {
-      const roll = dice(seed)
+      const roll = createRandom(seed).below
       let isCalm = true
       const simulation = simulate(() => {
         const does = isCalm ? 'ok' : (['ok', 'ok', 'ok', 'crash', 'hang'] as const)[roll(5)]

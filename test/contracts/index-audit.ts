@@ -6,7 +6,6 @@ import type { Digest, FrozenPart, IndexAudit, Part } from '#projections/index-au
 import type { Entry } from '#projections/projection.ts'
 import {
   acme,
-  createRandom,
   day,
   epoch,
   fixture,
@@ -16,8 +15,8 @@ import {
   other,
   randomLine,
   thingEntry,
-  type Random,
 } from '#test/support/index-fixture.ts'
+import { createRandom, type Random } from '#test/support/random.ts'
 import type { OpenIndexStore } from './index-store.ts'
 
 type OpenAudit = Pick<OpenIndexStore, 'writer'> & Readonly<{ audit: IndexAudit }>

@@ -3,7 +3,6 @@ import { describe, it } from 'mocha'
 import type { Filter, IndexReader, Selection } from '#projections/index-store.ts'
 import type { Entry } from '#projections/projection.ts'
 import {
-  createRandom,
   everything,
   idsOf,
   lineEntry,
@@ -14,8 +13,8 @@ import {
   things,
   write,
   type Line,
-  type Random,
 } from '#test/support/index-fixture.ts'
+import { createRandom, type Random } from '#test/support/random.ts'
 import type { OpenIndexStore } from './index-store.ts'
 
 const minuteNs = 60_000_000_000n

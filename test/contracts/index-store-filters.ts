@@ -4,7 +4,6 @@ import type { Filter } from '#projections/index-store.ts'
 import type { Entry } from '#projections/projection.ts'
 import { numberToken, valueTokens, words } from '#src/events/tokens.ts'
 import {
-  createRandom,
   day,
   everything,
   idsOf,
@@ -18,6 +17,7 @@ import {
   write,
   type Line,
 } from '#test/support/index-fixture.ts'
+import { createRandom } from '#test/support/random.ts'
 import type { OpenIndexStore } from './index-store.ts'
 
 const previousDay = '2026-11-20'

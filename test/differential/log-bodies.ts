@@ -1,7 +1,7 @@
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { encode, ExtData } from '@msgpack/msgpack'
 import { formatTimeNs } from '#src/lib/time.ts'
-import type { Random } from '../support/index-fixture.ts'
+import type { Random } from '../support/random.ts'
 import {
   anySessionId,
   anyText,

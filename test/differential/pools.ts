@@ -1,5 +1,5 @@
 import { hex } from '../support/telemetry.ts'
-import type { Random } from '../support/index-fixture.ts'
+import type { Random } from '../support/random.ts'
 
 // What telemetry and queries are both made of, so that most queries find something.
 

@@ -1,5 +1,5 @@
 import { formatTimeNs } from '#src/lib/time.ts'
-import { createRandom, type Random } from '../support/index-fixture.ts'
+import { createRandom, type Random } from '../support/random.ts'
 import {
   anySessionId,
   anyTimeNs,

@@ -1,5 +1,5 @@
 import { formatTimeNs } from '#src/lib/time.ts'
-import type { Random } from '../support/index-fixture.ts'
+import type { Random } from '../support/random.ts'
 import { encodeJson } from '../support/otlp.ts'
 import type { Body } from './log-bodies.ts'
 import {

@@ -1,4 +1,4 @@
-import type { Random } from '../support/index-fixture.ts'
+import type { Random } from '../support/random.ts'
 import {
   fieldNames,
   numberFields,

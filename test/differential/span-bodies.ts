@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import type { Random } from '../support/index-fixture.ts'
+import type { Random } from '../support/random.ts'
 import {
   encodeJson,
   encodeProtobuf,

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { formatTimeNs } from '#src/lib/time.ts'
 import type { FirstRun } from '../support/server.ts'
-import { createRandom, type Random } from '../support/index-fixture.ts'
+import { createRandom, type Random } from '../support/random.ts'
 import { encodeProtobuf, makeTraces } from '../support/otlp.ts'
 import { logBody, type Body } from './log-bodies.ts'
 import { baseNs, rareWords } from './pools.ts'

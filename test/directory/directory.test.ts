@@ -79,7 +79,7 @@ describe('directory', () => {
         [directory, other, directory, other].map((each) => each.createWorkspace({ name: 'Both', plan: 'free' })),
       )
       expect(outcomes.filter(({ ok }) => ok)).to.have.length(1)
-      await other.followed(await one.stream.head(), 1_000)
+      await other.followed(await one.stream.head(), 60_000)
       expect(other.workspaces().map(({ name }) => name)).to.deep.equal(['Acme', 'Both'])
       await other.close()
     })
@@ -171,7 +171,7 @@ describe('directory', () => {
           verify: async (...given) => {
             const isRight = await passwords.verify(...given)
             const changed = await directory.changePassword({ userId: ann.id, password: 'another password' })
-            await slow.followed(valueOf(changed), 5_000)
+            await slow.followed(valueOf(changed), 60_000)
             return isRight
           },
         },
@@ -206,7 +206,7 @@ describe('directory', () => {
         passwordPosition: position,
       }
       const { last } = await one.stream.append([sealDirectoryEvent(late, one.clock(), 'f'.repeat(32))])
-      await slow.followed(last, 1_000)
+      await slow.followed(last, 60_000)
       expect(slow.position()).to.equal(last)
       expect(slow.isKnownAddress(ann.id, '192.0.2.9')).to.equal(false)
       await slow.close()
@@ -256,7 +256,7 @@ describe('directory', () => {
         'e'.repeat(32),
       )
       const { last } = await one.stream.append([event])
-      await directory.followed(last, 1_000)
+      await directory.followed(last, 60_000)
       expect(directory.key('k1')?.last4, 'it is in the view').to.equal('rmed')
       expect(directory.findKey('tt_ill-formed')).to.equal(undefined)
     })
@@ -266,7 +266,7 @@ describe('directory', () => {
       const other = await createWorkspace(directory, 'Other')
       const foreign = { type: 'directory.key.revoked', workspaceId: other.id, keyId: key.id, by: null } as const
       const { last } = await one.stream.append([sealDirectoryEvent(foreign, one.clock(), 'e'.repeat(32))])
-      await directory.followed(last, 1_000)
+      await directory.followed(last, 60_000)
       expect(directory.findKey(secret)?.revokedAt).to.equal(null)
     })
 
@@ -282,7 +282,7 @@ describe('directory', () => {
       expect(await one.stream.head(), 'written once').to.equal(head)
       const again = { type: 'directory.key.revoked', workspaceId: workspace.id, keyId: key.id, by: null } as const
       const { last } = await one.stream.append([sealDirectoryEvent(again, one.clock(), 'f'.repeat(32))])
-      await directory.followed(last, 1_000)
+      await directory.followed(last, 60_000)
       expect(directory.findKey(secret)?.revokedAt, 'by two processes').to.equal(revokedAt)
     })
 

@@ -36,7 +36,7 @@ describe('workspaces', () => {
       await start('in-second', ann.id, second)
       expect(directory.session('in-acme')?.workspaceId).to.equal(workspace.id)
       expect(await erase()).to.deep.include({ id: workspace.id, name: 'Acme' })
-      await other.followed(await one.stream.head(), 1_000)
+      await other.followed(await one.stream.head(), 60_000)
       for (const each of [directory, other]) {
         expect(each.workspace(workspace.id)).to.equal(undefined)
         expect(each.workspaceNamed('acme')).to.equal(undefined)
@@ -65,7 +65,7 @@ describe('workspaces', () => {
       const { directory: other } = await openDirectory({ stream: one.stream })
       await Promise.all([directory, other].map((each) => each.eraseWorkspace(workspace.id)))
       await erase()
-      await directory.followed(await one.stream.head(), 1_000)
+      await directory.followed(await one.stream.head(), 60_000)
       const outcomes = await Promise.all(
         [directory, directory].map((each) => each.createWorkspace({ name: 'ACME', plan: 'free' })),
       )

@@ -101,7 +101,7 @@ describe('first run', () => {
     const outcomes = await Promise.all([prepare(one), prepare(other)])
     const firstRuns = outcomes.filter((outcome) => outcome !== undefined)
     expect(firstRuns).to.have.length(1)
-    await one.directory.followed(await one.stream.head(), 1_000)
+    await one.directory.followed(await one.stream.head(), 60_000)
     await expectToWork(readFirstRun(dataFolder), one)
     expect(files()).to.deep.equal(['first-run.json'])
     await other.directory.close()

@@ -19,7 +19,7 @@ describe('following the directory log', () => {
   it('shows at once what another process appends', async () => {
     const { directory: other } = await openDirectory({ stream: one.stream })
     const { secret } = valueOf(await other.createKey({ workspaceId: workspace.id, kind: 'tracing' }))
-    expect(await directory.followed(other.position(), 1_000)).to.equal(true)
+    expect(await directory.followed(other.position(), 60_000)).to.equal(true)
     expect(directory.findKey(secret)).to.not.equal(undefined)
     await other.close()
   })
@@ -74,7 +74,7 @@ describe('following the directory log', () => {
       '0',
     )
     const appended = await one.stream.append([{ ...event, type: 'directory.fromTheFuture' }])
-    expect(await directory.followed(appended.last, 1_000)).to.equal(false)
+    expect(await directory.followed(appended.last, 60_000)).to.equal(false)
     expect(one.stops.map(({ message }) => message).join()).to.include('newer version')
     const outcome = await openDirectory({ stream: one.stream }).catch((error: unknown) => error)
     expect(outcome).to.have.property('name', 'PermanentError')

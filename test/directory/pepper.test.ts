@@ -38,7 +38,7 @@ describe('the pepper of an installation', () => {
     const stream = newStream()
     const early = await openDirectory({ stream, pepper: other })
     const { directory } = await withKey(stream)
-    await early.directory.followed(await stream.head(), 5_000)
+    await early.directory.followed(await stream.head(), 60_000)
     expect(early.stops.map(({ message }) => message)).to.have.length(1)
     expect(early.stops[0]?.message).to.match(/^check KEY_PEPPER/)
     await directory.close()
@@ -50,7 +50,7 @@ describe('the pepper of an installation', () => {
     const [first] = await keyEvents(stream)
     const later = { ...(first as KeyCreated), keyId: 'k-later', hash: 'of another pepper', pepper: '0123456789abcdef' }
     const { last } = await stream.append([sealDirectoryEvent(later, Date.now(), 'f'.repeat(32))])
-    expect(await directory.followed(last, 5_000)).to.equal(true)
+    expect(await directory.followed(last, 60_000)).to.equal(true)
     const { directory: next } = await openDirectory({ stream })
     expect(next.findKey(secret)?.workspaceId).to.equal(workspaceId)
     await Promise.all([directory.close(), next.close()])

@@ -40,7 +40,7 @@ describe('keys that are rotated', () => {
     }
     const again = { type: 'directory.key.rotated', ...later } as const
     const { last } = await one.stream.append([sealDirectoryEvent(again, one.clock(), 'f'.repeat(32))])
-    await directory.followed(last, 1_000)
+    await directory.followed(last, 60_000)
     one.clock.advance(24 * hour - 1)
     expect(directory.findKey(old.secret)?.revokedAt).to.equal(null)
     one.clock.advance(1)
@@ -89,7 +89,7 @@ describe('keys that are rotated', () => {
       both.filter(({ ok }) => ok),
       'one successor',
     ).to.have.length(1)
-    await directory.followed(await one.stream.head(), 1_000)
+    await directory.followed(await one.stream.head(), 60_000)
     expect(directory.keys(workspace.id)).to.have.length(2)
     const until = both.map((done) => done.ok && done.value.rotated.worksUntil)
     expect(new Set([...until.filter((each) => each !== false)]).size).to.equal(1)

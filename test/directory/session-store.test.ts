@@ -36,7 +36,7 @@ describe('session store', () => {
     expect(one.directory.isKnownAddress(session.userId, address)).to.equal(true)
     one.clock.advance(limits.sessionIdleMs / 2)
     await store.get(id, position)
-    await one.directory.followed(position + 1, 5_000)
+    await one.directory.followed(position + 1, 60_000)
     expect(one.directory.sessionSeenAt(id), 'in use').to.equal(one.clock())
     await store.end(id, 'signedOut')
     expect(await store.get(id, position)).to.equal(undefined)

@@ -54,7 +54,7 @@ describe('sessions of the directory', () => {
     for (const reason of ['signedOut', 'replaced'] as const) {
       await one.stream.append([sealDirectoryEvent({ ...ended, reason }, one.clock(), reason)])
     }
-    expect(await directory.followed(await one.stream.head(), 1_000)).to.equal(true)
+    expect(await directory.followed(await one.stream.head(), 60_000)).to.equal(true)
     expect([directory.session(id), one.stops]).to.deep.equal([undefined, []])
   })
 
@@ -73,7 +73,7 @@ describe('sessions of the directory', () => {
     const earlier = { type: 'directory.session.continued', session: sessionHashOf(id) } as const
     await one.stream.append([sealDirectoryEvent(earlier, one.clock() - 1, 'f'.repeat(32))])
     one.clock.advance(limits.sessionIdleMs - 1)
-    await other.followed(await one.stream.head(), 1_000)
+    await other.followed(await one.stream.head(), 60_000)
     expect(other.session(id)).to.not.equal(undefined)
     one.clock.advance(1)
     expect(other.session(id)).to.equal(undefined)
@@ -108,7 +108,7 @@ describe('sessions of the directory', () => {
   it('that have ended are none of the thousand', async () => {
     const few = await openDirectory({ stream: one.stream, clock: one.clock, limits: { sessionsPerUserMax: 2 } })
     const ann = await user()
-    await few.directory.followed(await one.stream.head(), 1_000)
+    await few.directory.followed(await one.stream.head(), 60_000)
     const start = (name: string) =>
       few.directory.startSession({ id: name, userId: ann.id, workspaceId: workspace.id, address: '' })
     const live = () => ['a', 'b', 'c', 'd'].filter((name) => few.directory.session(name) !== undefined)

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { parseJson, type JsonObject } from '#src/lib/json.ts'
 import { listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
-import { createRandom } from '../support/index-fixture.ts'
+import { createRandom } from '../support/random.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { createTenant, type Tenant } from '../support/tenant.ts'
 import { sendingTo } from '../support/workspace.ts'

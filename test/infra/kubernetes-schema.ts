@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 // The parts of the Kubernetes API (v1.30: core/v1, apps/v1, policy/v1, networking.k8s.io/v1) and of Kustomize that infra/ uses, and
-// nothing else: a key that is misspelt or misplaced is refused.
+// nothing else: a key that is misspelt or misplaced is refused. What Pod Security's level `restricted` asks of a pod is required.
 
 const labels = z.record(z.string(), z.string())
 const metadata = z.strictObject({ name: z.string(), labels: labels.optional(), annotations: labels.optional() })
@@ -43,13 +43,11 @@ const container = z.strictObject({
     requests: z.strictObject({ cpu: quantity, memory: quantity }),
     limits: z.strictObject({ memory: quantity }),
   }),
-  securityContext: z
-    .strictObject({
-      allowPrivilegeEscalation: z.literal(false),
-      readOnlyRootFilesystem: z.literal(true),
-      capabilities: z.strictObject({ drop: z.tuple([z.literal('ALL')]) }),
-    })
-    .optional(),
+  securityContext: z.strictObject({
+    allowPrivilegeEscalation: z.literal(false),
+    readOnlyRootFilesystem: z.literal(true).optional(),
+    capabilities: z.strictObject({ drop: z.tuple([z.literal('ALL')]) }),
+  }),
   volumeMounts: z.array(z.strictObject({ name: z.string(), mountPath: z.string().startsWith('/') })),
 })
 export type Container = z.infer<typeof container>
@@ -63,12 +61,13 @@ const template = z.strictObject({
   metadata: z.strictObject({ labels }),
   spec: z.strictObject({
     terminationGracePeriodSeconds: z.int().positive(),
-    automountServiceAccountToken: z.literal(false).optional(),
+    automountServiceAccountToken: z.literal(false),
     securityContext: z.strictObject({
       runAsNonRoot: z.literal(true),
       runAsUser: z.int().positive(),
       runAsGroup: z.int().positive(),
       fsGroup: z.int().positive(),
+      seccompProfile: z.strictObject({ type: z.literal('RuntimeDefault') }),
     }),
     topologySpreadConstraints: z
       .array(

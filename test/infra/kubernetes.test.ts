@@ -176,6 +176,7 @@ describe('infra/kubernetes', () => {
       const container = containerOf(each)
       const config = configOf(environmentOf(container, ''), container.args ?? [], ['NATS_PASSWORD', 'ELASTIC_PASSWORD'])
       expect(config).to.include({ role: each.metadata.name, trustedProxies: 1 })
+      expect(container.securityContext.readOnlyRootFilesystem).to.equal(true)
       const ports = new Map(container.ports.map(({ name, containerPort }) => [name, containerPort]))
       expect(ports.get('operations')).to.equal(config.operationsPort)
       if (ports.has('http')) expect(ports.get('http')).to.equal(config.port)

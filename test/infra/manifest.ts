@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { parseAllDocuments } from 'yaml'
 import { bytesMaxDefault, directoryBytesMax } from '#streams/jetstream/provision.ts'
-import { ConfigError, readConfig, type Config } from '#src/config.ts'
+import { readConfig, settingNames, type Config } from '#src/config.ts'
 
 export const read = (file: string): string => readFileSync(join('infra', file), 'utf8')
 
@@ -24,21 +24,9 @@ export function makeSecrets(): Environment {
   return Object.fromEntries(lines.map((line) => line.split(/=(.*)/s).slice(0, 2) as [string, string]))
 }
 
-const known: ReadonlySet<string> = new Set(
-  (() => {
-    try {
-      readConfig({}, ['--which'])
-    } catch (failure) {
-      const flags = failure instanceof ConfigError ? failure.message.match(/--[a-z-]+/g) : null
-      return flags?.map((flag) => flag.slice(2).replaceAll('-', '_').toUpperCase()) ?? []
-    }
-    return []
-  })(),
-)
-
 /** The configuration that a process of ours has with these variables, of which `helpers` only make up others. */
 export function configOf(environment: Environment, args: readonly string[], helpers: readonly string[] = []): Config {
-  const unknown = Object.keys(environment).filter((name) => !known.has(name) && !helpers.includes(name))
+  const unknown = Object.keys(environment).filter((name) => ![...settingNames, ...helpers].includes(name))
   expect(unknown, 'variables that the server does not know').to.deep.equal([])
   return readConfig(environment, args)
 }

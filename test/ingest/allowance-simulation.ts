@@ -13,7 +13,7 @@ import { ok } from '#src/lib/result.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { makeEvent } from '#test/streams/make-event.ts'
-import { createRandom } from '#test/support/otlp.ts'
+import { randomNumbers } from '#test/support/random.ts'
 import { reach, type Fault } from '#test/support/reach.ts'
 import { createProcess, createWorld, type Process } from '#test/support/virtual-world.ts'
 
@@ -62,7 +62,7 @@ function eventOf({ spans }: Request, { id, receivedAt }: Receipt, { granted }: G
 /** Senders that send again until they are answered, and processes that crash, sleep and lose their log now and then. */
 export async function simulateAllowance(scenario: Scenario): Promise<Outcome> {
   const { seed, limit, requestsOfEach, spansMax, knowsDead } = scenario
-  const random = createRandom(seed)
+  const random = randomNumbers(seed)
   const below = (max: number): number => Math.floor(random() * max)
   const world = createWorld()
   const memory = createMemoryStream({ partition: '0', epoch: 'virtual' })

@@ -31,21 +31,19 @@ describe('making a folder', () => {
     }
   })
 
-  const makeOwn = (folder: string): void => makeOwnFolder(folder, { operation: 'make', hint: 'do this' })
-
   it('takes one that is there for its own only if nobody else may read it or put another in its place', () => {
     const folder = join(parent, 'own')
-    makeOwn(folder)
-    makeOwn(folder)
+    makeOwnFolder(folder)
+    makeOwnFolder(folder)
     symlinkSync(folder, join(parent, 'link'))
-    const notAlone = /^make .*it is not this user's alone: remove it, or do this/
-    expect(() => makeOwn(join(parent, 'link'))).to.throw(PermanentError, notAlone)
+    const notAlone = /^make the folder .*it is not this user's alone: remove it, or choose another by TMPDIR/
+    expect(() => makeOwnFolder(join(parent, 'link'))).to.throw(PermanentError, notAlone)
     chmodSync(folder, 0o750)
-    expect(() => makeOwn(folder)).to.throw(PermanentError, notAlone)
+    expect(() => makeOwnFolder(folder)).to.throw(PermanentError, notAlone)
     chmodSync(folder, 0o700)
-    makeOwn(folder)
+    makeOwnFolder(folder)
     if (process.getuid?.() !== 0) return
     chownSync(folder, 65_534, 65_534)
-    expect(() => makeOwn(folder)).to.throw(PermanentError, notAlone)
+    expect(() => makeOwnFolder(folder)).to.throw(PermanentError, notAlone)
   })
 })

@@ -2,20 +2,12 @@ import { expect } from 'chai'
 import { createLinearMatcher } from '#src/lib/regex/linear-matcher.ts'
 import { parseRegex } from '#src/lib/regex/parse-regex.ts'
 import { literalPrefix, literalBehind, regexSource } from '#src/lib/regex/regex-node.ts'
+import { createRandom } from '#test/support/random.ts'
 
 const parsed = (source: string, fold?: (text: string) => string) => {
   const result = parseRegex(source, fold === undefined ? {} : { fold })
   if (!result.ok) throw new Error(`${source}: ${result.error.message}`)
   return result.value
-}
-
-/** A small generator of random numbers, so that a failure can be repeated. */
-function createRandom(seed: number): (below: number) => number {
-  let state = seed
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.floor((state / 2 ** 32) * below)
-  }
 }
 
 function randomRegex(random: (below: number) => number, depth: number): string {
@@ -32,7 +24,7 @@ function randomRegex(random: (below: number) => number, depth: number): string {
 
 describe('lib/regex', () => {
   it('matches as JavaScript does, on random expressions and texts', () => {
-    const random = createRandom(20_261_121)
+    const random = createRandom(20_261_121).below
     let matched = 0
     for (let round = 0; round < 1_500; round++) {
       const source = randomRegex(random, 3)
@@ -87,13 +79,13 @@ describe('lib/regex', () => {
 
   it('stays within its memory where an expression has very many states', () => {
     const matches = createLinearMatcher('.*a.{60}')
-    const random = createRandom(7)
+    const random = createRandom(7).below
     const text = Array.from({ length: 20_000 }, () => 'ab'[random(2)]).join('')
     expect(matches(text)).to.equal(text.at(-61) === 'a')
   })
 
   it('matches nothing more once its work is used up, which reading by known states does not cost', () => {
-    const random = createRandom(7)
+    const random = createRandom(7).below
     const text = Array.from({ length: 20_000 }, () => 'ab'[random(2)]).join('')
     const dear = { left: 100_000 }
     expect(createLinearMatcher('.*a.{60}|.*')(text, dear)).to.equal(false)

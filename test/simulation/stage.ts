@@ -5,7 +5,7 @@ import type { IndexWriter } from '#projections/index-store.ts'
 import type { Projection } from '#projections/projection.ts'
 import { limits } from '#src/config.ts'
 import type { Stream } from '#streams/stream.ts'
-import { createRandom } from '#test/support/otlp.ts'
+import { randomNumbers } from '#test/support/random.ts'
 import { createCall, reach, type Call, type Fault } from '#test/support/reach.ts'
 import { createProcess, createWorld, type Process, type World } from '#test/support/virtual-world.ts'
 import { reachAudit, reachWriter } from './reach-index.ts'
@@ -66,7 +66,7 @@ type Given = Readonly<{
 }>
 
 export function createStage({ seed, spoil, log, openIndex, projections, violate }: Given): Stage {
-  const random = createRandom(seed)
+  const random = randomNumbers(seed)
   const below = (max: number): number => Math.floor(random() * max)
   let [made, isCalm] = [0, false]
   const chance = { random, below, happens: (chance: number) => !isCalm && random() < chance }

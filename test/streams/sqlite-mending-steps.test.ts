@@ -69,6 +69,7 @@ describe('setting a damaged sqlite log aside', () => {
   }
 
   it('comes to the same end wherever it is killed, once or twice', async () => {
+    await log.remove()
     const spoilt = spoil(sample)
     const whole = await openDamaged(spoilt)
     await whole.mend()

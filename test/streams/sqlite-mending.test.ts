@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { limits } from '#src/config.ts'
 import { positionStep, type RecordedEvent } from '#src/events/envelope.ts'
 import { createSqliteStream, type SqliteStream } from '#streams/sqlite/stream.ts'
-import { createRandom, type Random } from '#test/support/index-fixture.ts'
+import { createRandom, type Random } from '#test/support/random.ts'
 import {
   createOracle,
   openDamaged,

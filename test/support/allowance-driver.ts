@@ -9,7 +9,7 @@ import { acceptedSpans, auditedSpans, otlpPath, spansOf } from './audit.ts'
 import { createSpanWorkspace } from './cli.ts'
 import { untilIndexed } from './client.ts'
 import { openInstallation } from './installation.ts'
-import { createRandom } from './otlp.ts'
+import { randomNumbers } from './random.ts'
 import { sendOnce } from './sender.ts'
 import type { Server } from './server.ts'
 
@@ -43,7 +43,7 @@ export async function untilKeyIsKnown(urls: readonly string[], key: string): Pro
 /** Senders that repeat a request, byte for byte and to any address, until it is answered. */
 async function driveAllowance(drive: Drive): Promise<Driven> {
   const { urls, key, seed, senders, spansMax, demand, onAnswer } = drive
-  const random = createRandom(seed)
+  const random = randomNumbers(seed)
   const below = (max: number): number => Math.floor(random() * max)
   const agent = new http.Agent({ keepAlive: true })
   const failures: string[] = []
@@ -100,7 +100,7 @@ export async function expectSpentToTheSpan({ server, urls, processes, seed, kill
   const limit = plans['free']?.spansPerMonth ?? 0
   const { workspace, key } = await createSpanWorkspace(server, `seed-${seed}`, 'free')
   await untilKeyIsKnown(processes, key)
-  const random = createRandom(seed)
+  const random = randomNumbers(seed)
   const killed: Promise<void>[] = []
   let nextKill = 20
   const onAnswer = (answers: number): void => {

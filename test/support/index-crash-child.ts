@@ -4,7 +4,7 @@ import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writ
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { systemTimers } from '#src/lib/timers.ts'
-import { createRandom } from './index-fixture.ts'
+import { createRandom } from './random.ts'
 import { counting, lineDecoders, lineEvent } from './line-projections.ts'
 
 /** The same log in every process: 240 events of two workspaces over two days of receipt. */

@@ -6,6 +6,7 @@ import type { Filter, IndexReader, IndexWriter, Scope } from '#projections/index
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { recordId, type Collection, type Entry, type Projection } from '#projections/projection.ts'
 import { promote } from '#test/support/promote.ts'
+import type { Random } from '#test/support/random.ts'
 
 /** A made-up projection that has a field of every kind, for tests of stores. */
 export type Line = Readonly<{
@@ -92,24 +93,6 @@ export const scopeOf = (collection: string, workspaceId: WorkspaceId = acme): Sc
   projection: 'fixture',
   collection,
 })
-
-/** Numbers from a seed, so that a failure can be had again. */
-export function createRandom(seed: number) {
-  let state = seed >>> 0
-  const next = (): number => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let t = Math.imul(state ^ (state >>> 15), state | 1)
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
-    return ((t ^ (t >>> 14)) >>> 0) / 0x1_0000_0000
-  }
-  const below = (n: number): number => Math.floor(next() * n)
-  return {
-    below,
-    chance: (p: number): boolean => next() < p,
-    pick: <T>(items: readonly T[]): T => items[below(items.length)] as T,
-  }
-}
-export type Random = ReturnType<typeof createRandom>
 
 export function lineEntry(line: Partial<Line>, position: number, more: Partial<Entry> = {}): Entry<Line> {
   const document: Line = { timeNs: noonNs, level: null, service: [], size: 0, text: '', ...line }

@@ -1,4 +1,5 @@
 import protobuf from 'protobufjs/minimal.js'
+import { randomNumbers } from './random.ts'
 
 /** An attribute value as a sender means it; `{}` is an AnyValue with nothing set. Source: opentelemetry-proto common.proto. */
 export type Any =
@@ -267,17 +268,6 @@ export function encodeJson(request: MadeRequest): string {
   return JSON.stringify({ resourceSpans })
 }
 
-/** Numbers that depend on the seed alone: mulberry32, each in [0, 1). */
-export function createRandom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
 type TraceOptions = Readonly<{
   seed: number
   traces: number
@@ -297,7 +287,7 @@ type Dice = Readonly<{
 }>
 
 function createDice(seed: number): Dice {
-  const random = createRandom(seed)
+  const random = randomNumbers(seed)
   const below = (max: number): number => Math.floor(random() * max)
   const digit = (): string => below(16).toString(16)
   return {

@@ -2,7 +2,7 @@ import type { BuildContext } from '#projections/builds/build-place.ts'
 import { foldShares } from '#projections/builds/fold-shares.ts'
 import { changeRoster, nominate } from '#projections/builds/roster.ts'
 import type { Stream } from '#streams/stream.ts'
-import { createRandom } from './index-fixture.ts'
+import { createRandom } from './random.ts'
 import { lineEvent } from './line-projections.ts'
 
 export const workspaces = ['acme', 'other', 'third']

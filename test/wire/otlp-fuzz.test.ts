@@ -3,7 +3,8 @@ import { limits } from '#src/config.ts'
 import type { OtlpContentType } from '#src/wire/otlp/content-type.ts'
 import { decodeSpans } from '#src/wire/otlp/decode.ts'
 import { scanSpans } from '#src/wire/otlp/scan.ts'
-import { type MadeSpan, createRandom, emptySpan, encodeJson, encodeProtobuf, requestOf } from '#test/support/otlp.ts'
+import { type MadeSpan, emptySpan, encodeJson, encodeProtobuf, requestOf } from '#test/support/otlp.ts'
+import { randomNumbers } from '#test/support/random.ts'
 
 const seed = 20_261_121
 const mutationsEach = 3_000
@@ -95,7 +96,7 @@ describe('OTLP bodies, mutated', () => {
   for (const [name, contentType, body] of bodies) {
     it(`${name}: the scan never throws; what it takes decodes to its valid spans, and is cut exactly`, () => {
       const before = Object.getOwnPropertyNames(Object.prototype)
-      const random = createRandom(seed)
+      const random = randomNumbers(seed)
       let taken = 0
       for (let index = 0; index < mutationsEach; index++) {
         const mutated = mutate(body, random)

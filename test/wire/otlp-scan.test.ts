@@ -8,7 +8,6 @@ import {
   type MadeRequest,
   type MadeSpan,
   bytesField,
-  createRandom,
   emptySpan,
   encodeJson,
   encodeProtobuf,
@@ -20,6 +19,7 @@ import {
   textField,
   varintField,
 } from '#test/support/otlp.ts'
+import { randomNumbers } from '#test/support/random.ts'
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
 
@@ -119,7 +119,7 @@ for (const { contentType, encode } of encodings) {
     it('cuts to exactly the spans kept, under their own resource and scope', () => {
       const all = decodeSpans(body, contentType, limits)
       const scan = scanned(body, contentType)
-      const random = createRandom(99)
+      const random = randomNumbers(99)
       const choices: ((index: number) => boolean)[] = [
         () => true,
         () => false,

@@ -1,11 +1,22 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from '#src/lib/make-folder.ts'
-import { holdLock } from './hold-lock.ts'
+import { holdLock, type HeldLock } from './hold-lock.ts'
 
 type ScratchFolder = Readonly<{ folder: string; remove(): void }>
 
 const lockOf = (folder: string): string => join(folder, 'lock')
+
+/** Under another name first, so that nobody takes for their own what is just going. Another process may be removing it too. */
+function removeFolder(folder: string): void {
+  const going = `${folder}.going`
+  try {
+    renameSync(folder, going)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+  rmSync(going, { recursive: true, force: true, maxRetries: 3 })
+}
 
 /** Removes the folders of processes that have ended: nobody holds their lock. */
 export function removeStale(parent: string): void {
@@ -14,8 +25,18 @@ export function removeStale(parent: string): void {
     const folder = join(parent, name)
     const lock = holdLock(lockOf(folder))
     if (lock === undefined) continue
+    removeFolder(folder)
     lock.release()
-    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Until its lock is held, another process may take a new folder for one that was left: then another is made. */
+function makeLocked(parent: string): Readonly<{ folder: string; lock: HeldLock }> {
+  for (;;) {
+    const folder = mkdtempSync(join(parent, 'builds-'))
+    const lock = holdLock(lockOf(folder))
+    if (lock !== undefined && existsSync(lockOf(folder))) return { folder, lock }
+    lock?.release()
   }
 }
 
@@ -26,13 +47,12 @@ export function createScratchFolder(parent: string): ScratchFolder {
     hint: 'this user must be able to make it; or choose another with --data',
   })
   removeStale(parent)
-  const folder = mkdtempSync(join(parent, 'builds-'))
-  const lock = holdLock(lockOf(folder))
+  const { folder, lock } = makeLocked(parent)
   return {
     folder,
     remove() {
-      rmSync(folder, { recursive: true, force: true })
-      lock?.release()
+      removeFolder(folder)
+      lock.release()
     },
   }
 }

@@ -105,7 +105,7 @@ function detailsOf(span: ShownSpan, traceStart: string, linksOf: SpanLinks): Htm
     start: `${span.start} (${since(traceStart, span.start)} in its trace)`,
     kind,
     status: status.message === '' ? status.code : `${status.code}: ${status.message}`,
-    ...(repeated > 0 ? { repeated: `came again ${repeated} times` } : {}),
+    ...(repeated > 0 ? { repeated: `came again ${counted(repeated, 'time')}` } : {}),
     ...(cuts.length > 0 ? { changed: cuts.join('; ') } : {}),
     ...(dropped === '' ? {} : { [`dropped by the sender${cuts.length > 0 ? ', or cut here' : ''}`]: dropped }),
   }

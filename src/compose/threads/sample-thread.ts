@@ -17,7 +17,7 @@ giveWay(niceness.checking)
 /** Only the drivers of one form are loaded. */
 async function open({ cluster, partition, dataFolder }: SamplePlace): Promise<OpenBuilds> {
   if (cluster === undefined) return (await import('#src/compose/builds.ts')).openBuilds(dataFolder)
-  makeOwnFolder(dataFolder, { operation: 'make the folder', hint: 'choose another by TMPDIR' })
+  makeOwnFolder(dataFolder)
   return (await import('#src/compose/cluster-builds.ts')).openPartitionBuilds({ cluster, partition }, dataFolder)
 }
 

@@ -10,7 +10,7 @@ import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { bareName, numberToken, sameAsMessageToken, sentinel } from '#src/events/tokens.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { messageNames } from '#src/wire/logs/aliases.ts'
-import { createRandom } from '#test/support/index-fixture.ts'
+import { createRandom } from '#test/support/random.ts'
 import { found, readerOf, treeOf } from './given.ts'
 
 const schema: FieldSchema = { text: ['text'], fields: ['fields'], numbers: { duration: 'durationNs' } }
@@ -76,15 +76,11 @@ describe('projections/field-query', () => {
     const reader = await readerOf(createMemoryIndexStore, [
       { message: 'a ab 15 b', fields: { a: 'b 1', ab: [1, 5], 'a.b': { a: 0 } } },
     ])
-    let state = 5
+    const random = createRandom(5)
     let asked = 0
     const alphabet = Array.from('aab  :=!<>()[]"\\/|&*?-.~TOAND15')
     for (let round = 0; round < 3_000; round++) {
-      let query = ''
-      for (let index = 0; index < round % 24; index++) {
-        state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-        query += alphabet[Math.floor((state / 2 ** 32) * alphabet.length)] ?? ''
-      }
+      const query = Array.from({ length: round % 24 }, () => random.pick(alphabet)).join('')
       if (!parseQuery(query, limits).ok) continue
       asked++
       const places = await found(reader, query).catch((error: unknown) => error)

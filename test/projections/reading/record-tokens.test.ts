@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { fieldTokens } from '#projections/reading/record-tokens.ts'
 import { words } from '#src/events/tokens.ts'
 import { keywordTerm } from '#projections/stores/row.ts'
-import { createRandom } from '../../support/index-fixture.ts'
+import { createRandom } from '../../support/random.ts'
 
 const pieces = [
   ...[

@@ -13,6 +13,7 @@ import type { RefusalReason } from '#src/events/telemetry.ts'
 import { present } from '#src/lib/assert.ts'
 import { stringifyJson } from '#src/lib/json.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
+import { createRandom } from '#test/support/random.ts'
 import { givenLog, givenSpan, spanIdOf, traceIdOf, type GivenSpan } from './given.ts'
 
 const index = 'traces-v15-001'
@@ -182,16 +183,10 @@ function plainSums(events: readonly DecodedEvent[]): object {
   }
 }
 
-/** Park and Miller: the same numbers in every run. */
-function createRandom(seed: number): (below: number) => number {
-  let state = seed
-  return (below) => (state = (state * 48_271) % 2_147_483_647) % below
-}
-
 describe('traces: any events and any crash', () => {
   for (const seed of [1, 2, 3, 4, 5, 6]) {
     it(`sums up as a plain count does (seed ${seed})`, async () => {
-      const random = createRandom(seed)
+      const random = createRandom(seed).below
       const span = (): GivenSpan => ({
         id: random(3_000),
         parent: random(10) === 0 ? null : random(3_000),

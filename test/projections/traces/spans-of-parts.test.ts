@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { holderIn, togetherIn } from '#projections/traces/spans-of-parts.ts'
 import { addSpans, emptyPart, rowsOf, type TracePart } from '#projections/traces/trace-part.ts'
-import { createRandom, type Random } from '#test/support/index-fixture.ts'
+import { createRandom, type Random } from '#test/support/random.ts'
 import { givenSpan, spanIdOf, traceIdOf } from './given.ts'
 
 const partsMax = 4

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { addRefusedSpans, addSpans, emptyPart, type TracePart } from '#projections/traces/trace-part.ts'
 import { summarizeAcross } from '#projections/traces/trace-summary.ts'
 import type { Span } from '#src/events/telemetry.ts'
-import { createRandom, type Random } from '#test/support/index-fixture.ts'
+import { createRandom, type Random } from '#test/support/random.ts'
 import { givenSpan, spanIdOf, traceIdOf } from './given.ts'
 
 /** A document's parts, and what arrived for it: spans in their order, and refusals. */

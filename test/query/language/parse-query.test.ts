@@ -3,6 +3,7 @@ import { limits } from '#src/config.ts'
 import type { QueryTree } from '#src/events/query-tree.ts'
 import type { Level } from '#src/events/telemetry.ts'
 import { parseQuery, type ParsedQuery } from '#src/query/language/parse-query.ts'
+import { createRandom } from '#test/support/random.ts'
 
 const text = (value: string): QueryTree => ({ kind: 'text', text: value })
 const match = (field: string, value: string): QueryTree => ({ kind: 'match', field, text: value })
@@ -290,12 +291,7 @@ describe('query/language', () => {
   })
 
   it('prints any tree that it makes so that it parses to the same', () => {
-    let state = 42
-    const random = (below: number): number => {
-      state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
-      return Math.floor((state / 2 ** 32) * below)
-    }
-    const one = (items: readonly string[]): string => items[random(items.length)] ?? ''
+    const { below: random, pick: one } = createRandom(42)
     const words = [
       'a',
       'Foo',

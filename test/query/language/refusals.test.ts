@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { limits } from '#src/config.ts'
 import { parseQuery } from '#src/query/language/parse-query.ts'
+import { createRandom } from '#test/support/random.ts'
 
 /** Query, place, and one of what is expected there. */
 const table: readonly (readonly [query: string, position: number, expected: string])[] = [
@@ -294,15 +295,10 @@ describe('query/language refusals', () => {
         expect(result.error.expected.length, piece).to.be.greaterThan(0)
       }
     }
-    let state = 11
+    const random = createRandom(11)
     const alphabet = Array.from('ab :=!<>()[]{}"\\/|&*?-+@.~TOANDR015ms支\u0000')
     for (let round = 0; round < 5_000; round++) {
-      let query = ''
-      const characters = round % 40
-      for (let index = 0; index < characters; index++) {
-        state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-        query += alphabet[Math.floor((state / 2 ** 32) * alphabet.length)] ?? ''
-      }
+      const query = Array.from({ length: round % 40 }, () => random.pick(alphabet)).join('')
       const result = parseQuery(query, limits)
       if (!result.ok) {
         expect(result.error.position, query).to.be.within(0, query.length)

@@ -34,7 +34,14 @@ export const endOf = (page: Uint8Array): number => ((page[2] ?? 0) << 8) | (page
 export function createTermPlaces(page: Uint8Array, end: number): () => number {
   const cursor = { page, at: end }
   let place = 0
-  return () => (cursor.at < page.length ? (place += nextNumber(cursor)) : end)
+  return () => {
+    if (cursor.at >= page.length) return end
+    const next = place + nextNumber(cursor)
+    // Up to a place beyond the page it would be read for minutes.
+    if (next <= place || next >= end) throw new UnknownFormat('no place of a term')
+    place = next
+    return place
+  }
 }
 
 /** Whether a page begins with more postings of the last term before it. */

@@ -38,7 +38,6 @@ import { leaveHotJournal } from '#test/support/hot-journal.ts'
 import { createCrashLog } from '#test/support/index-crash-child.ts'
 import {
   acme,
-  createRandom,
   day,
   epoch,
   everything,
@@ -54,6 +53,7 @@ import {
   write,
   openFixture,
 } from '#test/support/index-fixture.ts'
+import { createRandom } from '#test/support/random.ts'
 import { counting, lineDecoders } from '#test/support/line-projections.ts'
 import { promote } from '#test/support/promote.ts'
 import { limits, timesOpen } from '#test/support/sqlite-fixture.ts'

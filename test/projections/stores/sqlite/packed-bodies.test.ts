@@ -11,7 +11,6 @@ import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writ
 import { dayMs } from '#src/lib/day.ts'
 import {
   acme,
-  createRandom,
   day,
   epoch,
   everything,
@@ -25,6 +24,7 @@ import {
   type Thing,
   walk,
 } from '#test/support/index-fixture.ts'
+import { createRandom } from '#test/support/random.ts'
 import { digestsIn, limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
 
 const batches = 10

@@ -10,7 +10,7 @@ import { storedSums } from '#projections/stores/sqlite/auditing/stored-sums.ts'
 import { openDatabase, type Database } from '#projections/stores/sqlite/database.ts'
 import { createTerms, tablesOf } from '#projections/stores/sqlite/layout.ts'
 import { textOfSums } from '#projections/stores/sqlite/posting-sums.ts'
-import { createRandom, type Random } from '#test/support/index-fixture.ts'
+import { createRandom, type Random } from '#test/support/random.ts'
 
 const tables = tablesOf({
   name: 'texts',
@@ -253,6 +253,22 @@ describe('pages of FTS5, read without it', () => {
     let rows = 0
     const told = readPostings(database, terms, { term: () => {}, row: () => ++rows < 0, place: () => {} })
     expect([told, rows]).to.deep.equal([undefined, 1])
+  })
+
+  it('are not read where a term is said to begin beyond its page', () => {
+    database.run(`INSERT INTO ${terms} (rowid, t_first) VALUES (1, 'a')`)
+    const { id, block } = database.get(`SELECT id, block FROM ${terms}_data WHERE id >= 1 << 37`) ?? {}
+    const page = Buffer.from(block as Uint8Array)
+    // Behind the content only the first place is kept; then one that is far away.
+    const places = page.readUInt16BE(2)
+    const changed = Buffer.concat([page.subarray(0, places + 1), Buffer.from([0x81, 0xff, 0xff, 0xff, 0x7e])])
+    tamper(`UPDATE ${terms}_data SET block = ? WHERE id = ?`, changed, id as bigint)
+    let told = 0
+    const count = (): boolean => {
+      if (++told > changed.length) throw new Error('more was told than there is')
+      return true
+    }
+    expect(readPostings(database, terms, { term: () => {}, row: count, place: () => void count() })).to.equal(undefined)
   })
 
   it('are not read where one is gone', () => {

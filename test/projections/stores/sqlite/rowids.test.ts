@@ -5,16 +5,8 @@ import type { Entry } from '#projections/projection.ts'
 import { firstRowOf, msOf, unknownValueIds, valueIdMax } from '#projections/stores/sqlite/layout.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reading/reader.ts'
 import { int64Max, int64Min } from '#src/lib/int64.ts'
-import {
-  createRandom,
-  everything,
-  lineEntry,
-  noonNs,
-  openOracle,
-  scopeOf,
-  walk,
-  write,
-} from '#test/support/index-fixture.ts'
+import { everything, lineEntry, noonNs, openOracle, scopeOf, walk, write } from '#test/support/index-fixture.ts'
+import { createRandom } from '#test/support/random.ts'
 import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
 
 const secondNs = 1_000_000_000n

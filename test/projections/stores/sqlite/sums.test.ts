@@ -11,7 +11,6 @@ import type { Kept } from '#projections/stores/sqlite/writing/build.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import {
   acme,
-  createRandom,
   day,
   epoch,
   fixture,
@@ -21,6 +20,7 @@ import {
   randomLine,
   thingEntry,
 } from '#test/support/index-fixture.ts'
+import { createRandom } from '#test/support/random.ts'
 
 /** Texts go to FTS5 as they are. */
 const texts: Collection<Readonly<{ first: string; second: string }>> = {

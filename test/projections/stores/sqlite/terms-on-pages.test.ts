@@ -9,7 +9,7 @@ import { layOutDay, tablesOf, tokensColumn } from '#projections/stores/sqlite/la
 import { termsOnPages } from '#projections/stores/sqlite/reading/terms-on-pages.ts'
 import { ifKnown } from '#projections/stores/sqlite/fts5/segments.ts'
 import { compareText } from '#projections/stores/row.ts'
-import { createRandom } from '#test/support/index-fixture.ts'
+import { createRandom } from '#test/support/random.ts'
 
 const tables = tablesOf({
   name: 'lines',

@@ -11,7 +11,6 @@ import { createSqliteIndexReader } from '#projections/stores/sqlite/reading/read
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import {
   acme,
-  createRandom,
   day,
   epoch,
   fixture,
@@ -24,6 +23,7 @@ import {
   thingEntry,
   write,
 } from '#test/support/index-fixture.ts'
+import { createRandom } from '#test/support/random.ts'
 import { promote } from '#test/support/promote.ts'
 import { digestsIn, limits } from '#test/support/sqlite-fixture.ts'
 
