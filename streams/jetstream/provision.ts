@@ -78,14 +78,14 @@ async function createOrGet(
   nats: Nats,
   log: LogName,
   { wanted, isGone }: Readonly<{ wanted: () => Wanted; isGone: () => Promise<boolean> }>,
-  { allowLostLog = false, mustExist = false, warn }: Pick<ProvisionOptions, 'allowLostLog' | 'mustExist' | 'warn'>,
+  { allowLostLog, mustExist, warn }: Pick<ProvisionOptions, 'allowLostLog' | 'mustExist' | 'warn'>,
 ): Promise<StreamInfo> {
   const found = await streamInfo(nats, log.stream)
   if (found !== undefined) return found
   // Another process may have made it since, with all that comes after it.
   const isLost = (await isGone()) && (await streamInfo(nats, log.stream)) === undefined
-  if (isLost && !allowLostLog) throw lostLog(log)
-  if (!isLost && mustExist) throw noLog(log)
+  if (isLost && allowLostLog !== true) throw lostLog(log)
+  if (!isLost && mustExist === true) throw noLog(log)
   const config = wanted()
   const asked = await askApi(nats, `STREAM.CREATE.${log.stream}`, configOf(log, config))
   // Whoever left the setting in place would else not hear of the next one that is lost.

@@ -63,6 +63,11 @@ function notOurs({ operation, subject }: Call, host: string, cause?: Error): Tra
   return new TransientError({ operation, subject, hint, cause })
 }
 
+/** One that has let us in before knows no user for seconds after a start, and a role may be changed for a while. */
+function notLetIn({ operation, subject }: Call, hint: string, cause: Error, isKnown: boolean): Error {
+  return new (isKnown ? TransientError : PermanentError)({ operation, subject, hint, cause })
+}
+
 /** `isKnown`: it has answered us before. */
 type Server = Readonly<{ host: string; isKnown: boolean; requestTimeoutMs: number }>
 
@@ -74,11 +79,8 @@ function responseFailure(error: errors.ResponseError, call: Call, { host, isKnow
   if (call.bytesMax !== undefined && isTooLarge(reason)) return new LargeAnswerError(subject, { cause })
   if (isClosed(reason)) return new TransientError({ operation, subject, hint: closedHint, cause })
   if (isBlocked(reason)) return new TransientError({ operation, subject, hint: blockedHint, cause })
-  if (status === 401 || status === 403) {
-    const hint = status === 401 ? 'check user and password in ELASTICSEARCH_URL' : forbiddenHint
-    // One that has let us in knows no user for seconds after a start, and a role may be changed for a while.
-    return new (isKnown ? TransientError : PermanentError)({ operation, subject, hint, cause })
-  }
+  if (status === 401) return notLetIn(call, 'check user and password in ELASTICSEARCH_URL', cause, isKnown)
+  if (status === 403) return notLetIn(call, forbiddenHint, cause, isKnown)
   if (status === 429) return new TransientError({ operation, subject, hint: busyHint, cause })
   if (!isOurs(error.headers)) return notOurs(call, host, cause)
   if (isPassing(status)) return new TransientError({ operation, subject, cause })
