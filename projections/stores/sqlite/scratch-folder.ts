@@ -1,5 +1,6 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { PermanentError } from '#src/lib/failure.ts'
 import { makeFolder } from '#src/lib/make-folder.ts'
 import { holdLock } from './hold-lock.ts'
 
@@ -19,14 +20,24 @@ export function removeStale(parent: string): void {
   }
 }
 
+/** The parent was made before, perhaps by another user, or on a disk that takes nothing by now. */
+function makeOne(parent: string): string {
+  try {
+    removeStale(parent)
+    return mkdtempSync(join(parent, 'builds-'))
+  } catch (cause) {
+    const hint = 'this user must be able to write to it; or choose another with --data'
+    throw new PermanentError({ operation: 'make a folder in', subject: parent, hint, cause })
+  }
+}
+
 /** A new folder for this process's own builds. */
 export function createScratchFolder(parent: string): ScratchFolder {
   makeFolder(parent, {
     operation: 'make the folder',
     hint: 'this user must be able to make it; or choose another with --data',
   })
-  removeStale(parent)
-  const folder = mkdtempSync(join(parent, 'builds-'))
+  const folder = makeOne(parent)
   const lock = holdLock(lockOf(folder))
   return {
     folder,
