@@ -87,12 +87,15 @@ const embeddedServices: CliServices = {
   close: async () => undefined,
 }
 
-/** The engines of a cluster. Its drivers are loaded only here. */
-async function clusterServices(cluster: ClusterConfig): Promise<CliServices> {
+/**
+ * The engines of a cluster. Its drivers are loaded only here. `mustExist`: under a wrong name a verb would find nothing and report that all is well,
+ * and what it made there would keep its share of what NATS may store.
+ */
+async function clusterServices(cluster: ClusterConfig, mustExist: boolean): Promise<CliServices> {
   const { connectLogs, createReaders, hasIndexes, openLog, partitionNames } = await import('./cluster-logs.ts')
   const { directoryPartition } = await import('#streams/jetstream/subjects.ts')
   let connected: ReturnType<typeof connectLogs> | undefined
-  const nats = () => (connected ??= connectLogs(cluster, 'cli', () => hasIndexes(cluster)))
+  const nats = () => (connected ??= connectLogs(cluster, 'cli', { isKnown: () => hasIndexes(cluster), mustExist }))
   const open = async (partition: string) => openLog(await nats(), cluster, partition)
   return {
     ...common,
@@ -132,5 +135,6 @@ export async function composeCli(argv: readonly string[]): Promise<number> {
   process.stderr.on('error', () => undefined)
   // Moves from one form to the other: of the cluster perhaps only the log exists yet.
   const cluster = argv[0] === 'move-log' ? undefined : readClusterConfig(process.env)
-  return runCli(argv, process, cluster === undefined ? embeddedServices : await clusterServices(cluster))
+  const mustExist = argv[0] !== 'first-run'
+  return runCli(argv, process, cluster === undefined ? embeddedServices : await clusterServices(cluster, mustExist))
 }

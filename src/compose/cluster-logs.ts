@@ -15,10 +15,15 @@ import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
 export const partitionNames = ({ partitions }: LogConfig): readonly string[] =>
   Array.from({ length: partitions }, (_, partition) => String(partition))
 
-/**
- * Connects, and creates missing logs, unless `isKnown`: the installation had them. Throws with one line that says what to do.
- */
-export async function connectLogs(config: LogConfig, name: string, isKnown?: () => Promise<boolean>): Promise<Nats> {
+/** `isKnown`: whether the installation had logs. `mustExist`: what has none is not begun. */
+type ConnectOptions = Readonly<{ isKnown?: () => Promise<boolean>; mustExist?: boolean }>
+
+/** Connects, and creates missing logs, unless the options say otherwise. Throws with one line that says what to do. */
+export async function connectLogs(
+  config: LogConfig,
+  name: string,
+  { isKnown, mustExist = false }: ConnectOptions = {},
+): Promise<Nats> {
   const { natsUrl, partitions, natsReplicas, durability, allowLazyLog, allowLostLog, indexPrefix } = config
   const nats = await connectNats({ url: natsUrl, name: `throughline ${name}` })
   let failure: unknown
@@ -37,6 +42,7 @@ export async function connectLogs(config: LogConfig, name: string, isKnown?: () 
       prefix: indexPrefix,
       allowLazyLog,
       allowLostLog,
+      mustExist,
       warn: (line) => console.error(line),
       isKnown: isKnownOnce,
       ...(natsReplicas === undefined ? {} : { replicas: natsReplicas }),

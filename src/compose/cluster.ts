@@ -92,7 +92,9 @@ export async function openClusterEngines(config: Config, cluster: ClusterConfig)
   const secrets = givenSecrets(cluster)
   const isKnown = (): Promise<boolean> => hasIndexes(cluster)
   // Ingest starts without Elasticsearch.
-  const nats = await connectLogs(cluster, role, role === 'ingest' ? () => isKnown().catch(() => false) : isKnown)
+  const nats = await connectLogs(cluster, role, {
+    isKnown: role === 'ingest' ? () => isKnown().catch(() => false) : isKnown,
+  })
   const directoryStream = await openLog(nats, cluster, directoryPartition)
   const directory = await openDirectory(directoryStream, clock, cluster.pepper)
   const { takesIn, folds, answers } = dutiesOf(config)

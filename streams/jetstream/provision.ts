@@ -22,6 +22,8 @@ export type ProvisionOptions = Readonly<{
   allowLazyLog: boolean
   /** Make a log anew, empty, that is gone from an installation; else that is refused. */
   allowLostLog?: boolean
+  /** Refuse an installation that has no logs yet, instead of beginning it. */
+  mustExist?: boolean
   /** Whether something else says that the installation had logs; asked once, and only where the directory's is not there. */
   isKnown?: () => Promise<boolean>
   warn?: (line: string) => void
@@ -76,13 +78,14 @@ async function createOrGet(
   nats: Nats,
   log: LogName,
   { wanted, isGone }: Readonly<{ wanted: () => Wanted; isGone: () => Promise<boolean> }>,
-  { allowLostLog = false, warn }: Pick<ProvisionOptions, 'allowLostLog' | 'warn'>,
+  { allowLostLog, mustExist, warn }: Pick<ProvisionOptions, 'allowLostLog' | 'mustExist' | 'warn'>,
 ): Promise<StreamInfo> {
   const found = await streamInfo(nats, log.stream)
   if (found !== undefined) return found
   // Another process may have made it since, with all that comes after it.
   const isLost = (await isGone()) && (await streamInfo(nats, log.stream)) === undefined
-  if (isLost && !allowLostLog) throw lostLog(log)
+  if (isLost && allowLostLog !== true) throw lostLog(log)
+  if (!isLost && mustExist === true) throw noLog(log)
   const config = wanted()
   const asked = await askApi(nats, `STREAM.CREATE.${log.stream}`, configOf(log, config))
   // Whoever left the setting in place would else not hear of the next one that is lost.
@@ -99,6 +102,12 @@ const lostLogAdvice =
 function lostLog({ stream }: LogName): PermanentError {
   const hint =
     'it is gone, though this installation had it: put it back from a backup of NATS; or, to go on with an empty one and without what it held, set ALLOW_LOST_LOG=1'
+  return new PermanentError({ operation: 'use', subject: `stream ${stream}`, hint })
+}
+
+function noLog({ stream }: LogName): PermanentError {
+  const hint =
+    'it is not there: is INDEX_PREFIX, the name of the installation, the one that its processes have? A new one begins when they start'
   return new PermanentError({ operation: 'use', subject: `stream ${stream}`, hint })
 }
 

@@ -85,6 +85,20 @@ describe('command line, where something is wrong', () => {
     expect(builds.map(({ state }) => state)).to.deep.equal(['live'])
   }).timeout(300_000)
 
+  it('says in one line where it cannot make the files that an index is compared with', async () => {
+    await writeLog('0', logFile(), 3)
+    expect(runMain('rebuild logs').status).to.equal(0)
+    const scratch = join(dataFolder(), 'scratch')
+    rmSync(scratch, { recursive: true })
+    writeFileSync(scratch, '')
+    for (const verb of ['verify logs', 'rebuild logs']) {
+      const { status, stderr } = runMain(verb)
+      expect(stderr, verb).to.match(/^throughline: make a folder in \S+\/scratch: ENOTDIR.*\(.*--data\)$/m)
+      expect(stderr, verb).to.not.match(/^ +at /m)
+      expect(status, verb).to.equal(verb === 'verify logs' ? 2 : 1)
+    }
+  }).timeout(300_000)
+
   it('leaves no half of a file of events', async () => {
     await writeLog('0', logFile(), 0)
     const log = await openLog('0', logFile())

@@ -216,7 +216,24 @@ describe('a process of a cluster that cannot start', function () {
     })
     expect(code).not.to.equal(0)
     expect(err).to.match(/KEY_PEPPER \(it needs at least 32 random characters/)
+    await (await test.start('ingest')).stop()
     expect(listOf(await cli(test, 'workspace', 'list'), 'workspaces')).to.deep.equal([])
+  })
+
+  it('is not begun by a verb that is given another name than its processes have, which is told', async () => {
+    const { INDEX_PREFIX: own = '', NATS_URL = '' } = test.cluster.environment
+    const INDEX_PREFIX = `${own}-mistyped`
+    const environment = { ...process.env, ...test.cluster.environment, INDEX_PREFIX }
+    for (const verb of ['status', 'verify all', 'rebuild logs', 'builds', 'workspace create x --plan pro']) {
+      const { code, out, err } = await runVerb(['src/main.ts', ...verb.split(' ')], environment)
+      expect(err, verb).to.match(/^throughline: use stream \S+-TELEMETRY_0 \(it is not there: is INDEX_PREFIX.*\)\n$/)
+      expect([code, out], verb).to.deep.equal([verb === 'verify all' ? 2 : 1, ''])
+    }
+    const nats = await connectNats({ url: NATS_URL })
+    for (const stream of ['TELEMETRY_0', 'TELEMETRY_1', 'DIRECTORY']) {
+      expect(await askServer(nats, `STREAM.INFO.${INDEX_PREFIX}-${stream}`), stream).to.have.property('error')
+    }
+    await nats.close()
   })
 
   it('says so when it has another pepper than the keys were made with', async () => {

@@ -6,7 +6,16 @@ import { numberIn, objectIn, objectsIn } from './answer-parts.ts'
 import type { Elasticsearch } from './call.ts'
 import { lookUp, type DocumentPlace } from './look-up.ts'
 import { epochField } from './mapping.ts'
-import { blockedHint, busyHint, closedHint, isBlocked, isClosed, mappingHint, reasonOf } from './reasons.ts'
+import {
+  blockedHint,
+  busyHint,
+  closedHint,
+  forbiddenHint,
+  isBlocked,
+  isClosed,
+  mappingHint,
+  reasonOf,
+} from './reasons.ts'
 
 /** One document to be written or deleted. Its version is the position of the last event folded into it. */
 export type Operation = DocumentPlace &
@@ -85,7 +94,8 @@ function outcomeOf(operation: Written, item: JsonObject): Outcome {
   const status = numberIn(result['status'])
   if (status >= 200 && status < 300) return 'done'
   if (status === 409) return 'conflict'
-  if (status === 429 || status === 503) return 'again'
+  // 500: as of a disk without a free byte.
+  if (status === 429 || status >= 500) return 'again'
   const reason = reasonOf(result)
   // It lasts longer than a few tries, for which all other projections of the partition would wait.
   if (isClosed(reason)) throw new TransientError({ operation: 'write to', subject: operation.index, hint: closedHint })
@@ -94,8 +104,8 @@ function outcomeOf(operation: Written, item: JsonObject): Outcome {
   if (status === 404) return operation.kind === 'delete' ? 'done' : isLost ? 'lost' : 'again'
   const cause = new Error(`Elasticsearch answered ${status} ${reason}`)
   const subject = `${subjectOf(operation)} at ${operation.position}`
-  const hint = `if ${mappingHint}`
-  throw new PermanentError({ operation: 'index', subject, hint, cause })
+  if (status === 403) throw new TransientError({ operation: 'index', subject, hint: forbiddenHint, cause })
+  throw new PermanentError({ operation: 'index', subject, hint: `if ${mappingHint}`, cause })
 }
 
 async function post(elasticsearch: Elasticsearch, { body: lines, operations }: Batch): Promise<Outcomes> {

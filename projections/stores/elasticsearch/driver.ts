@@ -2,7 +2,16 @@ import { Client, errors, Serializer, UndiciConnection } from '@elastic/elasticse
 import { isOperatingFailure, LateError, PermanentError, TransientError } from '#src/lib/failure.ts'
 import { isJsonObject, parseJson, stringifyJson } from '#src/lib/json.ts'
 import { LargeAnswerError, type Call, type Elasticsearch } from './call.ts'
-import { blockedHint, busyHint, closedHint, isBlocked, isClosed, isTooLarge, reasonOf } from './reasons.ts'
+import {
+  blockedHint,
+  busyHint,
+  closedHint,
+  forbiddenHint,
+  isBlocked,
+  isClosed,
+  isTooLarge,
+  reasonOf,
+} from './reasons.ts'
 
 /** The oldest version that has all that we use; tests run with it. */
 const leastVersion = [8, 19] as const
@@ -42,8 +51,8 @@ class HeardConnection extends UndiciConnection {
   }
 }
 
-/** 409: another writer was faster. Callers that handle it accept it as an answer. */
-const passing: ReadonlySet<number> = new Set([408, 409, 429, 502, 503, 504])
+/** 409: another writer was faster. Callers that handle it accept it as an answer. 500: as of a disk without a free byte. */
+const isPassing = (status: number): boolean => [408, 409, 429].includes(status) || status >= 500
 
 /** Elasticsearch says so in each answer. A proxy's own, as a 404 of one that has no backend for a moment, says nothing of an index. */
 const isOurs = (headers: Readonly<Record<string, unknown>> | null | undefined): boolean =>
@@ -54,7 +63,15 @@ function notOurs({ operation, subject }: Call, host: string, cause?: Error): Tra
   return new TransientError({ operation, subject, hint, cause })
 }
 
-function responseFailure(error: errors.ResponseError, call: Call, host: string): Error {
+/** One that has let us in before knows no user for seconds after a start, and a role may be changed for a while. */
+function notLetIn({ operation, subject }: Call, hint: string, cause: Error, isKnown: boolean): Error {
+  return new (isKnown ? TransientError : PermanentError)({ operation, subject, hint, cause })
+}
+
+/** `isKnown`: it has answered us before. */
+type Server = Readonly<{ host: string; isKnown: boolean; requestTimeoutMs: number }>
+
+function responseFailure(error: errors.ResponseError, call: Call, { host, isKnown }: Server): Error {
   const { operation, subject } = call
   const status = error.statusCode ?? 0
   const reason = reasonOf(error.body)
@@ -62,23 +79,19 @@ function responseFailure(error: errors.ResponseError, call: Call, host: string):
   if (call.bytesMax !== undefined && isTooLarge(reason)) return new LargeAnswerError(subject, { cause })
   if (isClosed(reason)) return new TransientError({ operation, subject, hint: closedHint, cause })
   if (isBlocked(reason)) return new TransientError({ operation, subject, hint: blockedHint, cause })
-  if (status === 401 || status === 403) {
-    const hint =
-      status === 401 ? 'check user and password in ELASTICSEARCH_URL' : 'the user of ELASTICSEARCH_URL lacks a right'
-    return new PermanentError({ operation, subject, hint, cause })
-  }
+  if (status === 401) return notLetIn(call, 'check user and password in ELASTICSEARCH_URL', cause, isKnown)
+  if (status === 403) return notLetIn(call, forbiddenHint, cause, isKnown)
   if (status === 429) return new TransientError({ operation, subject, hint: busyHint, cause })
   if (!isOurs(error.headers)) return notOurs(call, host, cause)
-  if (passing.has(status)) return new TransientError({ operation, subject, cause })
+  if (isPassing(status)) return new TransientError({ operation, subject, cause })
   return new PermanentError({ operation, subject, cause })
 }
 
-type Server = Readonly<{ host: string; isKnown: boolean; requestTimeoutMs: number }>
-
-function failureOf(error: unknown, call: Call, { host, isKnown, requestTimeoutMs }: Server): Error {
+function failureOf(error: unknown, call: Call, server: Server): Error {
   const { operation, subject } = call
+  const { host, isKnown, requestTimeoutMs } = server
   if (isOperatingFailure(error)) return error
-  if (error instanceof errors.ResponseError) return responseFailure(error, call, host)
+  if (error instanceof errors.ResponseError) return responseFailure(error, call, server)
   // The driver aborts requests on its own only for this reason.
   if (error instanceof errors.RequestAbortedError && call.bytesMax !== undefined) return new LargeAnswerError(subject)
   const text = error instanceof Error ? error.message : String(error)
@@ -154,7 +167,7 @@ export function openDriver(url: string, requestTimeoutMs = requestTimeoutMsDefau
         const { params, options } = requestOf(call)
         const answer = await client.transport.request(params, { meta: true, ...options })
         const { statusCode: status, headers, body } = answer
-        if (!passing.has(status) && !isOurs(headers)) throw notOurs(call, host)
+        if (!isPassing(status) && !isOurs(headers)) throw notOurs(call, host)
         return { status, body: isJsonObject(body) ? body : {} }
       } catch (error) {
         // An abort is reported with the signal's reason.

@@ -33,6 +33,9 @@ export const isTooLarge = (reason: string): boolean => reason.startsWith('circui
 /** A queue that is full, or a circuit breaker: more than its memory allows for now. */
 export const busyHint = 'it has no room for more now: look at its load, its memory and its disks'
 
+/** 403, for another reason than a block. */
+export const forbiddenHint = 'the user of ELASTICSEARCH_URL lacks a right'
+
 /** Of an index that was not made by us, or was changed since. */
 export const mappingHint =
   'its mapping or settings are not as they were made: rebuild the projection, which makes new indices'

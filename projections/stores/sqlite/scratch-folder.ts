@@ -1,5 +1,6 @@
 import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { isOperatingFailure, PermanentError } from '#src/lib/failure.ts'
 import { makeFolder } from '#src/lib/make-folder.ts'
 import { holdLock, type HeldLock } from './hold-lock.ts'
 
@@ -40,14 +41,25 @@ function makeLocked(parent: string): Readonly<{ folder: string; lock: HeldLock }
   }
 }
 
+/** The parent was made before, perhaps by another user, or on a disk that takes nothing by now. */
+function makeOne(parent: string): Readonly<{ folder: string; lock: HeldLock }> {
+  try {
+    removeStale(parent)
+    return makeLocked(parent)
+  } catch (cause) {
+    if (isOperatingFailure(cause)) throw cause
+    const hint = 'this user must be able to write to it; or choose another with --data'
+    throw new PermanentError({ operation: 'make a folder in', subject: parent, hint, cause })
+  }
+}
+
 /** A new folder for this process's own builds. */
 export function createScratchFolder(parent: string): ScratchFolder {
   makeFolder(parent, {
     operation: 'make the folder',
     hint: 'this user must be able to make it; or choose another with --data',
   })
-  removeStale(parent)
-  const { folder, lock } = makeLocked(parent)
+  const { folder, lock } = makeOne(parent)
   return {
     folder,
     remove() {
