@@ -1,6 +1,6 @@
-import { nextByte, nextNumber, type Cursor } from './numbers.ts'
-import { createTermPlaces, endOf, mainIndex, termBytesMax } from './page.ts'
-import { UnknownFormat } from './segments.ts'
+import type { Cursor } from './numbers.ts'
+import { createTermPlaces, endOf } from './page.ts'
+import { createTerm, nextTerm, type Term } from './term.ts'
 
 const blank = 0x20
 
@@ -12,30 +12,18 @@ export function createTermReader(signs: string): (page: Uint8Array) => PageTerms
   const isSign = new Uint8Array(256)
   for (const sign of Buffer.from(signs)) isSign[sign] = 1
   const cursor: Cursor = { page: new Uint8Array(), at: 0 }
-  const term = Buffer.allocUnsafe(termBytesMax)
-  let termBytes = 0
+  const term = createTerm()
   /** Where the first sign is in the term; 0: nowhere, since each term begins with what says of which index it is. */
   let signAt = 0
   let text = Buffer.allocUnsafe(1 << 16)
   let used = 0
-  const readTerm = (end: number, isFirst: boolean): void => {
-    const kept = isFirst ? 0 : nextNumber(cursor)
-    const added = nextNumber(cursor)
-    const bytes = kept + added
-    const isThere = kept >= 0 && kept <= termBytes && added >= 0 && cursor.at + added <= end
-    if (!isThere || bytes > term.length) throw new UnknownFormat('no term')
+  const findSign = ({ bytes, length, kept }: Term): void => {
     if (signAt >= kept) signAt = 0
-    for (let at = kept; at < bytes; at++) {
-      const byte = nextByte(cursor)
-      term[at] = byte
-      if (signAt === 0 && isSign[byte] === 1) signAt = at
-    }
-    termBytes = bytes
-    if (term[0] !== mainIndex) throw new UnknownFormat('another index')
+    for (let at = kept; signAt === 0 && at < length; at++) if (isSign[bytes[at] ?? 0] === 1) signAt = at
   }
-  const appendTerm = (): void => {
-    if (used + termBytes > text.length) text = Buffer.concat([text], 2 * (used + termBytes))
-    for (let at = 1; at < termBytes; at++) text[used++] = term[at] ?? 0
+  const append = ({ bytes, length }: Term): void => {
+    if (used + length > text.length) text = Buffer.concat([text], 2 * (used + length))
+    for (let at = 1; at < length; at++) text[used++] = bytes[at] ?? 0
     text[used++] = blank
   }
   return (page) => {
@@ -46,9 +34,10 @@ export function createTermReader(signs: string): (page: Uint8Array) => PageTerms
     used = 0
     for (let place = nextPlace(), isFirst = true; place < end; place = nextPlace(), isFirst = false) {
       cursor.at = place
-      readTerm(end, isFirst)
+      nextTerm(cursor, term, end, isFirst)
+      findSign(term)
       if (signAt > 0) continue
-      appendTerm()
+      append(term)
       count++
     }
     return { count, text: text.toString('utf8', 0, Math.max(0, used - 1)) }

@@ -1,6 +1,7 @@
 import { nextNumber, nextRowid, type Cursor, type Rowid } from './numbers.ts'
 import type { RowNumbers } from './row-numbers.ts'
 import { UnknownFormat } from './segments.ts'
+import { createTerm, nextTerm } from './term.ts'
 
 // A page of a segment: where its first rowid is, where its content ends (two bytes each); the content; where its terms are, the first from the
 // page's beginning, each other from the one before. A term: how many bytes it shares with the one before (not the first of a page), how many
@@ -20,14 +21,9 @@ export type PostingListener = Readonly<{
 /** Called for a page on which a term begins: the last term before it in its segment, and the first one there, as FTS5 keeps them. */
 export type MeetPage = (lastBefore: Uint8Array, firstThere: Uint8Array) => void
 
-/** Each term begins with it, because the table has no indexes of prefixes beside its main one. */
-export const mainIndex = 0x30
 const headerBytes = 4
 /** Instead of a distance: the next number is that of a column. */
 const columnMark = 1
-/** Where FTS5 cuts a term off, and what each begins with. */
-export const termBytesMax = 32_768 + 1
-
 export const endOf = (page: Uint8Array): number => ((page[2] ?? 0) << 8) | (page[3] ?? 0)
 
 /** Where the terms of a page begin, one after the other; its end behind the last. */
@@ -53,8 +49,7 @@ export const goesOn = (page: Uint8Array): boolean => createTermPlaces(page, endO
  */
 export function createPageReader(listener: PostingListener, removed: RowNumbers | undefined, meet?: MeetPage) {
   const cursor: Cursor = { page: new Uint8Array(), at: 0 }
-  const text = Buffer.allocUnsafe(termBytesMax)
-  let textBytes = 0
+  const term = createTerm()
   const row: Rowid = { high: 0, low: 0 }
   let isFirstRow = false
   /** How many bytes of places are left of the row. */
@@ -62,18 +57,11 @@ export function createPageReader(listener: PostingListener, removed: RowNumbers 
   let isHeard = false
   let [column, offset] = [0, 0]
   let isColumnNext = false
-  const readTerm = (isFirst: boolean): void => {
-    const kept = isFirst ? 0 : nextNumber(cursor)
-    const added = nextNumber(cursor)
-    // Backwards it would be read for minutes, from far before the page.
-    if (added < 0) throw new UnknownFormat('a length of 32 bits')
-    const bytes = cursor.page.subarray(cursor.at, cursor.at + added)
-    cursor.at += added
-    if (isFirst) meet?.(text.subarray(0, textBytes), bytes)
-    text.set(bytes, kept)
-    textBytes = kept + bytes.length
-    if (text[0] !== mainIndex) throw new UnknownFormat('another index')
-    listener.term(text.toString('utf8', 1, textBytes))
+  const readTerm = (end: number, isFirst: boolean): void => {
+    const before = isFirst && meet !== undefined ? Buffer.from(term.bytes.subarray(0, term.length)) : undefined
+    nextTerm(cursor, term, end, isFirst)
+    if (before !== undefined) meet?.(before, term.bytes.subarray(0, term.length))
+    listener.term(term.bytes.toString('utf8', 1, term.length))
     isFirstRow = true
   }
   const readRow = (): void => {
@@ -118,7 +106,7 @@ export function createPageReader(listener: PostingListener, removed: RowNumbers 
     isFirstRow = true
     readRows(nextTerm)
     for (let isFirst = true; nextTerm < end; isFirst = false) {
-      readTerm(isFirst)
+      readTerm(end, isFirst)
       nextTerm = nextPlace()
       readRows(nextTerm)
     }
