@@ -1,13 +1,9 @@
-import { inWords } from '../context.ts'
-import { cut, isolated } from '../format.ts'
 import { html, type Html } from '../html.ts'
+import { choicesMax, notLink, onlyLink, othersNote } from './choice-links.ts'
 import { clauseOf, type Condition } from './clause.ts'
 import { errorTypeOf } from './log-failure.ts'
 import type { ShownLog } from './log-rows.ts'
 import { addressCharactersMax, createNarrow, type Search } from './narrow.ts'
-
-const shownMax = 8
-const wordsCharactersMax = 60
 
 type Counted = Readonly<{ type: Condition; count: number }>
 
@@ -32,19 +28,15 @@ export function errorTypes(search: Search, logs: readonly ShownLog[]): Html {
   const counted = countTypes(logs)
   if (counted.every(({ count }) => count === logs.length)) return html``
   const narrow = createNarrow(search)
-  const links = counted.slice(0, shownMax).map(({ type, count }) => {
+  const links = counted.slice(0, choicesMax).map(({ type, count }) => {
     const [only, not] = [narrow(clauseOf(type, false)), narrow(clauseOf(type, true))]
     if (only === undefined || not === undefined) return html``
-    const shown = cut(type.text, wordsCharactersMax)
-    return html`<a class="mark" href="${only}" title="Only error: ${shown}"
-        >${isolated(shown)} <small>${inWords(count)}</small></a
-      >
-      <a class="mark not" href="${not}" title="Not error: ${shown}" aria-label="Not error: ${shown}">−</a> `
+    const choice = { title: 'error', value: type.text }
+    return html`${onlyLink({ ...choice, address: only }, count)}${notLink({ ...choice, address: not })}`
   })
-  const others = counted.length > shownMax ? html`<span class="note">and others</span>` : html``
   return html`<nav class="facets" aria-label="Errors of this page">
     <ul>
-      <li><strong>Errors</strong> <span class="note">of this page</span> ${links}${others}</li>
+      <li><strong>Errors</strong> <span class="note">of this page</span> ${links}${othersNote(counted.length)}</li>
     </ul>
   </nav>`
 }

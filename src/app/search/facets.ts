@@ -1,6 +1,7 @@
 import { inWords } from '../context.ts'
 import { cut, isolated } from '../format.ts'
 import { html, type Html } from '../html.ts'
+import { choiceCharactersMax, choicesMax, notLink, onlyLink, othersNote } from './choice-links.ts'
 import { clauseOf } from './clause.ts'
 import { createNarrow } from './narrow.ts'
 import { listed } from './search-parts.ts'
@@ -34,9 +35,6 @@ type Given = Readonly<{
   noun: string
 }>
 
-const shownMax = 8
-const valueCharactersMax = 60
-
 const chosenOf = (conditions: URLSearchParams, { name, repeats = false }: Group): readonly string[] =>
   repeats ? listed(conditions, name) : conditions.getAll(name)
 
@@ -52,8 +50,7 @@ function leftOutLink(given: Given, { title, name, canBeLeftOut = false }: Group,
   if (!canBeLeftOut) return html``
   const address = createNarrow(given)(clauseOf({ field: name, operator: '=', text: value }, true))
   if (address === undefined) return html``
-  const words = `Not ${title}: ${cut(value, valueCharactersMax)}`
-  return html`<a class="mark not" href="${address}" title="${words}" aria-label="${words}">−</a> `
+  return notLink({ title, value, address })
 }
 
 function groupRow(given: Given, group: Group): Html {
@@ -65,7 +62,7 @@ function groupRow(given: Given, group: Group): Html {
     return found === undefined ? html`` : html` <small>${inWords(found.count)}</small>`
   }
   const active = [...new Set(chosen)].map((value) => {
-    const shown = cut(words(value) ?? value, valueCharactersMax)
+    const shown = cut(words(value) ?? value, choiceCharactersMax)
     const rest = chosen.filter((each) => each !== value)
     return html`<a
       class="mark"
@@ -78,17 +75,13 @@ function groupRow(given: Given, group: Group): Html {
   const offered = counted
     .filter(({ value }) => value !== '' && value.length <= charactersMax)
     .filter(({ value }) => !chosen.includes(value) && words(value) !== undefined)
-  const others = offered.slice(0, shownMax).map(({ value, count }) => {
-    const shown = cut(words(value) ?? value, valueCharactersMax)
+  const others = offered.slice(0, choicesMax).map(({ value, count }) => {
     const address = addressOf(given, group, repeats ? [...chosen, value] : [value])
-    return html`<a class="mark" href="${address}" title="Only ${title}: ${shown}"
-        >${isolated(shown)} <small>${inWords(count)}</small></a
-      >
-      ${leftOutLink(given, group, value)}`
+    const only = onlyLink({ title, value: words(value) ?? value, address }, count)
+    return html`${only}${leftOutLink(given, group, value)}`
   })
   if (active.length + others.length === 0) return html``
-  const cutNote = offered.length > shownMax ? html`<span class="note">and others</span>` : html``
-  return html`<li><strong>${title}</strong> ${active}${others}${cutNote}</li>`
+  return html`<li><strong>${title}</strong> ${active}${others}${othersNote(offered.length)}</li>`
 }
 
 /** The most frequent values as links that narrow the search, and those that it is narrowed to as links that take them away. */
