@@ -1,3 +1,4 @@
+import { isErrorLevel } from '#src/events/telemetry.ts'
 import type { Json, JsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import type { Hit, SortKey } from '../index-store.ts'
@@ -51,8 +52,6 @@ const userNames = [
   'enduser.id',
 ]
 
-const isErrorLevel = ({ level }: LogDocument): boolean => level === 'error' || level === 'fatal'
-
 export function recordOfEvent({ sort, document }: Hit<RumEventDocument>): RumRecord {
   const { sessionId = null, service = null, url = null, fields } = document
   return { sort, sessionId, service, url, user: firstText(fields, userNames), isError: isErrorEvent(document) }
@@ -61,7 +60,7 @@ export function recordOfEvent({ sort, document }: Hit<RumEventDocument>): RumRec
 export function recordOfLog({ sort, document }: Hit<LogDocument>): RumRecord {
   const { sessionId = null, service = null, fields } = document
   const [url, user] = [firstText(fields, ['page.url']), firstText(fields, userNames)]
-  return { sort, sessionId, service, url, user, isError: isErrorLevel(document) }
+  return { sort, sessionId, service, url, user, isError: isErrorLevel(document.level) }
 }
 
 /** As many of the records, from the newest on, as are of so many sessions. */
@@ -89,12 +88,6 @@ const sessionOf = (id: string, records: readonly RumRecord[]): RumSession => {
 
 /** The sessions of records that are in order, the newest first; so are the sessions, by their last record. */
 export function sessionsOf(records: readonly RumRecord[]): readonly RumSession[] {
-  const bySession = new Map<string, RumRecord[]>()
-  for (const record of records) {
-    if (record.sessionId === null) continue
-    const own = bySession.get(record.sessionId)
-    if (own === undefined) bySession.set(record.sessionId, [record])
-    else own.push(record)
-  }
-  return [...bySession].map(([id, own]) => sessionOf(id, own))
+  const bySession = Map.groupBy(records, ({ sessionId }) => sessionId)
+  return [...bySession].flatMap(([id, own]) => (id === null ? [] : [sessionOf(id, own)]))
 }

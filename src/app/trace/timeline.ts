@@ -1,5 +1,6 @@
 import { isErrorEvent } from '#projections/correlation/query.ts'
 import { failureOf } from '#projections/traces/query.ts'
+import { isErrorLevel } from '#src/events/telemetry.ts'
 import { isJsonObject } from '#src/lib/json.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { counted, inWords } from '../context.ts'
@@ -69,7 +70,7 @@ function tracesSaid({ traces }: CorrelationAnswer): readonly (readonly [string, 
 }
 
 function logMarks(level: string | null): Html {
-  if (level === 'error' || level === 'fatal') return bad(level)
+  if (level !== null && isErrorLevel(level)) return bad(level)
   return level === 'warn' ? html` <span class="mark">${level}</span>` : html``
 }
 
