@@ -30,6 +30,8 @@ const service = z.strictObject({
   build: z.strictObject({ context: z.literal('..'), dockerfile: z.string() }).optional(),
   command: z.array(z.string()).optional(),
   restart: z.literal('unless-stopped'),
+  cap_drop: z.tuple([z.literal('ALL')]).optional(),
+  security_opt: z.tuple([z.literal('no-new-privileges:true')]).optional(),
   stop_grace_period: duration.optional(),
   deploy: z.strictObject({ replicas: z.int().positive() }).optional(),
   depends_on: z.record(z.string(), z.strictObject({ condition: z.literal('service_healthy') })).default({}),
@@ -74,6 +76,13 @@ describe('infra/compose.yaml', () => {
   })
   const environmentOf = ({ environment = {} }: Service): Environment =>
     Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, interpolate(value, secrets)]))
+
+  it('gives our own processes no right of the host', () => {
+    expect(ours).to.have.length(3)
+    for (const [, each] of ours) {
+      expect(each).to.deep.include({ cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] })
+    }
+  })
 
   it('has three NATS servers, Elasticsearch, two processes of each role and a front, all of the versions that are tested', () => {
     expect(nats.map(([name]) => name)).to.deep.equal(['nats-0', 'nats-1', 'nats-2'])
