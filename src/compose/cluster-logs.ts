@@ -59,7 +59,8 @@ export const openLog = (
   nats: Nats,
   { indexPrefix }: Pick<LogConfig, 'indexPrefix'>,
   partition: string,
-): Promise<JetStream> => openJetStream(nats, { partition, prefix: indexPrefix, limits })
+): Promise<JetStream> =>
+  openJetStream(nats, { partition, prefix: indexPrefix, limits, warn: (line) => console.error(line) })
 
 /** The readers, one for each partition. Does not ask Elasticsearch anything yet. */
 export const createReaders = ({

@@ -222,14 +222,25 @@ export function goneFailure({ stream }: LogName, operation: string): TransientEr
   return new TransientError({ operation, subject: `stream ${stream}`, hint })
 }
 
-/** The current ends of a log. Throws PermanentError if the log was recreated, TransientError if it is gone. */
-export async function endsOf(nats: Nats, log: LogName, epoch: string): Promise<Ends> {
+/**
+ * The current ends of a log; `see` is shown the configuration that comes with them. Throws PermanentError if the log was recreated,
+ * TransientError if it is gone.
+ */
+export async function endsOf(
+  nats: Nats,
+  log: LogName,
+  epoch: string,
+  see: (config: StreamConfig) => void = () => {},
+): Promise<Ends> {
   const info = await streamInfo(nats, log.stream)
   if (info === undefined) throw goneFailure(log, 'look at')
   const subject = `stream ${log.stream}`
   const { first_seq: first, last_seq: last, messages } = info.state
   const { epoch: found, cut = '0' } = info.config.metadata
-  if (found === epoch) return { first: messages === 0 ? last + 1 : first, last, cut: Number(cut) }
+  if (found === epoch) {
+    see(info.config)
+    return { first: messages === 0 ? last + 1 : first, last, cut: Number(cut) }
+  }
   const hint = 'it was made anew and is another log: restart this process, and rebuild its indexes'
   throw new PermanentError({ operation: 'look at', subject, hint })
 }

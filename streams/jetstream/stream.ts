@@ -15,12 +15,15 @@ import { createRead, headOf } from './reader.ts'
 import { storedSubject } from './stream-config.ts'
 import { createSubjects, logName } from './subjects.ts'
 import { createWaker } from './waker.ts'
+import { watchSettings } from './watch-settings.ts'
 
 type JetStreamOptions = Readonly<{
   /** `0`, `1`, … or `directoryPartition`; made by `provisionLogs`. */
   partition: string
   prefix?: string
   limits: SharedLimits & Readonly<{ appendQueueEventsMax: number; appendQueueBytesMax: number }>
+  /** Told when somebody changes the stream so that acknowledged events may be lost; noticed with the next look at its ends. */
+  warn?: (line: string) => void
 }>
 type AppendStatistics = Readonly<{ queuedEvents: number; queuedBytes: number }>
 export type JetStream = Stream & Readonly<{ statistics(): AppendStatistics }>
@@ -88,7 +91,8 @@ function createAppends(
 }
 
 /** Opens the log of one partition, created by `provisionLogs`. `close` leaves the connection open. */
-export async function openJetStream(nats: Nats, { partition, prefix, limits }: JetStreamOptions): Promise<JetStream> {
+export async function openJetStream(nats: Nats, options: JetStreamOptions): Promise<JetStream> {
+  const { partition, prefix, limits, warn = () => {} } = options
   const log = logName(partition, prefix)
   const name = `stream ${log.stream}`
   const info = await untilLed(() => streamInfo(nats, log.stream))
@@ -101,7 +105,8 @@ export async function openJetStream(nats: Nats, { partition, prefix, limits }: J
     })
   }
   const subjects = createSubjects(log, epoch)
-  const ends = () => endsOf(nats, log, epoch)
+  const watch = watchSettings(log, info.config, warn)
+  const ends = () => endsOf(nats, log, epoch, watch)
   const head = async (): Promise<Position> => headOf((await ends()).last)
   const waker = createWaker(nats, storedSubject(log), head)
   const publisher = createPublisher(nats, name, ends)
