@@ -1,6 +1,8 @@
 import { open, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { crcHolds, formatHeader, parseHeader } from '#src/events/codec.ts'
 import type { RecordedEvent } from '#src/events/envelope.ts'
+import { syncFile, syncFolder } from '#src/lib/durable-files.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 
 /** An event and the partition that it stands in. */
@@ -25,17 +27,22 @@ export async function createEventFile(path: string) {
   const out = file.createWriteStream()
   // Whoever writes is told.
   out.on('error', () => undefined)
-  const write = async (value: unknown): Promise<void> => {
+  const orRemove = async (task: () => Promise<void>): Promise<void> => {
     try {
-      await new Promise<void>((resolve, reject) => {
-        out.write(`${JSON.stringify(value)}\n`, (error) => (error ? reject(error) : resolve()))
-      })
+      await task()
     } catch (cause) {
       await rm(path, { force: true })
       const hint = 'it must have room for them; what was written is removed'
       throw new PermanentError({ operation: 'write events to', subject: path, cause, hint })
     }
   }
+  const write = (value: unknown): Promise<void> =>
+    orRemove(
+      () =>
+        new Promise<void>((resolve, reject) => {
+          out.write(`${JSON.stringify(value)}\n`, (error) => (error ? reject(error) : resolve()))
+        }),
+    )
   let events = 0
   await write(first)
   return {
@@ -45,9 +52,14 @@ export async function createEventFile(path: string) {
       await write({ partition, position: event.position, header, payload } satisfies Line)
       events++
     },
+    /** Resolves when all of it is on the disk. */
     async end(): Promise<void> {
       await write({ end: events })
-      await new Promise<void>((resolve) => out.end(() => resolve()))
+      await orRemove(async () => {
+        await new Promise<void>((resolve) => out.end(() => resolve()))
+        syncFile(path)
+        syncFolder(dirname(path))
+      })
     },
   }
 }

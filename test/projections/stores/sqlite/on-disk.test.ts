@@ -70,8 +70,9 @@ describe('what a SQLite index has on the disk', () => {
     const slow = createSqliteIndexWriter({ folder, limits, syncEveryMs: 10_000 })
     const reader = createSqliteIndexReader({ folder, limits })
     await slow.open(index, fixture, epoch)
+    // A disk that is slow just now would have it synced less often.
     const heartbeat = (position: number, at: number) =>
-      slow.heartbeat(index, { position, head: position, at, caughtUpAt: at })
+      withSteppingClock(1, () => slow.heartbeat(index, { position, head: position, at, caughtUpAt: at }))
     await write(slow, [lineEntry({}, 1)], 1)
     await heartbeat(1, 100_000)
     expect(await slow.checkpoint(index)).to.deep.equal({ epoch, position: 1 })
