@@ -96,8 +96,8 @@ export function createHttpApp({ routes, session, random, trustedProxies, report,
 }
 
 function sendFailure(ctx: Context, answer: Refusal, fail: (ctx: Context, error: unknown) => void): void {
-  // Headers that the handler has set for a body that is not sent: its encoding, its file name.
-  for (const name of ctx.res.getHeaderNames()) if (name.startsWith('content-')) ctx.remove(name)
+  // Headers that the handler has set for an answer that is not sent: its body's encoding and file name, and where it would have led.
+  for (const name of ctx.res.getHeaderNames()) if (/^(?:content-|location$)/.test(name)) ctx.remove(name)
   try {
     sendRefusal(ctx, answer)
   } catch (second) {

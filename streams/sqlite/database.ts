@@ -50,6 +50,9 @@ const sqliteNotADatabase = 26
 /** The file ends before a page it should have. */
 const sqliteShortRead = 10 | (2 << 8)
 
+/** The file beside a WAL that connections share could not be made as large as it must be: the disk is full. */
+const sqliteNoShared: readonly (number | undefined)[] = [10 | (18 << 8), 10 | (19 << 8)]
+
 /** SQLite's extended result code of a driver error; undefined for any other error. */
 function extendedCodeOf(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return undefined
@@ -102,7 +105,9 @@ export function failureOf(error: unknown, operation: string, file: string): Tran
   const context = { operation, subject: file, cause: error }
   if (isBusy(error)) return new TransientError({ ...context, hint: 'another process is writing to it' })
   const code = codeOf(error)
-  if (code === sqliteFull) return new TransientError({ ...context, hint: 'the disk is full: free some space' })
+  if (code === sqliteFull || sqliteNoShared.includes(extendedCodeOf(error))) {
+    return new TransientError({ ...context, hint: 'the disk is full: free some space' })
+  }
   if (code === sqliteReadOnly || isForbidden(error)) {
     const hint = 'this user may not write it: check its owner, and how its disk is mounted'
     return new PermanentError({ ...context, hint })

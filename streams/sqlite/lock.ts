@@ -22,6 +22,9 @@ function readPid(file: string): string {
   }
 }
 
+/** Its write, which is never committed, is refused where this user may only read the file: SQLite would take a shared lock without a word. */
+const exclusively = 'PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE; PRAGMA user_version = 1'
+
 type Hold = Readonly<{ file: string; begin: string; timeoutMs: number; hint: string }>
 
 /** Not removed here: a server may hold it as it was, which nobody can tell any more. */
@@ -44,7 +47,7 @@ function hold(folder: string, { file, begin, timeoutMs, hint }: Hold): FolderLoc
     database?.close()
     if (isBusy(cause)) throw new PermanentError({ operation, subject: folder, hint })
     if (isCorrupt(cause)) throw damaged(join(folder, file), cause)
-    throw failureOf(cause, operation, folder)
+    throw failureOf(cause, operation, join(folder, file))
   }
   const held = database
   return { release: () => held.close() }
@@ -53,7 +56,7 @@ function hold(folder: string, { file, begin, timeoutMs, hint }: Hold): FolderLoc
 /** Returns when no worker process holds the folder any more. */
 function awaitWorkers(folder: string, timeoutMs: number): void {
   const hint = 'a worker of a server that was killed is still at it: end that process'
-  hold(folder, { file: workersFile, begin: 'PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE', timeoutMs, hint }).release()
+  hold(folder, { file: workersFile, begin: exclusively, timeoutMs, hint }).release()
 }
 
 /**
@@ -65,7 +68,7 @@ function awaitWorkers(folder: string, timeoutMs: number): void {
 export function lockFolder(folder: string, workersTimeoutMs = workersTimeoutMsDefault): HeldFolder {
   const pidFile = join(folder, 'lock.pid')
   const hint = `another server is using it: process ${readPid(pidFile)}; stop that one or choose another folder`
-  const begin = 'PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE'
+  const begin = `PRAGMA locking_mode = EXCLUSIVE; ${exclusively}`
   const lock = hold(folder, { file: 'lock', begin, timeoutMs: 0, hint })
   try {
     awaitWorkers(folder, workersTimeoutMs)

@@ -139,6 +139,17 @@ describe('command line, where something is wrong', () => {
     }
   }).timeout(300_000)
 
+  it('says in one line that the disk is full where nobody else has opened a log, and its opening makes files beside it', async () => {
+    await writeLog('0', logFile(), 1)
+    for (const words of ['builds', '--port 0']) {
+      const { status, stderr } = runMain(words, { fileBlocksMax: 1 })
+      expect(stderr, words).to.match(
+        /^throughline: (?:open|look at) log \S+: .*\(the disk is full: free some space\)\n$/,
+      )
+      expect(status, words).to.equal(1)
+    }
+  }).timeout(300_000)
+
   it('tells in one line of indexes that cannot be made', async () => {
     await writeLog('0', logFile(), 1)
     symlinkSync(join(dataFolder(), 'nowhere', 'index'), foldersOf(dataFolder()).indexFolder)

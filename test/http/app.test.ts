@@ -75,6 +75,7 @@ const routes: readonly Route[] = [
     handler: (ctx) => {
       const isFirst = ctx['params'].first === 'broken'
       ctx.attachment('parts.txt')
+      ctx.set('Location', '/elsewhere')
       ctx.body = Readable.from(
         (async function* parts() {
           if (isFirst) throw new Error('broken before the first byte')
@@ -216,6 +217,7 @@ describe('http application', () => {
     const response = await ask('/stream/broken')
     expect(response.status).to.equal(503)
     expect(response.headers.get('content-disposition')).to.equal(null)
+    expect(response.headers.get('location')).to.equal(null)
     expect(await response.json()).to.deep.include({ code: 'unavailable' })
     expect(server.failures).to.have.length(before + 1)
   })

@@ -1,10 +1,11 @@
 import { existsSync, readdirSync } from 'node:fs'
-import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { PermanentError } from '#src/lib/failure.ts'
 import { joinFolder, lockFolder } from '#streams/sqlite/lock.ts'
+import { unprivileged } from '#test/support/unprivileged.ts'
 import { startProgram } from './programs/child.ts'
 
 describe('the lock on the data folder', () => {
@@ -34,6 +35,19 @@ describe('the lock on the data folder', () => {
     const lock = lockFolder(folder)
     expect(readdirSync(folder).sort()).to.deep.equal(['lock', 'lock.pid', 'lock.workers'])
     lock.release()
+  })
+
+  it('is no lock, and says so, where this user may only read its files: others could have it as well', async () => {
+    await chmod(folder, 0o777)
+    for (const name of ['lock', 'lock.workers']) {
+      await writeFile(join(folder, name), '', { mode: 0o444 })
+      const lock = () => unprivileged(() => lockFolder(folder))
+      expect(lock).to.throw(
+        PermanentError,
+        `${join(folder, name)}: attempt to write a readonly database (this user may not`,
+      )
+      await rm(join(folder, name))
+    }
   })
 
   it('says of a file of its own that is damaged which that is, and what can be done', async () => {

@@ -20,10 +20,14 @@ const isDamageCode = (code: number): boolean => damages.has(code) || damages.has
 /** Of an error that `guarded` threw. */
 export const isDamage = (error: unknown): boolean => error instanceof Error && isDamageCode(codeOf(error.cause) ?? 0)
 
+/** The file beside a WAL that connections share could not be opened, or made as large as it must be: the disk is full. */
+const noShared: readonly (number | undefined)[] = [10 | (18 << 8), 10 | (19 << 8)]
+
+const full = 'the disk is full: free some space'
 const remedies: Readonly<Record<number, string>> = {
   8: 'this user may not write it: check its owner, and how its disk is mounted',
   10: 'check the disk, and whether it is full',
-  13: 'the disk is full: free some space',
+  13: full,
   14: 'its folder must be there, and be writable for this user; this process may open too few files (ulimit -n)',
 }
 
@@ -33,7 +37,7 @@ function hintOf(code: number): { hint?: string } {
     const remedy = 'throughline rebuild folds its index again; where it cannot, stop the server and start it again'
     return { hint: `damaged: ${remedy}` }
   }
-  const hint = remedies[code & 0xff]
+  const hint = noShared.includes(code) ? full : remedies[code & 0xff]
   return hint === undefined ? {} : { hint }
 }
 
@@ -250,9 +254,6 @@ export function openIfThere<T>(
     return found === undefined ? undefined : { database, found }
   })
 }
-
-/** The file beside a WAL that connections share could not be opened, or made as large as it must be: the disk is full. */
-const noShared: readonly (number | undefined)[] = [10 | (18 << 8), 10 | (19 << 8)]
 
 /** Opens a file that is there, for reading, while nobody else has it open. It needs no file beside it. */
 const openDatabaseAlone = (path: string): Database =>
