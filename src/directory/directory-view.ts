@@ -44,7 +44,6 @@ export interface DirectoryReads extends DirectoryView {
   /** By e-mail address, ignoring case. */
   userByEmail(email: string): User | undefined
   members(workspaceId: WorkspaceId): readonly Member[]
-  isMember(workspaceId: WorkspaceId, userId: string): boolean
   password(userId: string): Readonly<{ hash: string; position: Position }> | undefined
   /** True when the person has signed in from there before (the last few addresses are known). */
   isKnownAddress(userId: string, address: string): boolean
