@@ -154,7 +154,7 @@ const schema = z.object({
     .url({ protocol: /^https?$/, error: 'is http(s)://host or http(s)://host:port' })
     .transform((url) => url.replace(/\/+$/, ''))
     .optional(),
-  /** How many proxies in front are trusted to set X-Forwarded-For and X-Forwarded-Proto. */
+  /** How many proxies in front are trusted to set X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host. */
   TRUSTED_PROXIES: whole(0, 10).default(0),
   TLS_CERT: z.string().optional(),
   TLS_KEY: z.string().optional(),

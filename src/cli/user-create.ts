@@ -1,5 +1,6 @@
 import type { Refused } from '#src/directory/directory-writer.ts'
 import { fail, ok } from '#src/lib/result.ts'
+import { shellWord } from '#src/lib/shell-quote.ts'
 import { firstRole, roleText, wantedRole } from './members.ts'
 import { choosePassword } from './read-password.ts'
 import { required, unknownWorkspace, type Outcome, type Verb } from './verb.ts'
@@ -9,7 +10,7 @@ function refused(created: Readonly<{ ok: false; error: Refused }>, workspace: st
   if (error.code !== 'exists') return created
   return fail({
     ...error,
-    detail: `${error.detail} Add them with: throughline user add EMAIL --workspace ${workspace}`,
+    detail: `${error.detail} Add them with: throughline user add EMAIL --workspace ${shellWord(workspace)}`,
   })
 }
 

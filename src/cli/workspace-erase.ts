@@ -10,6 +10,7 @@ import type { Refused } from '#src/directory/directory-writer.ts'
 import { present } from '#src/lib/assert.ts'
 import { randomId } from '#src/lib/random-id.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
+import { shellWord } from '#src/lib/shell-quote.ts'
 import { readCurrent } from '#streams/follow.ts'
 import {
   counted,
@@ -101,13 +102,13 @@ async function preview(context: VerbContext, workspace: Named): Promise<Outcome>
   const { builds, ...counts } = present(found, 'each workspace has a partition')
   const held = builds.map(({ build, days }) => `  ${build}, ${counted(days, 'day')}`)
   const { folders, lines } = setAside(context)
-  const [name = workspace.name] = context.names
+  const named = shellWord(context.names[0] ?? workspace.name)
   const text = [
     `Workspace ${workspace.name} (${workspace.id}) would be erased for good, with its keys and memberships:`,
     `  ${counts.events} events of the log, ${counts.bytes} bytes as stored: ${counts.spans} spans, ${counts.logs} logs, ${counts.rum_events} browser events`,
     ...held,
     ...lines,
-    `Nothing was changed. To erase it: throughline workspace erase ${name} --confirm ${name}`,
+    `Nothing was changed. To erase it: throughline workspace erase ${named} --confirm ${named}`,
   ]
   const json = { workspace: workspace.id, name: workspace.name, erased: false, ...counts, builds, set_aside: folders }
   return ok({ json, text: text.join('\n'), exitCode: 1 })

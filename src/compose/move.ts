@@ -8,10 +8,9 @@ import { partitionNumber } from '#src/events/partition.ts'
 import { createClock } from '#src/lib/clock.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import type { CopiedLog } from '#streams/copy-log.ts'
-import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
+import type { Nats } from '#streams/jetstream/connect.ts'
 import { openCopyTarget } from '#streams/jetstream/copy-target.ts'
-import { streamInfo } from '#streams/jetstream/provision.ts'
-import { directoryPartition, logName } from '#streams/jetstream/subjects.ts'
+import { directoryPartition } from '#streams/jetstream/subjects.ts'
 import { lockFolder } from '#streams/sqlite/lock.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { connectLogs, openLog, partitionNames } from './cluster-logs.ts'
@@ -28,25 +27,6 @@ function checkFolder(dataFolder: string): void {
   if (existsSync(directoryFile) && existsSync(logFile)) return
   const hint = 'there is no log in it: name the data folder of an embedded server'
   throw new PermanentError({ operation: 'move', subject: `the data folder ${dataFolder}`, hint })
-}
-
-/** Only checks, creates nothing: what is compared must already exist. */
-async function checkMade(nats: Nats, { indexPrefix }: LogConfig): Promise<void> {
-  const { stream } = logName(directoryPartition, indexPrefix)
-  if ((await streamInfo(nats, stream)) !== undefined) return
-  throw new PermanentError({ operation: 'compare', subject: `stream ${stream}`, hint: 'it is not there' })
-}
-
-async function connect(config: LogConfig, verifyOnly: boolean): Promise<Nats> {
-  if (verifyOnly) {
-    const nats = await connectNats({ url: config.natsUrl, name: 'throughline move-log' })
-    try {
-      await checkMade(nats, config)
-    } finally {
-      await nats.close()
-    }
-  }
-  return connectLogs(config, 'move-log')
 }
 
 type SourceLog = Readonly<{ file: string; partition: string; copies: readonly string[] }>
@@ -86,7 +66,8 @@ export async function openMove(request: MoveRequest, environment: NodeJS.Process
     const sessionKeys = keys === '' ? undefined : keys.split(',')
     // With another pepper the cluster would recognise no key.
     const secrets = loadSecrets({ dataFolder, random: randomBytes, sessionKeys, pepper: environment['KEY_PEPPER'] })
-    const nats = await connect(config, verifyOnly)
+    // What is compared must be there.
+    const nats = await connectLogs(config, 'move-log', { mustExist: verifyOnly })
     closers.push(() => nats.close())
     const { directoryFile, logFile } = foldersOf(dataFolder)
     const partitions = partitionNames(config)

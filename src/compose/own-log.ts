@@ -4,6 +4,7 @@ import { projectionNames } from '#projections/names.ts'
 import { storedBuilds } from '#projections/stores/sqlite/build-folders.ts'
 import type { Position } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
+import { shellQuote } from '#src/lib/shell-quote.ts'
 import type { LogFile } from '#streams/sqlite/database.ts'
 import type { Verdict } from '#streams/sqlite/mending/examine.ts'
 import type { Quarantined } from '#streams/sqlite/mending/quarantine.ts'
@@ -42,7 +43,7 @@ function refuse(folders: Folders, found: string): PermanentError {
   const { logFile, indexFolder } = folders
   const hint =
     `${found}, and the indexes hold what the log before it said, up to position ${foldedOf(folders)}: put that one back from a backup; ` +
-    `or, to go on without what it held, move the indexes away (mv '${indexFolder}' '${indexFolder}.old') and start again`
+    `or, to go on without what it held, move the indexes away (mv ${shellQuote(indexFolder)} ${shellQuote(`${indexFolder}.old`)}) and start again`
   return new PermanentError({ operation: 'start', subject: logFile, hint })
 }
 

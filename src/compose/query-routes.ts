@@ -28,10 +28,8 @@ export function queryRoutes(config: Config, { clock, secrets, directory, readerO
       reads,
       refuseExport: createRefusePage({ directory }),
       admitListing: (ctx) => admit(ctx, 'listing'),
-      recordExport: async ({ session: { workspaceId, userId }, query }) => {
-        const format = new URLSearchParams(query).get('format') ?? 'ndjson'
-        await directory.recordExport({ workspaceId, userId, query, format })
-      },
+      recordExport: ({ session: { workspaceId, userId }, ...exported }) =>
+        directory.recordExport({ workspaceId, userId, ...exported }),
     }).map(ofOneWorkspace({ directory })),
     ...createAppRoutes({
       directory,

@@ -6,7 +6,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { auditedWorkspaces, auditKindOf, createAuditTrail, type AuditLookups, type AuditTrail } from './audit-trail.ts'
 import type { DirectoryView, Key, Member, MemberRole, Session, User, Workspace } from './directory.ts'
-import { hashKey, isWellFormedKey, keyKindOf } from './keys.ts'
+import { hashKey, isWellFormedKey } from './keys.ts'
 import { createPepperCheck } from './pepper.ts'
 import { planNamed, withPlan, type Plans } from './plans.ts'
 
@@ -44,7 +44,6 @@ export interface DirectoryReads extends DirectoryView {
   /** By e-mail address, ignoring case. */
   userByEmail(email: string): User | undefined
   members(workspaceId: WorkspaceId): readonly Member[]
-  isMember(workspaceId: WorkspaceId, userId: string): boolean
   password(userId: string): Readonly<{ hash: string; position: Position }> | undefined
   /** True when the person has signed in from there before (the last few addresses are known). */
   isKnownAddress(userId: string, address: string): boolean
@@ -325,8 +324,7 @@ export function createDirectoryView({ plans, pepper, clock, limits }: Options): 
     ...workspaceReads(state),
     findKey: (secret) => {
       if (!isWellFormedKey(secret)) return undefined
-      const key = state.keys.get(state.keyIdsByHash.get(hashKey(pepper, secret)) ?? '')
-      return key?.kind === keyKindOf(secret) ? keyAsOf(key, clock()) : undefined
+      return keyAsOf(state.keys.get(state.keyIdsByHash.get(hashKey(pepper, secret)) ?? ''), clock())
     },
     key: (id) => keyAsOf(state.keys.get(id), clock()),
     keys: (workspaceId) => {

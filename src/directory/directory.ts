@@ -76,6 +76,7 @@ export interface DirectoryView {
   keys(workspaceId: WorkspaceId): readonly Key[]
   /** Undefined if it was ended, has expired, or never existed. */
   session(id: string): Session | undefined
+  isMember(workspaceId: WorkspaceId, userId: string): boolean
   /** The position of the event that set the person's password; 0 if there is no such person. */
   passwordPosition(userId: string): Position
 }

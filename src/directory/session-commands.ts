@@ -44,15 +44,12 @@ export interface SessionCommands {
  * of a later hour.
  */
 function createFailureLedger({ clock, write }: DirectoryWriter): SessionCommands['recordFailedSignIn'] {
+  /** No more than there are people: what is not known is one account. */
   const kept = new Map<string | null, { hour: number; written: number; missed: number }>()
   const all = { hour: 0, written: 0 }
-  const forgetBefore = (hour: number): void => {
-    for (const [account, held] of kept) if (held.hour < hour && held.missed === 0) kept.delete(account)
-  }
   return async ({ userId, address }) => {
     const hour = Math.floor(clock() / 3_600_000)
     const before = kept.get(userId)
-    if (before === undefined) forgetBefore(hour)
     const missed = before === undefined || before.hour === hour ? 0 : before.missed
     const held = before?.hour === hour ? before : { hour, written: 0, missed: 0 }
     kept.set(userId, held)

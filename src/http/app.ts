@@ -18,7 +18,7 @@ export type HttpAppOptions = Readonly<{
   session?: (app: Koa) => Middleware
   /** From 0 to 1: spreads `Retry-After`. */
   random: () => number
-  /** How many proxies in front are trusted to set X-Forwarded-For and X-Forwarded-Proto. */
+  /** How many proxies in front are trusted to set X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host. */
   trustedProxies: number
   report: (failure: RequestFailure) => void
   /** Called for each request, when it is answered. */

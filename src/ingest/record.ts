@@ -70,7 +70,10 @@ function createReserve({ gate, renew }: RecorderOptions, findEarlier: FindEarlie
     if (reserved === 'pending') return fail(heldByOthers)
     if (reserved.granted >= asked.spans) return ok({ grant: reserved })
     // Less than asked is granted only when no request holds spans any more. So an earlier copy of this request has its outcome by now.
-    const first = await findEarlier(receipt)
+    const first = await findEarlier(receipt).catch((error: unknown) => {
+      gate.release(reserved)
+      throw error
+    })
     const renewed = first === undefined && !plan.isRenewed ? await renew(plan.credential) : ok(plan.credential)
     const isBySamePlan = renewed.ok && renewed.value.workspace.plan.spansPerMonth === asked.limit
     if (first === undefined && isBySamePlan) return ok({ grant: reserved })

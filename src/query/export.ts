@@ -2,10 +2,12 @@ import { Readable } from 'node:stream'
 import { createGzip } from 'node:zlib'
 import type { Context } from 'koa'
 import { z } from 'zod'
-import type { Session } from '#src/directory/directory.ts'
+import type { FollowedView, Session } from '#src/directory/directory.ts'
+import { checkEntitlement } from '#src/directory/entitlement.ts'
 import type { Refusal } from '#src/events/refusal.ts'
 import { piecesOf } from '#src/http/sending.ts'
 import { csvRecord } from '#src/lib/csv.ts'
+import { TransientError } from '#src/lib/failure.ts'
 import { mapInTurns } from '#src/lib/in-turns.ts'
 import { stringifyJson } from '#src/lib/json.ts'
 import { exportLogs, type LogItem } from '#projections/logs/query.ts'
@@ -39,6 +41,28 @@ function csvLine(item: LogItem, fields: readonly string[] | undefined): string {
 /** Fields that get a column of their own. Readers of CSV go by names: no two columns have one, and what every record has comes first. */
 const ownColumns = (fields: readonly string[] | undefined): readonly string[] | undefined =>
   fields === undefined ? undefined : [...new Set(fields)].filter((name) => !columnNames.has(name))
+
+/** Whether who has begun an export may have it still: it takes hours, in which others may shut them out, or change the plan. */
+function permissionOf({ workspaceId, userId }: Session, directory: FollowedView): () => boolean {
+  const since = directory.passwordPosition(userId)
+  return () =>
+    directory.isMember(workspaceId, userId) &&
+    directory.passwordPosition(userId) === since &&
+    checkEntitlement(directory.workspace(workspaceId), ['logs']) === undefined
+}
+
+async function* whileAllowed(
+  batches: AsyncIterable<readonly LogItem[]>,
+  isAllowed: () => boolean,
+): AsyncGenerator<readonly LogItem[]> {
+  for await (const items of batches) {
+    if (!isAllowed()) {
+      const hint = 'who asked for them was removed or has another password, or the plan has no logs any more'
+      throw new TransientError({ operation: 'export', subject: 'logs', hint })
+    }
+    yield items
+  }
+}
 
 async function* render(
   batches: AsyncIterable<readonly LogItem[]>,
@@ -78,15 +102,16 @@ function setHeaders(ctx: Context, matched: number, normalized: string, name: str
 
 /**
  * GET /app/logs/export: every match of one snapshot, streamed by keyset pages with constant memory. `X-Export-Matched`
- * says beforehand how many lines a whole export has; a failure on the way breaks the chunked body. `audit` is called before
- * anything is sent; HEAD answers the headers alone, and exports nothing.
+ * says beforehand how many lines a whole export has; a failure on the way breaks the chunked body. `audit` is called with the
+ * format before anything is sent; HEAD answers the headers alone, and exports nothing.
  */
 export async function answerLogExport(
   context: QueryContext,
   session: Session,
   ctx: Context,
-  audit: () => Promise<void>,
+  audit: (format: Format) => Promise<void>,
 ): Promise<Refusal | void> {
+  const isAllowed = permissionOf(session, context.directory)
   const search = ctx.querystring
   const given = readParameters(search, logExportParameters)
   if (!given.ok) return given.error
@@ -101,8 +126,8 @@ export async function answerLogExport(
   ctx.status = 200
   ctx.set('Content-Type', exportContentTypes[format])
   if (ctx.method === 'HEAD') return
-  await audit()
-  const text = Readable.from(render(found.batches, format, ownColumns(filters.fields)), {
+  await audit(format)
+  const text = Readable.from(render(whileAllowed(found.batches, isAllowed), format, ownColumns(filters.fields)), {
     objectMode: true,
     highWaterMark: 1,
   })

@@ -17,7 +17,7 @@ type QueryOptions = QueryContext &
     /** Lets a request to the public listing in by its workspace API key, and sets its `RateLimit` headers. */
     admitListing: (ctx: Context) => Promise<Result<Readonly<{ workspaceId: WorkspaceId }>, Refusal>>
     /** The audit entry of an export; durable when it resolves. */
-    recordExport: (exported: Readonly<{ session: Session; query: string }>) => Promise<void>
+    recordExport: (exported: Readonly<{ session: Session; query: string; format: string }>) => Promise<void>
     /** Shared with the pages. */
     searches: Searches
     reads: Reads
@@ -70,7 +70,7 @@ export function createQueryRoutes(options: QueryOptions): readonly Route[] {
       const session = sessionHere(ctx)
       const refused = await checkEntitlementNow(directory, session.workspaceId, ['logs'])
       if (refused !== undefined) return refused
-      const audit = (): Promise<void> => recordExport({ session, query: ctx.querystring })
+      const audit = (format: string): Promise<void> => recordExport({ session, query: ctx.querystring, format })
       return reads.export(ctx, session.workspaceId, () => answerLogExport(options, session, ctx, audit).catch(tooBroad))
     },
   }

@@ -38,7 +38,9 @@ describe('users of the command line', () => {
     )
     expect((await run([...argv, '--role', 'god'])).code).to.equal(2)
     expect((await run(argv)).code).to.equal(0)
-    expect((await run(argv)).err).to.include('user add')
+    expect((await run(argv)).err).to.include('user add EMAIL --workspace acme\n')
+    await json('workspace', 'create', 'the shop')
+    expect((await run([...argv.slice(0, 3), '--workspace', 'the shop'])).err).to.include("--workspace 'the shop'\n")
     expect(await serverSees((directory) => directory.userByEmail('ann@acme.example')?.workspaceIds.length)).to.equal(1)
   })
 

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { expect } from 'chai'
 import { changeRoster, nominate } from '#projections/builds/roster.ts'
 import { withSeenEvents } from '#projections/folding/seen-events.ts'
@@ -60,6 +61,21 @@ describe('throughline workspace erase', () => {
       'Still to come: what these hold of it goes when they are folded on or dropped (start the server; finish or drop the rebuild): counting-v1-001.',
       'Of another version, and not folded on: what these hold of it goes when they do (see throughline builds), or by throughline drop once readers have left them: counting-v0-001.',
     ])
+  })
+
+  it('without --confirm says how to write it, in words that a shell takes as they are', async () => {
+    const name = "Bob's shop; $(exit)"
+    await json('workspace', 'create', name)
+    const place = (buildPlaces['memory'] as () => Place)()
+    const services = servicesOf(place, createMemoryStream({ partition: '0' }))
+    const { code, out } = await run(['workspace', 'erase', name], { services })
+    expect(code).to.equal(1)
+    const [, command = ''] = /To erase it: throughline (.+)$/m.exec(out) ?? []
+    const words = execFileSync('sh', ['-c', `printf '%s\\n' ${command}`], { encoding: 'utf8' })
+      .trimEnd()
+      .split('\n')
+    expect(words).to.deep.equal(['workspace', 'erase', name, '--confirm', name])
+    expect((await run(words, { services })).code).to.equal(0)
   })
 
   it('tells an erased workspace from one made since under its name by their ids', async () => {

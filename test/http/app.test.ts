@@ -32,7 +32,7 @@ const routes: readonly Route[] = [
     path: '/hello/:name',
     auth: 'public',
     handler: (ctx) => {
-      ctx.body = { hello: ctx['params'].name as string, ip: ctx.ip, protocol: ctx.protocol }
+      ctx.body = { hello: ctx['params'].name as string, ip: ctx.ip, asked: `${ctx.protocol}://${ctx.host}` }
     },
   },
   { method: 'GET', path: '/hello/fixed', auth: 'public', handler: () => undefined },
@@ -257,12 +257,14 @@ describe('http application', () => {
   })
 
   it('believes as many proxies as it was told to', async () => {
-    const headers = { 'x-forwarded-for': '10.9.9.9, 10.1.1.1', 'x-forwarded-proto': 'https' }
-    expect(await (await ask('/hello/a', { headers })).json()).to.deep.include({ ip: '127.0.0.1', protocol: 'http' })
+    const said = { 'x-forwarded-for': '10.9.9.9, 10.1.1.1', 'x-forwarded-proto': 'https' }
+    const headers = { ...said, 'x-forwarded-host': 'shop.example' }
+    const { baseUrl: asked } = server
+    expect(await (await ask('/hello/a', { headers })).json()).to.deep.include({ ip: '127.0.0.1', asked })
     const behind = await listen({ routes, trustedProxies: 1 })
     const answer = await (await fetch(`${behind.baseUrl}/hello/a`, { headers })).json()
     await behind.close()
-    expect(answer).to.deep.include({ ip: '10.1.1.1', protocol: 'https' })
+    expect(answer).to.deep.include({ ip: '10.1.1.1', asked: 'https://shop.example' })
   })
 
   it('answers what is no HTTP request, and too large a header, with a problem', async () => {

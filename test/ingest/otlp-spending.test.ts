@@ -87,6 +87,31 @@ describe('POST /api/traces/v1/otlp, by an allowance that others spend too', () =
     expect(await ingest.events()).to.deep.equal([])
   })
 
+  it('gives back the rest that a request was granted where the log could not be asked for its first copy', async () => {
+    let asksLeft = Infinity
+    ingest = await startIngest({
+      plan: { spansPerMonth: 10 },
+      limits: { heldSpansPollMs: 1, heldSpansPollsMax: 1 },
+      through: (stream) => ({
+        ...stream,
+        find: async (ids, now) => {
+          if (--asksLeft === 0) throw new TransientError({ operation: 'search', subject: 'the log' })
+          return stream.find(ids, now)
+        },
+      }),
+    })
+    const headers = { authorization: `Bearer ${ingest.keys.tracing}`, 'content-type': 'application/json' }
+    const send = (count: number, first: number) =>
+      ingest.post(path, encodeJson(requestOf(spans(count, first))), headers)
+    expect(partialOf(await send(6, 0))).to.equal(undefined)
+    // It is asked before spans are taken, and again before any of them is refused.
+    asksLeft = 2
+    expect((await send(6, 100)).status).to.equal(503)
+    expect(partialOf(await send(6, 100))?.rejected).to.equal(2)
+    expect(partialOf(await send(1, 200))?.rejected).to.equal(1)
+    expect(await usedSpansOf(ingest.stream, ingest.workspace, '2026-11')).to.equal(10)
+  })
+
   it('holds the allowance to the span at its edge', async () => {
     ingest = await startIngest({ plan: { spansPerMonth: 50_000 } })
     const headers = { authorization: `Bearer ${ingest.keys.tracing}`, 'content-type': 'application/x-protobuf' }

@@ -1,13 +1,16 @@
 import { once } from 'node:events'
 import { gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
+import { plans } from '#src/config.ts'
+import type { WorkspacePlan } from '#src/directory/directory.ts'
+import { positionStep } from '#src/events/envelope.ts'
 import { createDoor } from '#test/support/door.ts'
 import { rawConnection, rawStatus } from '#test/support/http.ts'
 import { bytesOf, createHeldRoutes, deaf, failureOf, fault, linesOf, recordsMax, shortStallMs } from './held-routes.ts'
 
 describe('exports over a store that a test holds back', () => {
   const world = createHeldRoutes()
-  const { watch, exported, ask, begin, untilFree } = world
+  const { watch, directory, exported, ask, begin, untilFree } = world
 
   it('let in as many as a workspace may have under way', async () => {
     const door = createDoor()
@@ -94,6 +97,32 @@ describe('exports over a store that a test holds back', () => {
     watch.clear()
   })
 
+  for (const [what, shutOut] of [
+    ['is removed from the workspace', (userId: string) => directory.removeMember('acme', userId)],
+    ['has another password', (userId: string) => directory.setPassword(userId, 2 * positionStep)],
+    ['has another plan, without logs', () => directory.setPlan('acme', plans['tracing-only'] as WorkspacePlan)],
+  ] as const) {
+    it(`end for who ${what} meanwhile`, async () => {
+      world.userId = what
+      const door = createDoor()
+      watch.on((_call, isLaterPage) => (isLaterPage ? door.wait() : Promise.resolve()))
+      const response = await begin('/app/logs/export')
+      expect(response.headers['x-export-matched']).to.equal(String(recordsMax))
+      await door.arrived(1)
+      shutOut(world.userId)
+      watch.clear()
+      door.open()
+      expect(await failureOf(response)).to.have.property('code', 'ECONNRESET')
+    })
+  }
+
+  it('are recorded in the form that they have, however it was asked for', async () => {
+    for (const given of ['', '?format=', '?format=CSV', '?format=&format=csv']) {
+      await linesOf(await begin(`/app/logs/export${given}`))
+    }
+    expect(exported.map((each) => each.split(':', 1)[0])).to.deep.equal(['ndjson', 'ndjson', 'csv', 'csv'])
+  })
+
   for (const coding of ['identity', 'gzip']) {
     it(`stop reading when the client hangs up (${coding})`, async () => {
       const door = createDoor()
@@ -113,9 +142,9 @@ describe('exports over a store that a test holds back', () => {
 
   it('are recorded before anything is sent, and not sent when that fails', async () => {
     await linesOf(await begin('/app/logs/export?q=nothing'))
-    expect(exported).to.deep.equal(['q=nothing'])
+    expect(exported).to.deep.equal(['ndjson: q=nothing'])
     expect((await ask('/app/logs/export?q=NOT%20unrecorded')).status).to.equal(503)
     expect((await fetch(`${world.server.baseUrl}/app/logs/export?q=head`, { method: 'HEAD' })).status).to.equal(200)
-    expect(exported).to.deep.equal(['q=nothing'])
+    expect(exported).to.deep.equal(['ndjson: q=nothing'])
   })
 })

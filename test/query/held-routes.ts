@@ -81,8 +81,9 @@ export function createHeldRoutes() {
   }
 
   const world = {
-    /** Whose workspace is asked for. */
+    /** Whose workspace is asked for, and by whom. */
     signedIn: 'acme',
+    userId: 'u',
     /** After which an answer that nobody reads is broken off: not within a test, but for those that wait for it. */
     answerStallMs: limits.answerStallMs as number,
     /** What the clock has gone on within a test. */
@@ -107,7 +108,7 @@ export function createHeldRoutes() {
     await foldIntoStore(store, correlationProjection, [])
     const session = () => async (ctx: Koa.Context, next: Koa.Next) => {
       const workspaceId = workspaceIdOf(world.signedIn)
-      ctx.state['session'] = { id: 's', userId: 'u', email: 'a@b.c', workspaceId, startedAt: 0 }
+      ctx.state['session'] = { id: 's', userId: world.userId, email: 'a@b.c', workspaceId, startedAt: 0 }
       await next()
     }
     const context = {
@@ -131,15 +132,15 @@ export function createHeldRoutes() {
       reads: createReads(context.limits),
       admitListing: async (ctx) =>
         ctx.get('authorization') === '' ? fail(refusal('missing_credential', 'no key')) : ok({ workspaceId: acme }),
-      recordExport: async ({ query }) => {
+      recordExport: async ({ query, format }) => {
         if (query.includes('unrecorded')) throw fault
-        exported.push(query)
+        exported.push(`${format}: ${query}`)
       },
     })
     server = await listen({ routes, session })
   })
   beforeEach(async () => {
-    Object.assign(world, { signedIn: 'acme', answerStallMs: limits.answerStallMs, laterMs: 0 })
+    Object.assign(world, { signedIn: 'acme', userId: 'u', answerStallMs: limits.answerStallMs, laterMs: 0 })
     exported.length = 0
     watch.clear()
     directory.setPlan('acme', plans['pro'] as WorkspacePlan)

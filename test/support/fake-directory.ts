@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { plans } from '#src/config.ts'
 import type { FollowedView, Key, KeyKind, Workspace, WorkspacePlan } from '#src/directory/directory.ts'
 import { createKeySecret, defaultScopes, isWellFormedKey, keyPrefixes } from '#src/directory/keys.ts'
-import { beforeAll } from '#src/events/envelope.ts'
+import { beforeAll, type Position } from '#src/events/envelope.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 
 export type FakeDirectory = Readonly<{
@@ -12,6 +12,9 @@ export type FakeDirectory = Readonly<{
   /** The secret of a new key: this one, or any. */
   addKey(workspaceId: WorkspaceId, kind: KeyKind, more?: Partial<Key>, secret?: string): string
   revoke(secret: string): void
+  /** Everybody is a member of every workspace, with a password that was set at the beginning, until they are told otherwise of. */
+  removeMember(workspaceId: string, userId: string): void
+  setPassword(userId: string, position: Position): void
   /** What the view does when it is asked to catch up; true at once if it is told nothing. */
   whenBehind(catchUp: () => Promise<boolean>): void
   /** How many secrets were looked up. */
@@ -22,6 +25,8 @@ export type FakeDirectory = Readonly<{
 export function createFakeDirectory(): FakeDirectory {
   const workspaces = new Map<string, Workspace>()
   const keys = new Map<string, Key>()
+  const removed = new Set<string>()
+  const passwords = new Map<string, Position>()
   let lookups = 0
   let catchUp = async (): Promise<boolean> => true
   const planOf = (plan: WorkspacePlan | undefined): WorkspacePlan => plan ?? (plans['pro'] as WorkspacePlan)
@@ -36,7 +41,8 @@ export function createFakeDirectory(): FakeDirectory {
       },
       keys: (workspaceId) => [...keys.values()].filter((key) => key.workspaceId === workspaceId),
       session: () => undefined,
-      passwordPosition: () => 0,
+      isMember: (workspaceId, userId) => !removed.has(`${workspaceId} ${userId}`),
+      passwordPosition: (userId) => passwords.get(userId) ?? 0,
       caughtUp: () => catchUp(),
     },
     whenBehind: (given) => void (catchUp = given),
@@ -71,6 +77,8 @@ export function createFakeDirectory(): FakeDirectory {
       const key = keys.get(secret)
       if (key !== undefined) keys.set(secret, { ...key, revokedAt: 1 })
     },
+    removeMember: (workspaceId, userId) => void removed.add(`${workspaceId} ${userId}`),
+    setPassword: (userId, position) => void passwords.set(userId, position),
     lookups: () => lookups,
   }
 }
