@@ -179,6 +179,8 @@ ${serviceFills}
 @media (max-width: 45rem) {
   main { overflow-x: auto }
   h1 { margin: .3rem 0 }
+  /* Beside the choice of a zone there is room for nothing but the title. */
+  h1 + * { clear: right }
   .tabs { gap: .1rem .7rem }
   .tabs, form.search { margin-bottom: .5rem }
   form.search > details:not([open]) { flex: 0 1 auto; margin-right: 1rem }
