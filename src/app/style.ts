@@ -9,7 +9,7 @@ const depths = Array.from({ length: depthMax + 1 }, (_, depth) => `.d${depth} { 
 const serviceFills = colours
   .map(
     (colour, place) =>
-      `rect.s${place} { fill: ${colour} } .mark.s${place}, strong.s${place} { border-left: .35rem solid ${colour} }`,
+      `:is(rect, circle).s${place} { fill: ${colour} } .mark.s${place}, strong.s${place} { border-left: .35rem solid ${colour} }`,
   )
   .join('\n')
 
@@ -115,6 +115,10 @@ mark { background: #facc15; color: #000 }
 .sessions :is(th[scope=row], small) { font-weight: normal }
 .sessions .mark { white-space: nowrap }
 .histogram { display: block; width: 100%; height: 5rem; margin: .5rem 0 0; border-bottom: 1px solid var(--line) }
+.scatter { display: block; width: 100%; height: 8rem; margin: 1rem 0 .4rem; overflow: visible; border-bottom: 1px solid var(--line) }
+/* Each lies about its place, also at the ends. */
+.scatter rect { transform: translate(-5px, -5px) }
+.scatter a:is(:hover, :focus-visible) > :is(rect, circle) { stroke: currentColor; stroke-width: 3 }
 .clock { display: block; overflow: visible; width: 100%; height: 1.2rem; font-size: .8rem; fill: currentColor; text-anchor: middle }
 .axis { display: flex; flex-wrap: wrap; gap: 0 1rem; justify-content: space-between; margin: 0 0 .75rem }
 .figures tbody th { font-weight: normal }
@@ -129,7 +133,7 @@ mark { background: #facc15; color: #000 }
 .facets a { text-decoration: none; overflow-wrap: anywhere }
 .facets .not { min-width: 1.6rem; margin-left: -.25rem; text-align: center }
 .facets a[aria-current] { border-color: currentColor }
-rect { fill: var(--accent) }
+rect, circle { fill: var(--accent) }
 /* Where the script is that drags are for. */
 .histogram.drag { cursor: crosshair }
 .histogram { touch-action: pan-y; user-select: none }

@@ -5,7 +5,7 @@ import { html, type Html } from '../html.ts'
 import { serviceColours, type ColourOf } from '../service-colours.ts'
 import { traceAddress } from '../trace-address.ts'
 
-type ShownTrace = TraceSearchAnswer['traces'][number]
+export type ShownTrace = TraceSearchAnswer['traces'][number]
 
 /** What stands out about a trace, in words. */
 function marksOf(trace: ShownTrace): readonly Html[] {
