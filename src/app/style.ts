@@ -9,7 +9,7 @@ const depths = Array.from({ length: depthMax + 1 }, (_, depth) => `.d${depth} { 
 const serviceFills = colours
   .map(
     (colour, place) =>
-      `:is(rect, circle).s${place} { fill: ${colour} } .mark.s${place}, strong.s${place} { border-left: .35rem solid ${colour} }`,
+      `circle.s${place}, rect.s${place} { fill: ${colour} } .mark.s${place}, strong.s${place} { border-left: .35rem solid ${colour} }`,
   )
   .join('\n')
 
@@ -27,9 +27,9 @@ header { display: flex; flex-wrap: wrap; gap: .5rem 1.25rem; align-items: baseli
 header strong { margin-right: auto }
 header nav { display: flex; flex-wrap: wrap; gap: .25rem .75rem }
 /* Names have no blanks where a line could end: one would make the page as wide as itself. */
-p, .mark, header { overflow-wrap: anywhere }
+p, h2, .mark, header { overflow-wrap: anywhere }
 /* Marks upon marks of one letter would be drawn over all that stands above and below it. */
-p, h1, th, td, .mark, .name, .said, main > ul > li, header > a { overflow: clip; overflow-clip-margin: .25rem }
+p, h1, h2, th, td, .mark, .name, .said, main > ul > li, header > a { overflow: clip; overflow-clip-margin: .25rem }
 a { color: var(--accent) }
 nav a { text-decoration: none }
 .skip { position: absolute; left: -100rem }

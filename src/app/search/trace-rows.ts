@@ -8,7 +8,7 @@ import { traceAddress } from '../trace-address.ts'
 export type ShownTrace = TraceSearchAnswer['traces'][number]
 
 /** What stands out about a trace, in words. */
-function marksOf(trace: ShownTrace): readonly Html[] {
+export function marksOf(trace: ShownTrace): readonly Html[] {
   const { error_count: errors, missing_parent_count: missing, rejected_span_count: rejected } = trace
   const marks: Html[] = []
   if (errors > 0) marks.push(html`<span class="mark bad">${counted(errors, 'error')}</span> `)

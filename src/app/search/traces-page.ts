@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import type { Route } from '#src/http/route.ts'
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
-import { histogramScript, rememberOpenScript, reopenScript } from '../assets.ts'
+import { histogramScript, unfoldedScript, reopenScript } from '../assets.ts'
 import { counted, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
 import { zone } from '../format.ts'
 import { html, type Html } from '../html.ts'
@@ -173,7 +173,7 @@ async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
     title: 'Traces',
     about: asked.conditions.get('q') ?? '',
     body,
-    scripts: [reopenScript, rememberOpenScript, histogramScript],
+    scripts: [reopenScript, unfoldedScript, histogramScript],
   })
 }
 
