@@ -339,9 +339,7 @@ describe('the page of a trace', () => {
       { name: 'Resources and scopes', address: '#origins' },
       { name: 'As JSON', address: `/app/json?trace_id=${traceIdOf('t')}` },
     ])
-    const places = linksOfPage(nav).filter(({ address }) => address.startsWith('#'))
-    expect(places).to.have.length(6)
-    for (const { address } of places) expect(text).to.include(` id="${address.slice(1)}"`)
+    for (const [, place] of nav.matchAll(/href="#([^"]*)"/g)) expect(text).to.include(` id="${place}"`)
   })
 
   it('says of a span and of its events when they were, in which zone, and how long after the beginning', async () => {
