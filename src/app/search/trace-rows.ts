@@ -62,8 +62,15 @@ const durationOf = ({ duration_ns: ns }: ShownTrace): bigint => BigInt(ns ?? 0)
 const shareOf = (trace: ShownTrace, longest: bigint): number =>
   longest <= 0n ? 0 : Number((durationOf(trace) * 1_000n) / longest)
 
+type MatchedSpan = ShownTrace['matched_spans'][number]
+
+/** Whether the row has said all of a span that matches: as its root, which took as long as the trace. */
+const isSaid = ({ root, duration_ns: ns }: ShownTrace, span: MatchedSpan): boolean =>
+  span.span_id === root?.span_id && span.duration_ns === ns && span.failure === undefined
+
 function rowOf(trace: ShownTrace, longest: bigint, colourOf: ColourOf): Html {
-  const matched = trace.matched_spans.map(
+  const spans = trace.matched_spans.filter((span) => !isSaid(trace, span))
+  const matched = spans.map(
     ({ span_id: spanId, service, operation, duration_ns: ns, status, failure }) =>
       html`<br /><a href="${traceAddress(trace.trace_id, spanId)}"
           ><small>${named(service)} ${named(operation)} ${formatDuration(BigInt(ns))}</small></a
