@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { traceIdOf } from '#test/projections/traces/given.ts'
+import { spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
 
@@ -53,6 +53,9 @@ describe('comparing two traces', () => {
       'checkout GET / 50.0 ms 60.0 ms +10.0 ms 1 1',
       'checkout retry – 10.0 ms +10.0 ms 0 1',
     ])
+    expect(linksOfPage(text).find(({ name }) => name === '30.0 ms')?.address).to.equal(
+      `/app/trace/${a}?span=${spanIdOf('a1')}#span-${spanIdOf('a1')}`,
+    )
     const round = linksOfPage(text).find(({ name }) => name === 'The other way round')?.address ?? ''
     expect(rowsOf((await browser.get(round)).text)[2]).to.equal('Difference -2.00 s -150 ms -1 -1')
   })

@@ -115,7 +115,7 @@ function comparison(first: Read, second: Read): Html {
       </tbody>
     </table>
     <h2>Where they differ</h2>
-    ${comparedTimes(first.spans, second.spans, coloursOf([first.summary, second.summary]))}`
+    ${comparedTimes(first, second, coloursOf([first.summary, second.summary]))}`
 }
 
 /** The trace that others are compared with, and which there are. */

@@ -2,6 +2,8 @@ import { counted, inWords } from '../context.ts'
 import { formatDuration, named } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import type { ColourOf } from '../service-colours.ts'
+import type { ShownTrace } from '../search/trace-rows.ts'
+import { traceAddress } from '../trace-address.ts'
 import { operationTimes, type OperationTimes } from './own-times.ts'
 import type { ShownSpan } from './span-tree.ts'
 
@@ -33,8 +35,12 @@ function compare(first: readonly ShownSpan[], second: readonly ShownSpan[]): rea
     .toSorted((x, y) => Number(sizeOf(y.moreNs) - sizeOf(x.moreNs)))
 }
 
-const timeCell = (head: string, times: OperationTimes | undefined): Html =>
-  html`<td class="number" data-head="${head}">${times === undefined ? '–' : formatDuration(times.ownNs)}</td>`
+/** Leads to the span that the most of it is of. */
+const timeLink = (traceId: string, { ownNs, most }: OperationTimes): Html =>
+  html`<a href="${traceAddress(traceId, most.spanId)}">${formatDuration(ownNs)}</a>`
+
+const timeCell = (head: string, traceId: string, times: OperationTimes | undefined): Html =>
+  html`<td class="number" data-head="${head}">${times === undefined ? '–' : timeLink(traceId, times)}</td>`
 
 const countCell = (head: string, times: OperationTimes | undefined): Html =>
   html`<td class="number" data-head="${head}">
@@ -43,7 +49,9 @@ const countCell = (head: string, times: OperationTimes | undefined): Html =>
 
 const heads = ['Own time, first', 'Own time, second', 'Difference', 'Spans, first', 'Spans, second'] as const
 
-function rowOf({ first, second, moreNs }: Compared, most: bigint, colourOf: ColourOf): Html {
+type Drawn = Readonly<{ firstId: string; secondId: string; most: bigint; colourOf: ColourOf }>
+
+function rowOf({ first, second, moreNs }: Compared, { firstId, secondId, most, colourOf }: Drawn): Html {
   const { service = '', name = '' } = first ?? second ?? {}
   const share = most === 0n ? 0 : Number((sizeOf(moreNs) * 1_000n) / most)
   return html`<tr>
@@ -51,7 +59,7 @@ function rowOf({ first, second, moreNs }: Compared, most: bigint, colourOf: Colo
       <strong class="${colourOf(service)}">${named(service, wordsCharactersMax)}</strong>
       ${named(name, wordsCharactersMax)}
     </th>
-    ${timeCell(heads[0], first)}${timeCell(heads[1], second)}
+    ${timeCell(heads[0], firstId, first)}${timeCell(heads[1], secondId, second)}
     <td class="number" data-head="${heads[2]}">
       ${difference(moreNs)}
       <svg class="bar" viewBox="0 0 1000 8" preserveAspectRatio="none" aria-hidden="true">
@@ -62,15 +70,18 @@ function rowOf({ first, second, moreNs }: Compared, most: bigint, colourOf: Colo
   </tr>`
 }
 
+type OfTrace = Readonly<{ summary: Pick<ShownTrace, 'trace_id'>; spans: readonly ShownSpan[] }>
+
 /** Where two traces differ, by operation. */
-export function comparedTimes(first: readonly ShownSpan[], second: readonly ShownSpan[], colourOf: ColourOf): Html {
-  const compared = compare(first, second)
+export function comparedTimes(first: OfTrace, second: OfTrace, colourOf: ColourOf): Html {
+  const compared = compare(first.spans, second.spans)
   const most = sizeOf(compared[0]?.moreNs ?? 0n)
+  const drawn = { firstId: first.summary.trace_id, secondId: second.summary.trace_id, most, colourOf }
   const left = compared.length - operationsMax
   const cutNote = left > 0 ? html` The ${counted(left, 'operation')} that differ least are left out.` : html``
   return html`<p class="note">
       By operation, those that differ most first. A span’s own time is what none of the spans below it took, as far as
-      these are known; the times of all spans of an operation are added up.${cutNote}
+      these are known; the times of all spans of an operation are added up, and lead to the one with the most.${cutNote}
     </p>
     <table class="figures cards">
       <thead>
@@ -80,7 +91,7 @@ export function comparedTimes(first: readonly ShownSpan[], second: readonly Show
         </tr>
       </thead>
       <tbody>
-        ${compared.slice(0, operationsMax).map((each) => rowOf(each, most, colourOf))}
+        ${compared.slice(0, operationsMax).map((each) => rowOf(each, drawn))}
       </tbody>
     </table>`
 }

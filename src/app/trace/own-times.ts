@@ -11,6 +11,8 @@ export type OperationTimes = Readonly<{
   errors: number
   wholeNs: bigint
   ownNs: bigint
+  /** Its span with the most time of its own. */
+  most: Readonly<{ spanId: string; ownNs: bigint }>
 }>
 
 function intervalOf({ start, duration_ns: duration }: ShownSpan): Interval {
@@ -43,11 +45,14 @@ export function operationTimes(spans: readonly ShownSpan[]): ReadonlyMap<string,
   const times = new Map<string, { -readonly [Name in keyof OperationTimes]: OperationTimes[Name] }>()
   for (const [{ span_id: id, service, name, status, duration_ns: duration }, interval] of ofSpan) {
     const key = JSON.stringify([service, name])
-    const found = times.get(key) ?? { service, name, spans: 0, errors: 0, wholeNs: 0n, ownNs: 0n }
+    const ownNs = freeOf(interval, below.get(id) ?? [])
+    const most = { spanId: id, ownNs }
+    const found = times.get(key) ?? { service, name, spans: 0, errors: 0, wholeNs: 0n, ownNs: 0n, most }
     found.spans += 1
     found.errors += status.code === 'error' ? 1 : 0
     found.wholeNs += BigInt(duration)
-    found.ownNs += freeOf(interval, below.get(id) ?? [])
+    found.ownNs += ownNs
+    if (ownNs > found.most.ownNs) found.most = most
     times.set(key, found)
   }
   return times

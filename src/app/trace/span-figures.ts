@@ -2,6 +2,7 @@ import { counted, inWords } from '../context.ts'
 import { formatDuration, named } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import type { ColourOf } from '../service-colours.ts'
+import { spanPlace } from '../trace-address.ts'
 import { operationTimes, type OperationTimes } from './own-times.ts'
 import type { ShownSpan } from './span-tree.ts'
 
@@ -19,11 +20,11 @@ const isOfOneOperation = ([first, ...others]: readonly ShownSpan[]): boolean =>
 export const figureLinks = (spans: readonly ShownSpan[]): readonly (readonly [string, string])[] =>
   isOfOneOperation(spans) ? [] : [[`#${place}`, 'Where the time went']]
 
-const rowOf = ({ service, name, spans, errors, wholeNs, ownNs }: OperationTimes, colourOf: ColourOf): Html =>
+const rowOf = ({ service, name, spans, errors, wholeNs, ownNs, most }: OperationTimes, colourOf: ColourOf): Html =>
   html`<tr>
     <th scope="row">
       <strong class="${colourOf(service)}">${named(service, wordsCharactersMax)}</strong>
-      ${named(name, wordsCharactersMax)}
+      <a href="#${spanPlace(most.spanId)}">${named(name, wordsCharactersMax)}</a>
     </th>
     <td class="number">${formatDuration(ownNs)}</td>
     <td class="number">${formatDuration(wholeNs)}</td>
@@ -46,7 +47,7 @@ export function spanFigures(spans: readonly ShownSpan[], isPart: boolean, colour
     <summary>Where the time went${isPart ? ', on this page' : ''}</summary>
     <p class="note" id="${place}">
       A span’s own time is what none of the spans below it took, as far as these are
-      ${isPart ? 'on this page' : 'known'}.${cutNote}
+      ${isPart ? 'on this page' : 'known'}. An operation leads to its span with the most of it.${cutNote}
     </p>
     <table class="figures">
       <thead>
