@@ -64,9 +64,11 @@ const shareOf = (trace: ShownTrace, longest: bigint): number =>
 
 type MatchedSpan = ShownTrace['matched_spans'][number]
 
-/** Whether the row has said all of a span that matches: as its root, which took as long as the trace. */
-const isSaid = ({ root, duration_ns: ns }: ShownTrace, span: MatchedSpan): boolean =>
-  span.span_id === root?.span_id && span.duration_ns === ns && span.failure === undefined
+/** Whether the row has said all of a span that matches: as its root, by its whole name, which took as long as the trace. */
+function isSaid({ root, duration_ns: ns }: ShownTrace, span: MatchedSpan): boolean {
+  if (root === null || span.span_id !== root.span_id || span.failure !== undefined) return false
+  return span.service === root.service && span.operation === root.operation && span.duration_ns === ns
+}
 
 function rowOf(trace: ShownTrace, longest: bigint, colourOf: ColourOf): Html {
   const spans = trace.matched_spans.filter((span) => !isSaid(trace, span))
