@@ -6,7 +6,7 @@ import { eachSignedIn, type SignedIn } from './signed-in.ts'
 
 const partOf = (text: string): string => /<details class="durations"[^]*?<\/details>/.exec(text)?.[0] ?? ''
 const summaryOf = (text: string): string | undefined =>
-  /<summary>(Durations[^<]*)<\/summary>/.exec(text)?.[1]?.replaceAll(/\s+/g, ' ')
+  /<summary>([^<]*)<\/summary>/.exec(partOf(text))?.[1]?.replaceAll(/\s+/g, ' ')
 const placesOf = (text: string, shape: 'circle' | 'rect'): readonly (readonly (string | undefined)[])[] =>
   [...partOf(text).matchAll(new RegExp(`<${shape}[^>]* c?x="([^"]*)" c?y="([^"]*)"`, 'g'))].map(([, x, y]) => [x, y])
 
@@ -24,16 +24,16 @@ describe('durations of listed traces', () => {
 
   it('are told by what half and nearly all of them took, of all where all are listed', async () => {
     await site.index(spans(1, ...given(20)))
-    expect(summaryOf(await list())).to.equal('Durations of all 20 traces: p50 10.0 ms, p95 19.0 ms, longest 20.0 ms')
+    expect(summaryOf(await list())).to.equal('All 20 traces: p50 10.0 ms, p95 19.0 ms, longest 20.0 ms')
   })
 
   it('are told of the page where there are more', async () => {
     await site.index(spans(1, ...given(52)))
     const first = await list('&order=longest')
-    const words = 'Durations of the 50 traces on this page: p50 27.0 ms, p95 50.0 ms, longest 52.0 ms'
+    const words = '50 traces on this page: p50 27.0 ms, p95 50.0 ms, longest 52.0 ms'
     expect(summaryOf(first)).to.equal(words)
     const next = linksOfPage(first).find(({ name }) => name === 'Next page')?.address ?? ''
-    expect(summaryOf((await browser.get(next)).text)).to.match(/^Durations of the 2 traces on this page: p50 1.00 ms/)
+    expect(summaryOf((await browser.get(next)).text)).to.match(/^2 traces on this page: p50 1.00 ms/)
   })
 
   it('are points over time that lead to their traces, and are another shape with errors', async () => {

@@ -58,9 +58,9 @@ export function traceScatter(traces: readonly ShownTrace[], isPart: boolean, col
   const starts = points.map((point) => point.startMs)
   const [startMs, endMs] = [Math.min(...starts), Math.max(...starts)]
   const figures = [50, 95].map((each) => `p${each} ${formatDuration(percentile(sorted, each))}`).join(', ')
-  const of = `${isPart ? 'the' : 'all'} ${counted(points.length, 'trace')}${isPart ? ' on this page' : ''}`
+  const of = isPart ? `${counted(points.length, 'trace')} on this page` : `All ${counted(points.length, 'trace')}`
   return html`<details class="durations" data-remember="durations">
-    <summary>Durations of ${of}: ${figures}, longest ${formatDuration(longest)}</summary>
+    <summary>${of}: ${figures}, longest ${formatDuration(longest)}</summary>
     <a class="skip" href="#results">Skip the points</a>
     <svg class="scatter" role="group" aria-label="Durations over time, each point a link to its trace">
       ${points.map((point) => drawn(point, { startMs, endMs, longest, colourOf }))}

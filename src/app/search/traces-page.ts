@@ -112,7 +112,7 @@ function howMany({ histogram: found }: TraceSearchAnswer): Html {
   const total = found.buckets.reduce((sum, bucket) => sum + bucket.total, 0)
   const words =
     found.of === 'traces' ? counted(total, 'trace') : `${counted(total, 'span')} that ${total === 1 ? 'fits' : 'fit'}`
-  return html`<p class="note"><strong>${words}</strong> over time</p>`
+  return html`<p class="count note"><strong>${words}</strong> over time</p>`
 }
 
 /** By what the list is in order, and how; without an order, newest first. */
