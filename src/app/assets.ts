@@ -39,6 +39,7 @@ export const connectScript = '/app/connect.js'
 export const copyScript = '/app/copy.js'
 export const histogramScript = '/app/histogram.js'
 export const openTargetScript = '/app/open-target.js'
+export const unfoldedScript = '/app/unfolded.js'
 export const tailScript = '/app/tail.js'
 /** Of every page of a signed-in person. */
 export const commonScripts = ['/app/times.js', '/app/shortcuts.js'] as const
@@ -57,6 +58,7 @@ export const createAssetRoutes = (): readonly Route[] => [
     copyScript,
     histogramScript,
     openTargetScript,
+    unfoldedScript,
     tailScript,
   ].map(script),
 ]

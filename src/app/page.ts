@@ -44,7 +44,8 @@ const ownerLinks = [['/app/audit', 'Audit']] as const
 /** Whether a page of the menu is the one at `path`, or the one that it is below. */
 function currentOf(path: string, linked: string): Html {
   if (path === linked) return html`aria-current="page"`
-  return linked === '/app/traces' && path.startsWith('/app/trace/') ? html`aria-current="true"` : html``
+  const isOfTrace = path.startsWith('/app/trace/') || path === '/app/compare'
+  return linked === '/app/traces' && isOfTrace ? html`aria-current="true"` : html``
 }
 
 function navigation({ email }: Session, path: string, { workspace, isOwner = false }: Page): Html {

@@ -22,6 +22,7 @@ import { createLogPageRoutes } from './search/logs-page.ts'
 import { createSessionPageRoutes } from './search/sessions-page.ts'
 import { createTracePageRoutes } from './search/traces-page.ts'
 import { createAsJsonRoutes } from './trace/as-json.ts'
+import { createComparePageRoutes } from './trace/compare-page.ts'
 import { createFindPageRoutes } from './trace/find-page.ts'
 
 export type AppOptions = Readonly<{
@@ -70,6 +71,7 @@ export function createAppRoutes(options: AppOptions): Route[] {
       ...createLogPageRoutes(app),
       ...createSessionPageRoutes(app),
       ...createFindPageRoutes(app),
+      ...createComparePageRoutes(app),
     ]),
     ...createConnectRoutes(app),
     ...createUsageRoutes(app),

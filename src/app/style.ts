@@ -9,7 +9,7 @@ const depths = Array.from({ length: depthMax + 1 }, (_, depth) => `.d${depth} { 
 const serviceFills = colours
   .map(
     (colour, place) =>
-      `rect.s${place} { fill: ${colour} } .mark.s${place}, strong.s${place} { border-left: .35rem solid ${colour} }`,
+      `circle.s${place}, rect.s${place} { fill: ${colour} } .mark.s${place}, strong.s${place} { border-left: .35rem solid ${colour} }`,
   )
   .join('\n')
 
@@ -27,9 +27,9 @@ header { display: flex; flex-wrap: wrap; gap: .5rem 1.25rem; align-items: baseli
 header strong { margin-right: auto }
 header nav { display: flex; flex-wrap: wrap; gap: .25rem .75rem }
 /* Names have no blanks where a line could end: one would make the page as wide as itself. */
-p, .mark, header { overflow-wrap: anywhere }
+p, h2, .mark, header { overflow-wrap: anywhere }
 /* Marks upon marks of one letter would be drawn over all that stands above and below it. */
-p, h1, th, td, .mark, .name, .said, main > ul > li, header > a { overflow: clip; overflow-clip-margin: .25rem }
+p, h1, h2, th, td, .mark, .name, .said, main > ul > li, header > a { overflow: clip; overflow-clip-margin: .25rem }
 a { color: var(--accent) }
 nav a { text-decoration: none }
 .skip { position: absolute; left: -100rem }
@@ -115,6 +115,10 @@ mark { background: #facc15; color: #000 }
 .sessions :is(th[scope=row], small) { font-weight: normal }
 .sessions .mark { white-space: nowrap }
 .histogram { display: block; width: 100%; height: 5rem; margin: .5rem 0 0; border-bottom: 1px solid var(--line) }
+.scatter { display: block; width: 100%; height: 8rem; margin: 1rem 0 .4rem; overflow: visible; border-bottom: 1px solid var(--line) }
+/* Each lies about its place, also at the ends. */
+.scatter rect { transform: translate(-5px, -5px) }
+.scatter a:is(:hover, :focus-visible) > :is(rect, circle) { stroke: currentColor; stroke-width: 3 }
 .clock { display: block; overflow: visible; width: 100%; height: 1.2rem; font-size: .8rem; fill: currentColor; text-anchor: middle }
 .axis { display: flex; flex-wrap: wrap; gap: 0 1rem; justify-content: space-between; margin: 0 0 .75rem }
 .figures tbody th { font-weight: normal }
@@ -129,7 +133,7 @@ mark { background: #facc15; color: #000 }
 .facets a { text-decoration: none; overflow-wrap: anywhere }
 .facets .not { min-width: 1.6rem; margin-left: -.25rem; text-align: center }
 .facets a[aria-current] { border-color: currentColor }
-rect { fill: var(--accent) }
+rect, circle { fill: var(--accent) }
 /* Where the script is that drags are for. */
 .histogram.drag { cursor: crosshair }
 .histogram { touch-action: pan-y; user-select: none }
@@ -179,6 +183,8 @@ ${serviceFills}
 @media (max-width: 45rem) {
   main { overflow-x: auto }
   h1 { margin: .3rem 0 }
+  /* Beside the choice of a zone there is room for nothing but the title. */
+  h1 + * { clear: right }
   .tabs { gap: .1rem .7rem }
   .tabs, form.search { margin-bottom: .5rem }
   form.search > details:not([open]) { flex: 0 1 auto; margin-right: 1rem }
@@ -204,6 +210,9 @@ ${serviceFills}
   .moments > li { display: flex; flex-wrap: wrap; gap: 0 .5rem; align-items: baseline }
   .moments .time { white-space: nowrap; min-width: 0 }
   .histogram { height: 3.5rem }
+  .count { margin: .3rem 0 0 }
+  .durations { margin: 0 }
+  .durations > summary { overflow-x: auto; white-space: nowrap; font-size: .85rem }
   .axis { font-size: .8rem }
   .axis > :nth-child(2) { order: 1; flex-basis: 100% }
   .moments .gap:empty { display: none }

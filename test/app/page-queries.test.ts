@@ -13,7 +13,8 @@ describe('pages that search', () => {
   })
   after(() => site.close())
 
-  for (const path of ['/app/logs', '/app/traces', '/app/sessions', '/app/find?id=x', `/app/trace/${'ab'.repeat(16)}`]) {
+  const searching = ['/app/logs', '/app/traces', '/app/sessions', '/app/find?id=x', '/app/compare?trace_id=x']
+  for (const path of [...searching, `/app/trace/${'ab'.repeat(16)}`]) {
     it(`${path} is a query of its workspace, and says so where there are too many`, async () => {
       const { status, text, headers } = await browser.get(path)
       expect([status, headers.get('retry-after')]).to.deep.equal([429, '1'])
@@ -28,6 +29,7 @@ describe('pages that search', () => {
     ['/app/traces', 'q'],
     ['/app/sessions', 'q'],
     ['/app/find', 'id'],
+    ['/app/compare', 'trace_id'],
   ] as const) {
     it(`${path} keeps what was typed, and says when to try again`, async () => {
       const address = `${path}?${new URLSearchParams({ [name]: typed }).toString()}`

@@ -83,4 +83,45 @@ describe('fields in each line of a list of logs', () => {
     expect(namesOf(all)).to.have.length(64)
     expect(addressNamed(all, show('f69'))).to.equal('')
   })
+
+  it('are counted on the page, and narrow the search to a value or leave it out', async () => {
+    const values = [
+      ...['/pay', '/pay', '/pay', '/<b>"cart'].map((route) => ({ http: { route } })),
+      { http: { route: 7n } },
+      { http: { route: ['/pay', '/pay', 'x'] } },
+      { other: 1n },
+    ]
+    await site.index(logs(1, ...values.map((fields, n) => ({ message: `${n} one`, fields }))))
+    const countsOf = (text: string) =>
+      linksOfPage(/<nav class="facets" aria-label="Shown fields of this page">[^]*?<\/nav>/.exec(text)?.[0] ?? '')
+    const namesIn = (text: string) =>
+      countsOf(text)
+        .map(({ name }) => name)
+        .filter((name) => !name.startsWith('Not '))
+    const bare = (await browser.get('/app/logs?q=one')).text
+    expect(countsOf(bare)).to.deep.equal([])
+    const { text } = await browser.get(addressNamed(bare, show('http.route')))
+    expect(namesIn(text)).to.have.members(['/pay 4', '/<b>"cart 1', '7 1', 'x 1'])
+    expect(namesIn(text)[0]).to.equal('/pay 4')
+    const linked = async (name: string): Promise<readonly string[]> => {
+      const address = countsOf(text).find((link) => link.name === name)?.address ?? ''
+      return linesOf((await browser.get(address)).text).map((line) => / ?(\d) one$/.exec(line)?.[1] ?? line)
+    }
+    expect(await linked('/<b>"cart 1')).to.deep.equal(['3'])
+    expect(await linked('7 1')).to.deep.equal(['4'])
+    expect(await linked('/pay 4')).to.have.members(['0', '1', '2', '5'])
+    expect(await linked('Not http.route: /pay')).to.have.members(['3', '4', '6'])
+  })
+
+  it('are not counted where that would narrow nothing, or among the neighbours of a record', async () => {
+    await site.index(logs(1, ...['one', 'two'].map((message) => ({ message, fields: { env: 'prod' } }))))
+    const { text } = await browser.get('/app/logs?q=one+OR+two&fields=env,none')
+    expect(linesOf(text).slice(-2)).to.deep.equal(['env prod two', 'env prod one'])
+    expect(text).to.not.include('Shown fields of this page')
+    const context =
+      linksOfPage(text)
+        .find(({ name }) => name === 'In context')
+        ?.address.replace('#here', '') ?? ''
+    expect((await browser.get(`${context}&fields=env`)).text).to.not.include('Shown fields of this page')
+  })
 })

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { traceIdOf } from '#test/projections/traces/given.ts'
+import { spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
 
 const tidy = (markup: string): string =>
@@ -24,7 +24,7 @@ describe('where the time of a trace went', () => {
     return [tidy(head.split('<table')[0] ?? ''), ...body.split('</tr>').map(tidy)].filter(Boolean)
   }
   const known =
-    'Where the time went A span’s own time is what none of the spans below it took, as far as these are known.'
+    'Where the time went A span’s own time is what none of the spans below it took, as far as these are known. An operation leads to its span with the most of it.'
 
   it('is told by operation: what it took, and what of that no span below it took', async () => {
     const db = { name: 'SELECT', service: 'db', parent: 'a' }
@@ -45,6 +45,24 @@ describe('where the time of a trace went', () => {
       'db SELECT 41.0 ms 41.0 ms 3 1 error',
       'checkout own parent 7.00 ms 7.00 ms 1',
     ])
+  })
+
+  it('leads to the span of an operation that took the most time of its own', async () => {
+    const step = { name: 'step', parent: 'a' }
+    await site.index(
+      spans(
+        1,
+        { id: 'a', forMs: 100 },
+        { ...step, id: 'b', atMs: 1, forMs: 60 },
+        { id: 'c', parent: 'b', atMs: 1, forMs: 55 },
+        { ...step, id: 'd', atMs: 61, forMs: 20 },
+      ),
+    )
+    const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
+    const part = /<details id="figures">([^]*?)<\/details>/.exec(text)?.[1] ?? ''
+    const [, place = ''] = /<a href="#([^"]*)"\s*>step</.exec(part) ?? []
+    expect(place).to.equal(`span-${spanIdOf('d')}`)
+    expect(text).to.include(` id="${place}"`)
   })
 
   it('is not told of one operation', async () => {

@@ -332,13 +332,14 @@ describe('the page of a trace', () => {
     expect(linksOfPage(nav)).to.deep.equal([
       { name: 'First error', address: `#span-${spanIdOf('b')}` },
       { name: 'Where the time went', address: '#own-times' },
+      { name: 'Compare', address: `/app/compare?trace_id=${traceIdOf('t')}` },
       { name: 'Timeline', address: '#timeline' },
       { name: 'Logs (2)', address: '#logs' },
       { name: 'Sessions (1)', address: '#sessions' },
       { name: 'Resources and scopes', address: '#origins' },
       { name: 'As JSON', address: `/app/json?trace_id=${traceIdOf('t')}` },
     ])
-    for (const { address } of linksOfPage(nav).slice(0, -1)) expect(text).to.include(` id="${address.slice(1)}"`)
+    for (const [, place] of nav.matchAll(/href="#([^"]*)"/g)) expect(text).to.include(` id="${place}"`)
   })
 
   it('says of a span and of its events when they were, in which zone, and how long after the beginning', async () => {

@@ -24,6 +24,30 @@ describe('a list of traces', () => {
     expect((await browser.get('/app/traces?service=checkout')).text).to.not.include('declined')
   })
 
+  it('names the spans that fit, and does not repeat a root of which the row says all', async () => {
+    const root = { id: 'a', name: 'GET /', forMs: 100 }
+    const statusMessage = 'no answer'
+    await site.index(
+      spans(
+        1,
+        { ...root, trace: 'plain' },
+        { ...root, trace: 'plain', id: 'b', parent: 'a', forMs: 20 },
+        { ...root, trace: 'outlived' },
+        { trace: 'outlived', id: 'c', parent: 'a', forMs: 150 },
+        { ...root, trace: 'failed', status: 'error', statusMessage },
+      ),
+    )
+    const { text } = await browser.get('/app/traces?operation=GET+%2F')
+    const matchedOf = (trace: string): readonly string[] =>
+      linksOfPage(text)
+        .filter(({ address }) => address.startsWith(`/app/trace/${traceIdOf(trace)}?span=`))
+        .map(({ name }) => name)
+    expect(matchedOf('plain')).to.deep.equal(['checkout GET / 20.0 ms'])
+    expect(matchedOf('outlived')).to.deep.equal(['checkout GET / 100 ms'])
+    expect(matchedOf('failed')).to.deep.equal(['checkout GET / 100 ms'])
+    expect(text).to.include(statusMessage)
+  })
+
   it('is put in order by the heads of its columns, which say in which it is', async () => {
     await site.index(
       spans(

@@ -8,6 +8,7 @@ import { createTenant } from '../support/tenant.ts'
 import { minutesAgoNs, msNs, sendingTo } from '../support/workspace.ts'
 
 const [traceId, root, failed, lost] = ['7'.repeat(32), '1'.repeat(16), '2'.repeat(16), '3'.repeat(16)]
+const otherId = '8'.repeat(32)
 const session = 'a-customer'
 
 async function sendIncident(server: LentServer): Promise<void> {
@@ -21,6 +22,7 @@ async function sendIncident(server: LentServer): Promise<void> {
       events: [{ name: 'exception', attributes: exception }],
     },
     { ...span, spanId: '4'.repeat(16), parentSpanId: lost, service: 'ledger', name: 'book' },
+    { ...span, traceId: otherId, spanId: root, service: 'web', name: 'POST /checkout', durationNs: 200n * msNs },
   ])
   const ids = { trace_id: traceId, span_id: failed, session_id: session }
   await logs([
@@ -56,6 +58,9 @@ const pages: readonly Look[] = [
   [`/app/trace/${traceId}`, 'with its figures open', openFirst('#figures > summary')],
   [`/app/trace/${traceId}?span=${failed}`],
   [`/app/trace/${traceId}?find=charge`],
+  [`/app/compare?trace_id=${traceId}`],
+  [`/app/compare?trace_id=${traceId}&with=${otherId}`],
+  [`/app/compare?trace_id=${traceId}&with=never-seen`],
   [`/app/find?id=${session}`],
   ['/app/find'],
   ['/app/find?id=never-seen'],

@@ -1,5 +1,7 @@
+import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 import { launchChromium, openSignedIn } from '../support/browser.ts'
+import { untilIndexed } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { sendingTo } from '../support/workspace.ts'
 
@@ -33,6 +35,25 @@ describe('pages that follow logs', () => {
       await words.filter({ hasText: /^$/ }).waitFor({ state: 'attached' })
       await page.getByRole('button', { name: 'Stop following' }).click()
     }
+  })
+
+  it('wait while a record is open, so that it stays where it is read, and then show what has come', async () => {
+    const send = (message: string) =>
+      sendingTo(server, server.firstRun.keys).logs([{ message, service: 'read', level: 'error' }])
+    await page.goto('/app/logs?service=read')
+    await page.getByRole('button', { name: 'Follow', exact: true }).click()
+    await send('the first')
+    const [first, second] = ['the first', 'the second'].map((hasText) => page.locator('.logs summary', { hasText }))
+    await first?.click()
+    const words = page.locator('[data-tail-words]')
+    await words.filter({ hasText: /^Waiting while a record is open/ }).waitFor()
+    await send('the second')
+    await untilIndexed(server)
+    expect(await page.locator('.logs > tbody > tr').count()).to.equal(1)
+    await first?.click()
+    await second?.waitFor()
+    await words.filter({ hasText: /^$/ }).waitFor({ state: 'attached' })
+    await page.getByRole('button', { name: 'Stop following' }).click()
   })
 
   it('say why they follow no longer', async () => {

@@ -49,6 +49,24 @@ describe('pages on narrow screens', () => {
     })
   }
 
+  it('have their whole width where times can be shown in a zone of its own', async () => {
+    const span = { traceId: 'c'.repeat(32), spanId: '1'.repeat(16), startNs: nowNs(), durationNs: msNs }
+    await sendingTo(server, server.firstRun.keys).spans([span])
+    const { tab: page } = await openSignedIn(browser, server, {
+      viewport: { width: 390, height: 844 },
+      timezoneId: 'Europe/Berlin',
+    })
+    const first = { [`/app/trace/${span.traceId}`]: '.tabs', '/app/logs': 'form.search', '/app/traces': 'form.search' }
+    for (const [path, selector] of Object.entries(first)) {
+      const part = page.locator(selector).first()
+      do await page.goto(path)
+      while ((await part.count()) === 0)
+      await page.locator('.zone').waitFor()
+      expect((await part.boundingBox())?.width, path).to.be.at.least(350)
+    }
+    await page.context().close()
+  })
+
   it('have an audit that breaks no name', async () => {
     const { tab: page } = await openSignedIn(browser, server, { viewport })
     await page.goto('/app/audit')

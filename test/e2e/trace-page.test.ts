@@ -70,6 +70,8 @@ describe('the page of a trace in a browser', () => {
         `/app/logs?q=${name}`,
         `/app/traces?q=${name}`,
         `/app/find?id=${name}`,
+        `/app/compare?trace_id=${trace}`,
+        `/app/compare?trace_id=${trace}&with=${trace}`,
       ]) {
         await page.goto(path)
         const wider = await page.locator('main').evaluate((main) => main.scrollWidth - main.clientWidth)

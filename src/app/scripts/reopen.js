@@ -8,8 +8,12 @@ const keep = (what) => history.replaceState({ ...history.state, ...what }, '')
 
 const { open = [], followed } = history.state ?? {}
 for (const details of document.querySelectorAll('main details')) if (open.includes(keyOf(details))) details.open = true
-if (followed !== undefined)
-  [...document.querySelectorAll('main a')].find((link) => link.getAttribute('href') === followed)?.focus()
+if (followed !== undefined) {
+  const links = [...document.querySelectorAll('main a')].filter((link) => link.getAttribute('href') === followed)
+  // A point of a chart stands for a line of the list, from which the keys go on.
+  const link = links.find((each) => each.closest('svg') === null) ?? links[0]
+  link?.focus()
+}
 
 // Captured: it does not bubble.
 document.addEventListener(

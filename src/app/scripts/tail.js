@@ -35,7 +35,16 @@ function say(text) {
 
 const away = 'The server does not answer at the moment. What arrives meanwhile is shown when it does.'
 
+/** Whoever reads a record keeps it in sight: rows that come above it would push it away. */
+const isRead = () => place.querySelector('details[open]') !== null
+const reading = 'Waiting while a record is open. What arrives meanwhile is shown when it is closed.'
+
 async function poll(signal) {
+  if (isRead()) {
+    say(reading)
+    timer = setTimeout(() => void poll(signal), pollMs)
+    return
+  }
   let waitMs = pollMs
   try {
     const response = await fetch(`${place.dataset.tail}&cursor=${encodeURIComponent(cursor)}`, { signal })

@@ -86,7 +86,7 @@ function nameZones() {
 /** All times in a part of the page. */
 export function showTimes(part) {
   for (const tick of part.querySelectorAll('[data-part]')) showTick(tick)
-  for (const element of part.querySelectorAll('time, .histogram title')) show(element)
+  for (const element of part.querySelectorAll('time, svg title')) show(element)
   for (const head of part.querySelectorAll('[data-zone]')) head.textContent = isLocal ? place : 'UTC'
 }
 

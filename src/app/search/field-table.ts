@@ -40,7 +40,7 @@ export function fieldsNamed(fields: Fields, names: readonly string[]): readonly 
 }
 
 /** The values that are looked for one by one; none where a value is shown as JSON. */
-function scalarsOf(value: unknown): readonly Scalar[] {
+export function scalarsOf(value: unknown): readonly Scalar[] {
   if (isScalar(value)) return [value]
   if (!Array.isArray(value) || value.length > itemsMax) return []
   const items: readonly unknown[] = value

@@ -18,25 +18,20 @@ const ownValues = (log: Log): OwnValues => ({
   session_id: log.session_id,
 })
 
-/** What finds a record by a value of one of its fields. A record may be of another level, say, than its field `level` says. */
-function conditionOf(own: OwnValues, field: string, value: string): Condition | undefined {
-  if (!canBeNamed(field)) return undefined
-  return besideOwn({ field: oneLine(field), operator: '=', text: oneLine(value) }, ownLogField(field), own)
+/**
+ * What finds a record by a value of one of its fields; undefined: nothing does. A record may be of another level, say, than its field `level`
+ * says, and no search finds one by the text of its time.
+ */
+export function conditionOfValue(log: Log, field: string, text: string): Condition | undefined {
+  if (!canBeNamed(field) || field === datedBy(log.fields as JsonObject)) return undefined
+  return besideOwn({ field: oneLine(field), operator: '=', text: oneLine(text) }, ownLogField(field), ownValues(log))
 }
 
 /** The links beside the fields of log records: into the search that is shown. */
 export function createLogLinks(search: Search): (log: Log) => LinksOf {
   const narrow = createNarrow(search)
-  return (log) => {
-    const own = ownValues(log)
-    // No search finds a log by the text of its time.
-    const time = datedBy(log.fields as JsonObject)
-    return createValueLinks({
-      narrow,
-      noun: 'logs',
-      conditionOf: (field, text) => (field === time ? undefined : conditionOf(own, field, text)),
-    })
-  }
+  return (log) =>
+    createValueLinks({ narrow, noun: 'logs', conditionOf: (field, text) => conditionOfValue(log, field, text) })
 }
 
 /** The links where no search is shown: into one of the record's time. */

@@ -11,6 +11,7 @@ import { createRefuseSearch } from '../refuse-page.ts'
 import { withWorkspace } from '../workspace-links.ts'
 import { aroundPart } from './around.ts'
 import { addressWith } from './conditions.ts'
+import { shownCounts } from './counted-values.ts'
 import { errorTypes } from './error-types.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
@@ -110,6 +111,12 @@ function linksOf({ conditions }: Asked, { query }: Pick<LogSearchAnswer, 'query'
   return (log) => withShowLinks(path, conditions, linksFor(log))
 }
 
+/** What is counted among the records that are shown. */
+function ofThisPage(conditions: URLSearchParams, { logs, query }: LogSearchAnswer): Html {
+  const search = { path, conditions, normalized: query.normalized } as const
+  return html`${errorTypes(search, logs)}${shownCounts(search, logs, shownNames(conditions))}`
+}
+
 function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
   const { conditions } = asked
   const { logs, count, range } = answer
@@ -121,7 +128,7 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
   const drawn = { bars, stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
   return html`${about(answer)}${aroundPart({ path, conditions, logs })}${found === undefined ? html`` : histogram(drawn)}
     ${facetRow({ path, conditions, groups: facetGroups, facets: answer.facets, normalized: answer.query.normalized, noun: 'records' })}
-    ${conditions.has('around') ? html`` : errorTypes({ path, conditions, normalized: answer.query.normalized }, logs)}
+    ${conditions.has('around') ? html`` : ofThisPage(conditions, answer)}
     <p class="row" id="results">
       ${count === undefined ? html`` : html`<strong>${counted(count, 'record')}</strong>`}
       ${tail === undefined ? html`` : followButton} ${exportLinks(asked, answer)}

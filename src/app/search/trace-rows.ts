@@ -5,10 +5,10 @@ import { html, type Html } from '../html.ts'
 import { serviceColours, type ColourOf } from '../service-colours.ts'
 import { traceAddress } from '../trace-address.ts'
 
-type ShownTrace = TraceSearchAnswer['traces'][number]
+export type ShownTrace = TraceSearchAnswer['traces'][number]
 
 /** What stands out about a trace, in words. */
-function marksOf(trace: ShownTrace): readonly Html[] {
+export function marksOf(trace: ShownTrace): readonly Html[] {
   const { error_count: errors, missing_parent_count: missing, rejected_span_count: rejected } = trace
   const marks: Html[] = []
   if (errors > 0) marks.push(html`<span class="mark bad">${counted(errors, 'error')}</span> `)
@@ -62,8 +62,17 @@ const durationOf = ({ duration_ns: ns }: ShownTrace): bigint => BigInt(ns ?? 0)
 const shareOf = (trace: ShownTrace, longest: bigint): number =>
   longest <= 0n ? 0 : Number((durationOf(trace) * 1_000n) / longest)
 
+type MatchedSpan = ShownTrace['matched_spans'][number]
+
+/** Whether the row has said all of a span that matches: as its root, by its whole name, which took as long as the trace. */
+function isSaid({ root, duration_ns: ns }: ShownTrace, span: MatchedSpan): boolean {
+  if (root === null || span.span_id !== root.span_id || span.failure !== undefined) return false
+  return span.service === root.service && span.operation === root.operation && span.duration_ns === ns
+}
+
 function rowOf(trace: ShownTrace, longest: bigint, colourOf: ColourOf): Html {
-  const matched = trace.matched_spans.map(
+  const spans = trace.matched_spans.filter((span) => !isSaid(trace, span))
+  const matched = spans.map(
     ({ span_id: spanId, service, operation, duration_ns: ns, status, failure }) =>
       html`<br /><a href="${traceAddress(trace.trace_id, spanId)}"
           ><small>${named(service)} ${named(operation)} ${formatDuration(BigInt(ns))}</small></a

@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import type { Route } from '#src/http/route.ts'
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
-import { reopenScript, histogramScript } from '../assets.ts'
+import { histogramScript, unfoldedScript, reopenScript } from '../assets.ts'
 import { counted, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
 import { zone } from '../format.ts'
 import { html, type Html } from '../html.ts'
@@ -30,6 +30,7 @@ import {
   type Asked,
 } from './search-parts.ts'
 import { coloursOf, traceTable, type TraceHeads } from './trace-rows.ts'
+import { traceScatter } from './trace-scatter.ts'
 import { lookUpTyped } from './typed-id.ts'
 
 const path = '/app/traces'
@@ -111,7 +112,7 @@ function howMany({ histogram: found }: TraceSearchAnswer): Html {
   const total = found.buckets.reduce((sum, bucket) => sum + bucket.total, 0)
   const words =
     found.of === 'traces' ? counted(total, 'trace') : `${counted(total, 'span')} that ${total === 1 ? 'fits' : 'fit'}`
-  return html`<p class="note"><strong>${words}</strong> over time</p>`
+  return html`<p class="count note"><strong>${words}</strong> over time</p>`
 }
 
 /** By what the list is in order, and how; without an order, newest first. */
@@ -142,12 +143,15 @@ function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html
   const { traces, range, facets } = answer
   const { conditions } = asked
   const found = answer.histogram ?? undefined
+  const colourOf = coloursOf(traces)
+  const isPart = asked.cursors.length > 0 || answer.next_cursor !== null
   const drawn = { stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
   return html`${about(answer)} ${howMany(answer)}
     ${found === undefined ? html`` : histogram({ ...drawn, bars: found.buckets })}
     ${facetRow({ path, conditions, groups: facetGroups, facets, normalized: answer.query.normalized, noun: found?.of ?? 'traces' })}
+    ${traceScatter(traces, isPart, colourOf)}
     <div id="results">
-      ${traces.length === 0 ? html`${otherNames(path, conditions, answer.query.normalized)}${nothingFits(path, asked, { noun: 'trace', from: range.from, nowMs })}` : traceTable(traces, coloursOf(traces), headsOf(asked))}
+      ${traces.length === 0 ? html`${otherNames(path, conditions, answer.query.normalized)}${nothingFits(path, asked, { noun: 'trace', from: range.from, nowMs })}` : traceTable(traces, colourOf, headsOf(asked))}
     </div>
     ${pager(path, asked, answer.next_cursor)}`
 }
@@ -169,7 +173,7 @@ async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
     title: 'Traces',
     about: asked.conditions.get('q') ?? '',
     body,
-    scripts: [reopenScript, histogramScript],
+    scripts: [reopenScript, unfoldedScript, histogramScript],
   })
 }
 

@@ -25,6 +25,7 @@ import { about, readAsked, searchRefusal } from '../search/search-parts.ts'
 import { coloursOf, nameOf, servicesOf, servicesOfPageMax, traceTable } from '../search/trace-rows.ts'
 import { spanPlace, traceAddress, type KeptOfTrace } from '../trace-address.ts'
 import { asJson } from './as-json.ts'
+import { compareAddress } from './compare-address.ts'
 import { errorsHere, findErrorsBeside, type ErrorLinks } from './errors-beside.ts'
 import { findInTrace, findInTracePart, firstFound, type FoundInTrace } from './find-in-trace.ts'
 import { idsWithin } from './ids-within.ts'
@@ -209,6 +210,7 @@ function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
     ...errorsHere(trace),
     ...errorsBeside,
     ...figureLinks(trace.spans),
+    ...(shown.isSession ? [] : [[compareAddress(trace.summary.trace_id), 'Compare']]),
     ...timelineLinks(answer),
     ...(logs === undefined ? [] : [['#logs', `Logs ${counts(logs.items, logs.next_cursor)}`]]),
     ...(events.items.length === 0
