@@ -1,0 +1,50 @@
+import { expect } from 'chai'
+import { describeOnEveryStore } from '#test/projections/traces/every-store.ts'
+import { found, readerOf } from './given.ts'
+
+describeOnEveryStore('projections/logs: values and names that are not plain', (newStore) => {
+  it('compares a regular expression with words and whole values, and with no sign that the index puts beside them', async () => {
+    const reader = await readerOf(newStore, [
+      { message: 'cat sat', fields: { f: 'ab', g: 'ab cd', message: 'cat sat' } },
+      { message: 'cat', fields: { f: 'abc', msg: 'cat' } },
+      { fields: { f: 'x', g: 'y', timestamp: '2026-11-21T12:34:56Z' } },
+    ])
+    for (const [query, places] of [
+      ['f:/.b/', [0]],
+      ['f:/.ab/', []],
+      ['f:/[^x]{3}/', [1]],
+      ['f:/=ab/', []],
+      ['g:/.{2}/', [0]],
+      ['g:/.{3}/', []],
+      ['g:/ab cd/', [0]],
+      ['g:/=?ab.*/', [0]],
+      ['message:/.{3}/', [0, 1]],
+      ['msg:/./', []],
+      ['msg:/~/', []],
+      ['timestamp:/a?/', []],
+      ['/./', [2]],
+      ['/[^a-z]/', []],
+      ['/x|[^a-z]/', [2]],
+    ] as const) {
+      expect(await found(reader, query), query).to.deep.equal(places)
+    }
+  })
+
+  it('finds a value without letters or digits by the whole of it, a message as well as a field', async () => {
+    const reader = await readerOf(newStore, [
+      { message: '👍', fields: { body: '👍', f: '—' } },
+      { message: '👍 done', fields: { f: '—!' } },
+      { message: '', fields: { service: '—' }, service: '—' },
+    ])
+    for (const [query, places] of [
+      ['message:👍', [0]],
+      ['-message:"👍"', [1, 2]],
+      ['message:""', [2]],
+      ['body:👍', [0]],
+      ['f:—', [0]],
+      ['service:—', [2]],
+    ] as const) {
+      expect(await found(reader, query), query).to.deep.equal(places)
+    }
+  })
+})
