@@ -47,4 +47,25 @@ describeOnEveryStore('projections/logs: values and names that are not plain', (n
       expect(await found(reader, query), query).to.deep.equal(places)
     }
   })
+
+  it('finds the field `source` of a record by its own value, unless that is the name of a source', async () => {
+    const reader = await readerOf(newStore, [
+      { fields: { source: 'nginx' } },
+      { fields: { source: 'rum collector' } },
+      { source: 'rum', fields: {} },
+    ])
+    for (const [query, places] of [
+      ['source:nginx', [0]],
+      ['source=nginx', [0]],
+      ['source!=nginx', [1, 2]],
+      ['source="RUM collector"', [1]],
+      ['source:rum', [2]],
+      ['source=RUM', [2]],
+      ['source:logs', [0, 1]],
+      ['source:coll*', [1]],
+      ['source:*', [0, 1, 2]],
+    ] as const) {
+      expect(await found(reader, query), query).to.deep.equal(places)
+    }
+  })
 })
