@@ -16,7 +16,8 @@ describeOnEveryStore('projections/logs: values and names that are not plain', (n
       ['f:/=ab/', []],
       ['g:/.{2}/', [0]],
       ['g:/.{3}/', []],
-      ['g:/ab cd/', [0]],
+      ['g:/ab\\ cd/', [0]],
+      ['g:/ab\\sc/', []],
       ['g:/=?ab.*/', [0]],
       ['message:/.{3}/', [0, 1]],
       ['msg:/./', []],
@@ -25,6 +26,24 @@ describeOnEveryStore('projections/logs: values and names that are not plain', (n
       ['/./', [2]],
       ['/[^a-z]/', []],
       ['/x|[^a-z]/', [2]],
+    ] as const) {
+      expect(await found(reader, query), query).to.deep.equal(places)
+    }
+  })
+
+  it('finds numbers by how they begin, as they are written', async () => {
+    const numbers = [-5, -52, 5, 1.5, 15, -0.25, '1 5', 'x-5']
+    const reader = await readerOf(
+      newStore,
+      numbers.map((n) => ({ fields: { n } })),
+    )
+    for (const [query, places] of [
+      ['n:-5*', [0, 1, 6, 7]],
+      ['n:5*', [2, 6, 7]],
+      ['n:1.5*', [3, 6]],
+      ['n:1*', [3, 4, 6]],
+      ['n:-0.2*', [5]],
+      ['n:-1*', [6]],
     ] as const) {
       expect(await found(reader, query), query).to.deep.equal(places)
     }
