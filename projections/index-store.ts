@@ -217,10 +217,18 @@ export type Filter =
   /** Adjacent tokens in one field; with `prefix` the last of them is the beginning of a token. */
   | Readonly<{ kind: 'phrase'; fields: readonly string[]; tokens: readonly string[]; prefix?: boolean }>
   /**
-   * One token that begins with `prefix` and matches the linear regular expression whole; at most 1,000 expand. `ofWords`: all tokens of these
-   * fields are plain words, so nobody need look at tokens that name a field.
+   * One token that begins with `prefix` and matches the linear regular expression whole; at most 1,000 expand. `ofWords`: only a plain word, which
+   * all tokens of these fields are but for what separates values, so nobody need look at tokens that name a field. `ofField`: only a word of a named
+   * field.
    */
-  | Readonly<{ kind: 'pattern'; fields: readonly string[]; prefix: string; regex: string; ofWords?: true }>
+  | Readonly<{
+      kind: 'pattern'
+      fields: readonly string[]
+      prefix: string
+      regex: string
+      ofWords?: true
+      ofField?: true
+    }>
   /** One token that begins with `prefix` and lies between the two in text order (inclusive where given). */
   | Readonly<{ kind: 'tokenRange'; fields: readonly string[]; prefix: string; from?: string; to?: string }>
 

@@ -103,6 +103,11 @@ export const logCollection: Collection<LogDocument> = {
   },
 }
 
+/** Senders have a field `source` of their own: what names none of ours is looked for there. */
+const sources: readonly LogRecord['source'][] = ['logs', 'rum']
+const sourceOf = (text: string): LogRecord['source'] | undefined =>
+  sources.find((source) => source === text.trim().toLowerCase())
+
 const traceId = { field: 'trace_id', canonical: parseTraceId }
 const spanId = { field: 'span_id', canonical: parseSpanId }
 
@@ -114,7 +119,7 @@ export const logSchema: FieldSchema = {
   keywords: {
     level: { field: 'level', canonical: levelOfWord },
     service: { field: 'service' },
-    source: { field: 'source' },
+    source: { field: 'source', canonical: sourceOf },
     trace_id: traceId,
     traceid: traceId,
     'trace.id': traceId,

@@ -148,16 +148,18 @@ function matchFilter(field: string, text: string, schema: FieldSchema): Filter {
   if (keyword !== undefined && canonical !== undefined)
     return { kind: 'keyword', field: keyword.field, values: [canonical] }
   const found = words(text)
+  // Without a word the whole value is all that there is to compare.
+  if (found.length === 0) return equalsFilter(field, text, schema)
   const plain = wordsField(field, schema)
   if (plain !== undefined) return phrase([plain], found)
-  const parts = [phrase(schema.fields, [wholeToken(field, text)])]
-  if (found.length > 0) {
-    const inWords = phrase(
-      schema.fields,
-      found.map((word) => wordToken(field, word)),
-    )
-    parts.push(orInMessage(field, schema, inWords, (fields) => phrase(fields, found)))
-  }
+  const inWords = phrase(
+    schema.fields,
+    found.map((word) => wordToken(field, word)),
+  )
+  const parts = [
+    phrase(schema.fields, [wholeToken(field, text)]),
+    orInMessage(field, schema, inWords, (fields) => phrase(fields, found)),
+  ]
   const [first = ''] = found
   if (found.length === 1 && !isSplitNumber(text, found) && wholeToken(field, first) !== wholeToken(field, text)) {
     parts.push(phrase(schema.fields, [wholeToken(field, first)]))
@@ -343,7 +345,8 @@ const patternOfWhole = (field: string, { regex, prefix }: Expression, schema: Fi
 function inWordsOrWhole(field: string, inWord: Expression, inWhole: Expression, schema: FieldSchema): Filter {
   const start = `${fieldToken(field)}=`
   const source = `${escapeRegex(start)}${inWord.regex}`
-  const word: Filter = { kind: 'pattern', fields: schema.fields, prefix: start + inWord.prefix, regex: source }
+  const prefix = start + inWord.prefix
+  const word: Filter = { kind: 'pattern', fields: schema.fields, prefix, regex: source, ofField: true }
   return join('or', [word, patternOfWhole(field, inWhole, schema)])
 }
 

@@ -1,7 +1,9 @@
+import { isFieldWord, sentinel } from '#src/events/tokens.ts'
 import { createNodeMatcher, type MatcherWork } from '#src/lib/regex/linear-matcher.ts'
 import { parseKnownRegex } from '#src/lib/regex/parse-regex.ts'
 import { literalBehind } from '#src/lib/regex/regex-node.ts'
 import type { Filter } from '../index-store.ts'
+import { visible } from './row.ts'
 
 export type PatternFilter = Filter & Readonly<{ kind: 'pattern' }>
 
@@ -34,4 +36,13 @@ export function wholePattern(regex: string): TokenPattern {
   const made = { test: createNodeMatcher(node), literal: literalBehind(node) }
   patterns.set(regex, made)
   return made
+}
+
+/** The test that a `pattern` filter makes of tokens. */
+export function patternTest({ prefix, regex, ofWords, ofField }: PatternFilter): TokenPattern {
+  const start = visible(prefix)
+  const { test, literal } = wholePattern(regex)
+  const isMeant = (token: string): boolean =>
+    token.startsWith(start) && (ofWords !== true || token !== sentinel) && (ofField !== true || isFieldWord(token))
+  return { test: (token, work) => isMeant(token) && test(token, work), literal }
 }

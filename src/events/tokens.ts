@@ -210,6 +210,9 @@ export const sameAsMessageToken = (field: string): string => `${fieldToken(field
 /** `field=`: the field is there, and its value is not looked for as text. */
 export const presenceToken = (field: string): string => `${fieldToken(field)}=`
 
+/** Whether a token is a word of a field, and no mark or whole value, which begin alike. */
+export const isFieldWord = (token: string): boolean => /^[^=]*=[^=~]/.test(token)
+
 /** A token of a field's name has one of these behind it; no word has any. */
 export const fieldSigns = '=#'
 

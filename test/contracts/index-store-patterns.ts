@@ -40,6 +40,18 @@ export function patternClauses(use: () => OpenIndexStore): void {
       expect(await countOf('t69[0-9]')).to.equal(10)
     })
 
+    it('tells words from the signs beside them: of a whole value, and between two values', async () => {
+      const entries = ['ab', 'cd ef'].map((text, n) => lineEntry({ text }, n + 1))
+      await write(use().writer, entries, entries.length)
+      const pattern = { kind: 'pattern', fields: ['fields'], prefix: '', regex: '' } as const
+      const ofField = { ...pattern, prefix: 'text=', ofField: true } as const
+      expect(await ids('lines', { ...ofField, regex: 'text=..' })).to.deep.equal([entries[1]?.id])
+      expect(await ids('lines', { ...ofField, regex: 'text=...' })).to.deep.equal([])
+      expect(await ids('lines', { ...ofField, prefix: 'text==', regex: 'text=.*' })).to.deep.equal([])
+      expect(await ids('lines', { ...pattern, regex: '.' })).to.have.length(2)
+      expect(await ids('lines', { ...pattern, regex: '.', ofWords: true })).to.deep.equal([])
+    })
+
     it('expands a pattern over at most the terms allowed, and refuses more', async () => {
       const entries = Array.from({ length: 1_200 }, (_, n) => lineEntry({ text: `w${n} z` }, n + 1))
       await write(use().writer, entries, 1_200)

@@ -25,7 +25,8 @@ const slackMs = 2
 
 const pollMs = 50
 
-type Answer = Readonly<{ text: string; plain: string }>
+/** An answer: its body, and all that both servers have to say alike. */
+export type Answer = Readonly<{ text: string; plain: string }>
 
 async function askOnce({ form, sending }: Asked, target: string, since: number): Promise<Answer> {
   const reader = target.startsWith('/api/v1/') ? form.api : form.session
@@ -63,15 +64,15 @@ export function targetOf({ path, parameters }: Question, names: RecordNames, cur
   return `${path}?${search.toString()}`
 }
 
-/** The plain answers of all pages of a question, at most so many. */
-export async function walkAnswers(asked: Asked, question: Question, pagesMax: number): Promise<readonly string[]> {
-  const pages: string[] = []
+/** The answers of all pages of a question, at most so many. */
+export async function walkAnswers(asked: Asked, question: Question, pagesMax: number): Promise<readonly Answer[]> {
+  const pages: Answer[] = []
   const since = Date.now()
   let cursor: string | undefined
   do {
-    const { text, plain } = await ask(asked, targetOf(question, asked.names, cursor), since)
-    pages.push(plain)
-    cursor = nextCursor(question, text)
+    const answer = await ask(asked, targetOf(question, asked.names, cursor), since)
+    pages.push(answer)
+    cursor = nextCursor(question, answer.text)
   } while (cursor !== undefined && pages.length < pagesMax)
   return pages
 }

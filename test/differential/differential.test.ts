@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { enginesTimeoutMs } from '../support/engines.ts'
 import { followTail, recordNames, tailCursor, targetOf, walkAnswers, type Asked } from './ask.ts'
+import { contradictionIn } from './contradictions.ts'
 import { makeQuestions, type Question } from './questions.ts'
 import { makeTelemetry, type Sent } from './telemetry.ts'
 import { startBothForms, type Form } from './two-forms.ts'
@@ -103,12 +104,15 @@ for (const seed of seeds) {
       let found = 0
       for (const question of makeQuestions(seed, questionsCount, ids)) {
         const pages = await both(asked, (each) => walkAnswers(each, question, pagesMax(question)))
-        if (foundSomething(pages[0][0] ?? '')) found++
+        if (foundSomething(pages[0][0]?.plain ?? '')) found++
         for (let page = 0; page < Math.max(pages[0].length, pages[1].length); page++) {
-          const answers = [pages[0][page] ?? '', pages[1][page] ?? ''] as const
+          const answers = [pages[0][page]?.plain ?? '', pages[1][page]?.plain ?? ''] as const
           compare(`page ${page} of ${targetOf(question, new Map())}`, answers)
           if (answers[0] !== answers[1]) break
         }
+        const contradiction = contradictionIn(question, pages[0])
+        if (contradiction !== undefined)
+          differences.push(`seed ${seed}: ${targetOf(question, new Map())}: ${contradiction}`)
       }
       expectNone()
       expect(found, 'questions that found something').to.be.above(questionsCount / 3)

@@ -63,6 +63,8 @@ const regexes = [
     '/\\//',
     '//',
   ],
+  // What the index puts beside words is no word.
+  ...['/./', '/[^a-z]/', '/[^x]{3}/', '/=.*/', '/~?/', '/.{5}/', '/-?[0-9.]+%?/', '/\\W+/'],
 ]
 
 const spanNames = [
@@ -106,7 +108,9 @@ const fieldName = (random: Random): string => {
 }
 
 const quantity = (random: Random): string =>
-  random.chance(0.8) ? random.pick(numbers) : random.pick(['200ms', '1.5s', '1h30m', '10kb', '1MiB', '0', 'x'])
+  random.chance(0.8)
+    ? random.pick(numbers)
+    : random.pick(['200ms', '1.5s', '1h30m', '10kb', '1MiB', '0', 'x', '-0', '0x10', '50%', '+5', '5.'])
 
 const value = (random: Random): string =>
   random.pick([

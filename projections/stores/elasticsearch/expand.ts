@@ -1,8 +1,7 @@
 import { PermanentError } from '#src/lib/failure.ts'
 import { createSemaphore, type Semaphore } from '#src/lib/semaphore.ts'
 import { TooBroadError, type Filter } from '../../index-store.ts'
-import { patternsOf, wholePattern, type PatternFilter } from '../pattern.ts'
-import { visible } from '../row.ts'
+import { patternsOf, patternTest, type PatternFilter } from '../pattern.ts'
 import { numberIn, objectIn, objectsIn, textIn } from './answer-parts.ts'
 import type { Answer } from './call.ts'
 import type { Expansions } from './filter.ts'
@@ -60,9 +59,8 @@ async function sharedTerms(
     if (terms.length > max) return undefined
     for (const term of terms) met.add(term)
   }
-  const prefix = visible(pattern.prefix)
-  const matcher = wholePattern(pattern.regex)
-  return new Set([...met].filter((term) => term.startsWith(prefix) && matcher.test(term)))
+  const { test } = patternTest(pattern)
+  return new Set([...met].filter((term) => test(term)))
 }
 
 /** How many requests for patterns one search has under way: each goes to all shards, whose queue is everybody's, and a search may have a hundred patterns. */

@@ -1,7 +1,7 @@
 import { createNodeMatcher } from '#src/lib/regex/linear-matcher.ts'
 import { parseKnownRegex } from '#src/lib/regex/parse-regex.ts'
 import { TooBroadError } from '../../index-store.ts'
-import { wholePattern, type PatternFilter } from '../pattern.ts'
+import { patternTest, type PatternFilter } from '../pattern.ts'
 import { visible } from '../row.ts'
 import { hitsIn, objectIn, textIn } from './answer-parts.ts'
 import { and, ofWorkspace, type Query } from './filter.ts'
@@ -46,7 +46,7 @@ export async function ownTerms(
   const prefix = visible(pattern.prefix)
   const wider = widerPattern(pattern)
   const mayBeMet = createNodeMatcher(widened(parseKnownRegex(pattern.regex)))
-  const isMet = wholePattern(pattern.regex)
+  const isMet = patternTest(pattern)
   const work = { left: matcherWorkMax }
   const met = new Set<string>()
   const known = new Set<string>()

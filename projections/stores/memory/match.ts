@@ -1,5 +1,5 @@
 import type { Filter } from '../../index-store.ts'
-import { wholePattern } from '../pattern.ts'
+import { patternTest } from '../pattern.ts'
 import { compareText, keywordTerm, keywordTermPrefix, visible, type Row } from '../row.ts'
 
 /** Whether the text contains these tokens, adjacent and in this order; with `prefix`, the last is the beginning of a token. */
@@ -28,11 +28,11 @@ function hasToken(row: Row, fields: readonly string[], test: (token: string) => 
 
 /** The test of single tokens of a `pattern` or `tokenRange`. */
 export function tokenTest(filter: Filter & { kind: 'pattern' | 'tokenRange' }): (token: string) => boolean {
-  const prefix = visible(filter.prefix)
   if (filter.kind === 'pattern') {
-    const pattern = wholePattern(filter.regex)
-    return (token) => token.startsWith(prefix) && pattern.test(token)
+    const { test } = patternTest(filter)
+    return (token) => test(token)
   }
+  const prefix = visible(filter.prefix)
   const { from, to } = filter
   return (token) =>
     token.startsWith(prefix) &&

@@ -57,7 +57,7 @@ describe('projections/field-query', () => {
     expect(inField).to.deep.equal({
       kind: 'or',
       of: [
-        { kind: 'pattern', fields: ['fields'], prefix: 'f.x=4', regex: 'f\\.x=(?:4\\d\\d)' },
+        { kind: 'pattern', fields: ['fields'], prefix: 'f.x=4', regex: 'f\\.x=(?:4\\d\\d)', ofField: true },
         { kind: 'pattern', fields: ['fields'], prefix: 'f.x==4', regex: 'f\\.x==(?:4\\d\\d)' },
       ],
     })

@@ -47,6 +47,13 @@ describeOnEveryStore('a page of logs while records arrive', (newStore) => {
     const followed = await searchLogs(store.reader, acme, { ...asked, after: prev })
     expect(logs.length + followed.logs.length).to.equal(await countOf(store.reader))
   })
+
+  it('counts what is not on it too, whenever that came', async () => {
+    const store = newStore()
+    const [first, last] = [givenLogs(1, [{ message: 'newest', atMs: 9 }]), givenLogs(2, [{ message: 'late', atMs: 1 }])]
+    await foldIntoStore(store, logsProjection, [first, last])
+    expect(await countOf(store.reader)).to.equal(2)
+  })
 })
 
 const countOf = async (reader: IndexReader): Promise<number | undefined> =>

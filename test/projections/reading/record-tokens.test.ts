@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { fieldTokens } from '#projections/reading/record-tokens.ts'
 import { words } from '#src/events/tokens.ts'
+import type { JsonObject } from '#src/lib/json.ts'
 import { keywordTerm } from '#projections/stores/row.ts'
 import { createRandom } from '../../support/random.ts'
 
@@ -51,6 +52,12 @@ function expectTidy(text: string, of: string): void {
 }
 
 describe('the tokens of a record', () => {
+  it('takes values as deep as a record may be nested, and none below', () => {
+    const nested = (depth: number): JsonObject =>
+      Array.from({ length: depth - 1 }).reduce<JsonObject>((inner) => ({ d: inner }), { end: 'x' })
+    expect([32, 33].map((depth) => fieldTokens(nested(depth)).values)).to.deep.equal(['x', ''])
+  })
+
   it('are a text with single blanks between, without a control character or half a character, whatever the record holds', () => {
     const random = createRandom(7)
     const made = (): string => Array.from({ length: random.below(8) }, () => random.pick(pieces)).join('')

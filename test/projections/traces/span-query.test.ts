@@ -105,6 +105,7 @@ describeOnEveryStore('traces: q over spans', (newStore) => {
     ['a session by its beginning', wildcard('session_id', 'Sess*'), ['a']],
     ['a session not by its middle', wildcard('session_id', 'ess*'), []],
     ['a trace by the beginning of its id', wildcard('trace_id', traceIdOf('b').slice(0, 7) + '*'), ['b']],
+    ['no trace by the end of its id', wildcard('trace_id', `*${traceIdOf('b').slice(-7)}`), []],
     ['no trace whose id does not begin so', wildcard('trace_id', traceIdOf('b').slice(1, 8) + '*'), []],
     ['what every span has', { kind: 'exists', field: 'span_id' }, ['a', 'b']],
     ['nothing without it', { kind: 'not', of: { kind: 'exists', field: 'kind' } }, []],

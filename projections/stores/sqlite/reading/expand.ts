@@ -1,7 +1,7 @@
 import type { MatcherWork } from '#src/lib/regex/linear-matcher.ts'
 import type { Position } from '#src/events/envelope.ts'
 import { TooBroadError, type Filter, type Selection } from '../../../index-store.ts'
-import { wholePattern } from '../../pattern.ts'
+import { patternTest } from '../../pattern.ts'
 import { compareText, visible } from '../../row.ts'
 import type { Database } from '../database.ts'
 import type { Tables } from '../layout.ts'
@@ -77,7 +77,7 @@ export function expandPattern(
   const { met, isNew } = metTerms(database, { pattern: JSON.stringify([tables.terms, filter]), upTo }, () => {
     const [scanLeft, workLeft] = [scan.left, work.left]
     const prefix = visible(filter.prefix)
-    const pattern = wholePattern(filter.regex)
+    const pattern = patternTest(filter)
     const { fields, ofWords = false } = filter
     const meetThese = (parts: Iterable<Part>) => meet(parts, (term) => pattern.test(term, work), termsMax, expansion)
     const wanted = { fields, prefix, literal: pattern.literal, ofWords }
