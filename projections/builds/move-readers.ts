@@ -1,7 +1,14 @@
 import { PermanentError } from '#src/lib/failure.ts'
 import { keptMs } from '../folding/lanes.ts'
 import { checkTail } from '../folding/log-tail.ts'
-import { heartbeatMaxMs, isFolded, storedBuild, type IndexName, type IndexWriter } from '../index-store.ts'
+import {
+  heartbeatMaxMs,
+  isFolded,
+  storedBuild,
+  type FollowedBuild,
+  type IndexName,
+  type IndexWriter,
+} from '../index-store.ts'
 import type { Projection } from '../projection.ts'
 import { buildVersion } from './build-name.ts'
 import { withWriter, type BuildContext } from './build-place.ts'
@@ -129,14 +136,31 @@ export async function moveReaders(
 
 type WayBack = Readonly<{ index: IndexName; former: IndexName }>
 
-/** The build that readers used before, and the one that they use now; undefined if none is kept. Throws if it cannot be folded further. */
+/**
+ * Whether readers may go back to a kept build. From a build of a later program only to one of this version: what that program has kept since is no
+ * way back to this one.
+ */
+const isWayBack =
+  (live: IndexName, { version }: Projection) =>
+  ({ index, as }: FollowedBuild): boolean =>
+    as === 'kept' && (buildVersion(live) <= version || buildVersion(index) === version)
+
+/**
+ * The build that readers used before, and the one that they use now; undefined if none is kept. Throws if it cannot be folded further, or if none
+ * is kept to leave a later program's for.
+ */
 export async function wayBack(context: BuildContext, projection: Projection): Promise<WayBack | undefined> {
   const { name, version } = projection
   const refuse = (hint: string): PermanentError => refuseRollBack(name, hint)
   return withWriter(context.index, async (writer) => {
     const { live, followed } = await writer.roster(name)
-    const { index: kept, lost = false } = followed.findLast(({ as }) => as === 'kept') ?? {}
-    if (kept === undefined || live === undefined) return undefined
+    if (live === undefined) return undefined
+    const { index: kept, lost = false } = followed.findLast(isWayBack(live, projection)) ?? {}
+    if (kept === undefined && buildVersion(live) > version)
+      throw refuse(
+        `no build of version ${version} is kept, and this program does not fold ${live}: run rebuild ${name} of this program`,
+      )
+    if (kept === undefined) return undefined
     const itsVersion = buildVersion(kept)
     if (itsVersion !== version)
       throw refuse(
