@@ -94,6 +94,7 @@ for (const [name, create] of Object.entries(buildPlaces)) {
       expect(await roster()).to.deep.equal(before)
       const [done] = await rebuild(older, [counting])
       expect(done).to.include({ outcome: 'moved' })
+      expect(await wayBack(older, counting), "the newer program's is no way back").to.equal(undefined)
     })
 
     it('is no rebuild either while the newer program runs: nothing is folded that readers would not get', async () => {
