@@ -1,7 +1,15 @@
 import { PermanentError } from '#src/lib/failure.ts'
 import { keptMs } from '../folding/lanes.ts'
 import { checkTail } from '../folding/log-tail.ts'
-import { heartbeatMaxMs, isFolded, storedBuild, type IndexName, type IndexWriter } from '../index-store.ts'
+import {
+  heartbeatMaxMs,
+  isFolded,
+  storedBuild,
+  type FollowedBuild,
+  type IndexName,
+  type IndexWriter,
+  type Roster,
+} from '../index-store.ts'
 import type { Projection } from '../projection.ts'
 import { buildVersion } from './build-name.ts'
 import { withWriter, type BuildContext } from './build-place.ts'
@@ -129,19 +137,37 @@ export async function moveReaders(
 
 type WayBack = Readonly<{ index: IndexName; former: IndexName }>
 
+/**
+ * The last kept build; undefined if none is. What a later program has kept is none: this one cannot fold it. Throws if it is of an earlier version,
+ * or if readers use a later program's build and there is none of this version to leave it for.
+ */
+function lastKept(live: IndexName, { followed }: Roster, { name, version }: Projection): FollowedBuild | undefined {
+  const kept = followed.findLast(({ index, as }) => as === 'kept' && buildVersion(index) <= version)
+  const keptVersion = kept === undefined ? undefined : buildVersion(kept.index)
+  if (keptVersion !== version && buildVersion(live) > version)
+    throw refuseRollBack(
+      name,
+      `no build of version ${version} is kept, and this program does not fold ${live}: run rebuild ${name} of this program`,
+    )
+  if (kept !== undefined && keptVersion !== version)
+    throw refuseRollBack(
+      name,
+      `${kept.index} is of version ${keptVersion}, which only the program of that version folds: run rollback of that one`,
+    )
+  return kept
+}
+
 /** The build that readers used before, and the one that they use now; undefined if none is kept. Throws if it cannot be folded further. */
 export async function wayBack(context: BuildContext, projection: Projection): Promise<WayBack | undefined> {
-  const { name, version } = projection
+  const { name } = projection
   const refuse = (hint: string): PermanentError => refuseRollBack(name, hint)
   return withWriter(context.index, async (writer) => {
-    const { live, followed } = await writer.roster(name)
-    const { index: kept, lost = false } = followed.findLast(({ as }) => as === 'kept') ?? {}
-    if (kept === undefined || live === undefined) return undefined
-    const itsVersion = buildVersion(kept)
-    if (itsVersion !== version)
-      throw refuse(
-        `${kept} is of version ${itsVersion}, which only the program of that version folds: run rollback of that one`,
-      )
+    const roster = await writer.roster(name)
+    const { live } = roster
+    if (live === undefined) return undefined
+    const build = lastKept(live, roster, projection)
+    if (build === undefined) return undefined
+    const { index: kept, lost = false } = build
     const stored = await storedBuild(writer, name, kept)
     if (stored?.epoch !== context.stream.epoch)
       throw refuse(`${kept} is of another log, as before a backup was restored: nothing can be folded into it`)

@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import type { BuildContext } from '#projections/builds/build-place.ts'
 import { heartbeatMaxMs, type IndexWriter } from '#projections/index-store.ts'
-import { rollBack } from '#projections/builds/move-readers.ts'
+import { rollBack, wayBack } from '#projections/builds/move-readers.ts'
+import { changeRoster, keepOn } from '#projections/builds/roster.ts'
 import { planRebuild, rebuild } from '#projections/rebuild.ts'
 import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import type { Stream } from '#streams/stream.ts'
@@ -70,6 +71,30 @@ for (const [name, create] of Object.entries(buildPlaces)) {
       now += 2 * heartbeatMaxMs
       await rollBack(older, counting)
       expect((await roster()).live).to.equal('counting-v1-001')
+    })
+
+    it('goes past what the newer program has kept to what is kept of its own', async () => {
+      await withWriter((writer) => changeRoster(writer, 'counting', keepOn('counting-v1-001')))
+      now += 2 * heartbeatMaxMs
+      const [again] = await rebuild(timed(place.context(stream, 2, lineDecoders, [newer, mirror])), [newer])
+      expect(again).to.include({ former: newerLive, outcome: 'moved' })
+      const way = await rollBack(older, counting)
+      expect(way).to.deep.equal({ index: 'counting-v1-001', former: again?.index })
+      expect((await roster()).live).to.equal('counting-v1-001')
+    })
+
+    it('is refused where none of its own is kept any more, and told what leads back', async () => {
+      now += 2 * heartbeatMaxMs
+      await rebuild(timed(place.context(stream, 2, lineDecoders, [newer, mirror])), [newer])
+      const before = await roster()
+      const way = await wayBack(older, counting).catch((error: unknown) => error)
+      expect(String(way)).to.include(
+        'roll back counting (no build of version 1 is kept, and this program does not fold counting-v2-002: run rebuild counting of this program)',
+      )
+      expect(await roster()).to.deep.equal(before)
+      const [done] = await rebuild(older, [counting])
+      expect(done).to.include({ outcome: 'moved' })
+      expect(await wayBack(older, counting), "the newer program's is no way back").to.equal(undefined)
     })
 
     it('is no rebuild either while the newer program runs: nothing is folded that readers would not get', async () => {
