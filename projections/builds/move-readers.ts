@@ -1,9 +1,17 @@
 import { PermanentError } from '#src/lib/failure.ts'
 import { keptMs } from '../folding/lanes.ts'
 import { checkTail } from '../folding/log-tail.ts'
-import { heartbeatMaxMs, isFolded, storedBuild, type IndexName, type IndexWriter } from '../index-store.ts'
+import {
+  heartbeatMaxMs,
+  isFolded,
+  storedBuild,
+  type FollowedBuild,
+  type IndexName,
+  type IndexWriter,
+  type Roster,
+} from '../index-store.ts'
 import type { Projection } from '../projection.ts'
-import { buildVersion } from './build-name.ts'
+import { buildVersion, isMadeBefore } from './build-name.ts'
 import { withWriter, type BuildContext } from './build-place.ts'
 import { foldShares } from './fold-shares.ts'
 import { changeRoster, followedAs, forget, giveUp, isGone, nominate, promoteTo } from './roster.ts'
@@ -129,13 +137,27 @@ export async function moveReaders(
 
 type WayBack = Readonly<{ index: IndexName; former: IndexName }>
 
+/** Where a way back leads; one that was begun and broken off comes first: its build is a candidate then. */
+function keptIn({ live, followed }: Roster): FollowedBuild | undefined {
+  const begun = followed.find(({ index, as }) => as === 'candidate' && isMadeBefore(index, live ?? index))
+  return begun ?? followed.findLast(({ as }) => as === 'kept')
+}
+
+/** Whether readers have gone back, so that the way leads to a later build; undefined if no build is kept. */
+export async function isBack({ index }: BuildContext, { name }: Projection): Promise<boolean | undefined> {
+  const roster = await withWriter(index, (writer) => writer.roster(name))
+  const kept = keptIn(roster)
+  return kept === undefined || roster.live === undefined ? undefined : isMadeBefore(roster.live, kept.index)
+}
+
 /** The build that readers used before, and the one that they use now; undefined if none is kept. Throws if it cannot be folded further. */
 export async function wayBack(context: BuildContext, projection: Projection): Promise<WayBack | undefined> {
   const { name, version } = projection
   const refuse = (hint: string): PermanentError => refuseRollBack(name, hint)
   return withWriter(context.index, async (writer) => {
-    const { live, followed } = await writer.roster(name)
-    const { index: kept, lost = false } = followed.findLast(({ as }) => as === 'kept') ?? {}
+    const roster = await writer.roster(name)
+    const { live } = roster
+    const { index: kept, lost = false } = keptIn(roster) ?? {}
     if (kept === undefined || live === undefined) return undefined
     const itsVersion = buildVersion(kept)
     if (itsVersion !== version)
