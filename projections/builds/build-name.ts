@@ -18,3 +18,10 @@ export const projectionOfBuild = (projections: readonly Projection[], index: Ind
 
 /** The version of a build; 0 where this is no build's name. */
 export const buildVersion = (index: IndexName): number => Number(/-v(\d+)-\d+$/.exec(index)?.[1] ?? 0)
+
+/** Whether a build was made before another of its projection: of an earlier version, or of the same one with a lower number. */
+export function isMadeBefore(index: IndexName, other: IndexName): boolean {
+  const numberOf = (name: IndexName): number => Number(/-(\d+)$/.exec(name)?.[1] ?? 0)
+  const versions = buildVersion(index) - buildVersion(other)
+  return (versions === 0 ? numberOf(index) - numberOf(other) : versions) < 0
+}

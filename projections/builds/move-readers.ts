@@ -11,7 +11,7 @@ import {
   type Roster,
 } from '../index-store.ts'
 import type { Projection } from '../projection.ts'
-import { buildVersion } from './build-name.ts'
+import { buildVersion, isMadeBefore } from './build-name.ts'
 import { withWriter, type BuildContext } from './build-place.ts'
 import { foldShares } from './fold-shares.ts'
 import { changeRoster, followedAs, forget, giveUp, isGone, nominate, promoteTo } from './roster.ts'
@@ -138,11 +138,14 @@ export async function moveReaders(
 type WayBack = Readonly<{ index: IndexName; former: IndexName }>
 
 /**
- * The last kept build; undefined if none is. What a later program has kept is none: this one cannot fold it. Throws if it is of an earlier version,
- * or if readers use a later program's build and there is none of this version to leave it for.
+ * Where a way back leads: to the build of one that was begun and broken off, which is a candidate then, or to the last kept one;
+ * undefined if there is none. What a later program has kept is none: this one cannot fold it. Throws if it is of an earlier version, or
+ * if readers use a later program's build and there is none of this version to leave it for.
  */
-function lastKept(live: IndexName, { followed }: Roster, { name, version }: Projection): FollowedBuild | undefined {
-  const kept = followed.findLast(({ index, as }) => as === 'kept' && buildVersion(index) <= version)
+function keptIn(live: IndexName, { followed }: Roster, { name, version }: Projection): FollowedBuild | undefined {
+  const known = followed.filter(({ index }) => buildVersion(index) <= version)
+  const begun = known.find(({ index, as }) => as === 'candidate' && isMadeBefore(index, live))
+  const kept = begun ?? known.findLast(({ as }) => as === 'kept')
   const keptVersion = kept === undefined ? undefined : buildVersion(kept.index)
   if (keptVersion !== version && buildVersion(live) > version)
     throw refuseRollBack(
@@ -157,6 +160,14 @@ function lastKept(live: IndexName, { followed }: Roster, { name, version }: Proj
   return kept
 }
 
+/** Whether readers have gone back, so that the way leads to a later build; undefined if no build is kept. Throws as `keptIn` does. */
+export async function isBack({ index }: BuildContext, projection: Projection): Promise<boolean | undefined> {
+  const roster = await withWriter(index, (writer) => writer.roster(projection.name))
+  const { live } = roster
+  const kept = live === undefined ? undefined : keptIn(live, roster, projection)
+  return live === undefined || kept === undefined ? undefined : isMadeBefore(live, kept.index)
+}
+
 /** The build that readers used before, and the one that they use now; undefined if none is kept. Throws if it cannot be folded further. */
 export async function wayBack(context: BuildContext, projection: Projection): Promise<WayBack | undefined> {
   const { name } = projection
@@ -165,7 +176,7 @@ export async function wayBack(context: BuildContext, projection: Projection): Pr
     const roster = await writer.roster(name)
     const { live } = roster
     if (live === undefined) return undefined
-    const build = lastKept(live, roster, projection)
+    const build = keptIn(live, roster, projection)
     if (build === undefined) return undefined
     const { index: kept, lost = false } = build
     const stored = await storedBuild(writer, name, kept)

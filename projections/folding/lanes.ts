@@ -192,7 +192,8 @@ function isDue({ lanes, begunAt }: State, index: IndexName, live: IndexName | un
   if (lane === undefined || lane.position() < (begunAt ?? head)) return false
   const before = lanes.find((one) => one.index === live)
   if (before === undefined) return lane.position() >= head
-  return lane.position() === before.position() && lane.ahead() === before.ahead()
+  // It is further where the live build's index takes nothing: to wait for that one would be to wait for what it is to replace.
+  return lane.position() >= before.position() && isAsFar(lane, { position: before.position(), ahead: before.ahead() })
 }
 
 /**

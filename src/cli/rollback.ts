@@ -1,34 +1,52 @@
-import { rollBack, wayBack } from '#projections/builds/move-readers.ts'
+import { isBack, rollBack, wayBack } from '#projections/builds/move-readers.ts'
 import type { Projection } from '#projections/projection.ts'
 import { ok } from '#src/lib/result.ts'
 import type { OpenBuilds, Verb } from './verb.ts'
-import { projectionsNamed, withBuilds } from './with-builds.ts'
+import { projectionsNamed, withAllBuilds } from './with-builds.ts'
 
-/** Of all that are asked to go back: who can, where any can. Throws before any has moved. */
-async function movable(context: OpenBuilds, asked: readonly Projection[]): Promise<readonly Projection[]> {
-  const ways = await Promise.all(asked.map((projection) => wayBack(context, projection)))
-  const able = asked.filter((_, at) => ways[at] !== undefined)
+/** `isBack`: whether readers have gone back; undefined where no build is kept. */
+type Asked = Readonly<{ builds: OpenBuilds; projection: Projection; isBack: boolean | undefined }>
+
+async function askAll(partitions: readonly OpenBuilds[], name: string): Promise<readonly Asked[]> {
+  const all = partitions.flatMap((builds) =>
+    projectionsNamed(builds, name).map((projection) => ({ builds, projection })),
+  )
+  return Promise.all(all.map(async (one) => ({ ...one, isBack: await isBack(one.builds, one.projection) })))
+}
+
+/**
+ * Of all that are asked to go back: who can, where any can. What a call that was broken off has moved is back, and stays where others are
+ * not: else the next call would return it to what it has left.
+ */
+function movable(asked: readonly Asked[]): readonly Asked[] {
+  const able = asked.filter((one) => one.isBack !== undefined)
+  const ahead = able.filter((one) => one.isBack === false)
+  if (ahead.length > 0) return ahead
   return able.length === 0 ? asked : able
 }
 
-async function moveAll(context: OpenBuilds, asked: readonly Projection[]) {
-  const able = await movable(context, asked)
+async function moveAll(partitions: readonly OpenBuilds[], name: string) {
+  const asked = await askAll(partitions, name)
+  const able = movable(asked)
+  // Throws before any has moved.
+  await Promise.all(able.map(({ builds, projection }) => wayBack(builds, projection)))
   const moved: { projection: string; index: string; former: string }[] = []
-  for (const projection of able) moved.push({ projection: projection.name, ...(await rollBack(context, projection)) })
-  return { moved, staying: asked.filter((projection) => !able.includes(projection)).map(({ name }) => name) }
+  for (const { builds, projection } of able)
+    moved.push({ projection: projection.name, ...(await rollBack(builds, projection)) })
+  return { moved, staying: asked.filter((one) => !able.includes(one)) }
 }
+
+const whyItStays = ({ projection: { name }, isBack: back }: Asked): string =>
+  `${name} stays: ${back === undefined ? 'no earlier build of it is kept' : 'its readers have gone back already'}.`
 
 export const rollback: Verb = {
   names: ['PROJECTION|all'],
   about: 'moves readers back to the build that they used before; it was folded on, so it is just as fresh',
   run: async (given) => {
-    const done = await withBuilds(given, (context) => moveAll(context, projectionsNamed(context, given.names[0] ?? '')))
-    const moved = done.flatMap((of) => of.moved)
+    const { moved, staying } = await withAllBuilds(given, (partitions) => moveAll(partitions, given.names[0] ?? ''))
     const lines = [
       ...moved.map(({ index, former }) => `Readers use ${index} again; ${former} is kept.`),
-      ...new Set(
-        done.flatMap(({ staying }) => staying.map((name) => `${name} stays: no earlier build of it is kept.`)),
-      ),
+      ...new Set(staying.map(whyItStays)),
     ]
     return ok({ json: { moved }, text: lines.join('\n') })
   },

@@ -7,24 +7,33 @@ import { optional, unknownWorkspace, UsageError, type Given, type OpenBuilds, ty
 import { ok, type Result } from '#src/lib/result.ts'
 import type { Refused } from '#src/directory/directory-writer.ts'
 
-/** Does it for the builds of each partition, in their order, or only for the partition that a workspace is in. */
-export async function withBuilds<T>(
+/** Does it once, with the builds of all partitions, in their order. */
+export async function withAllBuilds<T>(
   { services, dataFolder }: VerbContext,
-  task: (builds: OpenBuilds) => Promise<T>,
-  workspaceId?: WorkspaceId,
-): Promise<readonly T[]> {
+  task: (partitions: readonly OpenBuilds[]) => Promise<T>,
+): Promise<T> {
   const partitions = await services.openBuilds(dataFolder)
   try {
+    return await task(partitions)
+  } finally {
+    await Promise.all(partitions.map((builds) => builds.close()))
+  }
+}
+
+/** Does it for the builds of each partition, in their order, or only for the partition that a workspace is in. */
+export const withBuilds = <T>(
+  context: VerbContext,
+  task: (builds: OpenBuilds) => Promise<T>,
+  workspaceId?: WorkspaceId,
+): Promise<readonly T[]> =>
+  withAllBuilds(context, async (partitions) => {
     const done: T[] = []
     const one = workspaceId === undefined ? undefined : partitionNumber(workspaceId, partitions.length)
     for (const [partition, builds] of partitions.entries()) {
       if (one === undefined || one === partition) done.push(await task(builds))
     }
     return done
-  } finally {
-    await Promise.all(partitions.map((builds) => builds.close()))
-  }
-}
+  })
 
 /** The projections that a name or `all` means. */
 export function projectionsNamed({ projections }: OpenBuilds, name: string): readonly Projection[] {

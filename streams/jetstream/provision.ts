@@ -4,6 +4,7 @@ import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { askApi, callApi, failureOf, serverCodes, type ServerError } from './api.ts'
 import { replicasOn, type Nats } from './connect.ts'
 import { examineDurability, type DurabilityProof } from './durability.ts'
+import { headerBytesMax } from './publish.ts'
 import { configOf, lossesOf, misfitsOf, type StreamConfig, type Wanted } from './stream-config.ts'
 import { directoryPartition, logName, type LogName } from './subjects.ts'
 
@@ -170,7 +171,22 @@ function problemsOf(
 export const provisionLogs = (nats: Nats, options: ProvisionOptions): Promise<void> =>
   untilLed(() => provision(nats, options))
 
+/** The smallest `max_payload` with which an event of the largest request can be stored: as many messages as go in one step. */
+const payloadBytesMin = 64 * 1024
+
+/** Throws where nothing at all can be stored, and tells where something cannot. */
+function checkPayload(nats: Nats, warn: ProvisionOptions['warn']): void {
+  const bytes = nats.payloadBytesMax()
+  if (bytes >= payloadBytesMin) return
+  const cause = new Error(`the server takes messages of at most ${bytes} bytes`)
+  const hint = `raise its max_payload: ${payloadBytesMin} at least, 8MB as in infra/nats.conf is better`
+  const failure = new PermanentError({ operation: 'keep events in', subject: 'NATS', cause, hint })
+  if (bytes <= headerBytesMax) throw failure
+  warn?.(`large requests will be refused: ${failure.message}`)
+}
+
 async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
+  checkPayload(nats, options.warn)
   const { partitions, prefix, allowLazyLog, isKnown = async () => false, warn } = options
   const accountStorage = await accountBytes(nats)
   const { doubts, storageBytes } = await examineDurability(nats, options.proof)

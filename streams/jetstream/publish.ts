@@ -27,7 +27,7 @@ export type Published =
   | Readonly<{ kind: 'conflict' }>
 
 /** How much of the server's `max_payload` is reserved for headers. */
-const headerBytesMax = 4 * 1024
+export const headerBytesMax = 4 * 1024
 /** The server takes 1,000. */
 export const messagesPerBatchMax = 512
 /** How long messages are sent again that collide with others being replicated, or meet a change of leader. */

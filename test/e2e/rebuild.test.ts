@@ -12,6 +12,7 @@ import { answerOf, at, completeAnswerOf, listOf, signIn, untilIndexed, type Read
 import { createRandom } from '../support/random.ts'
 import { watchReading } from '../support/reading-watch.ts'
 import { runVerb, type Ran } from '../support/run-program.ts'
+import { projectionNames } from '#projections/names.ts'
 import { newDataFolder, removeFolder, startServer, type Server } from '../support/server.ts'
 import { hex } from '../support/telemetry.ts'
 import { nowNs, sendingTo } from '../support/workspace.ts'
@@ -114,6 +115,22 @@ describe('rebuild and verify, beside a running server', function () {
     expect(listOf(await cli(server, 'builds'), 'builds').map(({ build }) => build)).not.to.include(before)
     const back = listOf(await cli(server, 'rollback', 'all'), 'moved').map(({ projection }) => projection)
     expect(back, 'all that have a build to go back to').to.deep.equal(['traces', 'correlation', 'allowance'])
+    await verifyAll()
+  })
+
+  it('goes back with all where a call that was broken off had moved some: those do not return', async () => {
+    expect((await run('rebuild', 'all')).code).to.equal(0)
+    const rebuilt = await Promise.all(projectionNames.map(live))
+    // What is left where the first of all had moved.
+    const [first, ...others] = projectionNames
+    await cli(server, 'rollback', first)
+    const moved = listOf(await cli(server, 'rollback', 'all'), 'moved')
+    expect(moved.map(({ projection }) => projection)).to.deep.equal(others)
+    const back = await Promise.all(projectionNames.map(live))
+    expect(back.filter((index) => rebuilt.includes(index))).to.deep.equal([])
+    // All of them are back: the next one takes all forward again.
+    await cli(server, 'rollback', 'all')
+    expect(await Promise.all(projectionNames.map(live))).to.deep.equal(rebuilt)
     await verifyAll()
   })
 

@@ -70,6 +70,20 @@ describe('connecting to NATS', function () {
     })
   }
 
+  it('refuses a server whose messages hold no event, and tells of one whose messages hold no large one', async () => {
+    const server = await startPlainNats('max_payload: 4096')
+    const nats = await connectNats({ url: server.url })
+    const failure = await rejection(provisionLogs(nats, testProvision))
+    expect(failure).to.be.instanceOf(PermanentError)
+    expect(failure.message).to.match(/at most 4096 bytes .*max_payload: 65536 at least/)
+    const told: string[] = []
+    const wider = { ...nats, payloadBytesMax: () => 16_384 }
+    await rejection(provisionLogs(wider, { ...testProvision, warn: (line) => told.push(line) }))
+    expect(told.join()).to.match(/^large requests will be refused: .*at most 16384 bytes/)
+    await nats.close()
+    await server.remove()
+  })
+
   it('says that JetStream is off', async () => {
     const server = await startPlainNats('')
     const nats = await connectNats({ url: server.url })

@@ -13,8 +13,10 @@ import {
   forbiddenHint,
   isBlocked,
   isClosed,
+  isWithoutPrimary,
   mappingHint,
   reasonOf,
+  withoutPrimaryHint,
 } from './reasons.ts'
 
 /** One document to be written or deleted. Its version is the position of the last event folded into it. */
@@ -25,6 +27,15 @@ export type Operation = DocumentPlace &
     /** JSON text; '' for a deletion. */
     document: string
   }>
+
+/** No shard of this index takes anything, nor is any refreshed. */
+export class NoPrimaryError extends TransientError {
+  readonly index: string
+  constructor(index: string) {
+    super({ operation: 'write to', subject: index, hint: withoutPrimaryHint })
+    this.index = index
+  }
+}
 
 type BulkOptions = Readonly<{
   elasticsearch: Elasticsearch
@@ -37,6 +48,8 @@ type BulkOptions = Readonly<{
 /** Bytes of a request's body, unless one document alone is larger, and requests under way at once. */
 const bodyBytesMax = 4 * 1024 * 1024
 const requestsAtOnce = 2
+/** How long Elasticsearch waits for a primary shard, as while one moves to another node. Its own minute would hold up all projections of the partition. */
+const primaryWait = '2s'
 /** Tries of what was refused for want of room; the first pause between them, each later one twice as long. */
 const triesMax = 6
 const firstPauseMs = 100
@@ -89,17 +102,21 @@ type Outcomes = Readonly<{ outcomes: readonly Outcome[]; refusal: string }>
 
 const subjectOf = ({ index, key }: Written): string => `${key} of ${index}`
 
+/** What lasts longer than a few tries, for which all other projections of the partition would wait. */
+function refuseLasting(index: string, reason: string): void {
+  if (isClosed(reason)) throw new TransientError({ operation: 'write to', subject: index, hint: closedHint })
+  if (isWithoutPrimary(reason)) throw new NoPrimaryError(index)
+}
+
 function outcomeOf(operation: Written, item: JsonObject): Outcome {
   const result = objectIn(item[operation.kind])
   const status = numberIn(result['status'])
   if (status >= 200 && status < 300) return 'done'
   if (status === 409) return 'conflict'
-  // 500: as of a disk without a free byte.
-  if (status === 429 || status >= 500) return 'again'
   const reason = reasonOf(result)
-  // It lasts longer than a few tries, for which all other projections of the partition would wait.
-  if (isClosed(reason)) throw new TransientError({ operation: 'write to', subject: operation.index, hint: closedHint })
-  if (isBlocked(reason)) return 'again'
+  refuseLasting(operation.index, reason)
+  // 500: as of a disk without a free byte.
+  if (status === 429 || status >= 500 || isBlocked(reason)) return 'again'
   const isLost = reason.startsWith('index_not_found_exception')
   if (status === 404) return operation.kind === 'delete' ? 'done' : isLost ? 'lost' : 'again'
   const cause = new Error(`Elasticsearch answered ${status} ${reason}`)
@@ -115,7 +132,7 @@ async function post(elasticsearch: Elasticsearch, { body: lines, operations }: B
     method: 'POST',
     path: '/_bulk',
     // No pipeline that somebody has set on an index since it was made.
-    query: { pipeline: '_none', filter_path: 'errors,items.*.status,items.*.error' },
+    query: { pipeline: '_none', timeout: primaryWait, filter_path: 'errors,items.*.status,items.*.error' },
     lines,
     accept: [429, 503],
   })

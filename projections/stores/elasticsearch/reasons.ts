@@ -27,6 +27,11 @@ export const isClosed = (reason: string): boolean =>
   reason.startsWith('index_closed_exception') || (isBlocked(reason) && reason.includes('index closed'))
 export const closedHint = 'it is closed, and what is in it is not found: open it again (POST /INDEX/_open)'
 
+/** A shard that has not started yet, or cannot: its node is away, its disk is damaged, or no node may have it. */
+export const isWithoutPrimary = (reason: string): boolean => reason.startsWith('unavailable_shards_exception')
+export const withoutPrimaryHint =
+  'its primary shard is not active: GET _cluster/allocation/explain says why; where it is lost for good, rebuild the projection'
+
 /** A circuit breaker: the answer may be what its memory has no room for. */
 export const isTooLarge = (reason: string): boolean => reason.startsWith('circuit_breaking_exception')
 

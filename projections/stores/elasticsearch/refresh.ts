@@ -8,6 +8,8 @@ import type { Elasticsearch } from './call.ts'
 export type Freshness = Readonly<{
   /** Call it before writing to an index. */
   wrote(index: string): void
+  /** Nothing was written to it after all: it has no primary shard, for which a refresh would wait a minute. */
+  leave(index: string): void
   /** Makes all that was written searchable, unless that was done just before. `progress`: how far the index is now. */
   refresh(progress?: Pick<Heartbeat, 'position' | 'head'>): Promise<void>
   /** The same, at once. */
@@ -105,6 +107,7 @@ export function createFreshness({ elasticsearch, all, everyMs, now }: RefreshOpt
   }
   return {
     wrote: (index) => void dirty.add(index),
+    leave: (index) => void dirty.delete(index),
     refreshNow,
     async refresh(progress) {
       if (progress !== undefined) lag.tell(progress)

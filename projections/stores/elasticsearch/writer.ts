@@ -22,7 +22,7 @@ import {
   type StoredDays,
   writeRoster,
 } from './builds.ts'
-import { writeAll, type Operation } from './bulk.ts'
+import { NoPrimaryError, writeAll, type Operation } from './bulk.ts'
 import { documentJson, entryOf, entrySource } from './document.ts'
 import { eraseFromBuilds, eraseNoted } from './erase.ts'
 import { dropIndicesBefore, noteDays } from './known-days.ts'
@@ -277,6 +277,7 @@ async function orLookAfter<T>(build: Build, task: Promise<T>): Promise<T> {
     return await task
   } catch (error) {
     build.lookAt = -Infinity
+    if (error instanceof NoPrimaryError) build.freshness.leave(error.index)
     throw error
   }
 }
