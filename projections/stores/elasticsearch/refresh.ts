@@ -8,8 +8,10 @@ import type { Elasticsearch } from './call.ts'
 export type Freshness = Readonly<{
   /** Call it before writing to an index. */
   wrote(index: string): void
-  /** Nothing was written to it after all: it has no primary shard, for which a refresh would wait a minute. */
+  /** Leaves out an index without a primary shard, for which a refresh would wait a minute. No further progress is told meanwhile. */
   leave(index: string): void
+  /** All is written that was to be: what was left out is refreshed with the rest. */
+  rejoin(): void
   /** Makes all that was written searchable, unless that was done just before. `progress`: how far the index is now. */
   refresh(progress?: Pick<Heartbeat, 'position' | 'head'>): Promise<void>
   /** The same, at once. */
@@ -60,6 +62,7 @@ const namedMax = 20
  */
 export function createFreshness({ elasticsearch, all, everyMs, now }: RefreshOptions, start: Heartbeat): Freshness {
   const dirty = new Set<string>()
+  const left = new Set<string>()
   let shown = start
   const lag = createLag(now)
   let [beganAt, tookMs] = [-Infinity, 0]
@@ -106,15 +109,24 @@ export function createFreshness({ elasticsearch, all, everyMs, now }: RefreshOpt
     return beganAt + Math.max(everyMs, tookMs + pauseMs)
   }
   return {
-    wrote: (index) => void dirty.add(index),
-    leave: (index) => void dirty.delete(index),
+    wrote: (index) => {
+      left.delete(index)
+      dirty.add(index)
+    },
+    leave: (index) => {
+      if (dirty.delete(index)) left.add(index)
+    },
+    rejoin: () => {
+      for (const index of left) dirty.add(index)
+      left.clear()
+    },
     refreshNow,
     async refresh(progress) {
       if (progress !== undefined) lag.tell(progress)
       if (now() >= notBefore()) await refreshNow()
     },
     capped(progress) {
-      if (dirty.size + showing.length === 0) shown = progress
+      if (dirty.size + left.size + showing.length === 0) shown = progress
       const { position, caughtUpAt, ahead } = shown
       const { ahead: _ahead, ...told } = progress
       return {

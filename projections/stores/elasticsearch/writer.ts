@@ -350,6 +350,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
       const operations = operationsOf(build, days, entries)
       await tellingAgain(async () => {
         await orLookAfter(build, writeAll({ elasticsearch, epoch: build.epoch, restore }, operations))
+        build.freshness.rejoin()
         if (checkpoint.isAhead !== true) build.written = Math.max(build.written, checkpoint.position)
         await build.freshness.refresh()
       })

@@ -333,6 +333,25 @@ describe('what readers are told of an index in Elasticsearch', () => {
     expect(lines.capped(told(2)).position).to.equal(2)
   })
 
+  it('is what they found before, while an index without a primary shard is left out, until all is written and shown', async () => {
+    const asked: string[] = []
+    const lines = freshness(({ path }) => {
+      asked.push(path)
+      return {}
+    })
+    lines.wrote('lines-1')
+    lines.wrote('lines-2')
+    lines.leave('lines-1')
+    await lines.refreshNow()
+    expect(lines.capped(told(2)).position, 'some of what was written to it before is not shown').to.equal(1)
+    // Somebody may have dropped it meanwhile, so that nothing more is written to it.
+    lines.rejoin()
+    expect(lines.capped(told(2)).position).to.equal(1)
+    await lines.refreshNow()
+    expect(asked).to.deep.equal(['/lines-2/_refresh', '/lines-1/_refresh'])
+    expect(lines.capped(told(2)).position).to.equal(2)
+  })
+
   /** Whether what is written is shown at a time (ms), by an index that is told each time how far it is. */
   const shownAt = async (times: readonly (readonly [nowMs: number, position: number, head: number])[]) => {
     let [nowMs, shown] = [0, 0]
