@@ -30,8 +30,10 @@ export function createTroubles({ clock, tell = (line) => console.error(line) }: 
       const key = line.replace(/\d+(?:\.\d+)*/g, '#')
       const lines = known.get(subject) ?? new Map<string, Times>()
       known.set(subject, lines)
+      // Each line of a trouble may have other words, as of a request: what was not heard again is no longer held.
+      for (const [other, times] of lines) if (isQuiet(times)) lines.delete(other)
       const before = lines.get(key)
-      const isNews = before === undefined || isQuiet(before) || now - before.toldAt >= repeatMs
+      const isNews = before === undefined || now - before.toldAt >= repeatMs
       lines.set(key, { heardAt: now, toldAt: isNews ? now : before.toldAt })
       if (isNews) tell(line)
     },
