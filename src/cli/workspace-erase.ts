@@ -8,6 +8,7 @@ import type { Position, RecordedEvent } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Refused } from '#src/directory/directory-writer.ts'
 import { present } from '#src/lib/assert.ts'
+import { isOperatingFailure, TransientError } from '#src/lib/failure.ts'
 import { randomId } from '#src/lib/random-id.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { shellWord } from '#src/lib/shell-quote.ts'
@@ -159,16 +160,29 @@ async function eraseIn(builds: OpenBuilds, workspace: Named) {
   return { isGone, builds: all, pending, waiting: stillToCome(pending, builds) }
 }
 
+/** By its id: its name is free again. */
+const again = ({ id }: Named): string => `throughline workspace erase ${id} --confirm ${id}`
+
+/** From then on it is gone, whatever keeps its events from being removed just now. */
+function brokenOff(workspace: Named, cause: Error): TransientError {
+  const hint = `it is closed, and what it sent goes when the server can remove it; or run this again: ${again(workspace)}`
+  return new TransientError({ operation: 'finish erasing', subject: `workspace ${workspace.name}`, cause, hint })
+}
+
 async function erase(context: VerbContext, directory: Directory, workspace: Named): Promise<Outcome> {
   if (directory.workspace(workspace.id) !== undefined) {
     const ended = await directory.eraseWorkspace(workspace.id)
     if (!ended.ok) return ended
     await new Promise((resolve) => void setTimeout(resolve, refusedAfterMs))
   }
-  const [done] = await withBuilds(context, (builds) => eraseIn(builds, workspace), workspace.id)
+  const [done] = await withBuilds(context, (builds) => eraseIn(builds, workspace), workspace.id).catch(
+    (cause: unknown) => {
+      throw isOperatingFailure(cause) ? brokenOff(workspace, cause) : cause
+    },
+  )
   const { isGone, builds, pending, waiting } = present(done, 'each workspace has a partition')
   if (!isGone) {
-    const detail = `More of ${workspace.name} keeps arriving. The server will finish this by itself; or run it again (throughline workspace erase ${workspace.id} --confirm ${workspace.id}).`
+    const detail = `More of ${workspace.name} keeps arriving. The server will finish this by itself; or run it again (${again(workspace)}).`
     return fail({ code: 'exists', field: 'workspace', detail })
   }
   const { folders, lines } = setAside(context)

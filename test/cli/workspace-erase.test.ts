@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { changeRoster, nominate } from '#projections/builds/roster.ts'
 import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import type { CliServices } from '#src/cli/verb.ts'
+import { TransientError } from '#src/lib/failure.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { foldShares } from '#projections/builds/fold-shares.ts'
@@ -61,6 +62,21 @@ describe('throughline workspace erase', () => {
       'Still to come: what these hold of it goes when they are folded on or dropped (start the server; finish or drop the rebuild): counting-v1-001.',
       'Of another version, and not folded on: what these hold of it goes when they do (see throughline builds), or by throughline drop once readers have left them: counting-v0-001.',
     ])
+  })
+
+  it('that is broken off says that the workspace is closed already, and what finishes it', async () => {
+    const { id } = (await json('workspace', 'create', 'half')) as { id: string }
+    const away = new TransientError({ operation: 'list', subject: 'builds', hint: 'no answer' })
+    const services = { ...createServices(), openBuilds: () => Promise.reject(away) }
+    const { code, err } = await run(['workspace', 'erase', 'half', '--confirm', 'half'], { services })
+    expect(code).to.equal(1)
+    const what =
+      'finish erasing workspace half: list builds (no answer) (it is closed, and what it sent goes when the server can remove it'
+    expect(err).to.equal(
+      `throughline: ${what}; or run this again: throughline workspace erase ${id} --confirm ${id})\n`,
+    )
+    const { out } = await run(['workspace', 'list', '--json'])
+    expect(out).not.to.include(id)
   })
 
   it('without --confirm says how to write it, in words that a shell takes as they are', async () => {
