@@ -56,11 +56,25 @@ type RefreshOptions = Readonly<{
 /** The most indices named in a request. Elasticsearch accepts addresses of 4,096 bytes, and an index name may have a hundred. */
 const namedMax = 20
 
+async function show({ elasticsearch, all }: RefreshOptions, indices: readonly string[]): Promise<void> {
+  const { body } = await elasticsearch.send({
+    operation: 'refresh',
+    subject: `${indices.length} indices`,
+    method: 'POST',
+    path: `/${indices.length > namedMax ? all : indices.join(',')}/_refresh`,
+    query: { ignore_unavailable: true, allow_no_indices: true, filter_path: '_shards.failed' },
+  })
+  if (numberIn(objectIn(body['_shards'])['failed']) > 0) {
+    throw new TransientError({ operation: 'refresh', subject: `${indices.length} indices` })
+  }
+}
+
 /**
  * Elasticsearch shows what was written after a refresh. A refresh costs the same for one document as for thousands, and leaves a segment to be merged. So it
  * is done at most every `everyMs`, and less often while the index is far behind.
  */
-export function createFreshness({ elasticsearch, all, everyMs, now }: RefreshOptions, start: Heartbeat): Freshness {
+export function createFreshness(options: RefreshOptions, start: Heartbeat): Freshness {
+  const { everyMs, now } = options
   const dirty = new Set<string>()
   const left = new Set<string>()
   let shown = start
@@ -69,18 +83,6 @@ export function createFreshness({ elasticsearch, all, everyMs, now }: RefreshOpt
   /** Refreshes run one after the other: a caller may have written after the current one began. */
   let turn: Promise<void> = Promise.resolve()
   let showing: readonly string[] = []
-  const show = async (indices: readonly string[]): Promise<void> => {
-    const { body } = await elasticsearch.send({
-      operation: 'refresh',
-      subject: `${indices.length} indices`,
-      method: 'POST',
-      path: `/${indices.length > namedMax ? all : indices.join(',')}/_refresh`,
-      query: { ignore_unavailable: true, allow_no_indices: true, filter_path: '_shards.failed' },
-    })
-    if (numberIn(objectIn(body['_shards'])['failed']) > 0) {
-      throw new TransientError({ operation: 'refresh', subject: `${indices.length} indices` })
-    }
-  }
   const showDirty = async (): Promise<void> => {
     if (dirty.size === 0) return
     const start = now()
@@ -88,7 +90,7 @@ export function createFreshness({ elasticsearch, all, everyMs, now }: RefreshOpt
     showing = [...dirty]
     dirty.clear()
     try {
-      await show(showing)
+      await show(options, showing)
     } catch (error) {
       for (const index of showing) dirty.add(index)
       throw error

@@ -277,9 +277,19 @@ async function orLookAfter<T>(build: Build, task: Promise<T>): Promise<T> {
     return await task
   } catch (error) {
     build.lookAt = -Infinity
+    throw error
+  }
+}
+
+/** An index without a primary shard is left out of refreshes until all is written. */
+async function orLeave(build: Build, task: Promise<void>): Promise<void> {
+  try {
+    await orLookAfter(build, task)
+  } catch (error) {
     if (error instanceof NoPrimaryError) build.freshness.leave(error.index)
     throw error
   }
+  build.freshness.rejoin()
 }
 
 const furthest = ({ position, ahead }: Heartbeat): Position => Math.max(position, ahead?.position ?? 0)
@@ -349,8 +359,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
       const restore = (name: string): Promise<void> => days.restore(build, name)
       const operations = operationsOf(build, days, entries)
       await tellingAgain(async () => {
-        await orLookAfter(build, writeAll({ elasticsearch, epoch: build.epoch, restore }, operations))
-        build.freshness.rejoin()
+        await orLeave(build, writeAll({ elasticsearch, epoch: build.epoch, restore }, operations))
         if (checkpoint.isAhead !== true) build.written = Math.max(build.written, checkpoint.position)
         await build.freshness.refresh()
       })
