@@ -136,13 +136,15 @@ export async function moveReaders(
 }
 
 type WayBack = Readonly<{ index: IndexName; former: IndexName }>
+type WayIn = Readonly<{ kept: FollowedBuild; live: IndexName }>
 
 /**
  * Where a way back leads: to the build of one that was begun and broken off, which is a candidate then, or to the last kept one;
  * undefined if there is none. What a later program has kept is none: this one cannot fold it. Throws if it is of an earlier version, or
  * if readers use a later program's build and there is none of this version to leave it for.
  */
-function keptIn(live: IndexName, { followed }: Roster, { name, version }: Projection): FollowedBuild | undefined {
+function wayIn({ live, followed }: Roster, { name, version }: Projection): WayIn | undefined {
+  if (live === undefined) return undefined
   const known = followed.filter(({ index }) => buildVersion(index) <= version)
   const begun = known.find(({ index, as }) => as === 'candidate' && isMadeBefore(index, live))
   const kept = begun ?? known.findLast(({ as }) => as === 'kept')
@@ -157,15 +159,14 @@ function keptIn(live: IndexName, { followed }: Roster, { name, version }: Projec
       name,
       `${kept.index} is of version ${keptVersion}, which only the program of that version folds: run rollback of that one`,
     )
-  return kept
+  return kept && { kept, live }
 }
 
-/** Whether readers have gone back, so that the way leads to a later build; undefined if no build is kept. Throws as `keptIn` does. */
+/** Whether readers have gone back, so that the way leads to a later build; undefined if no build is kept. Throws as `wayIn` does. */
 export async function isBack({ index }: BuildContext, projection: Projection): Promise<boolean | undefined> {
   const roster = await withWriter(index, (writer) => writer.roster(projection.name))
-  const { live } = roster
-  const kept = live === undefined ? undefined : keptIn(live, roster, projection)
-  return live === undefined || kept === undefined ? undefined : isMadeBefore(live, kept.index)
+  const way = wayIn(roster, projection)
+  return way && isMadeBefore(way.live, way.kept.index)
 }
 
 /** The build that readers used before, and the one that they use now; undefined if none is kept. Throws if it cannot be folded further. */
@@ -173,20 +174,17 @@ export async function wayBack(context: BuildContext, projection: Projection): Pr
   const { name } = projection
   const refuse = (hint: string): PermanentError => refuseRollBack(name, hint)
   return withWriter(context.index, async (writer) => {
-    const roster = await writer.roster(name)
-    const { live } = roster
-    if (live === undefined) return undefined
-    const build = keptIn(live, roster, projection)
-    if (build === undefined) return undefined
-    const { index: kept, lost = false } = build
+    const way = wayIn(await writer.roster(name), projection)
+    if (way === undefined) return undefined
+    const { index: kept, lost = false } = way.kept
     const stored = await storedBuild(writer, name, kept)
     if (stored?.epoch !== context.stream.epoch)
       throw refuse(`${kept} is of another log, as before a backup was restored: nothing can be folded into it`)
     if (lost) throw refuse(`${kept} has seen what the log has lost: nothing can be folded into it`)
     await checkTail(context.stream, stored)
     if (await isFoldedByOther(context, writer, projection))
-      throw refuse(`a program of another version folds ${live}: stop it first`)
-    return { index: kept, former: live }
+      throw refuse(`a program of another version folds ${way.live}: stop it first`)
+    return { index: kept, former: way.live }
   })
 }
 

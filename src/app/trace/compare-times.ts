@@ -1,10 +1,11 @@
-import { counted, inWords } from '../context.ts'
+import { counted } from '../context.ts'
 import { formatDuration, named } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import type { ColourOf } from '../service-colours.ts'
 import type { ShownTrace } from '../search/trace-rows.ts'
 import { traceAddress } from '../trace-address.ts'
 import { operationTimes, type OperationTimes } from './own-times.ts'
+import { spansOf } from './span-figures.ts'
 import type { ShownSpan } from './span-tree.ts'
 
 /** Operations that are listed: those that differ most. */
@@ -43,9 +44,7 @@ const timeCell = (head: string, traceId: string, times: OperationTimes | undefin
   html`<td class="number" data-head="${head}">${times === undefined ? '–' : timeLink(traceId, times)}</td>`
 
 const countCell = (head: string, times: OperationTimes | undefined): Html =>
-  html`<td class="number" data-head="${head}">
-    ${inWords(times?.spans ?? 0)}${times !== undefined && times.errors > 0 ? html` <span class="bad">${counted(times.errors, 'error')}</span>` : html``}
-  </td>`
+  html`<td class="number" data-head="${head}">${spansOf(times ?? { spans: 0, errors: 0 })}</td>`
 
 const heads = ['Own time, first', 'Own time, second', 'Difference', 'Spans, first', 'Spans, second'] as const
 

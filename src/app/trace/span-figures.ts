@@ -20,7 +20,11 @@ const isOfOneOperation = ([first, ...others]: readonly ShownSpan[]): boolean =>
 export const figureLinks = (spans: readonly ShownSpan[]): readonly (readonly [string, string])[] =>
   isOfOneOperation(spans) ? [] : [[`#${place}`, 'Where the time went']]
 
-const rowOf = ({ service, name, spans, errors, wholeNs, ownNs, most }: OperationTimes, colourOf: ColourOf): Html =>
+/** How many spans, and how many of them have errors. */
+export const spansOf = ({ spans, errors }: Pick<OperationTimes, 'spans' | 'errors'>): Html =>
+  html`${inWords(spans)}${errors > 0 ? html` <span class="bad">${counted(errors, 'error')}</span>` : html``}`
+
+const rowOf = ({ service, name, wholeNs, ownNs, most, ...counts }: OperationTimes, colourOf: ColourOf): Html =>
   html`<tr>
     <th scope="row">
       <strong class="${colourOf(service)}">${named(service, wordsCharactersMax)}</strong>
@@ -28,9 +32,7 @@ const rowOf = ({ service, name, spans, errors, wholeNs, ownNs, most }: Operation
     </th>
     <td class="number">${formatDuration(ownNs)}</td>
     <td class="number">${formatDuration(wholeNs)}</td>
-    <td class="number">
-      ${inWords(spans)}${errors > 0 ? html` <span class="bad">${counted(errors, 'error')}</span>` : html``}
-    </td>
+    <td class="number">${spansOf(counts)}</td>
   </tr>`
 
 /**
