@@ -3,6 +3,8 @@ import type { Limits } from '#src/config.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
 import type { Session, Workspace } from '#src/directory/directory.ts'
 import type { PartitionOf } from '#src/events/partition.ts'
+import type { Refusal } from '#src/events/refusal.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { BodyBudget } from '#src/http/body.ts'
 import type { Route } from '#src/http/route.ts'
 import { sessionHere } from '#src/http/session.ts'
@@ -30,6 +32,8 @@ export type AppContext = Readonly<{
   throttle: SignInThrottle
   /** The searches of the API, for pages that show them. */
   searches: Searches
+  /** Answers when it is the turn of a query of the workspace, or refuses. */
+  query: (ctx: Context, workspaceId: WorkspaceId, answer: () => Promise<Refusal | void>) => Promise<Refusal | void>
   readerOf: PartitionOf<IndexReader>
   /** The first day (`2026-11-21`) of which a workspace's usage is kept. */
   usageKeptFrom: (workspace: Workspace) => string

@@ -1,8 +1,5 @@
-import type { Context } from 'koa'
 import type { Limits } from '#src/config.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
-import type { Refusal } from '#src/events/refusal.ts'
-import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { createBodyBudget } from '#src/http/body.ts'
 import type { Route } from '#src/http/route.ts'
 import type { Clock, Ticks } from '#src/lib/clock.ts'
@@ -36,14 +33,13 @@ export type AppOptions = Readonly<{
   /** Keys the throttle's table; any secret of this installation. */
   secret: string
   searches: AppContext['searches']
-  /** Answers when it is the turn of a query of the workspace, or refuses. */
-  query: (ctx: Context, workspaceId: WorkspaceId, answer: () => Promise<Refusal | void>) => Promise<Refusal | void>
+  query: AppContext['query']
   readerOf: AppContext['readerOf']
   usageKeptFrom: AppContext['usageKeptFrom']
 }>
 
 /** Pages that search: each is a query, as those of the API are. */
-const asQueries = (query: AppOptions['query'], routes: readonly Route[]): readonly Route[] =>
+const asQueries = ({ query }: AppContext, routes: readonly Route[]): readonly Route[] =>
   routes.map((route) => ({
     ...route,
     handler: (ctx) => query(ctx, sessionHere(ctx).workspaceId, async () => route.handler(ctx)),
@@ -51,7 +47,7 @@ const asQueries = (query: AppOptions['query'], routes: readonly Route[]): readon
 
 /** Everything under /app but the log export: pages and forms for people; scripts sign in with the same form. */
 export function createAppRoutes(options: AppOptions): Route[] {
-  const { directory, baseUrl, clock, ticks, limits, secret, searches, readerOf, usageKeptFrom } = options
+  const { directory, baseUrl, clock, ticks, limits, secret, searches, query, readerOf, usageKeptFrom } = options
   const throttle = createSignInThrottle({
     perAddress: limits.signInsPerMinutePerAddress,
     perAccount: limits.signInsPerMinutePerAccount,
@@ -60,13 +56,13 @@ export function createAppRoutes(options: AppOptions): Route[] {
   })
   const budget = createBodyBudget(limits.formsInFlightBytesMax)
   const own = { limits, budget, throttle, refuse: createRefusePage({ directory }) }
-  const app: AppContext = { ...own, directory, baseUrl, clock, searches, readerOf, usageKeptFrom }
+  const app: AppContext = { ...own, directory, baseUrl, clock, searches, query, readerOf, usageKeptFrom }
   const routes = [
     ...createAssetRoutes(),
     ...createSignInRoutes(app),
     ...createAsJsonRoutes(app),
     ...createOverviewRoutes(app),
-    ...asQueries(options.query, [
+    ...asQueries(app, [
       ...createTracePageRoutes(app),
       ...createLogPageRoutes(app),
       ...createSessionPageRoutes(app),

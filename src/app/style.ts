@@ -123,6 +123,7 @@ mark { background: #facc15; color: #000 }
 .axis { display: flex; flex-wrap: wrap; gap: 0 1rem; justify-content: space-between; margin: 0 0 .75rem }
 .figures tbody th { font-weight: normal }
 .figures strong { padding-left: .3rem }
+table + .tabs { margin-top: .75rem }
 .figures .number { text-align: right; font-variant-numeric: tabular-nums }
 .figures .bar { margin-left: auto }
 .bar { display: block; width: 100%; min-width: 5rem; max-width: 12rem; height: .5rem; margin-top: .35rem }

@@ -15,6 +15,7 @@ import {
 import { formatBytes, minuteOf } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { seeOther } from '../page.ts'
+import { lastHourLinks, servicesOfLastHour } from './last-hour.ts'
 
 const featureNames = { logs: 'logs', tracing: 'tracing', api_access: 'API access' } as const
 
@@ -69,25 +70,7 @@ function whereToSend(baseUrl: string): Html {
     </p>`
 }
 
-/** What whoever was woken up asks first. */
-const lastHour = [
-  ['logs', '/app/logs?level=error&level=fatal&from=-1h', 'Logs of errors'],
-  ['tracing', '/app/traces?status=error&from=-1h', 'Traces with errors'],
-  ['tracing', '/app/traces?order=longest&from=-1h', 'Longest traces'],
-  ['tracing', '/app/traces?has=missing_spans&from=-1h', 'Traces with missing spans'],
-  // Browser events are of every plan.
-  [undefined, '/app/sessions?has=error&from=-1h', 'Browser sessions with errors'],
-] as const
-
-function lastHourLinks({ plan }: Workspace): Html {
-  const links = lastHour.filter(([feature]) => feature === undefined || plan.features.includes(feature))
-  return html`<nav class="tabs" aria-label="The last hour">
-    <span class="note">The last hour</span>
-    ${links.map(([, address, words]) => html`<a href="${address}">${words}</a> `)}
-  </nav>`
-}
-
-async function sendOverview(ctx: Context, app: AppContext): Promise<void> {
+async function sendOverview(ctx: Context, app: AppContext, services: Html): Promise<void> {
   const { workspaceId } = sessionHere(ctx)
   const workspace = present(app.directory.workspace(workspaceId), 'a session has a workspace')
   const usage = await readUsageNow(app, workspaceId)
@@ -99,8 +82,9 @@ async function sendOverview(ctx: Context, app: AppContext): Promise<void> {
       ${workspace.plan.retentionDays} days).
     </p>
     ${usageOf(workspace, usage)}${nothingYet(usage)}
+    <h2>The last hour</h2>
+    ${services}${lastHourLinks(workspace)}
     <h2>Find</h2>
-    ${lastHourLinks(workspace)}
     <form class="row" method="get" action="/app/logs">
       <label>Logs <input name="q" type="search" size="40" placeholder="level&gt;=warn timeout" /></label>
       <button type="submit">Search logs</button>
@@ -118,6 +102,17 @@ async function sendOverview(ctx: Context, app: AppContext): Promise<void> {
     <h2>Where to send</h2>
     ${whereToSend(baseUrl)}`
   await sendSessionPage(ctx, app, { title: 'Overview', body })
+}
+
+/** With what services sent where it is the turn of a query of the workspace, and without it where there are too many. */
+async function sendOverviewInTurn(ctx: Context, app: AppContext): Promise<void> {
+  const { workspaceId } = sessionHere(ctx)
+  const workspace = present(app.directory.workspace(workspaceId), 'a session has a workspace')
+  const refused = await app.query(ctx, workspaceId, async () =>
+    sendOverview(ctx, app, await servicesOfLastHour(app, workspace)),
+  )
+  if (refused === undefined) return
+  await sendOverview(ctx, app, html`<p class="note">Too many searches are under way to count what services sent.</p>`)
 }
 
 function sendMembers(ctx: Context, app: AppContext): Promise<void> {
@@ -154,7 +149,7 @@ export function createOverviewRoutes(app: AppContext): Route[] {
   return [
     // The address that the server says it listens on, opened as it is.
     { method: 'GET', path: '/', auth: 'public', handler: (ctx) => seeOther(ctx, '/app') },
-    { ...page, path: '/app', handler: (ctx) => sendOverview(ctx, app) },
+    { ...page, path: '/app', handler: (ctx) => sendOverviewInTurn(ctx, app) },
     { ...page, path: '/app/members', handler: (ctx) => sendMembers(ctx, app) },
   ]
 }

@@ -1,0 +1,158 @@
+import type { Feature, Workspace } from '#src/directory/directory.ts'
+import type { Refusal } from '#src/events/refusal.ts'
+import { inTime } from '#src/lib/in-time.ts'
+import type { Result } from '#src/lib/result.ts'
+import type { LogSearchAnswer, TraceSearchAnswer } from '#src/query/searches.ts'
+import { figureTimeoutMs, inWords, type AppContext } from '../context.ts'
+import { named } from '../format.ts'
+import { html, type Html } from '../html.ts'
+import { behindPart } from '../search/search-parts.ts'
+import { serviceColours } from '../service-colours.ts'
+
+/** What whoever was woken up asks first. */
+const links = [
+  ['logs', '/app/logs?level=error&level=fatal&from=-1h', 'Logs of errors'],
+  ['tracing', '/app/traces?status=error&from=-1h', 'Traces with errors'],
+  ['tracing', '/app/traces?order=longest&from=-1h', 'Longest traces'],
+  ['tracing', '/app/traces?has=missing_spans&from=-1h', 'Traces with missing spans'],
+  // Browser events are of every plan.
+  [undefined, '/app/sessions?has=error&from=-1h', 'Browser sessions with errors'],
+] as const
+
+type Column = Readonly<{
+  head: string
+  feature: Feature
+  /** Of the search whose matches are counted, and of the links that show them. */
+  conditions: string
+  /** The column that these are a part of. */
+  partOf?: string
+}>
+
+const columns: readonly Column[] = [
+  { head: 'Traces', feature: 'tracing', conditions: 'from=-1h' },
+  { head: 'Traces with errors', feature: 'tracing', conditions: 'has=error&from=-1h', partOf: 'Traces' },
+  { head: 'Logs', feature: 'logs', conditions: 'from=-1h' },
+  { head: 'Logs of errors', feature: 'logs', conditions: 'level=error&level=fatal&from=-1h', partOf: 'Logs' },
+]
+
+type Found = Pick<TraceSearchAnswer, 'facets' | 'index'> | Pick<LogSearchAnswer, 'facets' | 'index'>
+
+/** How many of a column each service has. `isWhole`: a service that is not among them has none. */
+export type Counts = Readonly<{ byService: ReadonlyMap<string, number>; isWhole: boolean }>
+
+/** A search counts so many values at most. */
+const facetValuesMax = 20
+const rowsMax = 20
+/** The longest service that a search takes. */
+const serviceCharactersMax = 256
+
+export function countsOf(facets: Found['facets']): Counts | undefined {
+  const values = facets?.find(({ field }) => field === 'service')?.values
+  if (values === undefined) return undefined
+  const ofServices = values.filter(({ value }) => value !== '').map(({ value, count }) => [value, count] as const)
+  return { byService: new Map(ofServices), isWhole: values.length < facetValuesMax }
+}
+
+/** The services of these counts, those with the most first: how many it may have of each column, undefined where that is not known. */
+export function serviceRows(
+  counted: readonly (Counts | undefined)[],
+): readonly Readonly<{ service: string; counts: readonly (number | undefined)[] }>[] {
+  const services = new Set(counted.flatMap((counts) => [...(counts?.byService.keys() ?? [])]))
+  const rows = [...services].map((service) => ({
+    service,
+    counts: counted.map((counts) => counts?.byService.get(service) ?? (counts?.isWhole === true ? 0 : undefined)),
+  }))
+  const most = ({ counts }: (typeof rows)[number]): number => Math.max(...counts.map((count) => count ?? 0))
+  return rows.toSorted((a, b) => most(b) - most(a) || (a.service < b.service ? -1 : 1))
+}
+
+type Answer = Pick<Found, 'index'> & Readonly<{ counts: Counts | undefined }>
+
+/** What a search counts for a column; undefined where it does not do so soon: the page can do without. */
+async function count({ searches }: AppContext, { id }: Workspace, column: Column): Promise<Answer | undefined> {
+  const asked = `${column.conditions}&limit=1&include=facets`
+  const search = column.feature === 'tracing' ? searches.traces : searches.logs
+  const result = await inTime<Result<Found, Refusal>>(search(id, asked), figureTimeoutMs)
+  if (result?.ok !== true) return undefined
+  const { facets, index } = result.value
+  return { counts: countsOf(facets), index }
+}
+
+const pathOf = ({ feature }: Column): string => (feature === 'tracing' ? '/app/traces' : '/app/logs')
+
+/** One figure as a link to what it counts, and its share of what it is a part of. */
+function cell(column: Column, service: string, count: number | undefined, whole: number | undefined): Html {
+  const { head, partOf, conditions } = column
+  const words = (text: Html): Html => html`<td class="number" data-head="${head}">${text}</td>`
+  if (count === undefined) return words(html`<span title="Not counted">–</span>`)
+  if (count === 0) return words(html`0`)
+  const share = whole === undefined || whole === 0 ? html`` : html` <small>${percent(count, whole)}</small>`
+  const shown = html`${inWords(count)}${share}`
+  if (service.length > serviceCharactersMax) return words(shown)
+  const search = new URLSearchParams([['service', service], ...new URLSearchParams(conditions)])
+  const className = partOf === undefined ? '' : 'bad'
+  return words(html`<a class="${className}" href="${pathOf(column)}?${search.toString()}">${shown}</a>`)
+}
+
+/** `17 %`; what is not nothing is never shown as nothing, and what is not all never as all. */
+function percent(part: number, whole: number): string {
+  const share = Math.round((part / whole) * 100)
+  if (share === 0 && part > 0) return '<1 %'
+  return share === 100 && part < whole ? '>99 %' : `${share} %`
+}
+
+/** A note where the table does not say all. */
+function lackOf(counted: readonly (Counts | undefined)[], rows: number): Html {
+  if (counted.includes(undefined)) {
+    return html`<p class="note">Not all is counted: the index has not answered in time.</p>`
+  }
+  const isPart = rows > rowsMax || counted.some((counts) => counts?.isWhole === false)
+  return isPart ? html`<p class="note">There are other services with fewer.</p>` : html``
+}
+
+function tableOf(shown: readonly Column[], counted: readonly (Counts | undefined)[]): Html {
+  const rows = serviceRows(counted)
+  const lack = lackOf(counted, rows.length)
+  if (rows.length === 0) return lack
+  const colourOf = serviceColours(rows.map(({ service }) => service))
+  return html`<table class="figures cards">
+      <thead>
+        <tr>
+          <th scope="col">Service</th>
+          ${shown.map(({ head }) => html`<th scope="col" class="number">${head}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.slice(0, rowsMax).map(
+          ({ service, counts }) =>
+            html`<tr>
+              <th scope="row"><span class="mark ${colourOf(service)}">${named(service)}</span></th>
+              ${shown.map((column, place) => {
+                const whole = counts[shown.findIndex(({ head }) => head === column.partOf)]
+                return cell(column, service, counts[place], whole)
+              })}
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+    ${lack}`
+}
+
+const includes = ({ plan }: Workspace, feature: Feature | undefined): boolean =>
+  feature === undefined || plan.features.includes(feature)
+
+/** What each service sent within the last hour, each figure a link to it. */
+export async function servicesOfLastHour(app: AppContext, workspace: Workspace): Promise<Html> {
+  const shown = columns.filter(({ feature }) => includes(workspace, feature))
+  const answers = await Promise.all(shown.map((column) => count(app, workspace, column)))
+  const counted = answers.map((answer) => answer?.counts)
+  const behind = answers.find((answer) => answer?.index.complete === false)
+  return html`${behind === undefined ? html`` : behindPart(behind.index)}${tableOf(shown, counted)}`
+}
+
+export const lastHourLinks = (workspace: Workspace): Html =>
+  html`<nav class="tabs" aria-label="The last hour">
+    ${links
+      .filter(([feature]) => includes(workspace, feature))
+      .map(([, address, words]) => html`<a href="${address}">${words}</a> `)}
+  </nav>`

@@ -1,0 +1,130 @@
+import { expect } from 'chai'
+import { countsOf, serviceRows } from '#src/app/account/last-hour.ts'
+import { msNs, noonNs } from '#test/projections/traces/given.ts'
+import { linksOfPage } from '#test/support/page-links.ts'
+import { createBrowser, createPerson, openSite, password } from './harness.ts'
+import { eachSignedIn, type SignedIn } from './signed-in.ts'
+
+const facetsOf = (...values: readonly (readonly [string, number])[]) => [
+  { field: 'service', values: values.map(([value, count]) => ({ value, count })) },
+]
+const many = (count: number) => Array.from({ length: count }, (_, n) => [`s${n}`, 100 - n] as const)
+
+describe('counts by service', () => {
+  it('are of all services, those with the most first', () => {
+    const counted = [countsOf(facetsOf(['web', 5], ['pay', 5])), countsOf(facetsOf(['cron', 9], ['pay', 1]))]
+    expect(serviceRows(counted)).to.deep.equal([
+      { service: 'cron', counts: [0, 9] },
+      { service: 'pay', counts: [5, 1] },
+      { service: 'web', counts: [5, 0] },
+    ])
+  })
+
+  it('do not say nothing of what was not counted', () => {
+    const counted = [countsOf(facetsOf(...many(20))), countsOf(facetsOf(['rare', 1])), undefined]
+    const rows = new Map(serviceRows(counted).map(({ service, counts }) => [service, counts]))
+    expect(rows.get('rare')).to.deep.equal([undefined, 1, undefined])
+    expect(rows.get('s3')).to.deep.equal([97, 0, undefined])
+    expect(countsOf(null)).to.equal(undefined)
+  })
+
+  it('leave out what says no service, which counts as one of those that were counted', () => {
+    expect(countsOf(facetsOf(...many(19), ['', 1]))).to.deep.include({ isWhole: false })
+    expect([...(countsOf(facetsOf(['', 7], ['web', 1]))?.byService ?? [])]).to.deep.equal([['web', 1]])
+  })
+})
+
+const cellsOf = (text: string): readonly (readonly string[])[] => {
+  const [body = ''] = /<tbody>[^]*?<\/tbody>/.exec(text.split('<h2>Find</h2>')[0] ?? '') ?? []
+  return [...body.matchAll(/<tr>([^]*?)<\/tr>/g)].map(([, row = '']) =>
+    [...row.matchAll(/<t[hd]\b[^>]*>([^]*?)<\/t[hd]\s*>/g)].map(([, cell = '']) =>
+      cell
+        .replaceAll(/<[^>]*>/g, '')
+        .replaceAll(/\s+/g, ' ')
+        .trim(),
+    ),
+  )
+}
+
+describe('the last hour on the overview', () => {
+  let browser: SignedIn['browser']
+  let logs: SignedIn['logs']
+  let site: SignedIn['site']
+  let spans: SignedIn['spans']
+  let workspace: SignedIn['workspace']
+  eachSignedIn((signedIn) => {
+    ;({ browser, logs, site, spans, workspace } = signedIn)
+  })
+
+  const index = async () => {
+    const timeNs = noonNs + 1_000n * msNs
+    await site.index(
+      spans(
+        1,
+        { id: 1, trace: 'a', atMs: 10, service: 'web' },
+        { id: 2, trace: 'a', atMs: 11, service: 'pay & ship', parent: 1, status: 'error' },
+        { id: 3, trace: 'b', atMs: 20, service: 'web' },
+        { id: 4, trace: 'c', atMs: 30, service: 'web' },
+        { id: 5, trace: 'before', atMs: -1, service: 'web', status: 'error' },
+      ),
+      logs(
+        2,
+        { message: 'bad', level: 'error', service: 'cron', timeNs },
+        { message: 'worse', level: 'fatal', service: 'cron', timeNs },
+        { message: 'fine', level: 'warn', service: 'cron', timeNs },
+        { message: 'of nobody', level: 'error', service: null, timeNs },
+        { message: 'before', level: 'error', service: 'old', timeNs: noonNs - msNs },
+      ),
+    )
+  }
+  const open = async (): Promise<string> => (await browser.get('/app')).text
+
+  it('has what each service sent, with the share that has errors', async () => {
+    await index()
+    expect(cellsOf(await open())).to.deep.equal([
+      ['cron', '0', '0', '3', '2 67 %'],
+      ['web', '3', '1 33 %', '0', '0'],
+      ['pay & ship', '1', '1 100 %', '0', '0'].map((cell) => cell.replace('&', '&amp;')),
+    ])
+  })
+
+  it('leads from each figure to what it counts', async () => {
+    await index()
+    const figures = linksOfPage(await open()).filter(({ name }) => /^\d+( \d+ %)?$/.test(name))
+    expect(figures).to.have.length(6)
+    for (const { name, address } of figures) {
+      const { text, status } = await browser.get(address)
+      const isOfTraces = address.startsWith('/app/traces')
+      const found = isOfTraces ? text.match(/<td class="time">/g)?.length : /<strong>(\d+) records?</.exec(text)?.[1]
+      expect([status, String(found)], address).to.deep.equal([200, name.split(' ')[0]])
+    }
+  })
+
+  it('goes as far as the plan does', async () => {
+    await index()
+    await site.directory.changePlan(workspace, 'logs-only')
+    expect(cellsOf(await open())).to.deep.equal([['cron', '3', '2 67 %']])
+  })
+
+  it('is not counted where too many searches are under way', async () => {
+    const busy = await openSite({ limits: { queriesPerWorkspaceAtOnce: 0, queryWaitMs: 1 } })
+    await createPerson(busy.directory, 'bob@acme.example', 'Acme')
+    const bob = createBrowser(busy)
+    await bob.post('/app/sign-in', { email: 'bob@acme.example', password })
+    const { status, text } = await bob.get('/app')
+    await busy.close()
+    expect(status).to.equal(200)
+    expect(text).to.include('Too many searches are under way').and.include('<h2>Find</h2>')
+  })
+
+  it('says that it is not counted where an index does not answer', async () => {
+    const noIndex = (): Promise<never> => Promise.reject(new Error('no index'))
+    const failing = await openSite({ reader: { ...site.reader, progress: noIndex, search: noIndex } })
+    await createPerson(failing.directory, 'bob@acme.example', 'Acme')
+    const bob = createBrowser(failing)
+    await bob.post('/app/sign-in', { email: 'bob@acme.example', password })
+    const { status, text } = await bob.get('/app')
+    await failing.close()
+    expect([status, text.includes('Not all is counted')]).to.deep.equal([200, true])
+  })
+})
