@@ -1,5 +1,8 @@
+/** Pages whose search can be narrowed by a clause. */
+export type SearchPath = '/app/logs' | '/app/patterns' | '/app/traces'
+
 /** A search as its page stands: the conditions, and `q` as it was understood. */
-export type Search = Readonly<{ path: '/app/logs' | '/app/traces'; conditions: URLSearchParams; normalized: string }>
+export type Search = Readonly<{ path: SearchPath; conditions: URLSearchParams; normalized: string }>
 
 /** The address of a search with one clause more; undefined where it would be longer than what lies on the way may take. */
 export type Narrow = (clause: string) => string | undefined
