@@ -31,7 +31,7 @@ describe('the page of patterns', () => {
     [
       ...(text.split('<table class="figures cards patterns">')[1] ?? '').matchAll(/<tr class="(\w+)">([^]*?)<\/tr>/g),
     ].map(([, worst, row = '']) => {
-      const [, pattern = ''] = /<th[^>]*>([^]*?)<p class="row">/.exec(row) ?? []
+      const [, pattern = ''] = /<th[^>]*>([^]*?)<p class="(?:row|note)">/.exec(row) ?? []
       const cells = [...row.matchAll(/<td[^>]*>([^]*?)<\/td>/g)].map(([, cell = '']) => bare(cell))
       return { worst, pattern: bare(pattern), cells, links: linksOfPage(row) }
     })
@@ -80,6 +80,7 @@ describe('the page of patterns', () => {
       ['out of memory', 'fatal', '1 13 %', 'fatal 1', 'checkout'],
     ])
     expect(rowOf(text, 'user <*> logged in').cells[3]).to.equal('2026-11-21 12:00:00.000')
+    expect(text.match(/<p class="note">order[^<]*/g)).to.deep.equal(['<p class="note">order 4 paid in 1.5s'])
     expect(rowOf(text, paid).cells[3]).to.equal('2026-11-21 12:01:30.0002026-11-21 12:00:01.000, 1.48 min before')
     expect(saidOn(await open('/app/patterns?q=order'))).to.include('1 pattern in all 4 records that match')
     expect(patternsOn(await open('/app/patterns?level=fatal&service=checkout'))).to.deep.equal(['out of memory'])

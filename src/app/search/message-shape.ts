@@ -1,4 +1,4 @@
-import { blankColours, runCharacter } from '#src/events/tokens.ts'
+import { blankColours, runCharacter, withoutColours } from '#src/events/tokens.ts'
 
 // What is constant in a message: its first line, with a placeholder for each part that varies by nature. The rules go by what a part looks
 // like, not by its place. Each passes over a line of bounded length once: no expression repeats within a repetition what another could take.
@@ -96,6 +96,15 @@ function lineOf(message: string): string {
   const first = end === -1 ? text : text.slice(0, end)
   if (end === -1 || !first.startsWith('Traceback (most recent call last)')) return first
   return text.slice(Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r')) + 1)
+}
+
+const exampleCharactersMax = 200
+
+/** The line as it came, as far as an example goes; a copy, which keeps nothing of the message in memory. */
+export function exampleOf(message: string): string {
+  const line = withoutColours(lineOf(message))
+  const short = line.length > exampleCharactersMax ? `${line.slice(0, exampleCharactersMax)} …` : line
+  return Buffer.from(short).toString()
 }
 
 /** Whether a message is no more than the line that it is shown by. */

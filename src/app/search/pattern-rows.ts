@@ -8,7 +8,14 @@ import type { Sayable } from './pattern-clause.ts'
 
 /** A record as its pattern needs it. */
 export type Said = Sayable &
-  Readonly<{ shape: string; id: string; timestamp: string; level: string | null; service: string | null }>
+  Readonly<{
+    shape: string
+    example: string
+    id: string
+    timestamp: string
+    level: string | null
+    service: string | null
+  }>
 
 /** A pattern with where it leads; undefined: nowhere. */
 export type ShownPattern = Pattern<Said> & Readonly<{ only: string | undefined; without: string | undefined }>
@@ -80,13 +87,14 @@ function rowOf({ text, said, only, without }: ShownPattern, all: number): Html {
   const count = said.length
   const [first, last] = [said.reduce(earlier), said.reduce(later)]
   const shown = wordsOf(text)
+  const example = placeholder.test(text) ? html`<p class="note">${isolated(last.example)}</p>` : html``
   const leaveOut =
     without === undefined
       ? html``
       : html`<a href="${without}" aria-label="Leave out: ${cut(text, serviceCharactersMax)}">Leave out</a>`
   return html`<tr class="${worstOf(said)}">
     <th scope="row">
-      ${only === undefined ? shown : html`<a href="${only}" title="Search these records">${shown}</a>`}
+      ${only === undefined ? shown : html`<a href="${only}" title="Search these records">${shown}</a>`} ${example}
       <p class="row">
         <a href="/app/logs?around=${encodeURIComponent(last.id)}#here">Newest in context</a> ${leaveOut}
       </p>

@@ -13,7 +13,7 @@ import { addressWith, withConditions } from './conditions.ts'
 import { facetRow } from './facets.ts'
 import { logFacets, logFields } from './log-fields.ts'
 import { patternsOf, type Pattern } from './log-patterns.ts'
-import { shapeOf } from './message-shape.ts'
+import { exampleOf, shapeOf } from './message-shape.ts'
 import { createNarrow } from './narrow.ts'
 import { otherNames } from './other-names.ts'
 import { clauseOfPattern, clauseWithout, sayableOf } from './pattern-clause.ts'
@@ -75,7 +75,8 @@ type Read = Readonly<{ said: readonly Said[]; isAll: boolean; first: LogSearchAn
 /** Without what a record has beside: pages of records are large, and are not held together. */
 const saidBy = (log: LogSearchAnswer['logs'][number]): Said => {
   const { id, timestamp, level, service, message } = log
-  return { id, timestamp, level, service, shape: shapeOf(message), ...sayableOf(message) }
+  const of = { shape: shapeOf(message), example: exampleOf(message), ...sayableOf(message) }
+  return { id, timestamp, level, service, ...of }
 }
 
 /** The newest records that the search finds, page by page; or what the search refuses. */
