@@ -46,13 +46,17 @@ const lines: Readonly<Record<string, readonly (readonly [message: string, shape:
     ],
     [
       'I1121 12:00:00.123456       1 controller.go:123] "Starting" worker=3',
-      '<time> <num> controller.go:<num>] "<text>" worker=<num>',
+      '<time> <num> controller.go:<num>] "Starting" worker=<num>',
     ],
   ],
   Go: [
     [
       '2026/11/21 12:00:00 http: TLS handshake error from 10.0.0.7:5432: EOF',
       '<time> http: TLS handshake error from <ip>: EOF',
+    ],
+    [
+      'time=2026-11-21T12:00:00Z level=INFO msg="order 7 paid" by="Ann B"',
+      'time=<time> level=INFO msg="order <num> paid" by="<text>"',
     ],
     ['goroutine 18 [running] after 1m30.5s', 'goroutine <num> [running] after <num>'],
   ],

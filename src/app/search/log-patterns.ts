@@ -17,11 +17,15 @@ export type Pattern<Said extends Shaped> = Readonly<{ text: string; said: readon
 
 type Group<Said> = { words: readonly string[]; said: Said[] }
 
-const isPlaceholder = (word: string): boolean =>
-  word.split(placeholder).every((part, at) => at % 2 === 1 || !/[\p{L}\p{N}-]/u.test(part))
-
-/** `user=` of `user=alice`. */
+/** `user=` of `user=alice`, and of `user=<id>`. */
 const nameAhead = /^[^\s=:]{1,64}[=:](?=.)/u
+
+/** Nothing but a placeholder, if with a name. */
+const isPlaceholder = (word: string): boolean =>
+  word
+    .replace(nameAhead, '')
+    .split(placeholder)
+    .every((part, at) => at % 2 === 1 || !/[\p{L}\p{N}-]/u.test(part))
 
 /** A word that stands for both. */
 function either(one: string, other: string): string {

@@ -47,11 +47,15 @@ const isId = (word: string): boolean =>
 /** `"…"`, '…' that is no apostrophe, and `…`. */
 const quoted = new RegExp(`"[^"]*"|(?<!${runCharacter})'[^']*'(?!${runCharacter})|\`[^\`]*\``, 'gv')
 
-/** A quotation varies, but for the name of a member in JSON, and the request in the line of a web server. */
+/** Before a quotation that says what happened: `msg="…"`, `"message":"…"`, and klog's `controller.go:123] "…"`. */
+const saidAhead = /(?:(?<![\w.])(?:msg|message|err|error)"?[=:] ?|\] )$/i
+
+/** A quotation varies, but for the name of a member in JSON, the request in the line of a web server, and what is the message itself. */
 function maskQuotation(quotation: string, place: number, line: string): string {
   if (quotation.startsWith('"') && /^ ?:/.test(line.slice(place + quotation.length, place + quotation.length + 2)))
     return quotation
   if (/^"[A-Z]{3,7} \S/.test(quotation)) return quotation
+  if (saidAhead.test(line.slice(Math.max(0, place - 12), place))) return quotation
   const sign = quotation.charAt(0)
   return `${sign}<text>${sign}`
 }
