@@ -45,7 +45,8 @@ const ownerLinks = [['/app/audit', 'Audit']] as const
 function currentOf(path: string, linked: string): Html {
   if (path === linked) return html`aria-current="page"`
   const isOfTrace = path.startsWith('/app/trace/') || path === '/app/compare'
-  return linked === '/app/traces' && isOfTrace ? html`aria-current="true"` : html``
+  const above = isOfTrace ? '/app/traces' : path === '/app/patterns' ? '/app/logs' : undefined
+  return linked === above ? html`aria-current="true"` : html``
 }
 
 function navigation({ email }: Session, path: string, { workspace, isOwner = false }: Page): Html {

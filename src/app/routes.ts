@@ -16,6 +16,7 @@ import { createAssetRoutes } from './assets.ts'
 import { sessionHere, type AppContext } from './context.ts'
 import { createRefusePage } from './refuse-page.ts'
 import { createLogPageRoutes } from './search/logs-page.ts'
+import { createPatternPageRoutes } from './search/patterns-page.ts'
 import { createSessionPageRoutes } from './search/sessions-page.ts'
 import { createTracePageRoutes } from './search/traces-page.ts'
 import { createAsJsonRoutes } from './trace/as-json.ts'
@@ -65,6 +66,7 @@ export function createAppRoutes(options: AppOptions): Route[] {
     ...asQueries(app, [
       ...createTracePageRoutes(app),
       ...createLogPageRoutes(app),
+      ...createPatternPageRoutes(app),
       ...createSessionPageRoutes(app),
       ...createFindPageRoutes(app),
       ...createComparePageRoutes(app),

@@ -114,6 +114,9 @@ mark { background: #facc15; color: #000 }
 .sessions.cards td { overflow-wrap: anywhere }
 .sessions :is(th[scope=row], small) { font-weight: normal }
 .sessions .mark { white-space: nowrap }
+.patterns th p { margin: .2rem 0 0; font-size: .9rem }
+.patterns td { overflow-wrap: anywhere }
+.patterns .level { min-width: 5rem }
 .histogram { display: block; width: 100%; height: 5rem; margin: .5rem 0 0; border-bottom: 1px solid var(--line) }
 .scatter { display: block; width: 100%; height: 8rem; margin: 1rem 0 .4rem; overflow: visible; border-bottom: 1px solid var(--line) }
 /* Each lies about its place, also at the ends. */

@@ -12,7 +12,9 @@ const fieldLengthMax = 128
 const unspaced =
   '[[\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Hangul}\\p{scx=Bopomofo}' +
   '\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Myanmar}]&&[\\p{L}\\p{N}]]'
-const token = new RegExp(`${unspaced}\\p{M}*|[[\\p{L}\\p{N}\\p{M}]--${unspaced}]+`, 'gv')
+/** A character of a token of several: source of a class of a regular expression with the flag `v`. */
+export const runCharacter = `[[\\p{L}\\p{N}\\p{M}]--${unspaced}]`
+const token = new RegExp(`${unspaced}\\p{M}*|${runCharacter}+`, 'gv')
 const asciiWord = /[a-z0-9]+/g
 // oxlint-disable-next-line no-control-regex
 const onlyAscii = /^[\x00-\x7f]*$/
@@ -44,7 +46,7 @@ const replaceColours = (text: string, replacement: (found: string) => string): s
 export const withoutColours = (text: string): string => replaceColours(text, () => '')
 
 /** Replaces them with as many blanks, so that offsets stay the same: colours separate words. */
-const blankColours = (text: string): string => replaceColours(text, (found) => ' '.repeat(found.length))
+export const blankColours = (text: string): string => replaceColours(text, (found) => ' '.repeat(found.length))
 
 /** The tokens of a text, in order. */
 export function words(given: string): string[] {

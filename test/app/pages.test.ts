@@ -9,7 +9,7 @@ import { createBrowser, createPerson, openSite, password, slowToRead, type Brows
 
 const email = 'ann@acme.example'
 const everyPage = [
-  ...['/app', '/app/traces', '/app/logs', '/app/find', '/app/connect', '/app/usage', '/app/keys'],
+  ...['/app', '/app/traces', '/app/logs', '/app/patterns', '/app/find', '/app/connect', '/app/usage', '/app/keys'],
   ...['/app/members', '/app/password', '/app/workspace', '/app/audit'],
 ]
 
@@ -56,6 +56,7 @@ describe('pages', () => {
     expect(markedOn(made)).to.deep.equal(['page', 'Connect'])
     for (const [path, marked] of [
       ['/app/logs?q=x', ['page', 'Logs']],
+      ['/app/patterns?q=x', ['true', 'Logs']],
       ['/app/sessions?q=x', ['page', 'Sessions']],
       ['/app/trace/5b8efff798038103d269b633813fc60c', ['true', 'Traces']],
       ['/app/find', []],

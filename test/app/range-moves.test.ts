@@ -120,6 +120,7 @@ describe('links to ranges of time beside the one that is searched', () => {
     })
     for (const [path, name, other] of [
       ['/app/logs', traces, '/app/traces'],
+      ['/app/patterns', traces, '/app/traces'],
       ['/app/traces', ofLogs, '/app/logs'],
     ] as const) {
       const { address } = linksOfPage((await browser.get(path)).text).find((link) => link.name === name) ?? {}

@@ -16,6 +16,7 @@ describe('help on search pages', () => {
     await site.index(logs(1, {}))
     for (const [path, forms] of [
       ['/app/logs', logForms],
+      ['/app/patterns', logForms],
       ['/app/traces', traceForms],
       ['/app/sessions', sessionForms],
     ] as const) {

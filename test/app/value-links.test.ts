@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import type { Condition } from '#src/app/search/clause.ts'
-import { createNarrow } from '#src/app/search/narrow.ts'
+import { createNarrow, queryCharactersMax } from '#src/app/search/narrow.ts'
 import { createValueLinks } from '#src/app/search/value-links.ts'
+import { limits } from '#src/config.ts'
 import { present } from '#src/lib/assert.ts'
 import { givenSpan, noonNs, traceIdOf } from '#test/projections/traces/given.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
@@ -22,6 +23,18 @@ describe('links beside values', () => {
     expect(linksOf('stack', 'x'.repeat(1_000_000))).to.equal(undefined)
     expect(linksOf('state', 'ready')?.markup).to.include('state=ready')
     expect(given).to.deep.equal(['ready'])
+  })
+
+  it('are not made where the search would be longer than one may be', () => {
+    expect(queryCharactersMax).to.equal(limits.queryCharactersMax)
+    const most = queryCharactersMax - 'f='.length
+    const narrow = createNarrow({ path: '/app/logs', conditions: new URLSearchParams(), normalized: '' })
+    expect(narrow(`f=${'x'.repeat(most)}`)).to.have.length('/app/logs?q='.length + queryCharactersMax)
+    expect(narrow(`f=${'x'.repeat(most + 1)}`)).to.equal(undefined)
+    const within = createNarrow({ path: '/app/logs', conditions: new URLSearchParams(), normalized: 'a OR b' })
+    const before = '(a OR b) AND '.length
+    expect(within(`f=${'x'.repeat(most - before)}`)).to.be.a('string')
+    expect(within(`f=${'x'.repeat(most - before + 1)}`)).to.equal(undefined)
   })
 
   let browser: SignedIn['browser']
@@ -49,6 +62,13 @@ describe('links beside values', () => {
     expect(status, address).to.equal(200)
     return text
   }
+
+  it('lead to no search that is refused for its length', async () => {
+    const long = 'x'.repeat(5_000)
+    await site.index(logs(1, { message: 'one', fields: { long, state: 'ready' } }))
+    expect(wordsIn(await follow('/app/logs'))).to.deep.equal(['state: ready'])
+    expect(wordsIn(await follow(`/app/logs?q=one+-${'x'.repeat(4_085)}`))).to.deep.equal([])
+  })
 
   it('compare the whole value', async () => {
     await site.index(

@@ -50,6 +50,8 @@ const pages: readonly Look[] = [
   ['/app/logs?q=nowhere'],
   ['/app/logs?q=3b1b0d25-baa6-47a3-89bd-fbaf98165fc9'],
   ['/app/logs?q=(open'],
+  ['/app/patterns', 'with the help open', openFirst('.help > summary')],
+  ['/app/patterns?q=nowhere&first=rarest'],
   ['/app/logs', 'in context', openFirst('.logs summary', '.logs p.row > a')],
   ['/app/traces', 'with the help open', openFirst('.help > summary')],
   ['/app/traces?q=declined&order=longest'],

@@ -113,6 +113,20 @@ describe('the scripts of pages in a browser, for keys and copies', () => {
     await tab.waitForURL('**/app/find?id=older')
   })
 
+  it('go from pattern to pattern', async () => {
+    await sendingTo(server, server.firstRun.keys).logs([
+      { message: 'of keys' },
+      { message: 'of keys' },
+      { message: 'of a key' },
+    ])
+    do await tab.goto('/app/patterns?q=of')
+    while ((await tab.locator('.patterns tbody th > a').count()) < 2)
+    await tab.keyboard.press('j')
+    await tab.keyboard.press('j')
+    await tab.keyboard.press('Enter')
+    await tab.waitForURL((url) => url.searchParams.get('q') === 'of AND message="of a key"')
+  })
+
   it('go from result to result, and in a trace from span to span and from match to match', async () => {
     const [traceId, spanIds] = ['a'.repeat(32), ['1', '2', '3', '4'].map((digit) => digit.repeat(16))]
     const startNs = BigInt(Date.now()) * 1_000_000n

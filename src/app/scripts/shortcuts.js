@@ -15,7 +15,7 @@ function follow(match) {
 
 /** What opens a result, or a span. */
 const openers =
-  'main :is(.logs > tbody > tr > td > details > summary, .traces > tbody > tr > td:nth-child(2) > a:first-child, .sessions > tbody > tr > th > a, .waterfall .line > summary)'
+  'main :is(.logs > tbody > tr > td > details > summary, .traces > tbody > tr > td:nth-child(2) > a:first-child, :is(.sessions, .patterns) > tbody > tr > th > a, .waterfall .line > summary)'
 
 /** To the next one from where the focus is, or, where it is nowhere, from the span that was led to, or that the page is about; or to the one before. */
 function step(by) {

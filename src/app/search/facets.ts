@@ -3,7 +3,7 @@ import { cut, isolated } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { choiceCharactersMax, choicesMax, notLink, onlyLink, othersNote } from './choice-links.ts'
 import { clauseOf } from './clause.ts'
-import { createNarrow } from './narrow.ts'
+import { createNarrow, type SearchPath } from './narrow.ts'
 import { listed } from './search-parts.ts'
 
 /** A parameter of a search that its most frequent values can be chosen for. */
@@ -24,7 +24,7 @@ type Group = Readonly<{
 type Facets = readonly Readonly<{ field: string; values: readonly Readonly<{ value: string; count: number }>[] }>[]
 
 type Given = Readonly<{
-  path: '/app/logs' | '/app/traces'
+  path: SearchPath
   conditions: URLSearchParams
   groups: readonly Group[]
   /** Undefined or null: nothing was counted. */

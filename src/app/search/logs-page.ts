@@ -1,6 +1,5 @@
 import type { Context } from 'koa'
 import type { Refusal } from '#src/events/refusal.ts'
-import { levels } from '#src/events/telemetry.ts'
 import type { Route } from '#src/http/route.ts'
 import type { LogSearchAnswer } from '#src/query/searches.ts'
 import { reopenScript, histogramScript, tailScript } from '../assets.ts'
@@ -15,27 +14,14 @@ import { shownCounts } from './counted-values.ts'
 import { errorTypes } from './error-types.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
+import { logFacets, logFields } from './log-fields.ts'
 import { createLogLinks, createLogLinksAround } from './log-links.ts'
 import { logRows, logTable, type LogLinks, type Tail } from './log-rows.ts'
 import { otherNames } from './other-names.ts'
 import { rangeMoves } from './range-moves.ts'
 import { searchForm } from './search-form.ts'
 import { logForms } from './search-help.ts'
-import {
-  about,
-  checkbox,
-  choice,
-  field,
-  listed,
-  nothingFits,
-  pager,
-  rangeFields,
-  readAsked,
-  searchOf,
-  refusedSearch,
-  serviceSuggestions,
-  type Asked,
-} from './search-parts.ts'
+import { about, choice, nothingFits, pager, readAsked, searchOf, refusedSearch, type Asked } from './search-parts.ts'
 import { shownFieldsRow, shownNames, withoutNames, withShowLinks } from './shown-fields.ts'
 import { lookUpTyped } from './typed-id.ts'
 
@@ -44,30 +30,14 @@ const limit = '100'
 
 const ownFields = ['q', 'service', 'from', 'to', 'order', 'level'] as const
 
-const facetGroups = [
-  { title: 'Level', name: 'level', repeats: true, charactersMax: 5, canBeLeftOut: true },
-  { title: 'Service', name: 'service', charactersMax: 256, canBeLeftOut: true },
+const orders = [
+  ['', 'newest first'],
+  ['asc', 'oldest first'],
 ] as const
 
 function fieldsOf(asked: Asked, facets: LogSearchAnswer['facets'], wrong: string | undefined): Html {
-  const { conditions } = asked
-  const given = (name: string): string => conditions.get(name) ?? ''
-  const chosen = listed(conditions, 'level')
-  return html`${field({ label: 'Service', name: 'service', value: given('service'), list: 'services', wrong })}${serviceSuggestions(facets)}
-    ${rangeFields(asked, wrong)}
-    ${choice({
-      label: 'Order',
-      name: 'order',
-      value: given('order'),
-      options: [
-        ['', 'newest first'],
-        ['asc', 'oldest first'],
-      ],
-    })}
-    <fieldset class="row">
-      <legend>Level</legend>
-      ${levels.map((level) => checkbox('level', level, level, chosen.includes(level)))}
-    </fieldset>`
+  const order = asked.conditions.get('order') ?? ''
+  return logFields(asked, facets, wrong, choice({ label: 'Order', name: 'order', value: order, options: orders }))
 }
 
 const formOf = (asked: Asked, facets: LogSearchAnswer['facets'], wrong?: string, moves?: Html): Html =>
@@ -104,6 +74,12 @@ function exportLinks({ conditions }: Asked, { range }: LogSearchAnswer): Html {
   return html`<a href="${address('ndjson')}">Export as NDJSON</a> <a href="${address('csv')}">Export as CSV</a>`
 }
 
+/** The same search by the patterns of its messages. */
+const patternsLink = (conditions: URLSearchParams): Html =>
+  conditions.has('around')
+    ? html``
+    : html`<a href="${addressWith('/app/patterns', withoutNames(conditions), {})}">Patterns</a>`
+
 /** Links into the search that is shown; where that is only the neighbours of a record, into one of the record's time. */
 function linksOf({ conditions }: Asked, { query }: Pick<LogSearchAnswer, 'query'>, nowMs: number): LogLinks {
   if (conditions.has('around')) return createLogLinksAround(nowMs)
@@ -127,11 +103,11 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
   })
   const drawn = { bars, stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
   return html`${about(answer)}${aroundPart({ path, conditions, logs })}${found === undefined ? html`` : histogram(drawn)}
-    ${facetRow({ path, conditions, groups: facetGroups, facets: answer.facets, normalized: answer.query.normalized, noun: 'records' })}
+    ${facetRow({ path, conditions, groups: logFacets, facets: answer.facets, normalized: answer.query.normalized, noun: 'records' })}
     ${conditions.has('around') ? html`` : ofThisPage(conditions, answer)}
     <p class="row" id="results">
       ${count === undefined ? html`` : html`<strong>${counted(count, 'record')}</strong>`}
-      ${tail === undefined ? html`` : followButton} ${exportLinks(asked, answer)}
+      ${tail === undefined ? html`` : followButton} ${patternsLink(conditions)} ${exportLinks(asked, answer)}
     </p>
     ${shownFieldsRow(path, conditions)}
     ${logs.length === 0 ? html`<div id="nothing">${otherNames(path, conditions, answer.query.normalized)}${nothingFits(path, asked, { noun: 'log record', from: range.from, nowMs })}</div>` : html``}

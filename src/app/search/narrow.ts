@@ -1,10 +1,15 @@
-/** A search as its page stands: the conditions, and `q` as it was understood. */
-export type Search = Readonly<{ path: '/app/logs' | '/app/traces'; conditions: URLSearchParams; normalized: string }>
+/** Pages whose search can be narrowed by a clause. */
+export type SearchPath = '/app/logs' | '/app/patterns' | '/app/traces'
 
-/** The address of a search with one clause more; undefined where it would be longer than what lies on the way may take. */
+/** A search as its page stands: the conditions, and `q` as it was understood. */
+export type Search = Readonly<{ path: SearchPath; conditions: URLSearchParams; normalized: string }>
+
+/** The address of a search with one clause more; undefined where a search, or what lies on the way, may not take as much. */
 export type Narrow = (clause: string) => string | undefined
 
 export const addressCharactersMax = 8_000
+/** `queryCharactersMax` of src/config.ts, which is handed to searches and not to pages. */
+export const queryCharactersMax = 4_096
 
 const plain: Readonly<Record<string, string>> = {
   '%20': '+',
@@ -36,9 +41,10 @@ function takesMore(normalized: string): boolean {
 export function createNarrow({ path, conditions, normalized }: Search): Narrow {
   const others = new URLSearchParams([...conditions].filter(([name]) => !leftOut.includes(name))).toString()
   const given = takesMore(normalized) ? normalized : `(${normalized})`
-  const before = given === '' ? '' : encode(`${given} AND `)
-  const start = `${path}?${others === '' ? '' : `${others}&`}q=${before}`
+  const before = given === '' ? '' : `${given} AND `
+  const start = `${path}?${others === '' ? '' : `${others}&`}q=${encode(before)}`
   return (clause) => {
+    if (before.length + clause.length > queryCharactersMax) return undefined
     const address = start + encode(clause)
     return address.length > addressCharactersMax ? undefined : address
   }

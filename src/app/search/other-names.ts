@@ -29,7 +29,7 @@ const ofTraces: readonly Habit[] = [
 
 /** A search that has found nothing, as it was understood, in the words that are used here; undefined where it is in them. */
 function inOwnNames(path: string, normalized: string): string | undefined {
-  const habits = path === '/app/logs' ? ofLogs : ofTraces
+  const habits = path === '/app/traces' ? ofTraces : ofLogs
   const changed = habits.reduce((query, [typed, here]) => query.replace(typed, here), normalized)
   return changed === normalized ? undefined : changed
 }

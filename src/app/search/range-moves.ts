@@ -3,6 +3,7 @@ import { dayMs } from '#src/lib/day.ts'
 import { shortTime } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { addressWith, withConditions } from './conditions.ts'
+import type { SearchPath } from './narrow.ts'
 
 type Range = Readonly<{ from: string | null; to: string | null }>
 
@@ -34,14 +35,15 @@ const isFixed = (conditions: URLSearchParams, nowMs: number): boolean =>
     return end !== null && parseTimeNs(end, nowMs) === parseTimeNs(end, nowMs + dayMs)
   })
 
-type Path = '/app/logs' | '/app/traces' | '/app/sessions'
+type Path = SearchPath | '/app/sessions'
 
 /** Conditions that logs and traces are searched by alike; sessions by some of them. */
 const ofBoth: readonly string[] = ['service', 'trace_id', 'session_id', 'from', 'to']
 
-/** From logs to the traces of the same time and service, and back; from sessions to logs. */
+/** From logs and their patterns to the traces of the same time and service, and back; from sessions to logs. */
 function otherOfRange(path: Path, conditions: URLSearchParams): Html {
-  const [other, words] = path === '/app/logs' ? ['/app/traces', 'Traces'] : ['/app/logs', 'Logs']
+  const isOfLogs = path === '/app/logs' || path === '/app/patterns'
+  const [other, words] = isOfLogs ? ['/app/traces', 'Traces'] : ['/app/logs', 'Logs']
   const kept = new URLSearchParams([...conditions].filter(([name]) => ofBoth.includes(name))).toString()
   return html`<a href="${other}${kept === '' ? '' : `?${kept}`}">${words} of this time</a> `
 }

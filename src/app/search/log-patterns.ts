@@ -1,0 +1,112 @@
+import { mapInTurns } from '#src/lib/in-turns.ts'
+import { anything, placeholder } from './message-shape.ts'
+
+// Messages by their pattern: those of one shape, and shapes of as many words that differ in few of them.
+
+/** Of words that stand at the same places in two shapes: so many that are no placeholder, and so much of all, make them one pattern. */
+const sameWordsMin = 3
+const sameShareMin = 0.6
+/** Short messages have fewer words: they are one pattern where so many differ in one word alone. */
+const [shortWordsMax, variantsMin] = [5, 8]
+/** Patterns of as many words and with the same first one that a shape is compared with. */
+const comparedMax = 30
+
+type Shaped = Readonly<{ shape: string }>
+/** `text`: with `<*>` where the messages of the pattern differ. */
+export type Pattern<Said extends Shaped> = Readonly<{ text: string; said: readonly Said[] }>
+
+type Group<Said> = { words: readonly string[]; said: Said[] }
+
+/** `user=` of `user=alice`, and of `user=<id>`. */
+const nameAhead = /^[^\s=:]{1,64}[=:](?=.)/u
+
+/** Nothing but a placeholder, if with a name. */
+const isPlaceholder = (word: string): boolean =>
+  word
+    .replace(nameAhead, '')
+    .split(placeholder)
+    .every((part, at) => at % 2 === 1 || !/[\p{L}\p{N}-]/u.test(part))
+
+/** A word that stands for both. */
+function either(one: string, other: string): string {
+  if (one === other) return one
+  if (one.charAt(0) !== other.charAt(0)) return anything
+  const [name] = nameAhead.exec(one) ?? []
+  return name !== undefined && other.startsWith(name) ? name + anything : anything
+}
+
+/** How much two shapes of as many words have in common, from 0 to 1; 0 where that is too little for one pattern. */
+function likeness(one: readonly string[], other: readonly string[]): number {
+  let [same, words] = [0, 0]
+  for (const [at, word] of one.entries()) {
+    const both = either(word, other[at] ?? '')
+    if (both === anything) continue
+    same++
+    if (words < sameWordsMin && !isPlaceholder(both)) words++
+  }
+  const share = same / one.length
+  return words >= sameWordsMin && share >= sameShareMin ? share : 0
+}
+
+function join<Said>(into: Group<Said>, { words, said }: Group<Said>): void {
+  into.words = into.words.map((word, at) => either(word, words[at] ?? ''))
+  into.said.push(...said)
+}
+
+/** The group joins the one that it is most like, or stands for itself. */
+function place<Said>(groups: Group<Said>[], group: Group<Said>): void {
+  let [best, most] = [undefined as Group<Said> | undefined, 0]
+  for (const other of groups.slice(0, comparedMax)) {
+    const share = likeness(other.words, group.words)
+    if (share > most) [best, most] = [other, share]
+  }
+  if (best === undefined) groups.push(group)
+  else join(best, group)
+}
+
+/** Of short messages, those that differ at one place, in many words. */
+function joinVariants<Said>(groups: readonly Group<Said>[], at: number): readonly Group<Said>[] {
+  const byRest = Map.groupBy(groups, ({ words }) => words.with(at, anything).join(' '))
+  return [...byRest].flatMap(([rest, alike]) => {
+    const [first] = alike
+    if (first === undefined || alike.length < variantsMin || rest.split(' ').every(isPlaceholder)) return alike
+    return [{ words: rest.split(' '), said: alike.flatMap(({ said }) => said) }]
+  })
+}
+
+function joinShort<Said>(groups: readonly Group<Said>[]): readonly Group<Said>[] {
+  const length = groups[0]?.words.length ?? 0
+  if (length > shortWordsMax) return groups
+  let joined = groups
+  for (let at = 1; at < length; at++) joined = joinVariants(joined, at)
+  return joined
+}
+
+const byCount = <Said>(a: Group<Said>, b: Group<Said>): number => b.said.length - a.said.length
+
+/**
+ * The patterns of what was said, the most frequent first. The same for the same messages, in whatever order they come; each is in one pattern, in
+ * the order of what was given.
+ */
+export async function patternsOf<Said extends Shaped>(all: readonly Said[]): Promise<readonly Pattern<Said>[]> {
+  const shapes = [...Map.groupBy(all, ({ shape }) => shape)]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([shape, said]): Group<Said> => ({ words: shape.split(' '), said: [...said] }))
+    .toSorted(byCount)
+  const buckets = new Map<string, Group<Said>[]>()
+  await mapInTurns(shapes, (group) => {
+    const key = `${group.words.length} ${group.words[0]}`
+    const groups = buckets.get(key)
+    if (groups === undefined) buckets.set(key, [group])
+    else place(groups, group)
+  })
+  const places = new Map(all.map((said, at) => [said, at]))
+  const byText = Map.groupBy([...buckets.values()].flatMap(joinShort), ({ words }) => words.join(' '))
+  return [...byText]
+    .map(([text, groups]) => {
+      const said = groups.flatMap((group) => group.said)
+      return { text, words: [], said: said.toSorted((a, b) => (places.get(a) ?? 0) - (places.get(b) ?? 0)) }
+    })
+    .toSorted((a, b) => byCount(a, b) || (a.text < b.text ? -1 : 1))
+    .map(({ text, said }) => ({ text, said }))
+}

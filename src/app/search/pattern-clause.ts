@@ -1,0 +1,76 @@
+import type { QueryTree } from '#src/events/query-tree.ts'
+import { runCharacter, wholeText, words } from '#src/events/tokens.ts'
+import { printQuery } from '#src/query/searches.ts'
+import { clauseOf, oneLine } from './clause.ts'
+import { cutAtWord, isOneLine, lastWord, placeholder } from './message-shape.ts'
+
+// What the search language can say of a pattern: the phrases between its placeholders, in any order. That finds all records of the pattern, and
+// may find others. Of a pattern in which nothing varies it can say the message itself.
+
+/** Phrases of a clause, the longest ones, and characters of each: an address has to bear them. */
+const [phrasesMax, phraseCharactersMax] = [6, 120]
+/** Characters of a message that is looked for as a whole. */
+const messageCharactersMax = 300
+
+const firstWord = new RegExp(`^${runCharacter}+`, 'v')
+
+/** What stands between the placeholders, in whole words: beside one stands part of a word of the message. */
+export function phrasesOf(pattern: string): readonly string[] {
+  const parts = pattern.split(placeholder).filter((_, at) => at % 2 === 0)
+  const whole = parts.map((part, at) => {
+    const begun = at === 0 ? part : part.replace(firstWord, '')
+    const ended = at === parts.length - 1 ? begun : begun.replace(lastWord, '')
+    // Nothing that is not seen goes into a search. To the index it is as a blank.
+    return cutAtWord(ended.replace(/[\s\p{C}]+/gu, ' ').trim(), phraseCharactersMax).trim()
+  })
+  const telling = [...new Set(whole)].filter((phrase) => words(phrase).length > 0)
+  const longest = new Set(telling.toSorted((a, b) => b.length - a.length).slice(0, phrasesMax))
+  return telling.filter((phrase) => longest.has(phrase))
+}
+
+/** What is needed of a record to say its pattern. `same`: equal where `message=` finds both; undefined where the pattern is of a part of it. */
+export type Sayable = Readonly<{ message: string | undefined; same: string | undefined; indexed: string | undefined }>
+
+export function sayableOf(message: string): Sayable {
+  if (!isOneLine(message)) return { message: undefined, same: undefined, indexed: undefined }
+  return { message, same: wholeText(message), indexed: ` ${words(message).join(' ')} ` }
+}
+
+const treeOf = (phrases: readonly string[]): QueryTree => {
+  const of = phrases.map((text) => ({ kind: 'match', field: 'message', text }) as const)
+  return of.length === 1 && of[0] !== undefined ? of[0] : { kind: 'and', of }
+}
+
+type Said = Readonly<{ text: string; said: readonly Sayable[] }>
+
+/** The one message that all records of the pattern have; undefined where it varies by nature, or they differ, or it is long. */
+function messageOf({ text, said }: Said): string | undefined {
+  const [first] = said
+  const isOne = first?.message !== undefined && said.every(({ same }) => same === first.same)
+  if (!isOne || placeholder.test(text)) return undefined
+  return first.message.length <= messageCharactersMax ? oneLine(first.message) : undefined
+}
+
+/** A clause that finds all records of a pattern; undefined where nothing in it can be searched. */
+export function clauseOfPattern(pattern: Said): string | undefined {
+  const message = messageOf(pattern)
+  if (message !== undefined) return clauseOf({ field: 'message', operator: '=', text: message }, false)
+  const phrases = phrasesOf(pattern.text)
+  return phrases.length === 0 ? undefined : printQuery(treeOf(phrases))
+}
+
+/**
+ * A clause that leaves out the records of a pattern and no others; undefined where that cannot be told. `others`: all other records that the search
+ * found; undefined where some of them were not read.
+ */
+export function clauseWithout(pattern: Said, others: readonly Sayable[] | undefined): string | undefined {
+  const message = messageOf(pattern)
+  // A record may have an empty field `message` beside another that is its message.
+  if (message !== undefined && message.trim() !== '')
+    return clauseOf({ field: 'message', operator: '=', text: message }, true)
+  const phrases = phrasesOf(pattern.text)
+  if (others === undefined || phrases.length === 0) return undefined
+  const found = phrases.map((phrase) => ` ${words(phrase).join(' ')} `)
+  const isOfOther = others.some(({ indexed }) => indexed === undefined || found.every((each) => indexed.includes(each)))
+  return isOfOther ? undefined : printQuery({ kind: 'not', of: treeOf(phrases) })
+}

@@ -1,0 +1,182 @@
+import type { Context } from 'koa'
+import type { Refusal } from '#src/events/refusal.ts'
+import type { Route } from '#src/http/route.ts'
+import { mapInTurns } from '#src/lib/in-turns.ts'
+import { ok, type Result } from '#src/lib/result.ts'
+import type { LogSearchAnswer } from '#src/query/searches.ts'
+import { reopenScript } from '../assets.ts'
+import { counted, inWords, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
+import { timeAndZone } from '../format.ts'
+import { html, type Html } from '../html.ts'
+import { createRefuseSearch } from '../refuse-page.ts'
+import { addressWith, withConditions } from './conditions.ts'
+import { facetRow } from './facets.ts'
+import { logFacets, logFields } from './log-fields.ts'
+import { patternsOf, type Pattern } from './log-patterns.ts'
+import { exampleOf, shapeOf } from './message-shape.ts'
+import { createNarrow } from './narrow.ts'
+import { otherNames } from './other-names.ts'
+import { clauseOfPattern, clauseWithout, sayableOf } from './pattern-clause.ts'
+import { patternTable, type Said, type ShownPattern } from './pattern-rows.ts'
+import { rangeMoves } from './range-moves.ts'
+import { searchForm } from './search-form.ts'
+import { logForms } from './search-help.ts'
+import { about, checkbox, choice, nothingFits, readAsked, refusedSearch, searchOf, type Asked } from './search-parts.ts'
+
+const path = '/app/patterns'
+const ownFields = ['q', 'service', 'from', 'to', 'order', 'level', 'first'] as const
+
+/** Records that are read: so many at most, in so many pages of a search, of which none is begun after so long. */
+const recordsReadMax = 2_000
+const pagesReadMax = 4
+const readingMs = 2_000
+const pageRecordsMax = 1_000
+const patternsShownMax = 100
+
+const orders = [
+  ['', 'the newest'],
+  ['asc', 'the oldest'],
+] as const
+
+/** Of the list of logs, and not of its patterns. */
+const ofList = { around: null, before: null, after: null, fields: null, limit: null, include: null }
+
+/** The conditions that are searched by: all but what the page itself goes by. */
+const readHere = (ctx: Context, app: Pick<AppContext, 'directory'>): Asked => {
+  const asked = readAsked(ctx, app)
+  return { ...asked, conditions: withConditions(asked.conditions, ofList), cursors: [] }
+}
+
+const isRarestFirst = (conditions: URLSearchParams): boolean => conditions.get('first') === 'rarest'
+
+/** The search of logs that the page is of. Another `first` is refused by it, as whatever it does not know. */
+const searched = (conditions: URLSearchParams): URLSearchParams =>
+  isRarestFirst(conditions) ? withConditions(conditions, { first: null }) : conditions
+
+const formOf = (asked: Asked, facets: LogSearchAnswer['facets'], wrong?: string, moves?: Html): Html => {
+  const { conditions } = asked
+  const order = choice({ label: 'Read', name: 'order', value: conditions.get('order') ?? '', options: orders })
+  const rarest = checkbox('first', 'rarest', 'rarest first', isRarestFirst(conditions))
+  return searchForm({
+    path,
+    asked,
+    label: 'Search',
+    placeholder: 'timeout level>=warn -debug',
+    help: logForms,
+    fields: logFields(asked, facets, wrong, html`${order}${rarest}`),
+    own: ownFields,
+    wrong,
+    moves,
+  })
+}
+
+type Read = Readonly<{ said: readonly Said[]; isAll: boolean; first: LogSearchAnswer }>
+
+/** Without what a record has beside: pages of records are large, and are not held together. */
+const saidBy = (log: LogSearchAnswer['logs'][number]): Said => {
+  const { id, timestamp, level, service, message } = log
+  const of = { shape: shapeOf(message), example: exampleOf(message), ...sayableOf(message) }
+  return { id, timestamp, level, service, ...of }
+}
+
+/** The newest records that the search finds, page by page; or what the search refuses. */
+async function readSaid(ctx: Context, app: AppContext, asked: Asked): Promise<Result<Read, Refusal>> {
+  const { workspaceId } = sessionHere(ctx)
+  const conditions = searched(asked.conditions)
+  const began = app.clock()
+  const said: Said[] = []
+  let first: LogSearchAnswer | undefined
+  let cursors: readonly string[] = []
+  for (let page = 1; ; page++) {
+    const include: Readonly<Record<string, string>> = first === undefined ? { include: 'count,facets' } : {}
+    const limit = String(Math.min(pageRecordsMax, recordsReadMax - said.length))
+    const result = await app.searches.logs(
+      workspaceId,
+      searchOf({ ...asked, conditions, cursors }, { limit, ...include }),
+    )
+    if (!result.ok) return result
+    const { logs, next_cursor: next } = result.value
+    said.push(...(await mapInTurns(logs, saidBy)))
+    first ??= { ...result.value, logs: [] }
+    const isEnough = said.length >= recordsReadMax || page === pagesReadMax || app.clock() - began >= readingMs
+    if (next === null || isEnough) return ok({ said, isAll: next === null, first })
+    cursors = [next]
+  }
+}
+
+/** Of which records the patterns are: what was read of how many. */
+function lookedAt({ conditions }: Asked, { said, isAll, first }: Read, patterns: number): Html {
+  const [begin, end] = [said[0], said.at(-1)]
+  if (begin === undefined || end === undefined) return html``
+  const [from, to] = conditions.get('order') === 'asc' ? [begin, end] : [end, begin]
+  const which = isAll
+    ? `all ${counted(said.length, 'record')}`
+    : `the ${conditions.get('order') === 'asc' ? 'oldest' : 'newest'} ${inWords(said.length)} of ${counted(first.count ?? 0, 'record')}`
+  const more = isAll ? '' : ' Only these were read: a narrower search tells more.'
+  const by = isRarestFirst(conditions) ? 'rarest' : 'most frequent'
+  const shown = patterns > patternsShownMax ? ` These are the ${patternsShownMax} ${by}.` : ''
+  return html`<p>
+    <strong>${counted(patterns, 'pattern')}</strong> in ${which} that match, from ${timeAndZone(from.timestamp)} to
+    ${timeAndZone(to.timestamp)}.${shown}${more}
+  </p>`
+}
+
+/** The patterns with the searches that they lead to: their records alone, and the patterns of all others. */
+async function withLinks(
+  patterns: readonly Pattern<Said>[],
+  { conditions }: Asked,
+  { said, isAll, first }: Read,
+): Promise<readonly ShownPattern[]> {
+  const { normalized } = first.query
+  const only = createNarrow({ path: '/app/logs', conditions: searched(conditions), normalized })
+  const without = createNarrow({ path, conditions, normalized })
+  return mapInTurns(patterns, (pattern) => {
+    const own = new Set(pattern.said)
+    const others = isAll ? said.filter((each) => !own.has(each)) : undefined
+    const [clause, not] = [clauseOfPattern(pattern), clauseWithout(pattern, others)]
+    return {
+      ...pattern,
+      only: clause === undefined ? undefined : only(clause),
+      without: not === undefined ? undefined : without(not),
+    }
+  })
+}
+
+async function resultsOf(asked: Asked, read: Read, nowMs: number): Promise<Html> {
+  const { conditions } = asked
+  const { said, first } = read
+  const { range, query, facets } = first
+  const all = await patternsOf(said)
+  const ordered = isRarestFirst(conditions) ? all.toReversed() : all
+  const shown = await withLinks(ordered.slice(0, patternsShownMax), asked, read)
+  const found = { path, conditions, facets, normalized: query.normalized } as const
+  return html`${about(first)}${facetRow({ ...found, groups: logFacets, noun: 'records' })}
+    <div id="results">
+      ${lookedAt(asked, read, all.length)}
+      <p class="row"><a href="${addressWith('/app/logs', searched(conditions), {})}">Records</a></p>
+      ${said.length === 0 ? html`${otherNames(path, conditions, query.normalized)}${nothingFits(path, asked, { noun: 'log record', from: range.from, nowMs })}` : patternTable(shown, said.length)}
+    </div>`
+}
+
+const refusedPage = refusedSearch('Patterns', (asked, facets, wrong) => formOf(asked, facets, wrong))
+
+async function sendPatterns(ctx: Context, app: AppContext): Promise<void> {
+  const asked = readHere(ctx, app)
+  const read = await readSaid(ctx, app, asked)
+  if (!read.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, read.error))
+  const { range, facets } = read.value.first
+  const moves = rangeMoves(path, asked.conditions, range, app.clock())
+  const results = await resultsOf(asked, read.value, app.clock())
+  await sendSessionPage(ctx, app, {
+    title: 'Patterns',
+    about: asked.conditions.get('q') ?? '',
+    body: html`${formOf(asked, facets, undefined, moves)}${results}`,
+    scripts: [reopenScript],
+  })
+}
+
+/** The messages that a search of logs finds, by their patterns, as a page. */
+export function createPatternPageRoutes(app: AppContext): Route[] {
+  const page = sessionPage(createRefuseSearch(app, refusedPage))
+  return [{ ...page, path, method: 'GET', handler: (ctx) => sendPatterns(ctx, app) }]
+}
