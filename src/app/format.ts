@@ -65,6 +65,13 @@ export function since(start: string, time: string): string {
   return `${ns < 0n ? '' : '+'}${formatDuration(ns)}`
 }
 
+/** A share of all in percent, of three digits at most; never none of what there is, and never all of what is less. */
+export function percentOf(count: number, all: number): string {
+  const percent = (count / all) * 100
+  if (percent < 0.1) return '< 0.1 %'
+  return `${Math.min(count === all ? 100 : 99.9, percent).toFixed(percent < 10 || (percent > 99 && count < all) ? 1 : 0)} %`
+}
+
 const byteUnits = [
   [1e12, 'TB'],
   [1e9, 'GB'],

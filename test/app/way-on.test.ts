@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { formatBytes, formatDuration } from '#src/app/format.ts'
+import { formatBytes, formatDuration, percentOf } from '#src/app/format.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { givenRumEvent, msNs, noonNs, spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
@@ -321,6 +321,14 @@ describe('bytes', () => {
     const words = [0, 1, 999, 1_000, 12_345, 734_296, 5e9, 123_456_789_012, 2.5e12].map(formatBytes)
     expect(words.slice(0, 4)).to.deep.equal(['0 bytes', '1 byte', '999 bytes', '1.00 kB'])
     expect(words.slice(4)).to.deep.equal(['12.3 kB', '734 kB', '5.00 GB', '123 GB', '2.50 TB'])
+  })
+})
+
+describe('shares', () => {
+  it('are never none of what there is, and never all of what is less', () => {
+    const given = [1, 2, 15, 994, 9_000, 99_999, 100_000].map((count) => percentOf(count, 100_000))
+    expect(given).to.deep.equal(['< 0.1 %', '< 0.1 %', '< 0.1 %', '1.0 %', '9.0 %', '99.9 %', '100 %'])
+    expect([percentOf(1, 3), percentOf(199, 200)]).to.deep.equal(['33 %', '99.5 %'])
   })
 })
 

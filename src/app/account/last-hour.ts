@@ -4,7 +4,7 @@ import { inTime } from '#src/lib/in-time.ts'
 import type { Result } from '#src/lib/result.ts'
 import type { LogSearchAnswer, TraceSearchAnswer } from '#src/query/searches.ts'
 import { figureTimeoutMs, inWords, type AppContext } from '../context.ts'
-import { named } from '../format.ts'
+import { named, percentOf } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { behindPart } from '../search/search-parts.ts'
 import { serviceColours } from '../service-colours.ts'
@@ -86,19 +86,12 @@ function cell(column: Column, service: string, count: number | undefined, whole:
   const words = (text: Html): Html => html`<td class="number" data-head="${head}">${text}</td>`
   if (count === undefined) return words(html`<span title="Not counted">–</span>`)
   if (count === 0) return words(html`0`)
-  const share = whole === undefined || whole === 0 ? html`` : html` <small>${percent(count, whole)}</small>`
+  const share = whole === undefined || whole === 0 ? html`` : html` <small>${percentOf(count, whole)}</small>`
   const shown = html`${inWords(count)}${share}`
   if (service.length > serviceCharactersMax) return words(shown)
   const search = new URLSearchParams([['service', service], ...new URLSearchParams(conditions)])
   const className = partOf === undefined ? '' : 'bad'
   return words(html`<a class="${className}" href="${pathOf(column)}?${search.toString()}">${shown}</a>`)
-}
-
-/** `17 %`; what is not nothing is never shown as nothing, and what is not all never as all. */
-function percent(part: number, whole: number): string {
-  const share = Math.round((part / whole) * 100)
-  if (share === 0 && part > 0) return '<1 %'
-  return share === 100 && part < whole ? '>99 %' : `${share} %`
 }
 
 /** A note where the table does not say all. */

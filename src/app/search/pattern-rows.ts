@@ -1,6 +1,6 @@
 import { levels } from '#src/events/telemetry.ts'
 import { counted, inWords } from '../context.ts'
-import { cut, isolated, named, since, timeOf, zone } from '../format.ts'
+import { cut, isolated, named, percentOf, since, timeOf, zone } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import type { Pattern } from './log-patterns.ts'
 import { placeholder } from './message-shape.ts'
@@ -71,13 +71,6 @@ function timesOf(first: Said, last: Said): Html {
   if (first === last) return timeOf(last.timestamp)
   const before = since(first.timestamp, last.timestamp).slice(1)
   return html`${timeOf(last.timestamp)}<br /><small>${timeOf(first.timestamp)}, ${before} before</small>`
-}
-
-/** A share of all in percent; never none of what there is, and never all of what is less. */
-function percentOf(count: number, all: number): string {
-  const percent = (count / all) * 100
-  if (percent < 0.1) return '< 0.1 %'
-  return `${Math.min(count === all ? 100 : 99.9, percent).toFixed(percent < 10 || (percent > 99 && count < all) ? 1 : 0)} %`
 }
 
 const worstOf = (said: readonly Said[]): string =>
