@@ -2,10 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
+import { correlationProjection } from '#projections/correlation/fold.ts'
+import { logsProjection } from '#projections/logs/fold.ts'
 import type { DecodedEvent, Projection } from '#projections/projection.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reading/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
+import { tracesProjection } from '#projections/traces/fold.ts'
 import { foldInto, showIndex } from '#test/support/fold-harness.ts'
 import { limits } from '#test/support/sqlite-fixture.ts'
 
@@ -45,4 +48,11 @@ export async function foldIntoStore(
 ): Promise<void> {
   await foldInto(writer, indexOf(projection), projection, [events])
   await showIndex(writer, indexOf(projection), projection, events)
+}
+
+/** Folds events into all the indexes that correlation reads; what reads them. */
+export async function foldCorrelated(store: TestStore, events: readonly DecodedEvent[]): Promise<IndexReader> {
+  for (const projection of [tracesProjection, logsProjection, correlationProjection])
+    await foldIntoStore(store, projection, events)
+  return store.reader
 }
