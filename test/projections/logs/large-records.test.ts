@@ -12,7 +12,8 @@ const harness = createFoldHarness(logsProjection)
 const carried = (key: Json): Json => parseJson(stringifyJson(key))
 
 describe('projections/logs: records of megabytes', () => {
-  const text = 'large '.repeat(150_000)
+  /** One word: what it takes is its size, not what is found by it. */
+  const text = `large ${'.'.repeat(900_000)}`
   const count = 24
   let store: MemoryIndexStore
 
