@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { formatHeader } from '#src/events/codec.ts'
 import type { RecordedEvent } from '#src/events/envelope.ts'
 import { mendLog, type Mended, type MendOptions } from '#streams/sqlite/mending/mend.ts'
-import type { SqliteStream } from '#streams/sqlite/stream.ts'
+import type { Stream } from '#streams/stream.ts'
 import { makeLogFolder } from './log-folder.ts'
 import { readAll } from './read-all.ts'
 
@@ -19,7 +19,7 @@ export type Sample = Files & Readonly<{ events: readonly RecordedEvent[]; epoch:
 
 /** A log that was filled in a folder of its own, and its files, taken after a stop or, as a kill leaves them, before. */
 export async function sampleOf(
-  fill: (stream: SqliteStream) => Promise<void>,
+  fill: (stream: Stream) => Promise<void>,
   { isKilled, checkpointBytes = 100_000 }: Readonly<{ isKilled: boolean; checkpointBytes?: number }>,
 ): Promise<Sample> {
   const log = await makeLogFolder()

@@ -1,12 +1,13 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { expect } from 'chai'
 import { limits } from '#src/config.ts'
-import { createSqliteStream, openSqliteStreamReader, type SqliteStream } from '#streams/sqlite/stream.ts'
+import { createSqliteStream, openSqliteStreamReader } from '#streams/sqlite/stream.ts'
+import type { Stream } from '#streams/stream.ts'
 import { openDamaged, pageBytes, sampleOf, type DamagedLog, type Files } from './damaged-log.ts'
 import { makeEvents } from './make-event.ts'
 import { readAll } from './read-all.ts'
 
-async function fill(stream: SqliteStream): Promise<void> {
+async function fill(stream: Stream): Promise<void> {
   for (let call = 0; call < 30; call++) await stream.append(makeEvents(4, `call-${call}`))
 }
 

@@ -7,18 +7,18 @@ import { positionStep } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { readQuarantines } from '#streams/sqlite/mending/quarantine.ts'
 import { rowCrc } from '#streams/sqlite/row.ts'
-import { createSqliteStream, openSqliteStreamReader, type SqliteStream } from '#streams/sqlite/stream.ts'
+import { createSqliteStream, openSqliteStreamReader } from '#streams/sqlite/stream.ts'
+import type { Stream } from '#streams/stream.ts'
 import { leaveHotJournal } from '#test/support/hot-journal.ts'
 import { openDamaged, pageBytes, sampleOf, type DamagedLog, type Files, type Sample } from './damaged-log.ts'
 import { makeEvent, makeEvents, noon } from './make-event.ts'
 import { startProgram } from './programs/child.ts'
 import { idsOf, readAll, rejection } from './read-all.ts'
 
-async function fill(stream: SqliteStream): Promise<void> {
+async function fill(stream: Stream): Promise<void> {
   for (let call = 0; call < 30; call++) await stream.append(makeEvents(4, `call-${call}`))
 }
-const open = (file: string): Promise<SqliteStream> =>
-  createSqliteStream({ file, partition: '0', thread: false, limits })
+const open = (file: string): Promise<Stream> => createSqliteStream({ file, partition: '0', thread: false, limits })
 async function contentOf(file: string): Promise<readonly string[]> {
   const stream = await open(file)
   const ids = (await readAll(stream)).map(({ id, position }) => `${position} ${id}`)
