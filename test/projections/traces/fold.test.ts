@@ -8,21 +8,23 @@ import type { TracePart } from '#projections/traces/trace-part.ts'
 import { formerStartsMax, refusedKeptMax, spansIn } from '#projections/traces/trace-part.ts'
 import type { MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { positionStep } from '#src/events/envelope.ts'
-import type { RefusedSpan } from '#src/events/telemetry.ts'
 import { present } from '#src/lib/assert.ts'
 import { createFoldHarness, foldAll, givenEvent } from '#test/support/fold-harness.ts'
-import { givenLog, givenRumEvent, givenSpan, noonNs, spanIdOf, traceIdOf, type GivenSpan } from './given.ts'
+import {
+  givenLog,
+  givenRumEvent,
+  givenSpan,
+  noonNs,
+  received,
+  refused,
+  spanIdOf,
+  traceIdOf,
+  type GivenSpan,
+} from './given.ts'
 
 const harness = createFoldHarness(tracesProjection)
 const dayMs = 86_400_000
 const noonMs = Number(noonNs / 1_000_000n)
-
-const received = (n: number, spans: readonly GivenSpan[], header = {}) =>
-  givenEvent('spans.received', n, { spans: spans.map(givenSpan) }, header)
-const refused = (n: number, ids: readonly string[], reason: RefusedSpan['reason'] = 'rejected_allowance') =>
-  givenEvent('spans.refused', n, {
-    refusedSpans: ids.map((id) => ({ traceId: traceIdOf('t'), spanId: spanIdOf(id), reason })),
-  })
 
 const trace = (store: MemoryIndexStore, name = 't'): TraceDocument =>
   present(harness.documents<TraceDocument>(store, 'traces').get(traceIdOf(name)), `trace ${name}`)

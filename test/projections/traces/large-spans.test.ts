@@ -5,8 +5,8 @@ import { createSpanSearch } from '#projections/traces/span-search.ts'
 import { stringifyJson } from '#src/lib/json.ts'
 import { measuredReader } from '#test/support/measured-reader.ts'
 import { describeOnEveryStore } from './every-store.ts'
-import type { GivenSpan } from './given.ts'
-import { acme, readerOf, received, spansOf, walk } from './walked.ts'
+import { received, type GivenSpan } from './given.ts'
+import { acme, readerOf, spansOf, walk } from './walked.ts'
 
 describeOnEveryStore('traces: spans of a megabyte', (newStore) => {
   /** Without a word in it: what it takes is its size, not what is found by it. */

@@ -1,26 +1,17 @@
 import { expect } from 'chai'
 import type { IndexReader, Progress } from '#projections/index-store.ts'
-import type { DecodedEvent } from '#projections/projection.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
 import { nearestError, placesOfSpan, readTrace, type WalkKey } from '#projections/traces/query.ts'
 import { refusedKeptMax } from '#projections/traces/trace-part.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { measuredReader } from '#test/support/measured-reader.ts'
-import { describeOnEveryStore, foldIntoStore, indexOf, type NewStore } from './every-store.ts'
-import { givenSpan, msNs, noonNs, spanIdOf, traceIdOf, type GivenSpan } from './given.ts'
+import { describeOnEveryStore, foldIntoStore, indexOf } from './every-store.ts'
+import { msNs, noonNs, received, spanIdOf, traceIdOf, type GivenSpan } from './given.ts'
+import { acme, readerOf } from './walked.ts'
 
-const acme = workspaceIdOf('acme')
 const globex = workspaceIdOf('globex')
 const dayMs = 86_400_000
-
-const received = (n: number, spans: readonly GivenSpan[], header = {}): DecodedEvent =>
-  givenEvent('spans.received', n, { spans: spans.map(givenSpan) }, header)
-async function readerOf(newStore: NewStore, events: readonly DecodedEvent[]): Promise<IndexReader> {
-  const store = newStore()
-  await foldIntoStore(store, tracesProjection, events)
-  return store.reader
-}
 
 describeOnEveryStore('traces: one whole trace', (newStore) => {
   it('comes in pages of some megabytes, with what its spans share, which stands on each', async () => {
