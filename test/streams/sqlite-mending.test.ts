@@ -1,9 +1,7 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { limits } from '#src/config.ts'
 import { positionStep, type RecordedEvent } from '#src/events/envelope.ts'
-import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { createRandom, type Random } from '#test/support/random.ts'
 import {
@@ -11,6 +9,7 @@ import {
   openDamaged,
   pageBytes,
   sampleOf,
+  openLog,
   type DamagedLog,
   type Files,
   type Sample,
@@ -37,8 +36,6 @@ async function fillAndCut(stream: Stream): Promise<void> {
   await stream.cut(20 * positionStep)
   await fill(stream, 5, 'later')
 }
-
-const openLog = (file: string): Promise<Stream> => createSqliteStream({ file, partition: '0', thread: false, limits })
 
 const keyOf = ({ id, position, payload }: RecordedEvent): string =>
   `${position} ${id} ${Buffer.from(payload).toString('base64')}`
