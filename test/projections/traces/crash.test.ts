@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { buildName } from '#projections/builds/build-name.ts'
 import { createDocumentCache } from '#projections/folding/documents.ts'
 import { foldBatch } from '#projections/folding/fold-batch.ts'
 import type { WorkspaceEntries } from '#projections/index-store.ts'
@@ -15,7 +16,7 @@ import { givenEvent } from '#test/support/fold-harness.ts'
 import { createRandom } from '#test/support/random.ts'
 import { givenLog, received, refused, spanIdOf, traceIdOf, type GivenSpan } from './given.ts'
 
-const index = 'traces-v15-001'
+const index = buildName(tracesProjection, 1)
 const projection = withSeenEvents(tracesProjection)
 
 async function newStore(): Promise<MemoryIndexStore> {

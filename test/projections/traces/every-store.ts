@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { buildName } from '#projections/builds/build-name.ts'
 import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
 import { correlationProjection } from '#projections/correlation/fold.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
@@ -38,16 +39,15 @@ export function describeOnEveryStore(title: string, suite: (newStore: NewStore) 
   })
 }
 
-export const indexOf = ({ name, version }: Projection): string => `${name}-v${version}-001`
-
 /** Folds events into a store, in one batch, and lets readers see the index. */
 export async function foldIntoStore(
   { writer }: TestStore,
   projection: Projection,
   events: readonly DecodedEvent[],
 ): Promise<void> {
-  await foldInto(writer, indexOf(projection), projection, [events])
-  await showIndex(writer, indexOf(projection), projection, events)
+  const index = buildName(projection, 1)
+  await foldInto(writer, index, projection, [events])
+  await showIndex(writer, index, projection, events)
 }
 
 /** Folds events into all the indexes that correlation reads; what reads them. */

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { buildName } from '#projections/builds/build-name.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
 import { sortableTime } from '#projections/traces/sortable-time.ts'
 import type { SpanRecord } from '#projections/traces/span-document.ts'
@@ -136,7 +137,7 @@ describe('traces: the fold', () => {
   it('keeps a span that comes again on another day once', async () => {
     const nextDay = { receivedAt: noonMs + dayMs }
     const store = await harness.fold([received(1, [{ id: 'a' }]), received(2, [{ id: 'a', name: 'again' }], nextDay)])
-    const spans = store.dump('traces-v15-001').filter(({ entry }) => entry.collection === 'spans')
+    const spans = store.dump(buildName(tracesProjection, 1)).filter(({ entry }) => entry.collection === 'spans')
     expect(spans.map(({ entry }) => [entry.day, (entry.document as { name: string }).name])).to.deep.equal([
       ['2026-11-22', 'again'],
     ])
@@ -268,7 +269,7 @@ describe('traces: the fold', () => {
       givenEvent('logs.received', 1, { logs: [givenLog({ trace: 't' })] }),
       givenEvent('logs.received', 2, { logs: [givenLog({ trace: 't' })] }),
     ])
-    const [entry] = store.dump('traces-v15-001').filter(({ entry }) => entry.collection === 'traces')
+    const [entry] = store.dump(buildName(tracesProjection, 1)).filter(({ entry }) => entry.collection === 'traces')
     expect(entry?.entry.position).to.equal(4096)
   })
 
@@ -305,7 +306,7 @@ describe('traces: the fold', () => {
       received(5, [{ id: 'c', parent: 'b' }], at(13)),
     ])
     const documents = store
-      .dump('traces-v15-001')
+      .dump(buildName(tracesProjection, 1))
       .filter(({ entry }) => entry.collection === 'traces')
       .map(({ entry }) => entry.document as TraceDocument)
     expect(documents.map(({ generation, summary }) => [generation, summary.spanCount])).to.deep.equal([
