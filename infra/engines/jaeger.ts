@@ -5,7 +5,7 @@ import { bringGoProgram } from './go-program.ts'
 import { startNative } from './native-engine.ts'
 
 /** A Jaeger: its `url` is where it is asked, `otlpUrl` where it takes spans in. */
-export type Jaeger = Engine & Readonly<{ otlpUrl: string }>
+type Jaeger = Engine & Readonly<{ otlpUrl: string }>
 
 const bringJaeger = (): Promise<string> =>
   bringGoProgram({ name: 'jaeger', title: 'Jaeger', package: 'github.com/jaegertracing/jaeger/cmd/jaeger' })

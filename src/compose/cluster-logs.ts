@@ -7,7 +7,8 @@ import { positionStep } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
 import { provisionLogs } from '#streams/jetstream/provision.ts'
-import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
+import { openJetStream } from '#streams/jetstream/stream.ts'
+import type { Stream } from '#streams/stream.ts'
 
 // What processes and verbs reach a cluster's engines by.
 
@@ -59,7 +60,7 @@ export const openLog = (
   nats: Nats,
   { indexPrefix }: Pick<LogConfig, 'indexPrefix'>,
   partition: string,
-): Promise<JetStream> =>
+): Promise<Stream> =>
   openJetStream(nats, { partition, prefix: indexPrefix, limits, warn: (line) => console.error(line) })
 
 /** The readers, one for each partition. Does not ask Elasticsearch anything yet. */

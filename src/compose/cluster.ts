@@ -15,8 +15,8 @@ import { abortScope } from '#src/lib/abort-scope.ts'
 import { present } from '#src/lib/assert.ts'
 import { createClock } from '#src/lib/clock.ts'
 import { makeOwnFolder } from '#src/lib/make-folder.ts'
-import type { JetStream } from '#streams/jetstream/stream.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
+import type { Stream } from '#streams/stream.ts'
 import { openAllowance } from './allowance.ts'
 import { connectLogs, createReaders, hasIndexes, openLog, partitionNames } from './cluster-logs.ts'
 import { openDirectory, type Engines } from './engines.ts'
@@ -25,7 +25,7 @@ import { tidyScratch } from './scratch.ts'
 /** Readers for requests: aborted with the request, and aware of the heads of their logs (none in a role that serves no queries). */
 function requestReaders(
   readers: readonly ElasticsearchIndexReader[],
-  logs: readonly JetStream[],
+  logs: readonly Stream[],
 ): PartitionOf<IndexReader> {
   const of = partitionOf(readers.map((reader, partition) => ({ reader, log: logs[partition] })))
   return (workspaceId) => {
@@ -98,7 +98,7 @@ export async function openClusterEngines(config: Config, cluster: ClusterConfig)
   const directoryStream = await openLog(nats, cluster, directoryPartition)
   const directory = await openDirectory(directoryStream, clock, cluster.pepper)
   const { takesIn, folds, answers } = dutiesOf(config)
-  const openOne = (partition: string): Promise<JetStream> => openLog(nats, cluster, partition)
+  const openOne = (partition: string): Promise<Stream> => openLog(nats, cluster, partition)
   const logs = takesIn || answers ? await Promise.all(partitionNames(cluster).map(openOne)) : []
   const streams = takesIn ? logs : []
   const readers = createReaders(cluster)

@@ -14,7 +14,8 @@ import { abortScope } from '#src/lib/abort-scope.ts'
 import { createClock, type Clock } from '#src/lib/clock.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { joinFolder } from '#streams/sqlite/lock.ts'
-import { createSqliteStream, type SqliteStream } from '#streams/sqlite/stream.ts'
+import { createSqliteStream } from '#streams/sqlite/stream.ts'
+import type { Stream } from '#streams/stream.ts'
 import { isProcessGone, openAllowance } from './allowance.ts'
 import { giveUp, openDirectory, type Engines } from './engines.ts'
 import { foldersOf, type Folders } from './folders.ts'
@@ -40,12 +41,12 @@ async function showFirstRun(directory: Directory, clock: Clock, dataFolder: stri
  * Opens the log and the directory. If only one of them is there, half of an installation is lost: creating the other would hide that.
  * A first start creates the log first, and writes nothing to it before the directory exists.
  */
-async function openLogs({ logFile, directoryFile }: Folders): Promise<readonly [SqliteStream, SqliteStream]> {
+async function openLogs({ logFile, directoryFile }: Folders): Promise<readonly [Stream, Stream]> {
   const refuse = (subject: string, found: string): PermanentError => {
     const hint = `it is gone, and ${found} is there: put it back from a backup, or begin with another data folder`
     return new PermanentError({ operation: 'start', subject, hint })
   }
-  const open = (file: string, name: string, more: Readonly<{ pollMs?: number }> = {}): Promise<SqliteStream> =>
+  const open = (file: string, name: string, more: Readonly<{ pollMs?: number }> = {}): Promise<Stream> =>
     createSqliteStream({ file, partition: name, thread: true, limits, onBroken: giveUp(`the log ${file}`), ...more })
   const hasDirectory = existsSync(directoryFile)
   if (hasDirectory && !existsSync(logFile)) throw refuse(logFile, 'the directory of its workspaces')

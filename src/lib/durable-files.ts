@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 function sync(path: string, flags: 'r' | 'r+'): void {
@@ -32,5 +32,12 @@ export function writeDurably(file: string, text: string, flags: 'w' | 'wx' = 'wx
   } finally {
     closeSync(descriptor)
   }
+  syncFolder(dirname(file))
+}
+
+/** Removes a file where there is one, and returns when it stays removed after a power loss. */
+export function removeDurably(file: string): void {
+  if (!existsSync(file)) return
+  rmSync(file, { force: true })
   syncFolder(dirname(file))
 }

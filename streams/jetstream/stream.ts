@@ -25,12 +25,9 @@ type JetStreamOptions = Readonly<{
   /** Told when somebody changes the stream so that acknowledged events may be lost; noticed with the next look at its ends. */
   warn?: (line: string) => void
 }>
-type AppendStatistics = Readonly<{ queuedEvents: number; queuedBytes: number }>
-export type JetStream = Stream & Readonly<{ statistics(): AppendStatistics }>
 
 type Appends = Readonly<{
   append(events: readonly NewEvent[], expected?: Expected): Promise<Appended>
-  statistics(): AppendStatistics
   /** Resolves when all accepted appends are settled. */
   settled(): Promise<void>
 }>
@@ -83,7 +80,6 @@ function createAppends(
         queuedBytes -= bytes
       }
     },
-    statistics: () => ({ queuedEvents, queuedBytes }),
     settled: async () => {
       while (under.size > 0) await Promise.allSettled(under)
     },
@@ -91,7 +87,7 @@ function createAppends(
 }
 
 /** Opens the log of one partition, created by `provisionLogs`. `close` leaves the connection open. */
-export async function openJetStream(nats: Nats, options: JetStreamOptions): Promise<JetStream> {
+export async function openJetStream(nats: Nats, options: JetStreamOptions): Promise<Stream> {
   const { partition, prefix, limits, warn = () => {} } = options
   const log = logName(partition, prefix)
   const name = `stream ${log.stream}`
@@ -154,7 +150,6 @@ export async function openJetStream(nats: Nats, options: JetStreamOptions): Prom
     cut: (upTo) => whileOpen('cut', () => cutLog(nats, log, { ends, source }, upTo)),
     erase: (workspaceId, upTo) => whileOpen('erase from', () => eraseFrom(nats, log, subjects, { workspaceId, upTo })),
     isLeft: (workspaceId) => whileOpen('search', () => isLeftIn(nats, log, subjects, workspaceId)),
-    statistics: appends.statistics,
     close: () => (closing ??= close()),
   }
 }

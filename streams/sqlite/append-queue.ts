@@ -13,11 +13,9 @@ export type AppendLimits = Readonly<{
   appendQueueEventsMax: number
   appendQueueBytesMax: number
 }>
-export type AppendStatistics = Readonly<{ commits: number; queuedEvents: number; queuedBytes: number }>
 
 type AppendQueue = Readonly<{
   append(events: readonly NewEvent[], expected?: Expected): Promise<Appended>
-  statistics(): AppendStatistics
   /** Takes nothing more, and resolves when everything taken is settled. */
   close(): Promise<void>
 }>
@@ -79,7 +77,7 @@ export function createAppendQueue(
   commit: (group: Group) => Promise<readonly Outcome[]>,
 ): AppendQueue {
   const waiting: Waiting[] = []
-  let [commits, queuedEvents, queuedBytes] = [0, 0, 0]
+  let [queuedEvents, queuedBytes] = [0, 0]
   let running: Promise<void> | undefined
   let closed = false
 
@@ -97,7 +95,6 @@ export function createAppendQueue(
   async function commitBatch(batch: readonly Waiting[]): Promise<void> {
     try {
       const outcomes = await commit(groupOf(batch))
-      commits++
       for (const [index, call] of batch.entries()) settle(call, outcomes[index], subject)
     } catch (error) {
       for (const { reject } of batch) reject(error instanceof Error ? error : new Error(String(error)))
@@ -135,7 +132,6 @@ export function createAppendQueue(
         running ??= run()
       })
     },
-    statistics: () => ({ commits, queuedEvents, queuedBytes }),
     close: async () => {
       closed = true
       await running

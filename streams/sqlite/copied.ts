@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
-import { closeSync, existsSync, openSync, readFileSync, readSync, rmSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs'
 import type { Position } from '#src/events/envelope.ts'
-import { syncFolder, writeDurably } from '#src/lib/durable-files.ts'
+import { removeDurably, writeDurably } from '#src/lib/durable-files.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { nextOf } from './side-files.ts'
 import { bytesOf } from './file-stat.ts'
@@ -69,11 +68,7 @@ export function checkCopied(file: string): Copied | undefined {
   throw new PermanentError({ operation: 'start', subject: file, hint })
 }
 
-export function forgetCopied(file: string): void {
-  if (!existsSync(noteOf(file))) return
-  rmSync(noteOf(file), { force: true })
-  syncFolder(dirname(file))
-}
+export const forgetCopied = (file: string): void => removeDurably(noteOf(file))
 
 /** Files beside a copied log that nobody has written to since: they belong to another log. */
 export const besideCopied = (file: string): readonly string[] => sideFilesOf(file).filter((side) => bytesOf(side) > 0)

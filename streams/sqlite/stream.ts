@@ -4,7 +4,7 @@ import type { Position } from '#src/events/envelope.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { createRemote } from '#src/lib/remote.ts'
 import type { Stream } from '../stream.ts'
-import { createAppendQueue, type AppendLimits, type AppendStatistics } from './append-queue.ts'
+import { createAppendQueue, type AppendLimits } from './append-queue.ts'
 import type { LogFile } from './database.ts'
 import { createLocalWriter, type RemoteWriter } from './local-writer.ts'
 import { createLogReader, type LogReader } from './reader.ts'
@@ -28,8 +28,6 @@ export type SqliteStreamOptions = SqliteStreamReaderOptions &
     /** Called once, after an I/O error. From then on every append is refused until the log is opened again. */
     onBroken?: (error: Error) => void
   }>
-
-export type SqliteStream = Stream & Readonly<{ statistics(): AppendStatistics }>
 
 const pollMsDefault = 150
 const busyTimeoutMsDefault = 2_000
@@ -142,7 +140,7 @@ async function openBoth(writer: RemoteWriter, openReads: () => Reads): Promise<R
  * The log of one partition in one SQLite file, created if there is none. One writer thread serves the process. Other processes may write to
  * the same file, transaction by transaction.
  */
-export async function createSqliteStream(options: SqliteStreamOptions): Promise<SqliteStream> {
+export async function createSqliteStream(options: SqliteStreamOptions): Promise<Stream> {
   const { file, partition, thread, limits, onBroken } = options
   const writerOptions: LogWriterOptions = {
     file,
@@ -185,7 +183,6 @@ export async function createSqliteStream(options: SqliteStreamOptions): Promise<
   return {
     ...reads,
     append: queue.append,
-    statistics: queue.statistics,
     cut: (upTo) => stepByStep(() => step('cut', () => writer.cut(upTo))),
     erase: async (workspaceId, upTo) => {
       let after: number | undefined = 0

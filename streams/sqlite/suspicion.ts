@@ -1,6 +1,5 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { syncFolder, writeDurably } from '#src/lib/durable-files.ts'
+import { readFileSync } from 'node:fs'
+import { removeDurably, writeDurably } from '#src/lib/durable-files.ts'
 import { isFile } from './file-stat.ts'
 
 // Whoever finds damage leaves a note beside the log. The next start then checks the whole log, which it otherwise does not.
@@ -26,8 +25,4 @@ export function suspicionOf(file: string): string | undefined {
   }
 }
 
-export function clearSuspicion(file: string): void {
-  if (!existsSync(noteOf(file))) return
-  rmSync(noteOf(file), { force: true })
-  syncFolder(dirname(file))
-}
+export const clearSuspicion = (file: string): void => removeDurably(noteOf(file))

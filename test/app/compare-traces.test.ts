@@ -1,14 +1,10 @@
 import { expect } from 'chai'
 import { spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
+import { textOf } from '#test/support/page-text.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
 
-const words = (markup: string): string =>
-  markup
-    .replaceAll(/<\/t[dh]>/g, ' ')
-    .replaceAll(/<[^>]*>/g, '')
-    .replaceAll(/\s+/g, ' ')
-    .trim()
+const words = (markup: string): string => textOf(markup.replaceAll(/<\/t[dh]>/g, ' '))
 
 /** The rows of the page's tables, without their heads. */
 const rowsOf = (text: string): readonly string[] =>

@@ -13,13 +13,14 @@ import { limits as allLimits, type Limits } from '#src/config.ts'
 import { createCursors } from '#src/query/cursor.ts'
 import { createReads } from '#src/query/reads.ts'
 import { createSearches } from '#src/query/searches.ts'
+import { buildName } from '#projections/builds/build-name.ts'
 import { allowanceProjection } from '#projections/allowance/fold.ts'
 import type { IndexReader } from '#projections/index-store.ts'
 import type { DecodedEvent } from '#projections/projection.ts'
 import { projections } from '#projections/registry.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import type { Stream } from '#streams/stream.ts'
-import { foldIntoStore, indexOf } from '#test/projections/traces/every-store.ts'
+import { foldIntoStore } from '#test/projections/traces/every-store.ts'
 import { limits, openDirectory, type Opened } from '../directory/harness.ts'
 
 export type Site = Opened &
@@ -93,7 +94,7 @@ export async function openSite(options: Options = {}): Promise<Site> {
         await foldIntoStore(store, projection, handled)
         const position = Math.max(0, ...events.map(({ event }) => event.position))
         const at = clock()
-        await store.writer.heartbeat(indexOf(projection), { position, head: position, at, caughtUpAt: at })
+        await store.writer.heartbeat(buildName(projection, 1), { position, head: position, at, caughtUpAt: at })
       }
     },
     close: async () => {

@@ -1,13 +1,8 @@
 import { expect } from 'chai'
 import type { JsonObject } from '#src/lib/json.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
+import { textOf } from '#test/support/page-text.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
-
-const tidy = (markup: string): string =>
-  markup
-    .replaceAll(/<[^>]*>/g, '')
-    .replaceAll(/\s+/g, ' ')
-    .trim()
 
 const python = [
   'Traceback (most recent call last):',
@@ -66,7 +61,7 @@ describe('why a log record was written', () => {
 
   const linesOn = async (address: string): Promise<readonly string[]> => {
     const [, rows = ''] = (await browser.get(address)).text.split('<table class="logs">')
-    return [...rows.matchAll(/<summary>([^]*?)<\/summary>/g)].map(([, line = '']) => tidy(line))
+    return [...rows.matchAll(/<summary>([^]*?)<\/summary>/g)].map(([, line = '']) => textOf(line))
   }
 
   it('stands behind its message, as loggers say it', async () => {
@@ -85,7 +80,9 @@ describe('why a log record was written', () => {
       ['quoted', { body: 'stack', terror: { message: 'not this' } }],
     ]
     await site.index(logs(1, ...records.map(([message, fields]) => ({ message, fields }))))
-    expect((await linesOn('/app/logs')).toSorted()).to.deep.equal(records.map(([message]) => tidy(message)).toSorted())
+    expect((await linesOn('/app/logs')).toSorted()).to.deep.equal(
+      records.map(([message]) => textOf(message)).toSorted(),
+    )
   })
 
   it('stands out where the record is of an error, also among what belongs to its trace and in later rows', async () => {

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { logForms, sessionForms, traceForms } from '#src/app/search/search-help.ts'
 import { msNs, noonNs } from '#test/projections/traces/given.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
+import { textOf } from '#test/support/page-text.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
 
 describe('help on search pages', () => {
@@ -62,7 +63,7 @@ describe('help on search pages', () => {
   it('is told once of which field something is wrong', async () => {
     const problemOf = async (path: string) => {
       const [, problem = ''] = /class="problem"[^>]*>([^]*?)<\/div>/.exec((await browser.get(path)).text) ?? []
-      return problem.replaceAll(/<[^>]*>/g, '').trim()
+      return textOf(problem)
     }
     expect(await problemOf('/app/logs?from=-1h&to=-2h')).to.equal('from: is after to')
     expect(await problemOf('/app/traces?min_duration=2s&max_duration=1s')).to.equal(

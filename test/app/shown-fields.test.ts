@@ -1,12 +1,7 @@
 import { expect } from 'chai'
 import { linksOfPage } from '#test/support/page-links.ts'
+import { textOf } from '#test/support/page-text.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
-
-const tidy = (markup: string): string =>
-  markup
-    .replaceAll(/<[^>]*>/g, '')
-    .replaceAll(/\s+/g, ' ')
-    .trim()
 
 describe('fields in each line of a list of logs', () => {
   let browser: SignedIn['browser']
@@ -18,7 +13,7 @@ describe('fields in each line of a list of logs', () => {
 
   const linesOf = (text: string): readonly string[] =>
     [...text.matchAll(/<summary>([^]*?)<\/summary>/g)]
-      .map(([, line = '']) => tidy(line))
+      .map(([, line = '']) => textOf(line))
       .filter((line) => /(one|two)$/.test(line))
   const namesOf = (text: string): readonly string[] => {
     const [, nav = ''] = /<nav class="tabs" aria-label="Fields in each line">([^]*?)<\/nav>/.exec(text) ?? []

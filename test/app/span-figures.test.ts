@@ -1,12 +1,7 @@
 import { expect } from 'chai'
 import { spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
+import { textOf } from '#test/support/page-text.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
-
-const tidy = (markup: string): string =>
-  markup
-    .replaceAll(/<[^>]*>/g, '')
-    .replaceAll(/\s+/g, ' ')
-    .trim()
 
 describe('where the time of a trace went', () => {
   let browser: SignedIn['browser']
@@ -21,7 +16,7 @@ describe('where the time of a trace went', () => {
     const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
     const part = /<details id="figures">([^]*?)<\/details>/.exec(text)?.[1] ?? ''
     const [head = '', body = ''] = part.split('<tbody>')
-    return [tidy(head.split('<table')[0] ?? ''), ...body.split('</tr>').map(tidy)].filter(Boolean)
+    return [textOf(head.split('<table')[0] ?? ''), ...body.split('</tr>').map(textOf)].filter(Boolean)
   }
   const known =
     'Where the time went A span’s own time is what none of the spans below it took, as far as these are known. An operation leads to its span with the most of it.'

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { spanIdOf, traceIdOf, type GivenSpan } from '#test/projections/traces/given.ts'
+import { textOf } from '#test/support/page-text.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
 
 const given: readonly (readonly [said: string, span: Omit<GivenSpan, 'id'>])[] = [
@@ -47,10 +48,7 @@ describe('the line of a span that calls something', () => {
     const lines = given.map((_, id) => {
       const [, line = ''] = text.split(`id="span-${spanIdOf(id)}"`)
       const [, name = ''] = /<span class="name"\s*>([^]*?)<span class="timeline"/.exec(line) ?? []
-      return name
-        .replaceAll(/<[^>]*>/g, '')
-        .replaceAll(/\s+/g, ' ')
-        .trim()
+      return textOf(name)
     })
     expect(lines).to.deep.equal(given.map(([said]) => `checkout ${said}`))
   })

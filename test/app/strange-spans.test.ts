@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
+import { textOf } from '#test/support/page-text.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
 
 describe('the page of a trace with strange spans', () => {
@@ -23,7 +24,7 @@ describe('the page of a trace with strange spans', () => {
       ),
     )
     const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
-    const words = text.replaceAll(/<[^>]*>/g, '').replaceAll(/\s+/g, ' ')
+    const words = textOf(text)
     expect(words).to.include('2 spans start before their parents, by up to 2.00 h: their clocks seem to differ.')
     expect(linksOfPage(text).find(({ name }) => name === '2.00 h')?.address).to.equal(`#span-${spanIdOf('b')}`)
     await site.index(spans(2, { id: 'd', trace: 'u' }, { id: 'e', trace: 'u', parent: 'd', atMs: 900 }))

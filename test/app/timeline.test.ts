@@ -2,19 +2,15 @@ import { expect } from 'chai'
 import { givenRumEvent, msNs, noonNs, spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
+import { textOf } from '#test/support/page-text.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
 
 const at = (ms: number): bigint => noonNs + BigInt(ms) * msNs
-const tidy = (markup: string): string =>
-  markup
-    .replaceAll(/<[^>]*>/g, '')
-    .replaceAll(/\s+/g, ' ')
-    .trim()
 
 const partOf = (text: string): string => /<h2 id="timeline">[^]*?(?=<h2|<\/main>)/.exec(text)?.[0] ?? ''
 /** The lines of the timeline as somebody reads them, without their date. */
 const linesOf = (text: string): readonly string[] =>
-  [...partOf(text).matchAll(/<li>([^]*?)<\/li>/g)].map(([, line = '']) => tidy(line).replace(/^\S+ /, ''))
+  [...partOf(text).matchAll(/<li>([^]*?)<\/li>/g)].map(([, line = '']) => textOf(line).replace(/^\S+ /, ''))
 
 describe('the timeline of what shares an id', () => {
   let browser: SignedIn['browser']
@@ -158,7 +154,7 @@ describe('the timeline of what shares an id', () => {
     for (const place of places) expect(text.split(` id="${place}"`), place).to.have.length(2)
     const rowOf = (address: string | undefined): string =>
       text.split(`<tr class="error" id="${address?.slice(1)}"`)[1] ?? ''
-    expect(tidy(rowOf(addresses[4]).split('</tr>')[0] ?? '')).to.include('declined')
+    expect(textOf(rowOf(addresses[4]).split('</tr>')[0] ?? '')).to.include('declined')
     expect(text).to.match(/<a href="#timeline">Timeline<\/a>/)
   })
 
@@ -209,7 +205,7 @@ describe('the timeline of what shares an id', () => {
     const part = partOf((await browser.get(`/app/trace/${traceIdOf('t')}`)).text)
     const [open = '', folded = ''] = part.split('<details')
     expect([open, folded].map((markup) => markup.split('<li>').length - 1)).to.deep.equal([50, 11])
-    expect(tidy(folded)).to.include('11 more lines, as far as 2026-11-21 12:00:00.059')
+    expect(textOf(folded)).to.include('11 more lines, as far as 2026-11-21 12:00:00.059')
     expect(folded)
       .to.include('<ol class="moments" start="51"')
       .and.match(/\+1\.00 ms[^]*click 49</)
@@ -292,13 +288,13 @@ describe('the timeline of what shares an id', () => {
     expect(lines.filter((line) => line.includes(' log '))).to.have.length(100)
     const has = (n: number): boolean => lines.some((line) => line.includes(`operation ${n} took`))
     expect([0, 6, 7, 701, 702, 999].map(has)).to.deep.equal([true, false, true, false, true, true])
-    expect(tidy(partOf(text))).to.match(
+    expect(textOf(partOf(text))).to.match(
       /^Timeline 700 of this page&#39;s spans left out, which took the least time: the list of spans has them\. Only what is on this page: there are more spans, logs\. /,
     )
     expect(text.length).to.be.below(1_500_000)
     const next = linksOfPage(text).find(({ name }) => name === 'More logs')?.address ?? ''
     const { text: further } = await browser.get(next)
-    expect(tidy(partOf(further))).to.include('What earlier pages of a list have is not here.')
+    expect(textOf(partOf(further))).to.include('What earlier pages of a list have is not here.')
   })
 
   it('shows hostile words as the text they are, and long ones as far as a line goes', async () => {

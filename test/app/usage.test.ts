@@ -5,6 +5,7 @@ import { forecastSpans } from '#src/app/account/usage-forecast.ts'
 import { readUsage } from '#projections/allowance/query.ts'
 import { givenSpan } from '#test/projections/traces/given.ts'
 import { givenEvent, type GivenHeader } from '#test/support/fold-harness.ts'
+import { textOf } from '#test/support/page-text.ts'
 import { createTestClock, openDirectory } from '../directory/harness.ts'
 import { createBrowser, createPerson, openSite, password, type Browser, type Site } from './harness.ts'
 
@@ -186,8 +187,7 @@ describe('usage page', () => {
       expect(await forecast([[1, 150]])).to.equal(150 + 950)
     })
     it('and when the allowance will be used up, as long as it is not', async () => {
-      const shown = async () =>
-        (await browser.get('/app/usage')).text.replaceAll(/<[^>]*>/g, '').replaceAll(/\s+/g, ' ')
+      const shown = async () => textOf((await browser.get('/app/usage')).text)
       // 10,000 a day: what is left of 50,000 is for three and a half days.
       await forecast([[1, 15_000]])
       expect(await shown()).to.include(

@@ -9,10 +9,10 @@ import { services } from './span-shapes.ts'
 export type Side = 'ours' | 'theirs'
 
 /** What an answer holds. `keys` tell what was found, where both must find the same. */
-export type Found = Readonly<{ count: number; keys?: readonly string[] }>
+type Found = Readonly<{ count: number; keys?: readonly string[] }>
 
 /** A search, as each is asked, and how much it must find. */
-export type Question = Readonly<{ what: string; count: number } & Record<Side, string>>
+type Question = Readonly<{ what: string; count: number } & Record<Side, string>>
 export type Figure = Readonly<{
   figure: string
   questions: readonly Question[]

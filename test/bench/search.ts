@@ -29,7 +29,7 @@ export const at = (value: Json | undefined, ...path: readonly string[]): Json | 
     (inner, name) => (isJsonObject(inner ?? null) ? (inner as JsonObject)[name] : undefined),
     value,
   )
-export const lengthOf = (value: Json | undefined): number => (Array.isArray(value) ? value.length : -1)
+const lengthOf = (value: Json | undefined): number => (Array.isArray(value) ? value.length : -1)
 export const parameters = (values: Readonly<Record<string, string | number>>): string =>
   new URLSearchParams(
     Object.entries(values).map(([name, value]) => [name, String(value)] as [string, string]),

@@ -6,16 +6,17 @@ import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writ
 import type { Folders } from '#src/compose/folders.ts'
 import { limits } from '#src/config.ts'
 import { present } from '#src/lib/assert.ts'
-import { createSqliteStream, type SqliteStream } from '#streams/sqlite/stream.ts'
+import { createSqliteStream } from '#streams/sqlite/stream.ts'
+import type { Stream } from '#streams/stream.ts'
 import { makeEvent } from '../streams/make-event.ts'
 
 const projection = present(projections[0], 'there is a projection')
 const name = buildName(projection, 1)
 
-export const openLog = (partition: string, file: string): Promise<SqliteStream> =>
+export const openLog = (partition: string, file: string): Promise<Stream> =>
   createSqliteStream({ file, partition, thread: false, limits })
 
-export async function append(stream: SqliteStream, name: string, events: number): Promise<void> {
+export async function append(stream: Stream, name: string, events: number): Promise<void> {
   for (let n = 0; n < events; n++) await stream.append([makeEvent(`${name} ${n}`)])
 }
 

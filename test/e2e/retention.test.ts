@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { buildName } from '#projections/builds/build-name.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
 import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
@@ -46,7 +47,7 @@ describe('a server on a log of forty days', function () {
     // A turn of retention begins with the projector.
     while ((await keptFrom()) < ago(38));
     expect(await keptFrom()).to.equal(ago(38))
-    const files = await readdir(join(server.dataFolder, 'index', 'logs-v15-001', workspaceId))
+    const files = await readdir(join(server.dataFolder, 'index', buildName(logsProjection, 1), workspaceId))
     const days = new Set(files.map((file) => file.slice(0, 10)))
     expect([...days].sort()).to.deep.equal([31, 30, 1, 0].map(ago))
     expect((await sendingTo(server, server.firstRun.keys).logs([{ message: 'new' }])).status).to.be.below(300)

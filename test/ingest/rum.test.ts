@@ -4,19 +4,14 @@ import { plans } from '#src/config.ts'
 import type { WorkspacePlan } from '#src/directory/directory.ts'
 import { rawConnection, rawStatus } from '#test/support/http.ts'
 import { startIngest, usedSpansOf, type Answer, type TestIngest } from '#test/support/ingest.ts'
-import { emptySpan, encodeJson, requestOf, type MadeSpan } from '#test/support/otlp.ts'
+import { emptySpan, encodeJson, requestOf } from '#test/support/otlp.ts'
+import { hex, spansWithIds } from './otlp-answers.ts'
 
 const path = '/api/rum/v1/ingest'
 const origin = 'https://shop.example'
 const json = { 'content-type': 'application/json' }
-const hex = (value: number, digits: number): string => (value + 1).toString(16).padStart(digits, '0')
-const spans = (count: number, first = 0): MadeSpan[] =>
-  Array.from({ length: count }, (_none, index) => ({
-    ...emptySpan,
-    traceId: hex(first + index, 32),
-    spanId: hex(first + index, 16),
-  }))
-const traces = (count: number, first = 0): object => JSON.parse(encodeJson(requestOf(spans(count, first)))) as object
+const traces = (count: number, first = 0): object =>
+  JSON.parse(encodeJson(requestOf(spansWithIds(count, first)))) as object
 
 const meta = { app: { name: 'shop' }, session: { id: 's-1' }, page: { url: 'https://shop.example/cart' } }
 const faro = (more: object): string =>
@@ -62,7 +57,7 @@ describe('POST /api/rum/v1/ingest', () => {
   })
 
   it('takes OTLP JSON, the plain form, and text/plain with the key in the address', async () => {
-    expect((await post(encodeJson(requestOf(spans(2))))).json).to.deep.equal({ accepted: 2, rejected: 0 })
+    expect((await post(encodeJson(requestOf(spansWithIds(2))))).json).to.deep.equal({ accepted: 2, rejected: 0 })
     const plain = '{"session_id":"s","events":[{"type":"click","timestamp":1795240001079}]}'
     const beacon = await ingest.post(`${path}?key=${ingest.keys.publishable}`, plain, {
       'content-type': 'text/plain;charset=UTF-8',
@@ -87,7 +82,7 @@ describe('POST /api/rum/v1/ingest', () => {
     const timestamp = '2026-11-21T08:00:00.000Z'
     const timed = [
       faro({ traces: traces(1) }),
-      encodeJson(requestOf(spans(1, 5))),
+      encodeJson(requestOf(spansWithIds(1, 5))),
       JSON.stringify({ session_id: 's', events: [{ type: 'click', timestamp }] }),
       JSON.stringify({ meta, logs: [{ message: 'again', level: 'info', timestamp }] }),
     ]
@@ -107,16 +102,16 @@ describe('POST /api/rum/v1/ingest', () => {
     expect(received?.counts).to.deep.include({ logs: 2, rumEvents: 2, spans: 2 })
     expect(refused).to.deep.include({ type: 'spans.refused', id: `${received?.id}/refused` })
     expect(JSON.parse(ingest.payloadText(refused))).to.deep.equal({
-      spans: spans(3, 10).map(({ traceId, spanId }) => [traceId, spanId, 'rejected_allowance']),
+      spans: spansWithIds(3, 10).map(({ traceId, spanId }) => [traceId, spanId, 'rejected_allowance']),
     })
     const kept = JSON.parse(ingest.payloadText(received)) as Record<string, unknown>
     expect(JSON.stringify(kept['traces'])).to.contain(hex(9, 16)).and.not.to.contain(hex(10, 16))
     expect(kept['logs']).to.deep.equal((JSON.parse(body) as Record<string, unknown>)['logs'])
     expect((await post(body)).json).to.deep.equal(answer.json)
     expect(await ingest.events()).to.have.length(3)
-    const onlySpans = await post(encodeJson(requestOf(spans(2, 50))))
+    const onlySpans = await post(encodeJson(requestOf(spansWithIds(2, 50))))
     expect([onlySpans.status, onlySpans.json]).to.deep.equal([202, { accepted: 0, rejected: 2 }])
-    expect((await post(encodeJson(requestOf(spans(2, 50))))).json).to.deep.equal({ accepted: 0, rejected: 2 })
+    expect((await post(encodeJson(requestOf(spansWithIds(2, 50))))).json).to.deep.equal({ accepted: 0, rejected: 2 })
     expect((await ingest.events()).map(({ type }) => type).slice(3)).to.deep.equal(['spans.refused'])
     expect(await usedSpansOf(ingest.stream, ingest.workspace, '2026-11')).to.equal(10)
   })
@@ -138,7 +133,7 @@ describe('POST /api/rum/v1/ingest', () => {
 
   it('rejects a bad item and a bad span alone', async () => {
     const bad = { ...emptySpan, traceId: hex(3, 32), spanId: '0'.repeat(16) }
-    const some = JSON.parse(encodeJson(requestOf([...spans(1), bad]))) as object
+    const some = JSON.parse(encodeJson(requestOf([...spansWithIds(1), bad]))) as object
     const answer = await post(faro({ events: [{ name: 'a' }, 7], traces: some }))
     expect([answer.status, answer.json]).to.deep.equal([202, { accepted: 5, rejected: 2 }])
     expect(ingest.payloadText((await ingest.events())[1])).to.contain('rejected_invalid')
@@ -177,7 +172,7 @@ describe('POST /api/rum/v1/ingest', () => {
 
   it('records the refused spans of a request once, also when there is room for the good ones by the time it comes again', async () => {
     await post(faro({ traces: traces(10) }))
-    const body = encodeJson(requestOf([...spans(2, 20), { ...emptySpan, traceId: hex(30, 32), spanId: '' }]))
+    const body = encodeJson(requestOf([...spansWithIds(2, 20), { ...emptySpan, traceId: hex(30, 32), spanId: '' }]))
     const first = await post(body)
     expect(first.json).to.deep.equal({ accepted: 0, rejected: 3 })
     ingest.directory.setPlan('acme', { ...(plans['pro'] as WorkspacePlan), spansPerMonth: 1_000_000 })

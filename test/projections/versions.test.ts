@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect } from 'chai'
+import { buildName } from '#projections/builds/build-name.ts'
 import { createDecoder } from '#projections/folding/decoded-event.ts'
 import { createDecoders } from '#projections/folding/decoders.ts'
 import { projections } from '#projections/registry.ts'
@@ -53,7 +54,7 @@ describe('the version of a projection', () => {
       const decode = createDecoder(createDecoders(limits))
       const store = await foldAll(projection, givenEvents().map(decode))
       const { name, version, collections } = projection
-      const text = store.dump(`${name}-v${version}-001`).map((item) => {
+      const text = store.dump(buildName(projection, 1)).map((item) => {
         const { timeNs, fields } = collections[item.entry.collection]?.searchable(item.entry.document as never) ?? {}
         return stringifyJson({ ...item, timeNs: String(timeNs), fields })
       })

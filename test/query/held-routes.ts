@@ -15,12 +15,13 @@ import { createCursors } from '#src/query/cursor.ts'
 import { createReads } from '#src/query/reads.ts'
 import { createQueryRoutes } from '#src/query/routes.ts'
 import { createSearches } from '#src/query/searches.ts'
+import { buildName } from '#projections/builds/build-name.ts'
 import { correlationProjection } from '#projections/correlation/fold.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
 import { givenLogs, noonNs } from '#test/projections/logs/given.ts'
-import { foldIntoStore, indexOf } from '#test/projections/traces/every-store.ts'
+import { foldIntoStore } from '#test/projections/traces/every-store.ts'
 import { createDoor } from '#test/support/door.ts'
 import { createFakeDirectory } from '#test/support/fake-directory.ts'
 import { listen, type TestServer } from '#test/support/http.ts'
@@ -48,7 +49,7 @@ export function createHeldRoutes() {
 
   async function heartbeat(position: number, head: number, at = nowMs): Promise<void> {
     for (const projection of [logsProjection, tracesProjection, correlationProjection]) {
-      await store.writer.heartbeat(indexOf(projection), { position, head, at, caughtUpAt: at })
+      await store.writer.heartbeat(buildName(projection, 1), { position, head, at, caughtUpAt: at })
     }
   }
 

@@ -1,13 +1,10 @@
 import { expect } from 'chai'
-import { correlationProjection } from '#projections/correlation/fold.ts'
-import { logsProjection } from '#projections/logs/fold.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
-import { tracesProjection } from '#projections/traces/fold.ts'
 import { limits } from '#src/config.ts'
 import type { QueryContext } from '#src/query/context.ts'
 import { createCursors } from '#src/query/cursor.ts'
 import { createSearches } from '#src/query/searches.ts'
-import { foldIntoStore } from '#test/projections/traces/every-store.ts'
+import { foldCorrelated } from '#test/projections/traces/every-store.ts'
 import { givenLog, givenSpan, spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
 import { createFakeDirectory } from '#test/support/fake-directory.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
@@ -47,8 +44,7 @@ describe('searches of what a store has', () => {
       givenEvent('spans.received', 2, { spans }),
       givenEvent('logs.received', 3, { logs: [givenLog()] }),
     ]
-    for (const projection of [tracesProjection, logsProjection, correlationProjection])
-      await foldIntoStore(store, projection, events)
+    await foldCorrelated(store, events)
   })
 
   it('tell that there are more missing spans, of which there is no further page', async () => {

@@ -1,3 +1,4 @@
+import { buildName } from '#projections/builds/build-name.ts'
 import { createDocumentCache } from '#projections/folding/documents.ts'
 import { foldBatch } from '#projections/folding/fold-batch.ts'
 import { readUsageAt } from '#projections/allowance/query.ts'
@@ -20,8 +21,6 @@ import { decode, type Stage } from './stage.ts'
 import { countNames, faultsOf } from './watcher.ts'
 import { liveOf, promote } from '#test/support/promote.ts'
 
-const nameOf = (projection: Projection): string => `${projection.name}-v${projection.version}-001`
-
 async function readAll(log: Stream): Promise<readonly RecordedEvent[]> {
   const events: RecordedEvent[] = []
   for (;;) {
@@ -37,7 +36,7 @@ async function foldLog(log: Stream, projections: readonly Projection[]): Promise
   const events = (await readAll(log)).map(decode)
   for (const projection of projections) {
     const complete = withSeenEvents(projection)
-    const index = nameOf(projection)
+    const index = buildName(projection, 1)
     await store.writer.open(index, complete, log.epoch)
     const cache = createDocumentCache({ cachedDocumentsMax: 1e6, cachedBytesMax: 1e9 })
     await foldBatch(complete, events, cache, (keys) => store.writer.load(index, keys))
@@ -67,7 +66,7 @@ export async function compareWithFold(
   const writer = index.open(async () => {})
   for (const projection of projections) {
     const live = (await liveOf(writer, projection.name)) ?? ''
-    const difference = firstDifference(dump(live), oracle.dump(nameOf(projection)))
+    const difference = firstDifference(dump(live), oracle.dump(buildName(projection, 1)))
     if (difference !== undefined) violate(`${live} is not the fold of the log: ${difference}`)
   }
 }

@@ -8,8 +8,8 @@ import { provisionLogs } from '#streams/jetstream/provision.ts'
 import { decodeMessage } from '#streams/jetstream/message.ts'
 import { storedByLeader } from '#streams/jetstream/stored.ts'
 import { logName } from '#streams/jetstream/subjects.ts'
-import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
-import type { SqliteStream } from '#streams/sqlite/stream.ts'
+import { openJetStream } from '#streams/jetstream/stream.ts'
+import type { Stream } from '#streams/stream.ts'
 import { askServer, newPrefix, removeLogs, testProvision } from './jetstream-log.ts'
 import { makeLogFolder } from './log-folder.ts'
 import { noon } from './make-event.ts'
@@ -19,7 +19,7 @@ export const partitions = 2
 const now = noon + 600_000
 
 /** A SQLite log with these events, one call each. */
-export type SourceLog = Readonly<{ log: SqliteStream; remove(): Promise<void> }>
+export type SourceLog = Readonly<{ log: Stream; remove(): Promise<void> }>
 
 export async function makeSource(events: readonly NewEvent[]): Promise<SourceLog> {
   const folder = await makeLogFolder()
@@ -37,9 +37,9 @@ export async function makeSource(events: readonly NewEvent[]): Promise<SourceLog
 /** Streams of their own on a NATS server. */
 export type TargetLogs = Readonly<{
   nats: Nats
-  logs: readonly JetStream[]
+  logs: readonly Stream[]
   /** How a log is copied there, over this connection or another. */
-  copied(source: SqliteStream, over?: Nats): Promise<CopiedLog>
+  copied(source: Stream, over?: Nats): Promise<CopiedLog>
   messages(): Promise<number>
   /** All messages as the server has them. */
   stored(): Promise<readonly Readonly<{ subject: string; events: readonly RecordedEvent[] }>[]>
@@ -70,7 +70,7 @@ export async function makeTargets(url: string): Promise<TargetLogs> {
       targets: await Promise.all(
         names.map(async (partition, index) => {
           const options = { partition, prefix, source: source.epoch, keepsPositions: false, clock: () => now }
-          return { ...(await openCopyTarget(over, options)), partition, log: logs[index] as JetStream }
+          return { ...(await openCopyTarget(over, options)), partition, log: logs[index] as Stream }
         }),
       ),
       targetsOf: ({ workspaceId }) => [partitionNumber(workspaceId, partitions)],

@@ -13,7 +13,7 @@ import type { Stream } from '#streams/stream.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
 import { openCopyTarget } from '#streams/jetstream/copy-target.ts'
 import { provisionLogs } from '#streams/jetstream/provision.ts'
-import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
+import { openJetStream } from '#streams/jetstream/stream.ts'
 import { startNats } from '../../infra/engines/nats.ts'
 import { enginesTimeoutMs, natsEngine } from '../support/engines.ts'
 import { makeSource, makeTargets, partitions, type SourceLog, type TargetLogs } from './copied-logs.ts'
@@ -70,7 +70,7 @@ describe('copying a log to JetStream', function () {
     for (const source of sources.splice(0)) await source.remove()
   })
 
-  const ofAcme = (): JetStream => partitionOf(targets.logs)(workspaceIdOf('acme'))
+  const ofAcme = (): Stream => partitionOf(targets.logs)(workspaceIdOf('acme'))
 
   async function sourceOf(events: readonly NewEvent[]): Promise<SourceLog> {
     const source = await makeSource(events)

@@ -2,16 +2,35 @@ import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { limits } from '#src/config.ts'
 import { formatHeader } from '#src/events/codec.ts'
 import type { RecordedEvent } from '#src/events/envelope.ts'
 import { mendLog, type Mended, type MendOptions } from '#streams/sqlite/mending/mend.ts'
-import type { SqliteStream } from '#streams/sqlite/stream.ts'
+import { createSqliteStream } from '#streams/sqlite/stream.ts'
+import type { Stream } from '#streams/stream.ts'
 import { makeLogFolder } from './log-folder.ts'
+import { makeEvents } from './make-event.ts'
 import { readAll } from './read-all.ts'
 
 export const pageBytes = 4_096
 const walHeaderBytes = 32
 const frameBytes = 24 + pageBytes
+
+/** A log of thirty calls, four events each. */
+export async function fillSmall(stream: Stream): Promise<void> {
+  for (let call = 0; call < 30; call++) await stream.append(makeEvents(4, `call-${call}`))
+}
+
+export const openLog = (file: string): Promise<Stream> =>
+  createSqliteStream({ file, partition: '0', thread: false, limits })
+
+/** What a log holds, as a server finds it that opens it. */
+export async function contentOf(file: string): Promise<readonly string[]> {
+  const stream = await openLog(file)
+  const ids = (await readAll(stream)).map(({ id, position }) => `${position} ${id}`)
+  await stream.close()
+  return ids
+}
 
 /** The files of a log as a server left them; `wal`: empty after a clean stop. */
 export type Files = Readonly<{ db: Buffer; wal: Buffer }>
@@ -19,7 +38,7 @@ export type Sample = Files & Readonly<{ events: readonly RecordedEvent[]; epoch:
 
 /** A log that was filled in a folder of its own, and its files, taken after a stop or, as a kill leaves them, before. */
 export async function sampleOf(
-  fill: (stream: SqliteStream) => Promise<void>,
+  fill: (stream: Stream) => Promise<void>,
   { isKilled, checkpointBytes = 100_000 }: Readonly<{ isKilled: boolean; checkpointBytes?: number }>,
 ): Promise<Sample> {
   const log = await makeLogFolder()

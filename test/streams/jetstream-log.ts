@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { limits } from '#src/config.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
 import { provisionLogs, type ProvisionOptions } from '#streams/jetstream/provision.ts'
-import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
+import { openJetStream } from '#streams/jetstream/stream.ts'
+import type { Stream } from '#streams/stream.ts'
 import { natsEngine } from '#test/support/engines.ts'
 
 /** A log of one partition on the server that tests share, under a prefix of its own. */
@@ -11,7 +12,7 @@ export type JetStreamLog = Readonly<{
   prefix: string
   /** The stream that holds partition 0. */
   name: string
-  open(): Promise<JetStream>
+  open(): Promise<Stream>
   /** Asks JetStream's API. */
   ask(operation: string, body?: object): Promise<Record<string, unknown>>
   /** How many messages it holds. */

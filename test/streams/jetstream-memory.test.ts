@@ -4,7 +4,8 @@ import { limits } from '#src/config.ts'
 import type { NewEvent } from '#src/events/envelope.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
 import { provisionLogs } from '#streams/jetstream/provision.ts'
-import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
+import { openJetStream } from '#streams/jetstream/stream.ts'
+import type { Stream } from '#streams/stream.ts'
 import type { Engine } from '../../infra/engines/engine.ts'
 import { startNats } from '../../infra/engines/nats.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
@@ -19,7 +20,7 @@ const appends = 8
 describe('memory of what the JetStream log has taken', function () {
   let server: Engine
   let nats: Nats
-  let stream: JetStream
+  let stream: Stream
 
   before(async function () {
     this.timeout(enginesTimeoutMs)

@@ -4,7 +4,8 @@ import type { NewEvent } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { limits } from '#src/config.ts'
-import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
+import { openJetStream } from '#streams/jetstream/stream.ts'
+import type { Stream } from '#streams/stream.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
 import { makeJetStreamLog, type JetStreamLog } from './jetstream-log.ts'
 import { makeEvent, makeLarge, makeLine } from './make-event.ts'
@@ -12,8 +13,8 @@ import { idsOf, never, readAll, rejection } from './read-all.ts'
 
 describe('group commit of the JetStream log', () => {
   let log: JetStreamLog
-  let stream: JetStream
-  let other: JetStream
+  let stream: Stream
+  let other: Stream
 
   before(async function () {
     this.timeout(enginesTimeoutMs)

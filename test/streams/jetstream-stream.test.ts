@@ -6,7 +6,9 @@ import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { eventAt } from '#projections/folding/log-tail.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
 import { provisionLogs } from '#streams/jetstream/provision.ts'
-import { openJetStream, type JetStream } from '#streams/jetstream/stream.ts'
+import { messageBytes, packEvent } from '#streams/jetstream/message.ts'
+import { openJetStream } from '#streams/jetstream/stream.ts'
+import type { Stream } from '#streams/stream.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
 import { makeJetStreamLog, removeLogs, testProvision, type JetStreamLog } from './jetstream-log.ts'
 import { makeEvent, makeEvents, makeLarge, makeLine } from './make-event.ts'
@@ -14,10 +16,10 @@ import { idsOf, never, readAll, rejection, withoutPosition } from './read-all.ts
 
 describe('the JetStream log', function () {
   let log: JetStreamLog
-  let stream: JetStream
+  let stream: Stream
   /** Another process, as far as the server can tell. */
   let otherNats: Nats
-  let other: JetStream
+  let other: Stream
 
   before(async function () {
     this.timeout(enginesTimeoutMs)
@@ -355,18 +357,21 @@ describe('the JetStream log', function () {
   })
 
   describe('when there is too much', () => {
-    it('refuses what would make its queue too long, and takes it when the queue is shorter', async () => {
-      const small = { ...limits, appendQueueEventsMax: 4 }
-      const narrow = await openJetStream(log.nats, { partition: '0', prefix: log.prefix, limits: small })
-      const calls = Array.from({ length: 10 }, (_, index) => narrow.append([makeEvent(`call-${index}`)]))
-      const outcomes = await Promise.allSettled(calls)
-      const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
-      expect(refused).to.have.length(6)
-      for (const { reason } of refused) expect(reason).to.be.instanceOf(TransientError)
-      expect(narrow.statistics()).to.deep.equal({ queuedEvents: 0, queuedBytes: 0 })
-      await narrow.append([makeEvent('call-9')])
-      expect(await readAll(narrow)).to.have.length(5)
-      await narrow.close()
+    it('refuses what would make its queue too long, and takes as much again when that is empty', async () => {
+      const bytes = messageBytes([packEvent(makeEvent('first00'))])
+      for (const [limit, most] of [{ appendQueueEventsMax: 4 }, { appendQueueBytesMax: 4 * bytes }].entries()) {
+        const small = { ...limits, ...most }
+        const narrow = await openJetStream(log.nats, { partition: '0', prefix: log.prefix, limits: small })
+        for (const time of ['first', 'again']) {
+          const calls = Array.from({ length: 10 }, (_, n) => narrow.append([makeEvent(`${time}${limit}${n}`)]))
+          const outcomes = await Promise.allSettled(calls)
+          const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
+          expect(refused).to.have.length(6)
+          for (const { reason } of refused) expect(reason).to.be.instanceOf(TransientError)
+        }
+        await narrow.close()
+      }
+      expect(await readAll(stream)).to.have.length(16)
     })
 
     it('takes a call that is more than its queue may hold when nothing else waits, and no other beside it', async () => {

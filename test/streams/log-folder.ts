@@ -3,13 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { limits } from '#src/config.ts'
-import { createSqliteStream, type SqliteStream, type SqliteStreamOptions } from '#streams/sqlite/stream.ts'
+import { createSqliteStream, type SqliteStreamOptions } from '#streams/sqlite/stream.ts'
+import type { Stream } from '#streams/stream.ts'
 
 /** A temporary folder with one log in it. */
 export type LogFolder = Readonly<{
   folder: string
   file: string
-  open(options?: Partial<SqliteStreamOptions>): Promise<SqliteStream>
+  open(options?: Partial<SqliteStreamOptions>): Promise<Stream>
   /** Runs SQL on the log's file beside whoever has it open. */
   sql(text: string): void
   remove(): Promise<void>

@@ -1,21 +1,15 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { expect } from 'chai'
-import { limits } from '#src/config.ts'
-import { createSqliteStream, openSqliteStreamReader, type SqliteStream } from '#streams/sqlite/stream.ts'
-import { openDamaged, pageBytes, sampleOf, type DamagedLog, type Files } from './damaged-log.ts'
-import { makeEvents } from './make-event.ts'
-import { readAll } from './read-all.ts'
-
-async function fill(stream: SqliteStream): Promise<void> {
-  for (let call = 0; call < 30; call++) await stream.append(makeEvents(4, `call-${call}`))
-}
-
-async function contentOf(file: string): Promise<readonly string[]> {
-  const stream = await openSqliteStreamReader({ file, partition: '0' })
-  const ids = (await readAll(stream)).map(({ id, position }) => `${position} ${id}`)
-  await stream.close()
-  return ids
-}
+import {
+  contentOf,
+  fillSmall,
+  openDamaged,
+  openLog,
+  pageBytes,
+  sampleOf,
+  type DamagedLog,
+  type Files,
+} from './damaged-log.ts'
 
 class Killed extends Error {}
 /** Mends until the step of this name, and dies there. */
@@ -33,7 +27,7 @@ async function dieAt(log: DamagedLog, name: string): Promise<void> {
 describe('setting a damaged sqlite log aside, killed, and its quarantine removed then', () => {
   let files: Files
   before(async () => {
-    const { db, wal } = await sampleOf(fill, { isKilled: true, checkpointBytes: 100_000 })
+    const { db, wal } = await sampleOf(fillSmall, { isKilled: true, checkpointBytes: 100_000 })
     files = { db: Buffer.from(db).fill(0, 4 * pageBytes, 6 * pageBytes), wal }
   })
 
@@ -72,7 +66,7 @@ describe('setting a damaged sqlite log aside, killed, and its quarantine removed
       expect(formers.slice(0, time)).to.deep.equal(epochs)
       expect(formers).to.have.length(time + 1)
       epochs.unshift(epoch)
-      const stream = await createSqliteStream({ file: log.file, partition: '0', thread: false, limits })
+      const stream = await openLog(log.file)
       await stream.close()
       log.spoil()
     }

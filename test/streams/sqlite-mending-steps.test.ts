@@ -7,24 +7,22 @@ import { positionStep } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { readQuarantines } from '#streams/sqlite/mending/quarantine.ts'
 import { rowCrc } from '#streams/sqlite/row.ts'
-import { createSqliteStream, openSqliteStreamReader, type SqliteStream } from '#streams/sqlite/stream.ts'
+import { createSqliteStream, openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { leaveHotJournal } from '#test/support/hot-journal.ts'
-import { openDamaged, pageBytes, sampleOf, type DamagedLog, type Files, type Sample } from './damaged-log.ts'
-import { makeEvent, makeEvents, noon } from './make-event.ts'
+import {
+  contentOf,
+  fillSmall,
+  openLog,
+  openDamaged,
+  pageBytes,
+  sampleOf,
+  type DamagedLog,
+  type Files,
+  type Sample,
+} from './damaged-log.ts'
+import { makeEvent, noon } from './make-event.ts'
 import { startProgram } from './programs/child.ts'
 import { idsOf, readAll, rejection } from './read-all.ts'
-
-async function fill(stream: SqliteStream): Promise<void> {
-  for (let call = 0; call < 30; call++) await stream.append(makeEvents(4, `call-${call}`))
-}
-const open = (file: string): Promise<SqliteStream> =>
-  createSqliteStream({ file, partition: '0', thread: false, limits })
-async function contentOf(file: string): Promise<readonly string[]> {
-  const stream = await open(file)
-  const ids = (await readAll(stream)).map(({ id, position }) => `${position} ${id}`)
-  await stream.close()
-  return ids
-}
 
 /** With pages in the middle of its file nought, which a look at its ends and here and there meets. */
 function spoil({ db, wal }: Files): Files {
@@ -37,7 +35,7 @@ describe('setting a damaged sqlite log aside', () => {
   let sample: Sample
   let log: DamagedLog
   before(async () => {
-    sample = await sampleOf(fill, { isKilled: true, checkpointBytes: 100_000 })
+    sample = await sampleOf(fillSmall, { isKilled: true, checkpointBytes: 100_000 })
     expect(sample.wal.length).to.be.greaterThan(0)
   })
   beforeEach(async () => {
@@ -130,7 +128,7 @@ describe('setting a damaged sqlite log aside', () => {
     )
     const damaged = await openDamaged(spoil(minutely))
     expect((await damaged.mend()).mended?.report?.lost).to.be.greaterThan(0)
-    const stream = await open(damaged.file)
+    const stream = await openLog(damaged.file)
     const kept = await readAll(stream)
     expect((await stream.append(kept)).duplicates).to.equal(kept.length)
     await stream.close()
@@ -152,7 +150,7 @@ describe('setting a damaged sqlite log aside', () => {
 
 describe('a damaged sqlite log whose rest must not come into its place', () => {
   it('stays where it is', async () => {
-    const sample = await sampleOf(fill, { isKilled: false })
+    const sample = await sampleOf(fillSmall, { isKilled: false })
     const log = await openDamaged(spoil(sample))
     const settle = async (): Promise<void> => {
       throw new PermanentError({ operation: 'start', subject: 'it' })
@@ -166,7 +164,7 @@ describe('a damaged sqlite log whose rest must not come into its place', () => {
 
 describe('a damaged sqlite log on a disk that takes no more', () => {
   it('stays where it is until there is room', async () => {
-    const sample = await sampleOf(fill, { isKilled: false })
+    const sample = await sampleOf(fillSmall, { isKilled: false })
     const damaged = spoil(sample)
     const log = await openDamaged(damaged)
     const refused = startProgram('mend.ts', [log.file, log.quarantine], 80)
@@ -185,7 +183,7 @@ describe('a damaged sqlite log on a disk that takes no more', () => {
 
 describe('a quarantine', () => {
   it('is told also where its report is gone or is none, and not where nothing lies in it', async () => {
-    const log = await openDamaged(spoil(await sampleOf(fill, { isKilled: false })))
+    const log = await openDamaged(spoil(await sampleOf(fillSmall, { isKilled: false })))
     const { mended } = await log.mend()
     const report = join(mended?.folder ?? '', 'report.json')
     expect(readQuarantines(log.quarantine)).to.deep.equal([mended])
@@ -203,7 +201,7 @@ describe('a quarantine', () => {
 
 describe('what was erased from a damaged sqlite log', () => {
   it('does not come back from an older image of its page', async () => {
-    const sample = await sampleOf(fill, { isKilled: true })
+    const sample = await sampleOf(fillSmall, { isKilled: true })
     expect(sample.db.includes('payload of call-1-0'), 'the image of before').to.equal(true)
     const before = await openDamaged(sample)
     const database = new DatabaseSync(before.file)
@@ -244,7 +242,7 @@ describe('what was cut from a damaged sqlite log', () => {
     const cut = 20
     const sample = await sampleOf(
       async (stream) => {
-        await fill(stream)
+        await fillSmall(stream)
         await stream.cut(cut * positionStep)
       },
       { isKilled: true, checkpointBytes: 400_000 },
@@ -266,7 +264,7 @@ describe('a look at a sqlite log before it is opened', () => {
   let sample: Sample
   let log: DamagedLog
   before(async () => {
-    sample = await sampleOf(fill, { isKilled: false })
+    sample = await sampleOf(fillSmall, { isKilled: false })
   })
   beforeEach(async () => {
     log = await openDamaged(sample)
@@ -287,7 +285,7 @@ describe('a look at a sqlite log before it is opened', () => {
   }
 
   it('leaves every byte of a sound one as it is, with or without a WAL', async () => {
-    const killed = await sampleOf(fill, { isKilled: true })
+    const killed = await sampleOf(fillSmall, { isKilled: true })
     for (const files of [sample, killed]) {
       const other = await openDamaged(files)
       other.suspect()
@@ -403,7 +401,7 @@ describe('a look at a sqlite log before it is opened', () => {
         await reader.close()
       },
       async (): Promise<void> => {
-        const stream = await open(log.file)
+        const stream = await openLog(log.file)
         expect((await rejection(readAll(stream))).message).to.match(/start it again/)
         await stream.close()
       },
@@ -415,7 +413,7 @@ describe('a look at a sqlite log before it is opened', () => {
       expect(existsSync(`${log.file}.suspect`)).to.equal(true)
       const { mended } = await log.mend()
       expect(mended?.report).to.include({ kept: 119, lost: 1 })
-      const stream = await open(log.file)
+      const stream = await openLog(log.file)
       expect(idsOf(await readAll(stream))).to.have.length(119)
       await stream.close()
     }

@@ -1,15 +1,15 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { limits } from '#src/config.ts'
 import { positionStep, type RecordedEvent } from '#src/events/envelope.ts'
-import { createSqliteStream, type SqliteStream } from '#streams/sqlite/stream.ts'
+import type { Stream } from '#streams/stream.ts'
 import { createRandom, type Random } from '#test/support/random.ts'
 import {
   createOracle,
   openDamaged,
   pageBytes,
   sampleOf,
+  openLog,
   type DamagedLog,
   type Files,
   type Sample,
@@ -20,7 +20,7 @@ import { readAll } from './read-all.ts'
 const bytesOf = ({ below }: Random, length: number): Buffer => Buffer.from(Array.from({ length }, () => below(256)))
 
 /** Small events, and some that take several pages; one commit a call. */
-async function fill(stream: SqliteStream, calls = 40, name = 'call'): Promise<void> {
+async function fill(stream: Stream, calls = 40, name = 'call'): Promise<void> {
   const random = createRandom(7)
   for (let call = 0; call < calls; call++) {
     const small = makeEvents(1 + (call % 5), `${name}-${call}`)
@@ -31,14 +31,11 @@ async function fill(stream: SqliteStream, calls = 40, name = 'call'): Promise<vo
 }
 
 /** One that was cut and went on. */
-async function fillAndCut(stream: SqliteStream): Promise<void> {
+async function fillAndCut(stream: Stream): Promise<void> {
   await fill(stream)
   await stream.cut(20 * positionStep)
   await fill(stream, 5, 'later')
 }
-
-const openLog = (file: string): Promise<SqliteStream> =>
-  createSqliteStream({ file, partition: '0', thread: false, limits })
 
 const keyOf = ({ id, position, payload }: RecordedEvent): string =>
   `${position} ${id} ${Buffer.from(payload).toString('base64')}`

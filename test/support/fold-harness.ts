@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { crc32 } from 'node:zlib'
+import { buildName } from '#projections/builds/build-name.ts'
 import { createDocumentCache } from '#projections/folding/documents.ts'
 import { foldBatch } from '#projections/folding/fold-batch.ts'
 import type { Dump, MemoryIndexStore } from '#projections/stores/memory/store.ts'
@@ -117,13 +118,12 @@ export async function showIndex(
   if (position !== undefined) await writer.heartbeat(index, { position, head: position, at: 0, caughtUpAt: 0 })
 }
 
-const indexOf = (projection: Projection): string => `${projection.name}-v${projection.version}-001`
-
 /** Folds all events, in one batch, into a new memory index that is promoted for reading. */
 export async function foldAll(projection: Projection, events: readonly DecodedEvent[]): Promise<MemoryIndexStore> {
   const store = createMemoryIndexStore()
-  await foldInto(store.writer, indexOf(projection), projection, [events])
-  await showIndex(store.writer, indexOf(projection), projection, events)
+  const index = buildName(projection, 1)
+  await foldInto(store.writer, index, projection, [events])
+  await showIndex(store.writer, index, projection, events)
   return store
 }
 
@@ -141,7 +141,7 @@ type FoldHarness = Readonly<{
  * from the middle again; all must give the same index to the last byte (purity and the position guard).
  */
 export function createFoldHarness(projection: Projection): FoldHarness {
-  const index = indexOf(projection)
+  const index = buildName(projection, 1)
   return {
     async fold(events) {
       const store = await foldAll(projection, events)

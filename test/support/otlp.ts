@@ -254,6 +254,8 @@ export const spanJson = (span: MadeSpan): object => ({
   status: { code: span.statusCode, message: span.statusMessage },
 })
 
+export const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
+
 /** An ExportTraceServiceRequest in OTLP JSON. */
 export function encodeJson(request: MadeRequest): string {
   const resourceSpans = request.map((resource) => ({

@@ -1,3 +1,5 @@
+import { textOf } from './page-text.ts'
+
 /** A link of a page as somebody sees it who cannot see the page, and where it leads. */
 type PageLink = Readonly<{ name: string; address: string }>
 
@@ -14,8 +16,7 @@ export const linksOfPage = (markup: string): readonly PageLink[] =>
   [...markup.matchAll(/<a\b([^>]*)>([\s\S]*?)<\/a\s*>/g)].map(([, attributes = '', text = '']) => {
     const [, label] = /aria-label="([^"]*)"/.exec(attributes) ?? []
     const [, address = ''] = /href="([^"]*)"/.exec(attributes) ?? []
-    const words = label ?? text.replaceAll(/<[^>]*>/g, '').replaceAll(/\s+/g, ' ')
-    return { name: unescape(words).trim(), address: unescape(address) }
+    return { name: unescape(label ?? textOf(text)).trim(), address: unescape(address) }
   })
 
 export type ValueLink = Readonly<{ verb: string; words: string; address: string }>

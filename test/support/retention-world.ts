@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { buildName } from '#projections/builds/build-name.ts'
 import type { BuildContext } from '#projections/builds/build-place.ts'
 import { createDeadLetters } from '#projections/folding/dead-letters.ts'
 import { createDecoder } from '#projections/folding/decoded-event.ts'
@@ -150,7 +151,7 @@ export function createWorld(place: Place, projections: readonly Projection[] = a
     lanes = await Promise.all(
       projections.map(async (projection) => {
         const live = await liveOf(writerNow(), projection.name)
-        const lane = await openLane(projection, live ?? `${projection.name}-v${projection.version}-001`, options)
+        const lane = await openLane(projection, live ?? buildName(projection, 1), options)
         await changeRoster(writerNow(), projection.name, nominate(lane.index))
         return lane
       }),

@@ -2,29 +2,18 @@ import { expect } from 'chai'
 import { limits } from '#src/config.ts'
 import type { Span } from '#src/events/telemetry.ts'
 import { type Json, stringifyJson } from '#src/lib/json.ts'
-import type { OtlpContentType } from '#src/wire/otlp/content-type.ts'
-import { decodeSpans } from '#src/wire/otlp/decode.ts'
-import { scanSpans } from '#src/wire/otlp/scan.ts'
-import { emptySpan, encodeJson, makeTraces, requestOf, spanJson } from '#test/support/otlp.ts'
-
-const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
-
-/** Decodes after the scanner has passed the body, as the service does. */
-function decoded(body: Uint8Array, contentType: OtlpContentType): readonly Span[] {
-  const scan = scanSpans(body, contentType, limits)
-  if (!scan.ok) throw new Error(scan.error.detail)
-  return decodeSpans(body, contentType, limits)
-}
+import { emptySpan, encodeJson, makeTraces, requestOf, spanJson, utf8 } from '#test/support/otlp.ts'
+import { decodeScanned } from './decode-scanned.ts'
 
 describe('decodeSpans, JSON alone', () => {
   const one = (span: object): Span | undefined =>
-    decoded(
+    decodeScanned(
       utf8(stringifyJson({ resourceSpans: [{ scopeSpans: [{ spans: [{ ...spanJson(emptySpan), ...span }] }] }] })),
       'application/json',
     )[0]
   const attribute = (value: string): Json | undefined => {
     const body = `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"${emptySpan.traceId}","spanId":"${emptySpan.spanId}","attributes":[{"key":"a","value":${value}}]}]}]}]}`
-    return decoded(utf8(body), 'application/json')[0]?.attributes['a']
+    return decodeScanned(utf8(body), 'application/json')[0]?.attributes['a']
   }
 
   it('takes 64-bit integers as numbers and as texts, exact', () => {
@@ -72,12 +61,12 @@ describe('decodeSpans, JSON alone', () => {
         `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"${traceId}","spanId":"${spanId}","attributes":${attributes}}]}]}]}`,
       )
     }
-    const expected = decoded(body(60, '9007199254740993'), 'application/json')
+    const expected = decodeScanned(body(60, '9007199254740993'), 'application/json')
     expect(expected[0]?.cuts).to.deep.equal(['attribute deep cut at depth 32'])
     expect(expected[0]?.attributes['a']).to.equal(9_007_199_254_740_993n)
     for (const levels of [65, 600, 2_400]) {
-      expect(decoded(body(levels, '9007199254740993'), 'application/json')).to.deep.equal(expected)
-      expect(decoded(body(levels, '"9007199254740993"'), 'application/json')).to.deep.equal(expected)
+      expect(decodeScanned(body(levels, '9007199254740993'), 'application/json')).to.deep.equal(expected)
+      expect(decodeScanned(body(levels, '"9007199254740993"'), 'application/json')).to.deep.equal(expected)
     }
   })
 
@@ -106,19 +95,19 @@ describe('decodeSpans, JSON alone', () => {
   it('replaces bytes that are not UTF-8, and keeps the batch', () => {
     const text = Buffer.from(encodeJson(requestOf([{ ...emptySpan, name: 'a@b' }])))
     text[text.indexOf('@')] = 0xff
-    expect(decoded(text, 'application/json')[0]?.name).to.equal('a\ufffdb')
+    expect(decodeScanned(text, 'application/json')[0]?.name).to.equal('a\ufffdb')
   })
 
   it('takes no spans from lists that it does not know', () => {
     const group = { scope: {}, spans: [spanJson(emptySpan)] }
     const body = utf8(JSON.stringify({ resourceSpans: [{ otherSpans: [group], scopeSpans: [group] }] }))
-    expect(decoded(body, 'application/json')).to.have.length(1)
+    expect(decodeScanned(body, 'application/json')).to.have.length(1)
   })
 
   it('takes the scope of old senders', () => {
     const group = { instrumentationLibrary: { name: 'old', version: '0.1' }, spans: [spanJson(emptySpan)] }
     const body = utf8(JSON.stringify({ resourceSpans: [{ instrumentationLibrarySpans: [group] }] }))
-    expect(decoded(body, 'application/json')[0]?.scope).to.deep.include({ name: 'old', version: '0.1' })
+    expect(decodeScanned(body, 'application/json')[0]?.scope).to.deep.include({ name: 'old', version: '0.1' })
   })
 
   it('takes a request of many megabytes as it takes its spans one by one', () => {
@@ -130,9 +119,9 @@ describe('decodeSpans, JSON alone', () => {
     )
     const whole = utf8(encodeJson(request))
     expect(whole.length).to.be.above(5_000_000)
-    const one = spans.flatMap((alone) => decoded(utf8(encodeJson([alone])), 'application/json'))
+    const one = spans.flatMap((alone) => decodeScanned(utf8(encodeJson([alone])), 'application/json'))
     expect(one).to.have.length(8_000)
-    expect(decoded(whole, 'application/json')).to.deep.equal(one)
+    expect(decodeScanned(whole, 'application/json')).to.deep.equal(one)
   })
 
   it('takes a request of many megabytes in few spans, large beside them, or with none', () => {
@@ -144,12 +133,12 @@ describe('decodeSpans, JSON alone', () => {
     const [fewer, beside] = [body({}, spans), body({ attributes: [...attributes, ...attributes] }, spans)]
     for (const large of [fewer, beside]) {
       expect(large.length).to.be.above(5_000_000)
-      const [first, ...others] = decoded(large, 'application/json')
+      const [first, ...others] = decodeScanned(large, 'application/json')
       expect(String(first?.attributes['text']).length).to.be.within(limits.recordBytesMax - 100, limits.recordBytesMax)
       expect(others).to.deep.equal([first, first])
     }
     expect(
-      decoded(body({ attributes: [...attributes, ...attributes, ...attributes] }, []), 'application/json'),
+      decodeScanned(body({ attributes: [...attributes, ...attributes, ...attributes] }, []), 'application/json'),
     ).to.have.length(0)
   })
 })

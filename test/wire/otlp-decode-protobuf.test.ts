@@ -1,17 +1,8 @@
 import { expect } from 'chai'
 import { limits } from '#src/config.ts'
-import type { Span } from '#src/events/telemetry.ts'
-import type { OtlpContentType } from '#src/wire/otlp/content-type.ts'
 import { decodeSpans } from '#src/wire/otlp/decode.ts'
-import { scanSpans } from '#src/wire/otlp/scan.ts'
 import { bytesField, emptySpan, encodeSpan, fixed64Field, message, textField, varintField } from '#test/support/otlp.ts'
-
-/** Decodes after the scanner has passed the body, as the service does. */
-function decoded(body: Uint8Array, contentType: OtlpContentType): readonly Span[] {
-  const scan = scanSpans(body, contentType, limits)
-  if (!scan.ok) throw new Error(scan.error.detail)
-  return decodeSpans(body, contentType, limits)
-}
+import { decodeScanned } from './decode-scanned.ts'
 
 describe('decodeSpans, protobuf alone', () => {
   const inRequest = (span: Uint8Array, ...scopeFields: Parameters<typeof message>[1]): Uint8Array =>
@@ -45,7 +36,7 @@ describe('decodeSpans, protobuf alone', () => {
       encodeSpan({ ...emptySpan, attributes: [['bad', { utf8: bad }]] }),
       message('given', [bytesField(5, bad), bytesField(3, Uint8Array.of(0xed, 0xa0, 0x80))]),
     ])
-    const [found] = decoded(inRequest(span), 'application/x-protobuf')
+    const [found] = decodeScanned(inRequest(span), 'application/x-protobuf')
     expect([found?.name, found?.attributes['bad']]).to.deep.equal(['a\ufffdb\ufffd', 'a\ufffdb\ufffd'])
     expect(found?.traceState).to.equal('\ufffd\ufffd\ufffd')
   })
@@ -66,7 +57,7 @@ describe('decodeSpans, protobuf alone', () => {
     ])
     const scope = (field: Parameters<typeof message>[1][number]) => bytesField(1, message('given', [field]))
     const body = inRequest(span, scope(textField(1, 'named')), scope(textField(2, '1.2')))
-    const [found] = decoded(body, 'application/x-protobuf')
+    const [found] = decodeScanned(body, 'application/x-protobuf')
     expect([found?.name, found?.startNs]).to.deep.equal(['last', 5n])
     expect(found?.status).to.deep.equal({ code: 'error', message: 'first' })
     expect({ ...found?.attributes }).to.deep.equal({
@@ -94,7 +85,7 @@ describe('decodeSpans, protobuf alone', () => {
         bytesField(9, pair('map', beside(bytesField(6, beside(bytesField(1, pair('key', inner))))))),
       ]),
     ])
-    const [found] = decoded(inRequest(span), 'application/x-protobuf')
+    const [found] = decodeScanned(inRequest(span), 'application/x-protobuf')
     expect({ ...found?.attributes }).to.deep.equal({ list: ['inner'], map: { key: 'inner' } })
   })
 
@@ -104,7 +95,7 @@ describe('decodeSpans, protobuf alone', () => {
         ? Uint8Array.of(0x0f, 0xff)
         : message('given', [bytesField(5, message('given', [bytesField(1, nest(levels - 1))]))])
     const span = Buffer.concat([encodeSpan(emptySpan), value('deep', nest(2_000))])
-    const [found] = decoded(inRequest(span), 'application/x-protobuf')
+    const [found] = decodeScanned(inRequest(span), 'application/x-protobuf')
     expect(found?.cuts).to.deep.equal(['attribute deep cut at depth 32'])
   })
 

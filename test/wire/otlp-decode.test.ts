@@ -1,11 +1,7 @@
 import { expect } from 'chai'
-import { limits } from '#src/config.ts'
 import type { Span } from '#src/events/telemetry.ts'
 import { present } from '#src/lib/assert.ts'
 import { type Json, stringifyJson } from '#src/lib/json.ts'
-import type { OtlpContentType } from '#src/wire/otlp/content-type.ts'
-import { decodeSpans } from '#src/wire/otlp/decode.ts'
-import { scanSpans } from '#src/wire/otlp/scan.ts'
 import {
   type Any,
   type Bag,
@@ -16,25 +12,20 @@ import {
   encodeProtobuf,
   makeTraces,
   requestOf,
+  utf8,
 } from '#test/support/otlp.ts'
+import { decodeScanned, type OwnLimits } from './decode-scanned.ts'
 
-const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
-type Own = Partial<Record<keyof typeof limits, number>>
-
-/** Decodes after the scanner has passed the body, as the service does. */
-function decoded(body: Uint8Array, contentType: OtlpContentType, own: Own = {}): readonly Span[] {
-  const scan = scanSpans(body, contentType, { ...limits, ...own })
-  if (!scan.ok) throw new Error(scan.error.detail)
-  return decodeSpans(body, contentType, { ...limits, ...own })
-}
-
-const encodings: readonly Readonly<{ name: string; decode: (request: MadeRequest, own?: Own) => readonly Span[] }>[] = [
-  { name: 'protobuf', decode: (request, own) => decoded(encodeProtobuf(request), 'application/x-protobuf', own) },
+const encodings: readonly Readonly<{
+  name: string
+  decode: (request: MadeRequest, own?: OwnLimits) => readonly Span[]
+}>[] = [
+  { name: 'protobuf', decode: (request, own) => decodeScanned(encodeProtobuf(request), 'application/x-protobuf', own) },
   {
     name: 'protobuf in reverse field order',
-    decode: (request, own) => decoded(encodeProtobuf(request, 'reversed'), 'application/x-protobuf', own),
+    decode: (request, own) => decodeScanned(encodeProtobuf(request, 'reversed'), 'application/x-protobuf', own),
   },
-  { name: 'JSON', decode: (request, own) => decoded(utf8(encodeJson(request)), 'application/json', own) },
+  { name: 'JSON', decode: (request, own) => decodeScanned(utf8(encodeJson(request)), 'application/json', own) },
 ]
 
 function meaning(value: Any): Json {

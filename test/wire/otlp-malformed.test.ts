@@ -11,9 +11,9 @@ import {
   encodeSpan,
   message,
   requestOf,
+  utf8,
 } from '#test/support/otlp.ts'
 
-const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
 const hex = (text: string): Uint8Array => new Uint8Array(Buffer.from(text.replaceAll(' ', ''), 'hex'))
 const inSpan = (bytes: Uint8Array): Uint8Array => {
   const span = Buffer.concat([encodeSpan(emptySpan), bytes])

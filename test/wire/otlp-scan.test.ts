@@ -18,10 +18,9 @@ import {
   spanJson,
   textField,
   varintField,
+  utf8,
 } from '#test/support/otlp.ts'
 import { randomNumbers } from '#test/support/random.ts'
-
-const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
 
 const encodings: readonly Readonly<{ contentType: OtlpContentType; encode: (request: MadeRequest) => Uint8Array }>[] = [
   { contentType: 'application/x-protobuf', encode: (request) => encodeProtobuf(request) },

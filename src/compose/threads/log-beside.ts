@@ -1,5 +1,5 @@
 import type { LogFile } from '#streams/sqlite/database.ts'
-import { createSqliteStream, openSqliteStreamReader, type SqliteStream } from '#streams/sqlite/stream.ts'
+import { createSqliteStream, openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { ConflictError, type Stream } from '#streams/stream.ts'
 
 /** Who writes beside the server appends little at a time. */
@@ -16,8 +16,8 @@ export const limitsBeside = {
  */
 export async function openLogBeside(log: LogFile): Promise<Stream> {
   const reader = await openSqliteStreamReader(log)
-  let writer: Promise<SqliteStream> | undefined
-  const write = async <T>(task: (stream: SqliteStream) => Promise<T>): Promise<T> => {
+  let writer: Promise<Stream> | undefined
+  const write = async <T>(task: (stream: Stream) => Promise<T>): Promise<T> => {
     const own = (writer ??= createSqliteStream({ ...log, thread: false, limits: limitsBeside }))
     try {
       return await task(await own)

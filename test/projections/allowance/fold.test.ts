@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { buildName } from '#projections/builds/build-name.ts'
 import { allowanceProjection } from '#projections/allowance/fold.ts'
 import { readKeyUse, readRefusals, readUsage, readUsageAt } from '#projections/allowance/query.ts'
 import type { DecodedEvent } from '#projections/projection.ts'
@@ -170,8 +171,9 @@ describe('projections/allowance', () => {
       event(index + 1, 'spans.received', { spans: 1 }, { keyId: `key-${key}` }),
     )
     const store = createMemoryIndexStore()
-    await foldInto(store.writer, 'allowance-v7-001', allowanceProjection, [events])
-    await promote(store.writer, 'allowance', 'allowance-v7-001')
+    const index = buildName(allowanceProjection, 1)
+    await foldInto(store.writer, index, allowanceProjection, [events])
+    await promote(store.writer, 'allowance', index)
     const { byKey, spans } = await usage(store)
     expect(spans).to.equal(1_004)
     expect(Object.keys(byKey)).to.have.length(1_001)

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { buildName } from '#projections/builds/build-name.ts'
 import { correlationProjection } from '#projections/correlation/fold.ts'
 import type { LinkDocument } from '#projections/correlation/link-document.ts'
 import type { RumEventDocument } from '#projections/correlation/rum-event-document.ts'
@@ -51,7 +52,7 @@ describe('correlation: the fold', () => {
       }),
       givenEvent('logs.received', 4, { logs: [givenLog({ trace: 't', sessionId: 'one' })] }, nextDay),
     ])
-    const links = store.dump('correlation-v11-001').filter(({ entry }) => entry.collection === 'links')
+    const links = store.dump(buildName(correlationProjection, 1)).filter(({ entry }) => entry.collection === 'links')
     expect(links.map(({ entry }) => [entry.day, entry.document as LinkDocument])).to.deep.equal([
       ['2026-11-21', { sessionId: 'one', traceId: traceIdOf('t'), by: 'log', timeNs: noonNs.toString() }],
       ['2026-11-21', { sessionId: 'two', traceId: traceIdOf('t'), by: 'rum_event', timeNs: noonNs.toString() }],

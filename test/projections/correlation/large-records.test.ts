@@ -1,19 +1,17 @@
 import { expect } from 'chai'
-import { correlationProjection } from '#projections/correlation/fold.ts'
 import { correlate, type CorrelationRequest } from '#projections/correlation/query.ts'
 import type { IndexReader } from '#projections/index-store.ts'
-import { logsProjection } from '#projections/logs/fold.ts'
 import { pageCharactersMax } from '#projections/reading/page-size.ts'
-import { tracesProjection } from '#projections/traces/fold.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { stringifyJson } from '#src/lib/json.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { measuredReader } from '#test/support/measured-reader.ts'
-import { describeOnEveryStore, foldIntoStore } from '../traces/every-store.ts'
+import { describeOnEveryStore, foldCorrelated } from '../traces/every-store.ts'
 import { givenLog, givenRumEvent, givenSpan, msNs, noonNs, spanIdOf, traceIdOf } from '../traces/given.ts'
 
 const acme = workspaceIdOf('acme')
-const text = 'large '.repeat(150_000)
+/** Without a word in it: what it takes is its size, not what is found by it. */
+const text = '.'.repeat(900_000)
 
 /** The numbers that the logs of the trace `main` begin with, page by page. */
 async function walk(reader: IndexReader): Promise<readonly number[]> {
@@ -46,15 +44,11 @@ describeOnEveryStore('correlation: records of a megabyte', (newStore) => {
   let reader: IndexReader
 
   before(async () => {
-    const store = newStore()
     const events = [
       givenEvent('spans.received', 1, { spans: [givenSpan({ trace: 'main', id: 'main', sessionId: 'visit' })] }),
       givenEvent('logs.received', 2, { logs: logs.map(({ log }) => log) }),
     ]
-    for (const projection of [tracesProjection, logsProjection, correlationProjection]) {
-      await foldIntoStore(store, projection, events)
-    }
-    reader = store.reader
+    reader = await foldCorrelated(newStore(), events)
   })
 
   it('come in pages of some megabytes, all that belong to it, once and in order', async () => {
@@ -63,7 +57,6 @@ describeOnEveryStore('correlation: records of a megabyte', (newStore) => {
   })
 
   it('are not passed over for a short one of the session behind them', async () => {
-    const store = newStore()
     const at = (ordinal: number) => ({ ordinal, timeNs: noonNs + BigInt(ordinal) * msNs })
     const large = [0, 1, 2, 3].map((n) => givenLog({ ...at(n), message: `${n} ${text}`, trace: 'main' }))
     const short = givenLog({ ...at(4), message: '4', sessionId: 'visit' })
@@ -71,9 +64,7 @@ describeOnEveryStore('correlation: records of a megabyte', (newStore) => {
       givenEvent('spans.received', 1, { spans: [givenSpan({ trace: 'main', id: 'main', sessionId: 'visit' })] }),
       givenEvent('logs.received', 2, { logs: [...large, short] }),
     ]
-    for (const projection of [tracesProjection, logsProjection, correlationProjection])
-      await foldIntoStore(store, projection, events)
-    expect(await walk(store.reader)).to.deep.equal([0, 1, 2, 3, 4])
+    expect(await walk(await foldCorrelated(newStore(), events))).to.deep.equal([0, 1, 2, 3, 4])
   })
 })
 
@@ -82,7 +73,6 @@ describeOnEveryStore('correlation: what names a span, of a megabyte each', (newS
   const names = (of: string): readonly string[] => Array.from({ length: count }, (_, n) => `${of} ${n}`)
 
   it('is looked through some at a time, and all of its traces are found', async () => {
-    const store = newStore()
     const spans = names('span').map((trace, n) =>
       givenSpan({ trace, id: n, parent: 'asked', attributes: { sql: text } }),
     )
@@ -94,10 +84,7 @@ describeOnEveryStore('correlation: what names a span, of a megabyte each', (newS
       givenEvent('spans.received', 2, { spans: spans.slice(count / 2) }),
       givenEvent('logs.received', 3, { logs }),
     ]
-    for (const projection of [tracesProjection, logsProjection, correlationProjection]) {
-      await foldIntoStore(store, projection, events)
-    }
-    const { reader, most } = measuredReader(store.reader)
+    const { reader, most } = measuredReader(await foldCorrelated(newStore(), events))
     const { ids } = await correlate(reader, acme, { id: { kind: 'span_id', value: spanIdOf('asked') } })
     expect([...ids.trace_ids].sort()).to.deep.equal([...names('span'), ...names('log')].map(traceIdOf).sort())
     expect(most.characters).to.be.below(9 * 1024 * 1024)
@@ -110,12 +97,8 @@ describeOnEveryStore('correlation: the traces of a session', (newStore) => {
     const spans = Array.from({ length: count }, (_, n) =>
       givenSpan({ trace: `t${n}`, id: n, atMs: (n * 7) % count, sessionId: 'long' }),
     )
-    const store = newStore()
     const events = [givenEvent('spans.received', 1, { spans })]
-    for (const projection of [tracesProjection, logsProjection, correlationProjection]) {
-      await foldIntoStore(store, projection, events)
-    }
-    const { reader, most } = measuredReader(store.reader)
+    const { reader, most } = measuredReader(await foldCorrelated(newStore(), events))
     const found: (string | null)[] = []
     let after: CorrelationRequest['after'] = {}
     for (;;) {
@@ -136,7 +119,7 @@ describeOnEveryStore('correlation: the traces of a session', (newStore) => {
 
 describeOnEveryStore('correlation: an answer of which all parts are full', (newStore) => {
   it('has no more than one page of any other, each part cut and to be gone on from', async () => {
-    const large = 'large '.repeat(25_000)
+    const large = '.'.repeat(150_000)
     const count = 60
     const ordinals = Array.from({ length: count }, (_, ordinal) => ordinal)
     const sessionId = (n: number): string => `${n} `.padEnd(128, '.')
@@ -159,12 +142,8 @@ describeOnEveryStore('correlation: an answer of which all parts are full', (newS
       givenEvent('logs.received', 2, { logs }),
       givenEvent('rum.received', 3, { rumEvents }),
     ]
-    const store = newStore()
-    for (const projection of [tracesProjection, logsProjection, correlationProjection]) {
-      await foldIntoStore(store, projection, events)
-    }
-    const ask = (kind: 'trace_id' | 'session_id', value: string) =>
-      correlate(store.reader, acme, { id: { kind, value } })
+    const reader = await foldCorrelated(newStore(), events)
+    const ask = (kind: 'trace_id' | 'session_id', value: string) => correlate(reader, acme, { id: { kind, value } })
     const ofTrace = await ask('trace_id', traceIdOf('t0'))
     const ofSession = await ask('session_id', 'visit')
     for (const answer of [ofTrace, ofSession]) {

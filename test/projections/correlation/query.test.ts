@@ -8,24 +8,16 @@ import {
 } from '#projections/correlation/query.ts'
 import type { IndexReader } from '#projections/index-store.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
-import { recordId, type DecodedEvent } from '#projections/projection.ts'
+import { recordId } from '#projections/projection.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
-import { describeOnEveryStore, foldIntoStore, type NewStore } from '../traces/every-store.ts'
+import { describeOnEveryStore, foldCorrelated, foldIntoStore } from '../traces/every-store.ts'
 import { givenLog, givenRumEvent, givenSpan, msNs, noonNs, spanIdOf, traceIdOf } from '../traces/given.ts'
 
 const acme = workspaceIdOf('acme')
 const globex = workspaceIdOf('globex')
 const at = (ms: number): bigint => noonNs + BigInt(ms) * msNs
-
-async function readerOf(newStore: NewStore, events: readonly DecodedEvent[]): Promise<IndexReader> {
-  const store = newStore()
-  for (const projection of [tracesProjection, logsProjection, correlationProjection]) {
-    await foldIntoStore(store, projection, events)
-  }
-  return store.reader
-}
 
 const messages = ({ logs }: Correlation): readonly string[] => logs?.items.map(({ message }) => message) ?? []
 const names = ({ rum_events: events }: Correlation): readonly string[] => events?.items.map(({ name }) => name) ?? []
@@ -41,7 +33,7 @@ describeOnEveryStore('correlation: lookups', (newStore) => {
   ): Promise<Correlation> => correlate(reader, acme, { id: { kind, value }, ...more })
 
   before(async () => {
-    reader = await readerOf(newStore, [
+    reader = await foldCorrelated(newStore(), [
       givenEvent('spans.received', 1, {
         spans: [
           givenSpan({ trace: 'cart', id: 'web', sessionId: 'visit', atMs: 10 }),
@@ -403,7 +395,7 @@ describeOnEveryStore('correlation: records of a session that is linked to a trac
       givenEvent('spans.received', 1, { spans }),
       givenEvent('logs.received', 2, { logs: logs.map(({ log }) => log) }),
     ]
-    reader = await readerOf(newStore, events)
+    reader = await foldCorrelated(newStore(), events)
   })
 
   for (const limit of [1, 2, 3, 8, 11, 12, 50]) {

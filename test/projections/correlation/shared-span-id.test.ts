@@ -1,12 +1,9 @@
 import { expect } from 'chai'
-import { correlationProjection } from '#projections/correlation/fold.ts'
 import { correlate } from '#projections/correlation/query.ts'
-import { logsProjection } from '#projections/logs/fold.ts'
 import type { DecodedEvent } from '#projections/projection.ts'
-import { tracesProjection } from '#projections/traces/fold.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
-import { describeOnEveryStore, foldIntoStore } from '../traces/every-store.ts'
+import { describeOnEveryStore, foldCorrelated } from '../traces/every-store.ts'
 import { givenLog, givenSpan, msNs, noonNs, spanIdOf, traceIdOf } from '../traces/given.ts'
 
 const acme = workspaceIdOf('acme')
@@ -18,12 +15,9 @@ describeOnEveryStore('correlation: a span id that very many name', (newStore) =>
       givenLog({ ordinal, trace, spanId: spanIdOf('shared'), timeNs: at(ordinal), message: trace }),
     )
   const truncated = async (events: readonly DecodedEvent[]) => {
-    const store = newStore()
-    for (const projection of [tracesProjection, logsProjection, correlationProjection]) {
-      await foldIntoStore(store, projection, events)
-    }
+    const reader = await foldCorrelated(newStore(), events)
     const id = { kind: 'span_id', value: spanIdOf('shared') } as const
-    const answer = await correlate(store.reader, acme, { id, limits: { traces: 200 } })
+    const answer = await correlate(reader, acme, { id, limits: { traces: 200 } })
     return {
       traces: answer.ids.trace_ids.length,
       truncated: [answer, answer.traces, answer.logs, answer.rum_events].map((part) => part?.truncated),

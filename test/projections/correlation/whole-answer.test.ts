@@ -1,23 +1,12 @@
 import { expect } from 'chai'
-import { correlationProjection } from '#projections/correlation/fold.ts'
 import { correlate } from '#projections/correlation/query.ts'
 import { isCaughtUp, type IndexReader, type Progress } from '#projections/index-store.ts'
-import { logsProjection } from '#projections/logs/fold.ts'
-import type { DecodedEvent } from '#projections/projection.ts'
-import { tracesProjection } from '#projections/traces/fold.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
-import { describeOnEveryStore, foldIntoStore, type NewStore } from '../traces/every-store.ts'
+import { describeOnEveryStore, foldCorrelated } from '../traces/every-store.ts'
 import { givenLog, givenRumEvent, givenSpan, spanIdOf, traceIdOf } from '../traces/given.ts'
 
 const acme = workspaceIdOf('acme')
-
-async function readerOf(newStore: NewStore, events: readonly DecodedEvent[]): Promise<IndexReader> {
-  const store = newStore()
-  for (const projection of [tracesProjection, logsProjection, correlationProjection])
-    await foldIntoStore(store, projection, events)
-  return store.reader
-}
 
 describeOnEveryStore('correlation: what an answer says of itself', (newStore) => {
   it('is complete only if each index is', async () => {
@@ -43,7 +32,7 @@ describeOnEveryStore('correlation: what an answer says of itself', (newStore) =>
 
   it('knows an id by whatever alone has named it', async () => {
     const sessions = Array.from({ length: 101 }, (_, id) => givenSpan({ trace: 'crowd', id, sessionId: `visit ${id}` }))
-    const bare = await readerOf(newStore, [
+    const bare = await foldCorrelated(newStore(), [
       givenEvent('spans.received', 1, { spans: [givenSpan({ trace: 'bare', id: 'bare' }), ...sessions] }),
       givenEvent('logs.received', 2, { logs: [givenLog({ sessionId: 'by a log' })] }),
       givenEvent('rum.received', 3, { rumEvents: [givenRumEvent({ sessionId: 'by an event' })] }),
@@ -56,7 +45,7 @@ describeOnEveryStore('correlation: what an answer says of itself', (newStore) =>
   it('says that it is cut also where joins are not named', async () => {
     const traces = Array.from({ length: 45 }, (_, n) => `t${n}`)
     const shared = { sessionId: 'visit' }
-    const reader = await readerOf(newStore, [
+    const reader = await foldCorrelated(newStore(), [
       givenEvent('spans.received', 1, { spans: traces.map((trace) => givenSpan({ trace, id: trace, ...shared })) }),
       givenEvent('logs.received', 2, {
         logs: traces.map((trace, ordinal) => givenLog({ ordinal, trace, ...shared })),
@@ -77,7 +66,7 @@ describeOnEveryStore('correlation: what an answer says of itself', (newStore) =>
       spanId: spanIdOf(n),
       reason: 'rejected_allowance' as const,
     }))
-    const reader = await readerOf(newStore, [givenEvent('spans.refused', 1, { refusedSpans })])
+    const reader = await foldCorrelated(newStore(), [givenEvent('spans.refused', 1, { refusedSpans })])
     const answer = await correlate(reader, acme, { id: { kind: 'trace_id', value: traceIdOf('t') } })
     expect([answer.trace?.missing.length, answer.trace?.missing_truncated, answer.truncated]).to.deep.equal([
       1_000,

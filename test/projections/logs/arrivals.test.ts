@@ -1,9 +1,12 @@
 import { expect } from 'chai'
+import { buildName } from '#projections/builds/build-name.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
 import { exportLogs } from '#projections/logs/query.ts'
 import { foldInto, givenEvent } from '#test/support/fold-harness.ts'
 import { acme, treeOf } from './given.ts'
 import { carried, createGrowingLog, messagesOf, numbered, search } from './growing-log.ts'
+
+const build = buildName(logsProjection, 1)
 
 describe('projections/logs: what arrives later', () => {
   it('is followed by arrival, late records and large events too, without a gap or a repeat', async () => {
@@ -35,9 +38,8 @@ describe('projections/logs: what arrives later', () => {
     const { store, append } = createGrowingLog()
     await append(numbered(1, 1_000, 1))
     const { prev } = await search(store)
-    const index = 'logs-v15-001'
     // The later of two is found before the earlier, as bulk requests and files of days may be.
-    await foldInto(store.writer, index, logsProjection, [[numbered(3, 30, 2)]])
+    await foldInto(store.writer, build, logsProjection, [[numbered(3, 30, 2)]])
     const early = await search(store, { after: carried(prev) })
     expect(messagesOf(early.logs)).to.deep.equal([])
     await append(numbered(3, 30, 2))
@@ -53,7 +55,7 @@ describe('projections/logs: what arrives later', () => {
     const idsOf = (page: Awaited<ReturnType<typeof search>>): readonly string[] => page.logs.map(({ id }) => id)
     const settled = await search(store)
     // Found already, and the projector has not said so yet.
-    await foldInto(store.writer, 'logs-v15-001', logsProjection, [[numbered(2, 3, 12)]])
+    await foldInto(store.writer, build, logsProjection, [[numbered(2, 3, 12)]])
     const all = idsOf(await search(store, { limit: 100 }))
     const arrived = all.filter((id) => !idsOf(settled).includes(id)).sort()
     expect(arrived).to.have.length(12)
@@ -84,7 +86,7 @@ describe('projections/logs: what arrives later', () => {
       const { store, append } = createGrowingLog()
       await append(numbered(1, 0, 1))
       // Found already, and the projector has not said so yet.
-      await foldInto(store.writer, 'logs-v15-001', logsProjection, [[numbered(4, 1_000, 1)]])
+      await foldInto(store.writer, build, logsProjection, [[numbered(4, 1_000, 1)]])
       const page = await search(store, { limit: 1 })
       expect(messagesOf(page.logs)).to.deep.equal(['line 1000'])
       for (const event of [numbered(2, 10, 5), numbered(3, 20, 2), numbered(4, 1_000, 1)]) await append(event)
@@ -102,7 +104,7 @@ describe('projections/logs: what arrives later', () => {
   it('is on the page that follows also where what was shown before has its places', async () => {
     const { store, append } = createGrowingLog()
     await append(numbered(1, 0, 1))
-    await foldInto(store.writer, 'logs-v15-001', logsProjection, [[numbered(2, 1_000, 3)]])
+    await foldInto(store.writer, build, logsProjection, [[numbered(2, 1_000, 3)]])
     const { prev } = await search(store, { limit: 3 })
     for (const event of [numbered(2, 1_000, 3), numbered(3, 20, 2)]) await append(event)
     const followed = await search(store, { order: 'asc', limit: 2, after: carried(prev) })
@@ -112,7 +114,7 @@ describe('projections/logs: what arrives later', () => {
   it('goes on also from a page that shows more of it than a cursor has room for', async () => {
     const { store, append } = createGrowingLog()
     await append(numbered(1, 0, 1))
-    await foldInto(store.writer, 'logs-v15-001', logsProjection, [[numbered(2, 3, 40)]])
+    await foldInto(store.writer, build, logsProjection, [[numbered(2, 3, 40)]])
     const page = await search(store, { order: 'asc', limit: 100 })
     expect(page.logs).to.have.length(41)
     await append(numbered(2, 3, 40))

@@ -1,3 +1,4 @@
+import { buildName } from '#projections/builds/build-name.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
 import type { LogItem, LogRequest } from '#projections/logs/query.ts'
 import { searchLogs } from '#projections/logs/query.ts'
@@ -18,7 +19,7 @@ export const carried = (key: Json): Json => parseJson(stringifyJson(key))
 /** A log that goes on: events folded as they come, with the heartbeat that readers go by. */
 export function createGrowingLog() {
   const store = createMemoryIndexStore()
-  const index = 'logs-v15-001'
+  const index = buildName(logsProjection, 1)
   return {
     store,
     async append(event: DecodedEvent): Promise<void> {

@@ -2,17 +2,17 @@ import { expect } from 'chai'
 import { logsProjection } from '#projections/logs/fold.ts'
 import { exportLogs, searchLogs, type LogPage } from '#projections/logs/query.ts'
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
-import { parseJson, stringifyJson, type Json } from '#src/lib/json.ts'
+import { stringifyJson, type Json } from '#src/lib/json.ts'
 import { createFoldHarness } from '#test/support/fold-harness.ts'
 import { withSteppingClock } from '#test/support/stepping-clock.ts'
 import { acme, givenLogs } from './given.ts'
+import { carried } from './growing-log.ts'
 
 const harness = createFoldHarness(logsProjection)
-/** As a cursor carries a key: through its text. */
-const carried = (key: Json): Json => parseJson(stringifyJson(key))
 
 describe('projections/logs: records of megabytes', () => {
-  const text = 'large '.repeat(150_000)
+  /** One word: what it takes is its size, not what is found by it. */
+  const text = `large ${'.'.repeat(900_000)}`
   const count = 24
   let store: MemoryIndexStore
 

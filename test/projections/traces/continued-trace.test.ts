@@ -3,8 +3,8 @@ import type { IndexReader } from '#projections/index-store.ts'
 import { placesOfSpan, readTrace, type WalkKey } from '#projections/traces/query.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { describeOnEveryStore } from './every-store.ts'
-import { givenLog, givenRumEvent, msNs, noonNs, spanIdOf, traceIdOf } from './given.ts'
-import { acme, daysLater, readerOf, received } from './walked.ts'
+import { givenLog, givenRumEvent, msNs, noonNs, received, spanIdOf, traceIdOf } from './given.ts'
+import { acme, daysLater, readerOf } from './walked.ts'
 
 describeOnEveryStore('traces: one that went on after seven days', (newStore) => {
   it('reads a trace that went on after seven days as one', async () => {

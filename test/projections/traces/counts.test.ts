@@ -1,22 +1,10 @@
 import { expect } from 'chai'
-import type { IndexReader } from '#projections/index-store.ts'
-import type { DecodedEvent } from '#projections/projection.ts'
-import { tracesProjection } from '#projections/traces/fold.ts'
 import { searchTraces } from '#projections/traces/query.ts'
-import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
-import { describeOnEveryStore, foldIntoStore, type NewStore } from './every-store.ts'
-import { givenLog, givenSpan, msNs, noonNs, traceIdOf, type GivenSpan } from './given.ts'
-
-const acme = workspaceIdOf('acme')
-const received = (n: number, spans: readonly GivenSpan[]): DecodedEvent =>
-  givenEvent('spans.received', n, { spans: spans.map(givenSpan) })
-async function readerOf(newStore: NewStore, events: readonly DecodedEvent[]): Promise<IndexReader> {
-  const store = newStore()
-  await foldIntoStore(store, tracesProjection, events)
-  return store.reader
-}
+import { describeOnEveryStore } from './every-store.ts'
+import { givenLog, msNs, noonNs, received, traceIdOf } from './given.ts'
+import { acme, readerOf } from './walked.ts'
 
 describeOnEveryStore('traces: counts', (newStore) => {
   it('leave out spans that came again with another start', async () => {

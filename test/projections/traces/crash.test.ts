@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { buildName } from '#projections/builds/build-name.ts'
 import { createDocumentCache } from '#projections/folding/documents.ts'
 import { foldBatch } from '#projections/folding/fold-batch.ts'
 import type { WorkspaceEntries } from '#projections/index-store.ts'
@@ -9,14 +10,13 @@ import { tracesProjection } from '#projections/traces/fold.ts'
 import { isSuperseded, type SpanRecord } from '#projections/traces/span-document.ts'
 import type { TraceDocument } from '#projections/traces/trace-document.ts'
 import { positionStep } from '#src/events/envelope.ts'
-import type { RefusalReason } from '#src/events/telemetry.ts'
 import { present } from '#src/lib/assert.ts'
 import { stringifyJson } from '#src/lib/json.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { createRandom } from '#test/support/random.ts'
-import { givenLog, givenSpan, spanIdOf, traceIdOf, type GivenSpan } from './given.ts'
+import { givenLog, received, refused, spanIdOf, traceIdOf, type GivenSpan } from './given.ts'
 
-const index = 'traces-v15-001'
+const index = buildName(tracesProjection, 1)
 const projection = withSeenEvents(tracesProjection)
 
 async function newStore(): Promise<MemoryIndexStore> {
@@ -72,12 +72,6 @@ function* choices(states: ReadonlyMap<string, readonly Entry[]>): Generator<read
 
 const many = (from: number, count: number): GivenSpan[] =>
   Array.from({ length: count }, (_, offset) => ({ id: from + offset, parent: Math.floor((from + offset) / 2) }))
-const received = (n: number, spans: readonly GivenSpan[]): DecodedEvent =>
-  givenEvent('spans.received', n, { spans: spans.map(givenSpan) })
-const refused = (n: number, ids: readonly string[], reason: RefusalReason = 'rejected_allowance'): DecodedEvent =>
-  givenEvent('spans.refused', n, {
-    refusedSpans: ids.map((id) => ({ traceId: traceIdOf('t'), spanId: spanIdOf(id), reason })),
-  })
 
 describe('traces: an event that changes nothing', () => {
   it('writes nothing: the trace stands at the last event that changed it', async () => {

@@ -1,11 +1,15 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { buildName } from '#projections/builds/build-name.ts'
 import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
+import { correlationProjection } from '#projections/correlation/fold.ts'
+import { logsProjection } from '#projections/logs/fold.ts'
 import type { DecodedEvent, Projection } from '#projections/projection.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reading/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
+import { tracesProjection } from '#projections/traces/fold.ts'
 import { foldInto, showIndex } from '#test/support/fold-harness.ts'
 import { limits } from '#test/support/sqlite-fixture.ts'
 
@@ -35,14 +39,20 @@ export function describeOnEveryStore(title: string, suite: (newStore: NewStore) 
   })
 }
 
-export const indexOf = ({ name, version }: Projection): string => `${name}-v${version}-001`
-
 /** Folds events into a store, in one batch, and lets readers see the index. */
 export async function foldIntoStore(
   { writer }: TestStore,
   projection: Projection,
   events: readonly DecodedEvent[],
 ): Promise<void> {
-  await foldInto(writer, indexOf(projection), projection, [events])
-  await showIndex(writer, indexOf(projection), projection, events)
+  const index = buildName(projection, 1)
+  await foldInto(writer, index, projection, [events])
+  await showIndex(writer, index, projection, events)
+}
+
+/** Folds events into all the indexes that correlation reads; what reads them. */
+export async function foldCorrelated(store: TestStore, events: readonly DecodedEvent[]): Promise<IndexReader> {
+  for (const projection of [tracesProjection, logsProjection, correlationProjection])
+    await foldIntoStore(store, projection, events)
+  return store.reader
 }

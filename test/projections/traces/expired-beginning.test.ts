@@ -3,8 +3,8 @@ import { withFirstDays } from '#projections/retention/first-days.ts'
 import { readTrace, type WalkKey } from '#projections/traces/query.ts'
 import { dayOf } from '#src/lib/day.ts'
 import { describeOnEveryStore } from './every-store.ts'
-import { spanIdOf, traceIdOf } from './given.ts'
-import { acme, daysLater, readerOf, received } from './walked.ts'
+import { received, spanIdOf, traceIdOf } from './given.ts'
+import { acme, daysLater, readerOf } from './walked.ts'
 
 describeOnEveryStore('traces: one that goes on after the day on which it began has expired', (newStore) => {
   it('shows nothing of what has expired with that day', async () => {

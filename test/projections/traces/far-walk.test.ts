@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import { tracesProjection } from '#projections/traces/fold.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { describeOnEveryStore, foldIntoStore } from './every-store.ts'
-import { givenLog, msNs, noonNs, traceIdOf, type GivenSpan } from './given.ts'
-import { daysLater, readerOf, received, spansOf, walk } from './walked.ts'
+import { givenLog, msNs, noonNs, received, traceIdOf, type GivenSpan } from './given.ts'
+import { daysLater, readerOf, spansOf, walk } from './walked.ts'
 
 const hourMs = 3_600_000
 const numbered = (count: number, name: string): readonly string[] =>

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { buildName } from '#projections/builds/build-name.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
 import { sortableTime } from '#projections/traces/sortable-time.ts'
 import type { SpanRecord } from '#projections/traces/span-document.ts'
@@ -8,21 +9,23 @@ import type { TracePart } from '#projections/traces/trace-part.ts'
 import { formerStartsMax, refusedKeptMax, spansIn } from '#projections/traces/trace-part.ts'
 import type { MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { positionStep } from '#src/events/envelope.ts'
-import type { RefusedSpan } from '#src/events/telemetry.ts'
 import { present } from '#src/lib/assert.ts'
 import { createFoldHarness, foldAll, givenEvent } from '#test/support/fold-harness.ts'
-import { givenLog, givenRumEvent, givenSpan, noonNs, spanIdOf, traceIdOf, type GivenSpan } from './given.ts'
+import {
+  givenLog,
+  givenRumEvent,
+  givenSpan,
+  noonNs,
+  received,
+  refused,
+  spanIdOf,
+  traceIdOf,
+  type GivenSpan,
+} from './given.ts'
 
 const harness = createFoldHarness(tracesProjection)
 const dayMs = 86_400_000
 const noonMs = Number(noonNs / 1_000_000n)
-
-const received = (n: number, spans: readonly GivenSpan[], header = {}) =>
-  givenEvent('spans.received', n, { spans: spans.map(givenSpan) }, header)
-const refused = (n: number, ids: readonly string[], reason: RefusedSpan['reason'] = 'rejected_allowance') =>
-  givenEvent('spans.refused', n, {
-    refusedSpans: ids.map((id) => ({ traceId: traceIdOf('t'), spanId: spanIdOf(id), reason })),
-  })
 
 const trace = (store: MemoryIndexStore, name = 't'): TraceDocument =>
   present(harness.documents<TraceDocument>(store, 'traces').get(traceIdOf(name)), `trace ${name}`)
@@ -134,7 +137,7 @@ describe('traces: the fold', () => {
   it('keeps a span that comes again on another day once', async () => {
     const nextDay = { receivedAt: noonMs + dayMs }
     const store = await harness.fold([received(1, [{ id: 'a' }]), received(2, [{ id: 'a', name: 'again' }], nextDay)])
-    const spans = store.dump('traces-v15-001').filter(({ entry }) => entry.collection === 'spans')
+    const spans = store.dump(buildName(tracesProjection, 1)).filter(({ entry }) => entry.collection === 'spans')
     expect(spans.map(({ entry }) => [entry.day, (entry.document as { name: string }).name])).to.deep.equal([
       ['2026-11-22', 'again'],
     ])
@@ -266,7 +269,7 @@ describe('traces: the fold', () => {
       givenEvent('logs.received', 1, { logs: [givenLog({ trace: 't' })] }),
       givenEvent('logs.received', 2, { logs: [givenLog({ trace: 't' })] }),
     ])
-    const [entry] = store.dump('traces-v15-001').filter(({ entry }) => entry.collection === 'traces')
+    const [entry] = store.dump(buildName(tracesProjection, 1)).filter(({ entry }) => entry.collection === 'traces')
     expect(entry?.entry.position).to.equal(4096)
   })
 
@@ -303,7 +306,7 @@ describe('traces: the fold', () => {
       received(5, [{ id: 'c', parent: 'b' }], at(13)),
     ])
     const documents = store
-      .dump('traces-v15-001')
+      .dump(buildName(tracesProjection, 1))
       .filter(({ entry }) => entry.collection === 'traces')
       .map(({ entry }) => entry.document as TraceDocument)
     expect(documents.map(({ generation, summary }) => [generation, summary.spanCount])).to.deep.equal([

@@ -1,5 +1,7 @@
-import type { LogRecord, RumEvent, SharedAttributes, Span } from '#src/events/telemetry.ts'
+import type { DecodedEvent } from '#projections/projection.ts'
+import type { LogRecord, RefusalReason, RumEvent, SharedAttributes, Span } from '#src/events/telemetry.ts'
 import type { JsonObject } from '#src/lib/json.ts'
+import { givenEvent } from '#test/support/fold-harness.ts'
 import { hex } from '#test/support/telemetry.ts'
 
 export const traceIdOf = (name: string | number): string => hex(32, 'trace', name)
@@ -99,3 +101,17 @@ export function givenRumEvent(event: Partial<RumEvent> & Readonly<{ trace?: stri
     ...more,
   }
 }
+
+/** The `n`th event: these spans were received. */
+export const received = (n: number, spans: readonly GivenSpan[], header = {}): DecodedEvent =>
+  givenEvent('spans.received', n, { spans: spans.map(givenSpan) }, header)
+
+/** The `n`th event: these spans of trace `t` were refused. */
+export const refused = (
+  n: number,
+  ids: readonly string[],
+  reason: RefusalReason = 'rejected_allowance',
+): DecodedEvent =>
+  givenEvent('spans.refused', n, {
+    refusedSpans: ids.map((id) => ({ traceId: traceIdOf('t'), spanId: spanIdOf(id), reason })),
+  })

@@ -8,8 +8,8 @@ import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { describeOnEveryStore, foldIntoStore } from './every-store.ts'
-import { givenLog, givenRumEvent, msNs, noonNs, spanIdOf, traceIdOf } from './given.ts'
-import { acme, daysLater, match, nameOf, readerOf, received, spansOf, walk } from './walked.ts'
+import { givenLog, givenRumEvent, msNs, noonNs, received, spanIdOf, traceIdOf } from './given.ts'
+import { acme, daysLater, match, nameOf, readerOf, spansOf, walk } from './walked.ts'
 
 const globex = workspaceIdOf('globex')
 

@@ -1,26 +1,18 @@
 import { expect } from 'chai'
+import { buildName } from '#projections/builds/build-name.ts'
 import type { IndexReader, Progress } from '#projections/index-store.ts'
-import type { DecodedEvent } from '#projections/projection.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
 import { nearestError, placesOfSpan, readTrace, type WalkKey } from '#projections/traces/query.ts'
 import { refusedKeptMax } from '#projections/traces/trace-part.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { measuredReader } from '#test/support/measured-reader.ts'
-import { describeOnEveryStore, foldIntoStore, indexOf, type NewStore } from './every-store.ts'
-import { givenSpan, msNs, noonNs, spanIdOf, traceIdOf, type GivenSpan } from './given.ts'
+import { describeOnEveryStore, foldIntoStore } from './every-store.ts'
+import { msNs, noonNs, received, spanIdOf, traceIdOf, type GivenSpan } from './given.ts'
+import { acme, readerOf } from './walked.ts'
 
-const acme = workspaceIdOf('acme')
 const globex = workspaceIdOf('globex')
 const dayMs = 86_400_000
-
-const received = (n: number, spans: readonly GivenSpan[], header = {}): DecodedEvent =>
-  givenEvent('spans.received', n, { spans: spans.map(givenSpan) }, header)
-async function readerOf(newStore: NewStore, events: readonly DecodedEvent[]): Promise<IndexReader> {
-  const store = newStore()
-  await foldIntoStore(store, tracesProjection, events)
-  return store.reader
-}
 
 describeOnEveryStore('traces: one whole trace', (newStore) => {
   it('comes in pages of some megabytes, with what its spans share, which stands on each', async () => {
@@ -159,7 +151,7 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
       }),
     ])
     const progress = { position: 5, at: 0, caughtUpAt: 0 }
-    await store.writer.heartbeat(indexOf(tracesProjection), { ...progress, head: 5 })
+    await store.writer.heartbeat(buildName(tracesProjection, 1), { ...progress, head: 5 })
     const read = await readTrace(store.reader, acme, traceIdOf('t'), { limit: 10 })
     expect(read?.missing).to.deep.equal([
       { span_id: spanIdOf('over the allowance'), referenced_by: [spanIdOf('a')], reason: 'rejected_allowance' },
@@ -172,7 +164,7 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
       missing_parent_count: 2,
       rejected_span_count: 2,
     })
-    await store.writer.heartbeat(indexOf(tracesProjection), { ...progress, head: 6 })
+    await store.writer.heartbeat(buildName(tracesProjection, 1), { ...progress, head: 6 })
     const behind = await readTrace(store.reader, acme, traceIdOf('t'), { limit: 10 })
     expect(behind?.missing[1]?.reason).to.equal('not_indexed_yet')
     const unknown = { ...store.reader, progress: async () => undefined }
@@ -183,7 +175,7 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
   it('does not say that a span was not received while nobody folds the log', async () => {
     const store = newStore()
     await foldIntoStore(store, tracesProjection, [received(1, [{ id: 'b', parent: 'lost' }])])
-    await store.writer.heartbeat(indexOf(tracesProjection), { position: 5, head: 5, at: 0, caughtUpAt: 0 })
+    await store.writer.heartbeat(buildName(tracesProjection, 1), { position: 5, head: 5, at: 0, caughtUpAt: 0 })
     const reasonAt = async (nowMs: number) =>
       (await readTrace(store.reader, acme, traceIdOf('t'), { limit: 10, nowMs }))?.missing[0]?.reason
     expect(await reasonAt(1_000)).to.equal('not_received')
@@ -209,7 +201,7 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
       (await readTrace(store.reader, acme, traceIdOf('t'), { limit: 1 }))?.spans[0]?.start ?? '',
     )
     const reasonAt = async (caughtUpAt: number) => {
-      await store.writer.heartbeat(indexOf(tracesProjection), { position: 5, head: 6, at: caughtUpAt, caughtUpAt })
+      await store.writer.heartbeat(buildName(tracesProjection, 1), { position: 5, head: 6, at: caughtUpAt, caughtUpAt })
       return (await readTrace(store.reader, acme, traceIdOf('t'), { limit: 10 }))?.missing[0]?.reason
     }
     expect(await reasonAt(startMs + 299_000)).to.equal('not_indexed_yet')

@@ -5,8 +5,8 @@ import { unmetIdPatterns } from '#projections/traces/query.ts'
 import type { QueryTree } from '#src/events/query-tree.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { describeOnEveryStore } from './every-store.ts'
-import { givenSpan, noonNs, traceIdOf } from './given.ts'
-import { match, readerOf, received, spansOf, text, walk } from './walked.ts'
+import { givenSpan, noonNs, received, traceIdOf } from './given.ts'
+import { match, readerOf, spansOf, text, walk } from './walked.ts'
 
 const wildcard = (field: string, pattern: string): QueryTree => ({
   kind: 'pattern',

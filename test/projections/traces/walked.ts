@@ -7,17 +7,14 @@ import type { DecodedEvent } from '#projections/projection.ts'
 import type { QueryTree } from '#src/events/query-tree.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { dayMs } from '#src/lib/day.ts'
-import { givenEvent } from '#test/support/fold-harness.ts'
 import { foldIntoStore, type NewStore } from './every-store.ts'
-import { givenSpan, msNs, noonNs, traceIdOf, type GivenSpan } from './given.ts'
+import { msNs, noonNs, traceIdOf, type GivenSpan } from './given.ts'
 
 export const acme = workspaceIdOf('acme')
 
 /** Of an event that came so many days after the records' noon. */
 export const daysLater = (days: number) => ({ receivedAt: Number(noonNs / msNs) + days * dayMs })
 
-export const received = (n: number, spans: readonly GivenSpan[], header = {}): DecodedEvent =>
-  givenEvent('spans.received', n, { spans: spans.map(givenSpan) }, header)
 export async function readerOf(newStore: NewStore, events: readonly DecodedEvent[]): Promise<IndexReader> {
   const store = newStore()
   await foldIntoStore(store, tracesProjection, events)

@@ -19,7 +19,7 @@ export type PostingListener = Readonly<{
 }>
 
 /** Called for a page on which a term begins: the last term before it in its segment, and the first one there, as FTS5 keeps them. */
-export type MeetPage = (lastBefore: Uint8Array, firstThere: Uint8Array) => void
+type MeetPage = (lastBefore: Uint8Array, firstThere: Uint8Array) => void
 
 const headerBytes = 4
 /** Instead of a distance: the next number is that of a column. */

@@ -13,7 +13,7 @@ export type Part = Readonly<{
 export const afterPrefix = (prefix: string): string => `${prefix}\u{10ffff}`
 
 /** The terms of some fields between two texts, inclusive. */
-export type Between = Readonly<{ fields: readonly string[]; from: string; to: string }>
+type Between = Readonly<{ fields: readonly string[]; from: string; to: string }>
 
 /** How many terms are read per query, at first and at most. A row for each would cost twice as much, and the first few may be enough. */
 const termsAtOnceMin = 500

@@ -8,7 +8,7 @@ import { termColumns, tokensColumn, type Tables } from '../layout.ts'
 import { afterPrefix, type Part } from './terms-between.ts'
 
 /** The terms of some fields that begin with `prefix` and contain `literal`. `ofWords`: only words, no tokens of named fields. */
-export type Wanted = Readonly<{ fields: readonly string[]; prefix: string; literal: string; ofWords: boolean }>
+type Wanted = Readonly<{ fields: readonly string[]; prefix: string; literal: string; ofWords: boolean }>
 
 /** How many pages are read per query. */
 const pagesAtOnce = 16

@@ -1,0 +1,6 @@
+/** What a browser shows of markup: its text, on one line. Characters stay escaped. */
+export const textOf = (markup: string): string =>
+  markup
+    .replaceAll(/<[^>]*>/g, '')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
