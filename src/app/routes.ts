@@ -17,6 +17,7 @@ import { createSignInRoutes } from './account/sign-in.ts'
 import { createUsageRoutes } from './account/usage.ts'
 import { createAssetRoutes } from './assets.ts'
 import { sessionHere, type AppContext } from './context.ts'
+import { createMapPageRoutes } from './map/map-page.ts'
 import { createRefusePage } from './refuse-page.ts'
 import { createLogPageRoutes } from './search/logs-page.ts'
 import { createSessionPageRoutes } from './search/sessions-page.ts'
@@ -72,6 +73,7 @@ export function createAppRoutes(options: AppOptions): Route[] {
       ...createSessionPageRoutes(app),
       ...createFindPageRoutes(app),
       ...createComparePageRoutes(app),
+      ...createMapPageRoutes(app),
     ]),
     ...createConnectRoutes(app),
     ...createUsageRoutes(app),

@@ -13,7 +13,14 @@ describe('pages that search', () => {
   })
   after(() => site.close())
 
-  const searching = ['/app/logs', '/app/traces', '/app/sessions', '/app/find?id=x', '/app/compare?trace_id=x']
+  const searching = [
+    '/app/logs',
+    '/app/traces',
+    '/app/sessions',
+    '/app/map',
+    '/app/find?id=x',
+    '/app/compare?trace_id=x',
+  ]
   for (const path of [...searching, `/app/trace/${'ab'.repeat(16)}`]) {
     it(`${path} is a query of its workspace, and says so where there are too many`, async () => {
       const { status, text, headers } = await browser.get(path)
@@ -28,6 +35,7 @@ describe('pages that search', () => {
     ['/app/logs', 'q'],
     ['/app/traces', 'q'],
     ['/app/sessions', 'q'],
+    ['/app/map', 'q'],
     ['/app/find', 'id'],
     ['/app/compare', 'trace_id'],
   ] as const) {
