@@ -168,6 +168,21 @@ describe('the service map', () => {
     expect(tablesOf(text)[0]).to.deep.equal(['web → api.example named by callers 1 0 2.00 ms 2.00 ms 2.00 ms'])
   })
 
+  it('stays a page however many names there are', async () => {
+    const many = Array.from({ length: 900 }, (_, n): GivenSpan => {
+      const called = { kind: 'client', attributes: { 'server.address': `host-${n}` } } as const
+      return { id: n, parent: 'root', atMs: n, service: `s${n % 450}`, ...(n < 450 ? {} : called) }
+    })
+    await site.index(spans(1, { id: 'root', service: 'web', kind: 'internal', forMs: 1_000 }, ...many))
+    const text = await open()
+    expect(words(text)).to.include('451 services in all 1 trace that fit, by 901 spans.')
+    expect(tablesOf(text).map(({ length }) => length)).to.deep.equal([200, 200])
+    expect(words(text)).to.include('And 700 others.').and.include('And 251 others.')
+    expect(words(text)).to.include('room: 861 names, ')
+    expect(text.match(/<option value="s\d/g)?.length ?? 0).to.be.at.most(100)
+    expect(text.length).to.be.below(300_000)
+  })
+
   it('reads fewer traces where these are large', async () => {
     const large = (trace: number): readonly GivenSpan[] =>
       Array.from({ length: 1_000 }, (_, n) => ({ trace, id: `${trace}-${n}`, atMs: trace * 1_000 + n }))

@@ -50,8 +50,9 @@ const nodeRow = (node: MapNode, { links, colourOf }: Looks): Html =>
     <td class="number" data-head="Traces that begin here">${inWords(node.begins)}</td>
   </tr>`
 
-function table(heads: readonly string[], rows: readonly Html[], noun: string): Html {
-  const left = rows.length - rowsMax
+/** As many of the items as a table bears. */
+function table<Item>(heads: readonly string[], items: readonly Item[], rowOf: (item: Item) => Html): Html {
+  const left = items.length - rowsMax
   const [first = '', ...numbers] = heads
   return html`<table class="figures cards">
       <thead>
@@ -61,32 +62,29 @@ function table(heads: readonly string[], rows: readonly Html[], noun: string): H
         </tr>
       </thead>
       <tbody>
-        ${rows.slice(0, rowsMax)}
+        ${items.slice(0, rowsMax).map(rowOf)}
       </tbody>
     </table>
-    ${left > 0 ? html`<p class="note">And ${counted(left, `other ${noun}`)}.</p>` : html``}`
+    ${left > 0 ? html`<p class="note">And ${counted(left, 'other')}.</p>` : html``}`
 }
 
 function callsPart(edges: readonly MapEdge[], looks: Looks): Html {
   if (edges.length === 0) return html`<p>None of these spans is a call from one service to another.</p>`
-  const rows = rankedEdges(edges).map((edge) => edgeRow(edge, looks))
+  const heads = ['Call', 'Calls', 'Errors', 'p50', 'p95', 'Longest']
   return html`<p class="note">
       Those with errors first, then the most frequent. A call takes as long as the span of whom was called; where that
       has sent none, as the caller’s. The longest, and an error, lead to their spans; the number of calls to a search
       near to them.
     </p>
-    ${table(['Call', 'Calls', 'Errors', 'p50', 'p95', 'Longest'], rows, 'kind of call')}`
+    ${table(heads, rankedEdges(edges), (edge) => edgeRow(edge, looks))}`
 }
 
 /** What the drawing shows, and what it has no room for, in words. */
 export function graphTables(graph: ServiceGraph, looks: Looks): Html {
   const services = rankedNodes(graph).filter(({ kind }) => kind === 'service')
+  const heads = ['Service', 'Spans', 'Errors', 'Traces that begin here']
   return html`<h2 id="calls">Calls</h2>
     ${callsPart(graph.edges, looks)}
     <h2>Services</h2>
-    ${table(
-      ['Service', 'Spans', 'Errors', 'Traces that begin here'],
-      services.map((node) => nodeRow(node, looks)),
-      'service',
-    )}`
+    ${table(heads, services, (node) => nodeRow(node, looks))}`
 }

@@ -20,6 +20,9 @@ import type { MapNode, ServiceGraph } from './service-graph.ts'
 const title = 'Service map'
 const formOf = createTraceForm(mapPath)
 
+/** Services that the form suggests. */
+const suggestedMax = 100
+
 /** Which of the traces that fit the first ones are, by the order that they are listed in. */
 const firsts: Readonly<Record<string, string>> = {
   oldest: 'oldest',
@@ -84,8 +87,9 @@ async function sendMap(ctx: Context, app: AppContext): Promise<void> {
   const nowMs = app.clock()
   const list = html`<a href="${addressWith(tracesPath, conditions, {})}">List of these traces</a>`
   const moves = html`${rangeMoves(mapPath, conditions, range, nowMs)}${list}`
-  const services = servicesOf(read.value.graph).map(({ name, spans }) => ({ value: name, count: spans }))
-  const form = formOf(asked, [{ field: 'service', values: services }], undefined, moves)
+  const services = servicesOf(read.value.graph).slice(0, suggestedMax)
+  const values = services.map(({ name, spans }) => ({ value: name, count: spans }))
+  const form = formOf(asked, [{ field: 'service', values }], undefined, moves)
   const shown =
     read.value.traces === 0
       ? nothingFits(mapPath, asked, { noun: 'trace', from: range.from, nowMs })
