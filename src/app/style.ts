@@ -200,6 +200,8 @@ ${depths}
 ${serviceFills}
 @media (max-width: 45rem) {
   main { overflow-x: auto }
+  /* In two lines. */
+  header nav { gap: .25rem .4rem; font-size: .9rem }
   h1 { margin: .3rem 0 }
   /* Beside the choice of a zone there is room for nothing but the title. */
   h1 + * { clear: right }
