@@ -142,6 +142,7 @@ const rules: readonly Rule[] = [
     account: ['src/app/guides', 'src/app/search/search-parts.ts'],
     search: [],
     trace: ['src/app/search'],
+    map: ['src/app/search'],
   }),
   { room: 'src/app', may: ['src/app', ...besideApp, 'src/events', 'src/lib'] },
   {

@@ -104,6 +104,9 @@ const turning =
 export const isolated = (text: string, shown: Html = html`${text}`): Html =>
   turning.test(text) ? html`<bdi>${shown}</bdi>` : shown
 
+/** The same where there is no markup, as in a title: between a first strong isolate and its end (Unicode Bidirectional Algorithm, UAX 9). */
+export const isolatedText = (text: string): string => (turning.test(text) ? `\u2068${text}\u2069` : text)
+
 /** Of a name in a row. */
 export const nameCharactersMax = 120
 

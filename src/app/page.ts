@@ -32,6 +32,7 @@ const links = [
   ['/app/traces', 'Traces'],
   ['/app/logs', 'Logs'],
   ['/app/sessions', 'Sessions'],
+  ['/app/map', 'Map'],
   ['/app/connect', 'Connect'],
   ['/app/usage', 'Usage'],
   ['/app/keys', 'Keys'],

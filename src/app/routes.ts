@@ -14,6 +14,7 @@ import { createSignInRoutes } from './account/sign-in.ts'
 import { createUsageRoutes } from './account/usage.ts'
 import { createAssetRoutes } from './assets.ts'
 import { sessionHere, type AppContext } from './context.ts'
+import { createMapPageRoutes } from './map/map-page.ts'
 import { createRefusePage } from './refuse-page.ts'
 import { createLogPageRoutes } from './search/logs-page.ts'
 import { createPatternPageRoutes } from './search/patterns-page.ts'
@@ -70,6 +71,7 @@ export function createAppRoutes(options: AppOptions): Route[] {
       ...createSessionPageRoutes(app),
       ...createFindPageRoutes(app),
       ...createComparePageRoutes(app),
+      ...createMapPageRoutes(app),
     ]),
     ...createConnectRoutes(app),
     ...createUsageRoutes(app),

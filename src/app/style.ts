@@ -138,6 +138,24 @@ table + .tabs { margin-top: .75rem }
 .facets .not { min-width: 1.6rem; margin-left: -.25rem; text-align: center }
 .facets a[aria-current] { border-color: currentColor }
 rect, circle { fill: var(--accent) }
+.map { overflow-x: auto; margin: 1rem 0 .4rem }
+.map > svg { display: block }
+@media (min-width: 60rem) {
+  .map.whole > svg { max-width: 100%; height: auto }
+}
+.map text { fill: CanvasText; font-size: .8rem; unicode-bidi: isolate }
+.map .name { font-size: .9rem; font-weight: bold }
+.map a .name { fill: var(--accent) }
+.map .box { fill: Canvas; stroke: var(--edge); stroke-width: 1.5 }
+.map .unseen .box { stroke-dasharray: 5 3 }
+.map path { fill: none; stroke: var(--edge) }
+.map .head { fill: var(--edge); stroke: none }
+.map .failed :is(.box, .line) { stroke: var(--bad) }
+.map .failed .head:not(.begin) { fill: var(--bad) }
+.map .edge text { text-anchor: middle; paint-order: stroke; stroke: Canvas; stroke-width: 5px }
+.map .edge.failed text { fill: var(--bad) }
+.map .reach { stroke: transparent; stroke-width: 14; pointer-events: stroke }
+.map a:is(:hover, :focus-visible) :is(.box, .line) { stroke: currentColor; stroke-width: 3 }
 /* Where the script is that drags are for. */
 .histogram.drag { cursor: crosshair }
 .histogram { touch-action: pan-y; user-select: none }
@@ -186,6 +204,8 @@ ${depths}
 ${serviceFills}
 @media (max-width: 45rem) {
   main { overflow-x: auto }
+  /* In two lines. */
+  header nav { gap: .25rem .4rem; font-size: .9rem }
   h1 { margin: .3rem 0 }
   /* Beside the choice of a zone there is room for nothing but the title. */
   h1 + * { clear: right }

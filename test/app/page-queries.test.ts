@@ -18,6 +18,7 @@ describe('pages that search', () => {
     '/app/patterns',
     '/app/traces',
     '/app/sessions',
+    '/app/map',
     '/app/find?id=x',
     '/app/compare?trace_id=x',
   ]
@@ -36,6 +37,7 @@ describe('pages that search', () => {
     ['/app/patterns', 'q'],
     ['/app/traces', 'q'],
     ['/app/sessions', 'q'],
+    ['/app/map', 'q'],
     ['/app/find', 'id'],
     ['/app/compare', 'trace_id'],
   ] as const) {

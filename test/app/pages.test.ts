@@ -9,7 +9,17 @@ import { createBrowser, createPerson, openSite, password, slowToRead, type Brows
 
 const email = 'ann@acme.example'
 const everyPage = [
-  ...['/app', '/app/traces', '/app/logs', '/app/patterns', '/app/find', '/app/connect', '/app/usage', '/app/keys'],
+  ...[
+    '/app',
+    '/app/traces',
+    '/app/logs',
+    '/app/patterns',
+    '/app/map',
+    '/app/find',
+    '/app/connect',
+    '/app/usage',
+    '/app/keys',
+  ],
   ...['/app/members', '/app/password', '/app/workspace', '/app/audit'],
 ]
 

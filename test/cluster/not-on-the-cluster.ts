@@ -42,6 +42,7 @@ export const longOnTheCluster: Readonly<Record<string, string>> = {
   'narrow-pages.test.ts': 'measures what is drawn on small screens; search-pages.test.ts does so too',
   'search-form.test.ts': 'measures the form of a search on a phone; search-pages.test.ts searches without scripts too',
   'trace-page.test.ts': 'measures the page of a trace; search-pages.test.ts opens spans on it',
+  'service-map.test.ts': 'measures how a map is drawn; test/app/service-map.test.ts meets what it is made of',
   'accessibility.test.ts': 'checks what a browser makes of every page; search-pages.test.ts meets the pages',
   'come-back.test.ts': 'is about what a browser keeps of a page; search-pages.test.ts opens spans and records',
   'follow-logs.test.ts': 'answers in the server’s place; search-pages.test.ts follows what a cluster takes in',

@@ -15,6 +15,7 @@ async function sendIncident(server: LentServer): Promise<void> {
   const { logs, rum, spans } = sendingTo(server, server.firstRun.keys)
   const [startNs, exception] = [minutesAgoNs(5), { 'exception.message': 'card declined', 'exception.type': 'Declined' }]
   const span = { traceId, startNs, durationNs: 100n * msNs }
+  const database = { 'db.system.name': 'postgresql', 'db.namespace': 'shop' }
   await spans([
     { ...span, spanId: root, service: 'web', name: 'POST /checkout', attributes: { 'session.id': session } },
     {
@@ -22,6 +23,7 @@ async function sendIncident(server: LentServer): Promise<void> {
       events: [{ name: 'exception', attributes: exception }],
     },
     { ...span, spanId: '4'.repeat(16), parentSpanId: lost, service: 'ledger', name: 'book' },
+    { ...span, spanId: '5'.repeat(16), parentSpanId: failed, service: 'payments', kind: 3, attributes: database },
     { ...span, traceId: otherId, spanId: root, service: 'web', name: 'POST /checkout', durationNs: 200n * msNs },
   ])
   const ids = { trace_id: traceId, span_id: failed, session_id: session }
@@ -55,6 +57,8 @@ const pages: readonly Look[] = [
   ['/app/logs', 'in context', openFirst('.logs summary', '.logs p.row > a')],
   ['/app/traces', 'with the help open', openFirst('.help > summary')],
   ['/app/traces?q=declined&order=longest'],
+  ['/app/map', 'with the help open', openFirst('.help > summary')],
+  ['/app/map?service=nobody'],
   ['/app/sessions', 'with the help open', openFirst('.help > summary')],
   ['/app/sessions?q=nowhere&has=error'],
   [`/app/trace/${traceId}`, 'with its figures open', openFirst('#figures > summary')],

@@ -69,6 +69,7 @@ describe('the page of a trace in a browser', () => {
         `/app/trace/${trace}`,
         `/app/logs?q=${name}`,
         `/app/traces?q=${name}`,
+        `/app/map?q=${name}`,
         `/app/find?id=${name}`,
         `/app/compare?trace_id=${trace}`,
         `/app/compare?trace_id=${trace}&with=${trace}`,

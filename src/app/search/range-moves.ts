@@ -35,7 +35,7 @@ const isFixed = (conditions: URLSearchParams, nowMs: number): boolean =>
     return end !== null && parseTimeNs(end, nowMs) === parseTimeNs(end, nowMs + dayMs)
   })
 
-type Path = SearchPath | '/app/sessions'
+type Path = SearchPath | '/app/sessions' | '/app/map'
 
 /** Conditions that logs and traces are searched by alike; sessions by some of them. */
 const ofBoth: readonly string[] = ['service', 'trace_id', 'session_id', 'from', 'to']

@@ -5,6 +5,7 @@ import { histogramScript, unfoldedScript, reopenScript } from '../assets.ts'
 import { counted, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
 import { zone } from '../format.ts'
 import { html, type Html } from '../html.ts'
+import { mapPath } from '../map-address.ts'
 import { seeOther } from '../page.ts'
 import { createRefuseSearch } from '../refuse-page.ts'
 import { addressWith } from './conditions.ts'
@@ -12,52 +13,15 @@ import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { otherNames } from './other-names.ts'
 import { rangeMoves } from './range-moves.ts'
-import { searchForm } from './search-form.ts'
-import { traceForms } from './search-help.ts'
-import {
-  about,
-  checkbox,
-  choice,
-  field,
-  listed,
-  nothingFits,
-  pager,
-  rangeFields,
-  readAsked,
-  searchOf,
-  refusedSearch,
-  serviceSuggestions,
-  type Asked,
-} from './search-parts.ts'
+import { about, nothingFits, pager, readAsked, refusedSearch, searchOf, type Asked } from './search-parts.ts'
+import { createTraceForm, having, tracesPath } from './trace-form.ts'
 import { coloursOf, traceTable, type TraceHeads } from './trace-rows.ts'
 import { traceScatter } from './trace-scatter.ts'
 import { lookUpTyped } from './typed-id.ts'
 
-const path = '/app/traces'
+const path = tracesPath
+const formOf = createTraceForm(path)
 const limit = '50'
-
-const orders = [
-  ['', 'newest first'],
-  ['oldest', 'oldest first'],
-  ['longest', 'longest first'],
-  ['most_spans', 'most spans first'],
-  ['errors', 'most errors first'],
-] as const
-const statuses = [
-  ['', 'any'],
-  ['error', 'error'],
-  ['ok', 'ok'],
-  ['unset', 'unset'],
-] as const
-const having = [
-  ['error', 'errors'],
-  ['logs', 'logs'],
-  ['rum', 'browser events'],
-  ['missing_spans', 'missing spans'],
-] as const
-
-const ofSpan = ['q', 'service', 'operation', 'status', 'min_duration', 'max_duration'] as const
-const ownFields = [...ofSpan, 'from', 'to', 'order', 'has'] as const
 
 const facetGroups = [
   { title: 'Service', name: 'service', charactersMax: 256 },
@@ -71,35 +35,6 @@ const facetGroups = [
     words: (value: string) => having.find(([name]) => name === value)?.[1],
   },
 ] as const
-
-function fieldsOf(asked: Asked, facets: TraceSearchAnswer['facets'], wrong: string | undefined): Html {
-  const { conditions } = asked
-  const given = (name: string): string => conditions.get(name) ?? ''
-  const has = listed(conditions, 'has')
-  return html`${field({ label: 'Service', name: 'service', value: given('service'), list: 'services', wrong })}${serviceSuggestions(facets)}
-    ${field({ label: 'Operation', name: 'operation', value: given('operation'), wrong })}
-    ${choice({ label: 'Status', name: 'status', value: given('status'), options: statuses })}
-    ${field({ label: 'At least', name: 'min_duration', value: given('min_duration'), size: 8, placeholder: '200ms', wrong })}
-    ${field({ label: 'At most', name: 'max_duration', value: given('max_duration'), size: 8, placeholder: '1.5s', wrong })}
-    ${rangeFields(asked, wrong)}${choice({ label: 'Order', name: 'order', value: given('order'), options: orders })}
-    <fieldset class="row">
-      <legend>With</legend>
-      ${having.map(([value, words]) => checkbox('has', value, words, has.includes(value)))}
-    </fieldset>`
-}
-
-const formOf = (asked: Asked, facets: TraceSearchAnswer['facets'], wrong?: string, moves?: Html): Html =>
-  searchForm({
-    path,
-    asked,
-    label: 'Search attributes',
-    placeholder: 'http.route=/orders http.response.status_code>=500',
-    help: traceForms,
-    fields: fieldsOf(asked, facets, wrong),
-    own: ownFields,
-    wrong,
-    moves,
-  })
 
 /** How many there are of what the bars and the values count; or why that cannot be said. */
 function howMany({ histogram: found }: TraceSearchAnswer): Html {
@@ -168,7 +103,8 @@ async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
   const typed = await lookUpTyped(ctx, app, asked, found)
   if (typed.address !== undefined) return seeOther(ctx, typed.address)
   const moves = rangeMoves(path, asked.conditions, range, app.clock())
-  const body = html`${formOf(asked, facets, undefined, moves)}${typed.notice}${resultsOf(asked, result.value, app.clock())}`
+  const map = html`<a href="${addressWith(mapPath, asked.conditions, {})}">Service map</a>`
+  const body = html`${formOf(asked, facets, undefined, html`${moves}${map}`)}${typed.notice}${resultsOf(asked, result.value, app.clock())}`
   await sendSessionPage(ctx, app, {
     title: 'Traces',
     about: asked.conditions.get('q') ?? '',

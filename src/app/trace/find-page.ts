@@ -16,6 +16,7 @@ import {
 } from '../context.ts'
 import { formatDuration, named, timeAndZone, timeOf, zone } from '../format.ts'
 import { html, type Html } from '../html.ts'
+import { mapLinks } from '../map-address.ts'
 import { seeOther } from '../page.ts'
 import { createRefuseSearch } from '../refuse-page.ts'
 import { fieldTable } from '../search/field-table.ts'
@@ -211,6 +212,7 @@ function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
     ...errorsBeside,
     ...figureLinks(trace.spans),
     ...(shown.isSession ? [] : [[compareAddress(trace.summary.trace_id), 'Compare']]),
+    ...mapLinks(trace.summary),
     ...timelineLinks(answer),
     ...(logs === undefined ? [] : [['#logs', `Logs ${counts(logs.items, logs.next_cursor)}`]]),
     ...(events.items.length === 0

@@ -1,0 +1,68 @@
+import type { Condition } from '../search/clause.ts'
+
+// By OpenTelemetry's semantic conventions (attributes-registry: db, messaging, peer, server), current and earlier ones. A database and a foreign
+// service send no spans: the call of one is all that is known of it.
+
+/** What a span calls, or what it was sent by, as its own attributes name it. */
+export type CallTarget = Readonly<{
+  kind: 'database' | 'queue' | 'other'
+  name: string
+  /** What finds spans that name it so. */
+  conditions: readonly Condition[]
+}>
+
+export type CallAttributes = Readonly<Record<string, unknown>>
+
+/** The first of these attributes that says something, as what finds it. */
+function firstOf(attributes: CallAttributes, names: readonly string[]): Condition | undefined {
+  for (const field of names) {
+    const value = attributes[field]
+    if (typeof value === 'string' && value.trim() !== '') return { field, operator: '=', text: value.trim() }
+  }
+  return undefined
+}
+
+/** `postgresql/orders`: a system, and which of its parts. */
+function partOfSystem(kind: CallTarget['kind'], system: Condition, part: Condition | undefined): CallTarget {
+  const conditions = part === undefined ? [system] : [system, part]
+  return { kind, name: conditions.map(({ text }) => text).join('/'), conditions }
+}
+
+const usualPorts: readonly string[] = ['80', '443']
+
+function portOf(attributes: CallAttributes): Condition | undefined {
+  const field = ['server.port', 'net.peer.port'].find((each) => attributes[each] !== undefined)
+  const text = field === undefined ? '' : String(attributes[field])
+  return field === undefined || !/^\d{1,5}$/.test(text) || usualPorts.includes(text)
+    ? undefined
+    : { field, operator: '=', text }
+}
+
+/** `api.pay.example`, `localhost:8081`. */
+function addressed(attributes: CallAttributes, address: Condition): CallTarget {
+  const port = portOf(attributes)
+  if (port === undefined) return { kind: 'other', name: address.text, conditions: [address] }
+  return { kind: 'other', name: `${address.text}:${port.text}`, conditions: [address, port] }
+}
+
+function ofUrl(attributes: CallAttributes): CallTarget | undefined {
+  const url = firstOf(attributes, ['url.full', 'http.url'])
+  if (url === undefined || !URL.canParse(url.text)) return undefined
+  const { host } = new URL(url.text)
+  return host === '' ? undefined : { kind: 'other', name: host, conditions: [{ ...url, operator: ':', text: host }] }
+}
+
+/** Undefined where its attributes name nothing. */
+export function callTarget(attributes: CallAttributes): CallTarget | undefined {
+  const first = (...names: readonly string[]): Condition | undefined => firstOf(attributes, names)
+  const peer = first('service.peer.name', 'peer.service')
+  if (peer !== undefined) return { kind: 'other', name: peer.text, conditions: [peer] }
+  const address = first('server.address', 'net.peer.name')
+  const database = first('db.system.name', 'db.system')
+  if (database !== undefined) return partOfSystem('database', database, first('db.namespace', 'db.name') ?? address)
+  const queue = first('messaging.system')
+  if (queue !== undefined) {
+    return partOfSystem('queue', queue, first('messaging.destination.name', 'messaging.destination') ?? address)
+  }
+  return address === undefined ? ofUrl(attributes) : addressed(attributes, address)
+}

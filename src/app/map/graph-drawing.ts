@@ -1,0 +1,165 @@
+import { html, type Html } from '../html.ts'
+import type { ColourOf } from '../service-colours.ts'
+import { layOut, type Layout, type Place } from './graph-layout.ts'
+import type { GraphLinks } from './graph-links.ts'
+import { edgeLabel, edgeWords, factsOf, nodeWords, plainName } from './graph-words.ts'
+import { edgeKey, rankedEdges, rankedNodes } from './ranking.ts'
+import type { MapEdge, MapNode, ServiceGraph } from './service-graph.ts'
+
+/** In px: boxes, the room between them, and that of the arrows that come from the left or lead back below. */
+const [boxWidth, boxHeight, gapX, gapY] = [168, 46, 130, 26]
+const [left, top, below] = [34, 10, 44]
+const headLength = 8
+/** How far back arrows hang below their boxes. */
+const sag = 40
+/** Characters of a name that a box has room for; what is wider is clipped. */
+const nameCharactersMax = 18
+/** Up to this width (px) a drawing shrinks to the page where there is room for a page beside its edges, and can still be read. */
+const shrinksUpTo = 1_700
+/** As much as can be told apart. */
+const [nodesMax, edgesMax] = [40, 100]
+
+type Point = Readonly<{ x: number; y: number }>
+
+const cornerOf = ({ column, row }: Place): Point => ({
+  x: left + column * (boxWidth + gapX),
+  y: top + row * (boxHeight + gapY),
+})
+const middleOf = (place: Place): number => cornerOf(place).y + boxHeight / 2
+
+export type Drawn = ServiceGraph & Readonly<{ nodesLeft: number; edgesLeft: number }>
+
+/** What of a graph is drawn, in an order that goes by names, so that it looks alike when somebody comes back. */
+export function drawnOf(graph: ServiceGraph): Drawn {
+  const shown = new Set(rankedNodes(graph).slice(0, nodesMax))
+  const within = graph.edges.filter(({ from, to }) => shown.has(from) && shown.has(to))
+  const shownEdges = rankedEdges(within).slice(0, edgesMax)
+  return {
+    nodes: [...shown].sort((a, b) => Number(b.begins > 0) - Number(a.begins > 0) || (a.key < b.key ? -1 : 1)),
+    edges: shownEdges.toSorted((a, b) => (edgeKey(a) < edgeKey(b) ? -1 : 1)),
+    nodesLeft: graph.nodes.length - shown.size,
+    edgesLeft: graph.edges.length - shownEdges.length,
+  }
+}
+
+/** A link, or what it would be around where no search says it. */
+const linked = (address: string | undefined, inner: Html): Html =>
+  address === undefined ? html`<g>${inner}</g>` : html`<a href="${address}">${inner}</a>`
+
+const curve = (from: Point, to: Point): string => {
+  const bend = (from.x + to.x) / 2
+  return `C${bend} ${from.y} ${bend} ${to.y} ${to.x} ${to.y}`
+}
+
+type Line = Readonly<{ path: string; head: string; label: Point }>
+
+/** Where the label of an arrow is between its ends, on the curve: nearer to the end that fewer arrows share. */
+const [nearStart, nearEnd] = [
+  { x: 0.34, y: 0.22 },
+  { x: 0.66, y: 0.78 },
+] as const
+
+/** From the right of one box to the left of another, straight past what stands between them. */
+function onward(through: readonly Place[], near: Point): Line {
+  const places = through.map((place) => ({ x: cornerOf(place).x, y: middleOf(place) }))
+  const [begin = { x: 0, y: 0 }, ...others] = places
+  let at: Point = { x: begin.x + boxWidth, y: begin.y }
+  let path = `M${at.x} ${at.y}`
+  let label: Point | undefined
+  for (const [step, place] of others.entries()) {
+    const isLast = step === others.length - 1
+    const to = isLast ? { x: place.x - headLength, y: place.y } : place
+    label ??= { x: at.x + (to.x - at.x) * near.x, y: at.y + (to.y - at.y) * near.y }
+    path += curve(at, to)
+    if (!isLast) path += `H${place.x + boxWidth}`
+    at = { x: place.x + boxWidth, y: place.y }
+  }
+  const end = others.at(-1) ?? begin
+  const head = `M${end.x - headLength} ${end.y - 5}L${end.x} ${end.y}l${-headLength} 5z`
+  return { path, head, label: label ?? at }
+}
+
+/** From below one box to below another, to its left. */
+function backward([from, to]: readonly Place[]): Line {
+  const bottomOf = (place: Place = { column: 0, row: 0 }): Point => {
+    const { x, y } = cornerOf(place)
+    return { x: x + boxWidth / 2, y: y + boxHeight }
+  }
+  const [begin, end] = [bottomOf(from), bottomOf(to)]
+  const deepest = Math.max(begin.y, end.y) + sag
+  const path = `M${begin.x} ${begin.y}C${begin.x} ${deepest} ${end.x} ${deepest} ${end.x} ${end.y + headLength}`
+  const head = `M${end.x - 5} ${end.y + headLength}L${end.x} ${end.y}l5 ${headLength}z`
+  return { path, head, label: { x: (begin.x + end.x) / 2, y: (begin.y + end.y) / 8 + (deepest * 3) / 4 } }
+}
+
+/** Ten times as many calls, a line that is one and a half px wider. */
+const widthOf = (calls: number): string => Math.min(7, 1.2 + 1.5 * Math.log10(calls)).toFixed(1)
+
+function edgePart({ arrow, through, leadsBack }: Layout<ArrowOfEdge>['ways'][number], links: GraphLinks): Html {
+  const { edge, near } = arrow
+  const { path, head, label } = leadsBack ? backward(through) : onward(through, near)
+  const inner = html`<title>${edgeWords(edge)}</title>
+    <path class="reach" d="${path}" />
+    <path class="line" d="${path}" stroke-width="${widthOf(edge.calls)}" />
+    <path class="head" d="${head}" />
+    <text x="${label.x.toFixed(1)}" y="${(label.y - 5).toFixed(1)}">${edgeLabel(edge)}</text>`
+  return html`<g class="edge${edge.errors > 0 ? ' failed' : ''}">${linked(links.edge(edge), inner)}</g>`
+}
+
+/** That something reaches a box from outside of all that is drawn. */
+function beginPart(place: Place): Html {
+  const [{ x }, y] = [cornerOf(place), middleOf(place)]
+  return html`<path class="begin" d="M${x - 24} ${y}H${x - headLength}" />
+    <path class="begin head" d="M${x - headLength} ${y - 5}L${x} ${y}l${-headLength} 5z" />`
+}
+
+const shortened = (text: string): string =>
+  text.length > nameCharactersMax ? `${text.slice(0, nameCharactersMax - 1).toWellFormed()}…` : text
+
+function nodePart(node: MapNode, place: Place, { links, colourOf }: Looks): Html {
+  const { kind, name, errors, begins } = node
+  const { x, y } = cornerOf(place)
+  const stripe =
+    kind === 'service' ? html`<rect class="${colourOf(name)}" x="0" y="0" width="7" height="${boxHeight}" />` : html``
+  const inner = html`<title>${nodeWords(node)}</title>
+    <svg x="${x}" y="${y}" width="${boxWidth}" height="${boxHeight}">
+      <rect class="box" x="1" y="1" width="${boxWidth - 2}" height="${boxHeight - 2}" />
+      ${stripe}
+      <text class="name" x="14" y="19">${shortened(plainName(node))}</text>
+      <text x="14" y="37">${factsOf(node)}</text>
+    </svg>`
+  return html`<g class="node ${kind === 'service' ? '' : 'unseen'}${errors > 0 || kind === 'missing' ? ' failed' : ''}">
+    ${begins > 0 ? beginPart(place) : html``}${linked(links.node(node), inner)}
+  </g>`
+}
+
+type Looks = Readonly<{ links: GraphLinks; colourOf: ColourOf }>
+type ArrowOfEdge = Readonly<{ from: string; to: string; edge: MapEdge; near: Point }>
+
+/** The map as a picture. Its names are those of senders: a text of its own each, clipped, so that none reaches another. */
+export function graphDrawing({ nodes, edges }: ServiceGraph, looks: Looks): Html {
+  const arrows = edges.map((edge): ArrowOfEdge => {
+    const [others, toIt] = [edges.filter(({ from }) => from === edge.from), edges.filter(({ to }) => to === edge.to)]
+    return { from: edge.from.key, to: edge.to.key, edge, near: others.length > toIt.length ? nearEnd : nearStart }
+  })
+  const { places, ways, columns, rows } = layOut(
+    nodes.map(({ key }) => key),
+    arrows,
+  )
+  const width = left + columns * (boxWidth + gapX) - gapX + 4
+  const hanging = ways.some(({ leadsBack }) => leadsBack) ? below : 0
+  const height = top + rows * (boxHeight + gapY) - gapY + 4 + hanging
+  const boxes = nodes.map((node) => nodePart(node, places.get(node.key) ?? { column: 0, row: 0 }, looks))
+  return html`<a class="skip" href="#calls">Skip the drawing</a>
+    <div class="map${width > shrinksUpTo ? '' : ' whole'}">
+      <svg
+        width="${width}"
+        height="${height}"
+        viewBox="0 0 ${width} ${height}"
+        role="group"
+        aria-label="Services, and the calls between them, each a link"
+      >
+        ${ways.map((way) => edgePart(way, looks.links))}${boxes}
+      </svg>
+    </div>`
+}

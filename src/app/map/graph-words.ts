@@ -1,0 +1,57 @@
+import { counted, inWords } from '../context.ts'
+import { cut, formatDuration, isolated, isolatedText, nameCharactersMax, named } from '../format.ts'
+import { html, type Html } from '../html.ts'
+import { percentile } from '../search/trace-scatter.ts'
+import type { ColourOf } from '../service-colours.ts'
+import type { MapEdge, MapNode } from './service-graph.ts'
+
+/** What is called a database by its callers has sent nothing itself. */
+const kinds: Readonly<Record<MapNode['kind'], string>> = {
+  service: '',
+  database: 'database',
+  queue: 'queue',
+  other: 'named by callers',
+  missing: '',
+}
+
+const withErrors = (words: string, errors: number): string =>
+  errors > 0 ? `${words}, ${counted(errors, 'error')}` : words
+
+/** Its name alone; what is not there has none. */
+export function plainName({ kind, name }: MapNode): string {
+  if (kind === 'missing') return 'missing spans'
+  return name.trim() === '' ? 'no name' : name
+}
+
+/** What stands below its name. */
+export function factsOf({ kind, spans, errors }: MapNode): string {
+  if (kind === 'service') return withErrors(counted(spans, 'span'), errors)
+  return kind === 'missing' ? counted(spans, 'span') : kinds[kind]
+}
+
+const titleName = (node: MapNode): string => isolatedText(cut(plainName(node), nameCharactersMax))
+
+export function nodeWords(node: MapNode): string {
+  const begins = node.begins > 0 ? `, ${counted(node.begins, 'trace')} begin${node.begins === 1 ? 's' : ''} here` : ''
+  return `${titleName(node)}: ${factsOf(node)}${begins}`
+}
+
+/** Percentiles of its calls, in the words of pages. */
+export const durationOf = ({ durations }: Pick<MapEdge, 'durations'>, hundredths: number): string =>
+  formatDuration(percentile(durations, hundredths))
+
+export function edgeWords(edge: MapEdge): string {
+  const { from, to, calls, errors } = edge
+  const times = `p50 ${durationOf(edge, 50)}, p95 ${durationOf(edge, 95)}`
+  return `${titleName(from)} to ${titleName(to)}: ${withErrors(counted(calls, 'call'), errors)}, ${times}`
+}
+
+export const edgeLabel = ({ calls, errors }: MapEdge): string => withErrors(inWords(calls), errors)
+
+/** A node in a table, in its colour. */
+export function nodeName(node: MapNode, colourOf: ColourOf): Html {
+  const { kind, name } = node
+  if (kind === 'missing') return html`<em>${plainName(node)}</em>`
+  if (kind === 'service') return html`<strong class="${colourOf(name)}">${named(name)}</strong>`
+  return html`${isolated(name, html`${cut(name, nameCharactersMax)}`)} <small class="note">${kinds[kind]}</small>`
+}

@@ -1,0 +1,109 @@
+import type { Context } from 'koa'
+import type { Route } from '#src/http/route.ts'
+import { counted, inWords, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
+import { html, type Html } from '../html.ts'
+import { mapPath } from '../map-address.ts'
+import { seeOther } from '../page.ts'
+import { createRefuseSearch } from '../refuse-page.ts'
+import { addressWith } from '../search/conditions.ts'
+import { rangeMoves } from '../search/range-moves.ts'
+import { about, nothingFits, readAsked, refusedSearch, searchOf, type Asked } from '../search/search-parts.ts'
+import { createTraceForm, tracesPath } from '../search/trace-form.ts'
+import { lookUpTyped } from '../search/typed-id.ts'
+import { serviceColours } from '../service-colours.ts'
+import { drawnOf, graphDrawing, type Drawn } from './graph-drawing.ts'
+import { createGraphLinks } from './graph-links.ts'
+import { graphTables } from './graph-tables.ts'
+import { readGraph, spansOfTraceMax, tracesMax, type GraphRead } from './read-graph.ts'
+import type { MapNode, ServiceGraph } from './service-graph.ts'
+
+const title = 'Service map'
+const formOf = createTraceForm(mapPath)
+
+/** Services that the form suggests. */
+const suggestedMax = 100
+
+/** Which of the traces that fit the first ones are, by the order that they are listed in. */
+const firsts: Readonly<Record<string, string>> = {
+  oldest: 'oldest',
+  longest: 'longest',
+  most_spans: 'largest',
+  errors: 'most failed',
+}
+
+const servicesOf = ({ nodes }: ServiceGraph): readonly MapNode[] => nodes.filter(({ kind }) => kind === 'service')
+
+/** Of which traces the map is, and as far as which of their spans. */
+function ofWhich({ conditions }: Asked, { traces, spans, cutTraces, graph }: GraphRead, isPart: boolean): Html {
+  const first = firsts[conditions.get('order') ?? ''] ?? 'newest'
+  const which = isPart
+    ? `the ${inWords(traces)} ${first} of the traces that fit`
+    : `all ${counted(traces, 'trace')} that fit`
+  const cut =
+    cutTraces === 0
+      ? html``
+      : html` ${counted(cutTraces, 'trace')} of these ${cutTraces === 1 ? 'has' : 'have'} more spans than were read: the
+        first ${inWords(spansOfTraceMax)} of a trace, or fewer of very large ones.`
+  return html`<p>
+    <strong>${counted(servicesOf(graph).length, 'service')}</strong> in ${which}, by ${counted(spans, 'span')}.${cut}
+  </p>`
+}
+
+function leftOut({ nodesLeft, edgesLeft }: Drawn): Html {
+  if (nodesLeft + edgesLeft === 0) return html``
+  return html` Left out of the drawing, for want of room: ${counted(nodesLeft, 'name')}, ${counted(edgesLeft, 'arrow')};
+  the tables have more.`
+}
+
+function mapPart(asked: Asked, read: GraphRead, isPart: boolean): Html {
+  const { graph } = read
+  const drawn = drawnOf(graph)
+  const looks = {
+    links: createGraphLinks(asked.conditions),
+    colourOf: serviceColours(servicesOf(graph).map(({ name }) => name)),
+  }
+  return html`${ofWhich(asked, read, isPart)}${graphDrawing(drawn, looks)}
+    <p class="note">
+      From the left to the right: who calls whom, and how often. Red has errors; dashed is what has sent no span, and is
+      known by those that it is called by, or calls.${leftOut(drawn)}
+    </p>
+    ${graphTables(graph, looks)}`
+}
+
+const refusedPage = refusedSearch(title, formOf)
+
+async function sendMap(ctx: Context, app: AppContext): Promise<void> {
+  const { workspaceId } = sessionHere(ctx)
+  const asked = { ...readAsked(ctx, app), cursors: [] }
+  const { conditions } = asked
+  const result = await app.searches.traces(workspaceId, searchOf(asked, { limit: String(tracesMax) }))
+  if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, result.error))
+  const { traces, range, next_cursor: next } = result.value
+  const found = { sessionIds: traces.flatMap((trace) => trace.session_ids), isEmpty: traces.length === 0 }
+  const typed = await lookUpTyped(ctx, app, asked, found)
+  if (typed.address !== undefined) return seeOther(ctx, typed.address)
+  const read = await readGraph(app, workspaceId, traces)
+  if (!read.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, read.error))
+  const nowMs = app.clock()
+  const list = html`<a href="${addressWith(tracesPath, conditions, {})}">List of these traces</a>`
+  const moves = html`${rangeMoves(mapPath, conditions, range, nowMs)}${list}`
+  const services = servicesOf(read.value.graph).slice(0, suggestedMax)
+  const values = services.map(({ name, spans }) => ({ value: name, count: spans }))
+  const form = formOf(asked, [{ field: 'service', values }], undefined, moves)
+  const shown =
+    read.value.traces === 0
+      ? nothingFits(mapPath, asked, { noun: 'trace', from: range.from, nowMs })
+      : mapPart(asked, read.value, next !== null || read.value.traces < traces.length)
+  const body = html`${form}${typed.notice}${about(result.value)}${shown}`
+  await sendSessionPage(ctx, app, { title, about: conditions.get('q') ?? '', body })
+}
+
+/** Who calls whom in the traces that a search finds, as a page. */
+export const createMapPageRoutes = (app: AppContext): readonly Route[] => [
+  {
+    ...sessionPage(createRefuseSearch(app, refusedPage)),
+    method: 'GET',
+    path: mapPath,
+    handler: (ctx) => sendMap(ctx, app),
+  },
+]

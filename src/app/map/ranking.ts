@@ -1,0 +1,31 @@
+import type { MapEdge, MapNode, ServiceGraph } from './service-graph.ts'
+
+export const edgeKey = ({ from, to }: Pick<MapEdge, 'from' | 'to'>): string => JSON.stringify([from.key, to.key])
+
+/** Those with errors first, then the busiest; by their keys where they are equal. */
+function ranked<Item extends Readonly<{ errors: number }>>(
+  items: readonly Item[],
+  weightOf: (item: Item) => number,
+  keyOf: (item: Item) => string,
+): readonly Item[] {
+  return items.toSorted(
+    (a, b) =>
+      Number(b.errors > 0) - Number(a.errors > 0) || weightOf(b) - weightOf(a) || (keyOf(a) < keyOf(b) ? -1 : 1),
+  )
+}
+
+export const rankedEdges = (edges: readonly MapEdge[]): readonly MapEdge[] =>
+  ranked(edges, ({ calls }) => calls, edgeKey)
+
+/** By their spans and the calls that they make and get. */
+export function rankedNodes({ nodes, edges }: ServiceGraph): readonly MapNode[] {
+  const calls = new Map<MapNode, number>()
+  for (const { from, to, calls: count } of edges) {
+    for (const node of [from, to]) calls.set(node, (calls.get(node) ?? 0) + count)
+  }
+  return ranked(
+    nodes,
+    (node) => (calls.get(node) ?? 0) + node.spans,
+    ({ key }) => key,
+  )
+}

@@ -1,0 +1,91 @@
+import type { Refusal } from '#src/events/refusal.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { ok, type Result } from '#src/lib/result.ts'
+import type { CorrelationAnswer } from '#src/query/searches.ts'
+import type { AppContext } from '../context.ts'
+import type { ShownTrace } from '../search/trace-rows.ts'
+import { callTarget } from './call-target.ts'
+import { serviceGraph, type MapSpan, type MapTrace, type ServiceGraph } from './service-graph.ts'
+
+/** Traces that a map is of. */
+export const tracesMax = 100
+/** Spans of a trace that are read: as many as an answer has of one. */
+export const spansOfTraceMax = 1_000
+/** Spans of all traces: those after are left out, but for the first. */
+export const spansMax = 10_000
+/** Traces that are read together: the page is one of many queries of its workspace. */
+const readAtOnce = 4
+
+type ShownSpan = NonNullable<CorrelationAnswer['trace']>['spans'][number]
+
+/** What is kept of a span while the others are read. `isSettled`: whatever is below it is known. */
+const mapSpan = (span: ShownSpan, isSettled: boolean): MapSpan => ({
+  traceId: span.trace_id,
+  spanId: span.span_id,
+  parentId: span.parent_span_id,
+  service: span.service,
+  kind: span.kind,
+  isError: span.status.code === 'error',
+  durationNs: BigInt(span.duration_ns),
+  links: span.links.map(({ trace_id: traceId, span_id: spanId }) => ({ traceId, spanId })),
+  target: isSettled && ['client', 'producer', 'consumer'].includes(span.kind) ? callTarget(span.attributes) : undefined,
+})
+
+/** Spans come by their start: of a trace that goes on, what one calls may begin after the last that was read, unless it had ended by then. */
+function mapTrace({ spans, missing, next_cursor: next }: NonNullable<CorrelationAnswer['trace']>): MapTrace {
+  const isWhole = next === null
+  const until = spans.at(-1)?.start ?? ''
+  return {
+    spans: spans.map((span) => mapSpan(span, isWhole || span.end < until)),
+    isWhole,
+    missing: new Set(missing.map(({ span_id: spanId }) => spanId)),
+  }
+}
+
+/** The first of these traces, as many as may be read. */
+function fitting(traces: readonly ShownTrace[]): readonly ShownTrace[] {
+  let spans = 0
+  const end = traces.findIndex(({ span_count: count }, at) => {
+    spans += Math.min(count, spansOfTraceMax)
+    return spans > spansMax && at > 0
+  })
+  return end === -1 ? traces : traces.slice(0, end)
+}
+
+/** A trace as far as it is read; undefined where it is no longer kept. */
+async function readTrace(
+  { searches }: AppContext,
+  workspaceId: WorkspaceId,
+  traceId: string,
+): Promise<Result<MapTrace | undefined, Refusal>> {
+  const found = await searches.correlation(workspaceId, new URLSearchParams({ trace_id: traceId }).toString())
+  if (!found.ok) return found.error.code === 'not_found' ? ok(undefined) : found
+  const { trace } = found.value
+  return ok(trace == null ? undefined : mapTrace(trace))
+}
+
+/** How many traces and spans a map is of, and how many of the traces have more spans than it is of. */
+export type GraphRead = Readonly<{ graph: ServiceGraph; traces: number; spans: number; cutTraces: number }>
+
+/** The map of the first of these traces, which are read a few at a time. */
+export async function readGraph(
+  app: AppContext,
+  workspaceId: WorkspaceId,
+  listed: readonly ShownTrace[],
+): Promise<Result<GraphRead, Refusal>> {
+  const asked = fitting(listed)
+  const read: MapTrace[] = []
+  for (let at = 0; at < asked.length; at += readAtOnce) {
+    const together = asked.slice(at, at + readAtOnce)
+    for (const found of await Promise.all(together.map((trace) => readTrace(app, workspaceId, trace.trace_id)))) {
+      if (!found.ok) return found
+      if (found.value !== undefined) read.push(found.value)
+    }
+  }
+  return ok({
+    graph: serviceGraph(read),
+    traces: read.length,
+    spans: read.reduce((sum, { spans }) => sum + spans.length, 0),
+    cutTraces: read.filter(({ isWhole }) => !isWhole).length,
+  })
+}

@@ -1,0 +1,66 @@
+import type { TraceSearchAnswer } from '#src/query/searches.ts'
+import { html, type Html } from '../html.ts'
+import { searchForm } from './search-form.ts'
+import { traceForms } from './search-help.ts'
+import { checkbox, choice, field, listed, rangeFields, serviceSuggestions, type Asked } from './search-parts.ts'
+
+/** The list of traces; other pages show the same search otherwise. */
+export const tracesPath = '/app/traces'
+
+const orders = [
+  ['', 'newest first'],
+  ['oldest', 'oldest first'],
+  ['longest', 'longest first'],
+  ['most_spans', 'most spans first'],
+  ['errors', 'most errors first'],
+] as const
+const statuses = [
+  ['', 'any'],
+  ['error', 'error'],
+  ['ok', 'ok'],
+  ['unset', 'unset'],
+] as const
+/** Marks of traces that a search may ask for, and how pages call them. */
+export const having = [
+  ['error', 'errors'],
+  ['logs', 'logs'],
+  ['rum', 'browser events'],
+  ['missing_spans', 'missing spans'],
+] as const
+
+const ofSpan = ['q', 'service', 'operation', 'status', 'min_duration', 'max_duration'] as const
+const ownFields = [...ofSpan, 'from', 'to', 'order', 'has'] as const
+
+function fieldsOf(asked: Asked, facets: TraceSearchAnswer['facets'], wrong: string | undefined): Html {
+  const { conditions } = asked
+  const given = (name: string): string => conditions.get(name) ?? ''
+  const has = listed(conditions, 'has')
+  return html`${field({ label: 'Service', name: 'service', value: given('service'), list: 'services', wrong })}${serviceSuggestions(facets)}
+    ${field({ label: 'Operation', name: 'operation', value: given('operation'), wrong })}
+    ${choice({ label: 'Status', name: 'status', value: given('status'), options: statuses })}
+    ${field({ label: 'At least', name: 'min_duration', value: given('min_duration'), size: 8, placeholder: '200ms', wrong })}
+    ${field({ label: 'At most', name: 'max_duration', value: given('max_duration'), size: 8, placeholder: '1.5s', wrong })}
+    ${rangeFields(asked, wrong)}${choice({ label: 'Order', name: 'order', value: given('order'), options: orders })}
+    <fieldset class="row">
+      <legend>With</legend>
+      ${having.map(([value, words]) => checkbox('has', value, words, has.includes(value)))}
+    </fieldset>`
+}
+
+type FormOf = (asked: Asked, facets: TraceSearchAnswer['facets'], wrong?: string, moves?: Html) => Html
+
+/** The form of a search of traces, on the page of this path. */
+export const createTraceForm =
+  (path: string): FormOf =>
+  (asked, facets, wrong, moves) =>
+    searchForm({
+      path,
+      asked,
+      label: 'Search attributes',
+      placeholder: 'http.route=/orders http.response.status_code>=500',
+      help: traceForms,
+      fields: fieldsOf(asked, facets, wrong),
+      own: ownFields,
+      wrong,
+      moves,
+    })
