@@ -17,6 +17,12 @@ const load = async (name: string): Promise<NamedVerb> => ({
   name,
 })
 
+/** The exit code of a failure of what the words name; 1 where that is no verb. */
+export async function failureCodeOf(argv: readonly string[]): Promise<number> {
+  const name = names.find((each) => each === argv.slice(0, each.split(' ').length).join(' '))
+  return (name === undefined ? undefined : (await load(name)).failureCode) ?? 1
+}
+
 const usageOf = ({ name, names: given = [], usage = '' }: NamedVerb): string =>
   ['throughline', name, ...given, usage].join(' ').trimEnd()
 

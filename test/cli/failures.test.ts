@@ -75,6 +75,15 @@ describe('command line, where something is wrong', () => {
     ])
   })
 
+  it('takes no answer that cannot be written for a difference', async () => {
+    await writeLog('0', logFile(), 0)
+    const closed = openSync(secretsFile(), 'r')
+    const { status, stderr } = runMain('verify all', { stdio: ['ignore', closed, 'pipe'] })
+    closeSync(closed)
+    expect(stderr.trimEnd().split('\n').at(-1)).to.match(/^throughline: the answer could not be written: /)
+    expect(status).to.equal(2)
+  })
+
   it('goes on with a rebuild whose progress nobody reads any more', async () => {
     await writeLog('0', logFile(), 3)
     const argv = ['src/main.ts', 'rebuild', 'logs', '--json', '--data', dataFolder()]
