@@ -77,7 +77,13 @@ async function* eventsOfAll(logs: readonly Stream[], wanted: Wanted): AsyncGener
 }
 
 /** Where events go; `take` says what of one was not taken there, undefined for one that cannot go there. */
-type Sink = Readonly<{ take(placed: PlacedEvent): Promise<Rejected | undefined>; end(): Promise<void>; done: string }>
+type Sink = Readonly<{
+  take(placed: PlacedEvent): Promise<Rejected | undefined>
+  end(): Promise<void>
+  /** Instead of `end`, where not all that was wanted could be read. */
+  abandon?(): Promise<void>
+  done: string
+}>
 
 const nothingRejected: Rejected = { records: 0, reason: undefined }
 
@@ -109,7 +115,7 @@ async function sinkOf(given: VerbContext): Promise<Sink> {
     await file.add(placed)
     return nothingRejected
   }
-  return { take, end: () => file.end(), done: `written to ${out}` }
+  return { take, end: () => file.end(), abandon: () => file.abandon(), done: `written to ${out}` }
 }
 
 /** So many events of which something was refused are named. */
@@ -172,17 +178,23 @@ async function replayAll(given: VerbContext, workspaceId: WorkspaceId | undefine
   const logs = file === undefined ? await given.services.openLogs(given.dataFolder) : []
   const tally = createTally()
   const met = new Set<WorkspaceId>()
+  let sink: Sink | undefined
   try {
-    const sink = await sinkOf(given)
+    sink = await sinkOf(given)
     for await (const placed of file === undefined ? eventsOfAll(logs, wanted) : readEvents(file)) {
       if (idOfWorkspace.test(placed.event.workspaceId)) met.add(placed.event.workspaceId)
       if (!wanted.isWanted(placed.event)) continue
       tally.add(placed, await sink.take(placed))
     }
-    await sink.end()
-    if (file !== undefined && workspaceId !== undefined && met.size > 0 && !met.has(workspaceId))
+    if (file !== undefined && workspaceId !== undefined && met.size > 0 && !met.has(workspaceId)) {
+      await sink.abandon?.()
       return noneOf(workspaceId, met)
+    }
+    await sink.end()
     return tally.done(sink.done)
+  } catch (error) {
+    await sink?.abandon?.()
+    throw error
   } finally {
     await Promise.all(logs.map((log) => log.close()))
   }
