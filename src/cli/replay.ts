@@ -41,10 +41,18 @@ function typesOf(given: VerbContext): ReadonlySet<string> | undefined {
   return types.length === 0 ? undefined : new Set(types)
 }
 
+/** As for searches, and as nobody means it. A place and a time cannot be held against each other. */
+function refuseBackwards(from: Bound | undefined, to: Bound | undefined): void {
+  if (from === undefined || to === undefined) return
+  const isBackwards = 'at' in from ? 'at' in to && from.at > to.at : 'position' in to && from.position > to.position
+  if (isBackwards) throw new UsageError('--from is after --to')
+}
+
 type Wanted = Readonly<{ isWanted: (event: RecordedEvent) => boolean; after: Position; until: Position }>
 
 function wantedOf(given: VerbContext, workspaceId: WorkspaceId | undefined): Wanted {
   const [from, to, types] = [boundOption(given, 'from'), boundOption(given, 'to'), typesOf(given)]
+  refuseBackwards(from, to)
   const isAfter = (event: RecordedEvent, bound: Bound): boolean =>
     'at' in bound ? event.receivedAt >= bound.at : event.position >= bound.position
   return {
