@@ -198,6 +198,14 @@ describe('command line, where something is wrong', () => {
     expect(status).to.equal(1)
   })
 
+  it('ends where the log of the directory cannot be read, instead of waiting for it for ever', async () => {
+    const cause = new TransientError({ operation: 'read', subject: 'the directory', hint: 'gone' })
+    const stream: Stream = { ...createMemoryStream({ partition: 'directory' }), read: () => Promise.reject(cause) }
+    const services = { ...createServices(), openDirectory: async () => ({ stream, pepper: 'p'.repeat(64) }) }
+    const { code, out, err } = await run(['workspace', 'list'], { services })
+    expect([code, out, err]).to.deep.equal([1, '', 'throughline: read the directory (gone)\n'])
+  }).timeout(60_000)
+
   it('says of no failure that an index differs', async () => {
     const services = { ...createServices(), openBuilds: () => Promise.reject(new TypeError('odd')) }
     const { code, out, err } = await run(['verify', 'all'], { services })
