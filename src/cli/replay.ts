@@ -180,29 +180,36 @@ function noneOf(workspaceId: WorkspaceId, others: ReadonlySet<WorkspaceId>): Out
   return fail({ code: 'unknown', field: 'workspace', detail })
 }
 
+/** What is not brought to its end leaves nothing where it was to go. */
+async function withSink(given: VerbContext, task: (sink: Sink) => Promise<Outcome>): Promise<Outcome> {
+  const sink = await sinkOf(given)
+  try {
+    const outcome = await task(sink)
+    if (!outcome.ok) await sink.abandon?.()
+    return outcome
+  } catch (error) {
+    await sink.abandon?.()
+    throw error
+  }
+}
+
 async function replayAll(given: VerbContext, workspaceId: WorkspaceId | undefined): Promise<Outcome> {
   const wanted = wantedOf(given, workspaceId)
   const file = optional(given, 'in')
   const logs = file === undefined ? await given.services.openLogs(given.dataFolder) : []
   const tally = createTally()
   const met = new Set<WorkspaceId>()
-  let sink: Sink | undefined
   try {
-    sink = await sinkOf(given)
-    for await (const placed of file === undefined ? eventsOfAll(logs, wanted) : readEvents(file)) {
-      if (idOfWorkspace.test(placed.event.workspaceId)) met.add(placed.event.workspaceId)
-      if (!wanted.isWanted(placed.event)) continue
-      tally.add(placed, await sink.take(placed))
-    }
-    if (file !== undefined && workspaceId !== undefined && met.size > 0 && !met.has(workspaceId)) {
-      await sink.abandon?.()
-      return noneOf(workspaceId, met)
-    }
-    await sink.end()
-    return tally.done(sink.done)
-  } catch (error) {
-    await sink?.abandon?.()
-    throw error
+    return await withSink(given, async (sink) => {
+      for await (const placed of file === undefined ? eventsOfAll(logs, wanted) : readEvents(file)) {
+        if (idOfWorkspace.test(placed.event.workspaceId)) met.add(placed.event.workspaceId)
+        if (wanted.isWanted(placed.event)) tally.add(placed, await sink.take(placed))
+      }
+      if (file !== undefined && workspaceId !== undefined && met.size > 0 && !met.has(workspaceId))
+        return noneOf(workspaceId, met)
+      await sink.end()
+      return tally.done(sink.done)
+    })
   } finally {
     await Promise.all(logs.map((log) => log.close()))
   }
