@@ -55,7 +55,10 @@ export type DeadLetters = Readonly<{
    * for any other event, and for decisions of other versions.
    */
   brought(fold: FoldVersion, event: RecordedEvent): Promise<RecordedEvent | undefined>
-  /** Decides what becomes of a dead letter. Returns its state before; undefined if there is none at this position. */
+  /**
+   * Decides what becomes of a dead letter. Returns its state before; undefined if there is none at this position, or if it cannot be
+   * retried because the log does not hold its event any more.
+   */
   settle(fold: FoldVersion, position: Position, as: 'retried' | 'dropped'): Promise<DeadLetter['state'] | undefined>
   /** The event at a position, or the one that a decision there has brought back; undefined if the log does not hold it. */
   event(position: Position): Promise<RecordedEvent | undefined>
@@ -176,14 +179,14 @@ export function createDeadLetters({
       return found && { ...found, position: event.position }
     },
     settle: async (fold, position, as) => {
-      const event = await at(position)
-      if (event === undefined) return undefined
+      const event = await origin(position)
+      if (event === undefined && as === 'retried') return undefined
       let before: DeadLetter['state'] | undefined
-      await decide(fold, event.workspaceId, (now) => {
-        const state = now.find((letter) => letter.position === position)?.state
-        before ??= state
+      await decide(fold, event?.workspaceId ?? directoryWorkspaceId, (now) => {
+        // Asked again where somebody else was faster: it is then as they have left it.
+        before = now.find((letter) => letter.position === position)?.state
         // A retried event is folded at the position of its retry: it can be neither dropped nor retried again.
-        if (state === undefined || state === as || state === 'retried') return undefined
+        if (before === undefined || before === as || before === 'retried') return undefined
         return { type: `deadletter.${as}`, position }
       })
       return before

@@ -49,6 +49,8 @@ function at(found: readonly Found[], name: string): readonly Found[] {
   return found.filter((one) => one.partition === place.partition && one.letter.position === place.position)
 }
 
+const notHeld = 'The log does not hold it any more.'
+
 const nothingAt = (name: string) =>
   fail<Refused>({
     code: 'unknown',
@@ -69,6 +71,9 @@ async function letterJson({ partition, projection, letter, letters }: Found) {
   }
 }
 
+const reasonText = ({ type, reason }: Awaited<ReturnType<typeof letterJson>>): string =>
+  type === null ? notHeld : reason
+
 export const deadLettersList: Verb = {
   about:
     'lists the events that an index could not take and that are missing from it: their position in the log, and the reason',
@@ -77,7 +82,7 @@ export const deadLettersList: Verb = {
       // In turn: each reads its event, which may be as large as an export.
       const all: Awaited<ReturnType<typeof letterJson>>[] = []
       for (const one of found) all.push(await letterJson(one))
-      const rows = all.map((one) => [one.position, one.projection, one.state, one.workspace ?? '', one.reason])
+      const rows = all.map((one) => [one.position, one.projection, one.state, one.workspace ?? '', reasonText(one)])
       const text = table([['POSITION', 'PROJECTION', 'STATE', 'WORKSPACE', 'REASON'], ...rows])
       return ok({ json: { dead_letters: all }, text: all.length === 0 ? 'There are no dead letters.' : text })
     }),
@@ -95,7 +100,7 @@ export const deadLettersShow: Verb = {
       const event = await first.letters.event(first.letter.position)
       const of = await Promise.all(found.map(letterJson))
       if (event === undefined) {
-        return ok({ json: { dead_letters: of, event: null }, text: 'The log does not hold it any more.' })
+        return ok({ json: { dead_letters: of, event: null }, text: notHeld })
       }
       const { payload: _, ...header } = event
       const bytes = Buffer.from(openPayload(event))
@@ -106,6 +111,12 @@ export const deadLettersShow: Verb = {
   },
 }
 
+const notToRetry = fail<Refused>({
+  code: 'invalid',
+  field: 'position',
+  detail: `${notHeld} It cannot be folded; "throughline dead-letters drop" accepts that it stays out.`,
+})
+
 function settle(as: 'retried' | 'dropped', about: string, done: string): Verb {
   return {
     names: ['POSITION'],
@@ -114,7 +125,9 @@ function settle(as: 'retried' | 'dropped', about: string, done: string): Verb {
       const [position = ''] = given.names
       return withLetters(given, async (all) => {
         const found = at(all, position)
-        if (found.length === 0) return nothingAt(position)
+        const [first] = found
+        if (first === undefined) return nothingAt(position)
+        if (as === 'retried' && (await first.letters.event(first.letter.position)) === undefined) return notToRetry
         const changed: string[] = []
         for (const { projection, version, letter, letters } of found) {
           const before = await letters.settle({ name: projection, version }, letter.position, as)

@@ -52,6 +52,11 @@ export async function createEventFile(path: string) {
       await write({ partition, position: event.position, header, payload } satisfies Line)
       events++
     },
+    /** Removes what was written, where the rest of it cannot be had. */
+    async abandon(): Promise<void> {
+      out.destroy()
+      await rm(path, { force: true })
+    },
     /** Resolves when all of it is on the disk. */
     async end(): Promise<void> {
       await write({ end: events })

@@ -41,10 +41,18 @@ function typesOf(given: VerbContext): ReadonlySet<string> | undefined {
   return types.length === 0 ? undefined : new Set(types)
 }
 
+/** As for searches, and as nobody means it. A place and a time cannot be held against each other. */
+function refuseBackwards(from: Bound | undefined, to: Bound | undefined): void {
+  if (from === undefined || to === undefined) return
+  const isBackwards = 'at' in from ? 'at' in to && from.at > to.at : 'position' in to && from.position > to.position
+  if (isBackwards) throw new UsageError('--from is after --to')
+}
+
 type Wanted = Readonly<{ isWanted: (event: RecordedEvent) => boolean; after: Position; until: Position }>
 
 function wantedOf(given: VerbContext, workspaceId: WorkspaceId | undefined): Wanted {
   const [from, to, types] = [boundOption(given, 'from'), boundOption(given, 'to'), typesOf(given)]
+  refuseBackwards(from, to)
   const isAfter = (event: RecordedEvent, bound: Bound): boolean =>
     'at' in bound ? event.receivedAt >= bound.at : event.position >= bound.position
   return {
@@ -77,7 +85,13 @@ async function* eventsOfAll(logs: readonly Stream[], wanted: Wanted): AsyncGener
 }
 
 /** Where events go; `take` says what of one was not taken there, undefined for one that cannot go there. */
-type Sink = Readonly<{ take(placed: PlacedEvent): Promise<Rejected | undefined>; end(): Promise<void>; done: string }>
+type Sink = Readonly<{
+  take(placed: PlacedEvent): Promise<Rejected | undefined>
+  end(): Promise<void>
+  /** Instead of `end`, where not all that was wanted could be read. */
+  abandon?(): Promise<void>
+  done: string
+}>
 
 const nothingRejected: Rejected = { records: 0, reason: undefined }
 
@@ -109,7 +123,7 @@ async function sinkOf(given: VerbContext): Promise<Sink> {
     await file.add(placed)
     return nothingRejected
   }
-  return { take, end: () => file.end(), done: `written to ${out}` }
+  return { take, end: () => file.end(), abandon: () => file.abandon(), done: `written to ${out}` }
 }
 
 /** So many events of which something was refused are named. */
@@ -166,6 +180,19 @@ function noneOf(workspaceId: WorkspaceId, others: ReadonlySet<WorkspaceId>): Out
   return fail({ code: 'unknown', field: 'workspace', detail })
 }
 
+/** What is not brought to its end leaves nothing where it was to go. */
+async function withSink(given: VerbContext, task: (sink: Sink) => Promise<Outcome>): Promise<Outcome> {
+  const sink = await sinkOf(given)
+  try {
+    const outcome = await task(sink)
+    if (!outcome.ok) await sink.abandon?.()
+    return outcome
+  } catch (error) {
+    await sink.abandon?.()
+    throw error
+  }
+}
+
 async function replayAll(given: VerbContext, workspaceId: WorkspaceId | undefined): Promise<Outcome> {
   const wanted = wantedOf(given, workspaceId)
   const file = optional(given, 'in')
@@ -173,16 +200,16 @@ async function replayAll(given: VerbContext, workspaceId: WorkspaceId | undefine
   const tally = createTally()
   const met = new Set<WorkspaceId>()
   try {
-    const sink = await sinkOf(given)
-    for await (const placed of file === undefined ? eventsOfAll(logs, wanted) : readEvents(file)) {
-      if (idOfWorkspace.test(placed.event.workspaceId)) met.add(placed.event.workspaceId)
-      if (!wanted.isWanted(placed.event)) continue
-      tally.add(placed, await sink.take(placed))
-    }
-    await sink.end()
-    if (file !== undefined && workspaceId !== undefined && met.size > 0 && !met.has(workspaceId))
-      return noneOf(workspaceId, met)
-    return tally.done(sink.done)
+    return await withSink(given, async (sink) => {
+      for await (const placed of file === undefined ? eventsOfAll(logs, wanted) : readEvents(file)) {
+        if (idOfWorkspace.test(placed.event.workspaceId)) met.add(placed.event.workspaceId)
+        if (wanted.isWanted(placed.event)) tally.add(placed, await sink.take(placed))
+      }
+      if (file !== undefined && workspaceId !== undefined && met.size > 0 && !met.has(workspaceId))
+        return noneOf(workspaceId, met)
+      await sink.end()
+      return tally.done(sink.done)
+    })
   } finally {
     await Promise.all(logs.map((log) => log.close()))
   }

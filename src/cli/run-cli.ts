@@ -10,12 +10,21 @@ import { parseGiven } from './parse-given.ts'
 import { optional, UsageError, type CliIo, type CliServices, type Given, type Outcome, type Verb } from './verb.ts'
 import { verbs } from './verbs.ts'
 
+/** Longer than a connection takes to come back; a verb ends then, where a server would wait for as long as it takes. */
+const patienceMs = 5_000
+
 type NamedVerb = Verb & Readonly<{ name: string }>
 const names = Object.keys(verbs)
 const load = async (name: string): Promise<NamedVerb> => ({
   ...(await present(verbs[name], 'its name is known')()),
   name,
 })
+
+/** The exit code of a failure of what the words name; 1 where that is no verb. */
+export async function failureCodeOf(argv: readonly string[]): Promise<number> {
+  const name = names.find((each) => each === argv.slice(0, each.split(' ').length).join(' '))
+  return (name === undefined ? undefined : (await load(name)).failureCode) ?? 1
+}
 
 const usageOf = ({ name, names: given = [], usage = '' }: NamedVerb): string =>
   ['throughline', name, ...given, usage].join(' ').trimEnd()
@@ -79,6 +88,7 @@ function createOpener(services: CliServices, dataFolder: string) {
       plans: services.plans,
       limits: services.limits,
       passwords: createPasswords({ random: randomBytes }),
+      patienceMs,
       // The command that is under way is refused by its own wait; nothing else runs here.
       onStop: () => undefined,
     })

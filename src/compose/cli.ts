@@ -3,7 +3,7 @@ import { existsSync, statSync } from 'node:fs'
 import type { IndexReader } from '#projections/index-store.ts'
 import { projectionNames } from '#projections/names.ts'
 import { asksForJson, complain } from '#src/cli/complaint.ts'
-import { runCli } from '#src/cli/run-cli.ts'
+import { failureCodeOf, runCli } from '#src/cli/run-cli.ts'
 import type { CliServices, MoveRequest } from '#src/cli/verb.ts'
 import { limitsBeside, openLogBeside } from '#src/compose/threads/log-beside.ts'
 import { limits, plans, readClusterConfig, type ClusterConfig } from '#src/config.ts'
@@ -121,6 +121,7 @@ async function clusterServices(cluster: ClusterConfig, mustExist: boolean): Prom
 
 /** The command line over the embedded engines, or those of the cluster that the environment names. Resolves with its exit code. */
 export async function composeCli(argv: readonly string[]): Promise<number> {
+  const failureCode = await failureCodeOf(argv)
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') {
       // The reader of the output may have seen enough: `throughline replay | head`. A verb that changes anything continues.
@@ -129,7 +130,7 @@ export async function composeCli(argv: readonly string[]): Promise<number> {
     }
     const detail = `the answer could not be written: ${error.message}`
     process.stderr.write(complain({ code: 'failed', detail }, asksForJson(argv)))
-    process.exit(1)
+    process.exit(failureCode)
   })
   // Nobody reads the messages; the work is done nevertheless.
   process.stderr.on('error', () => undefined)

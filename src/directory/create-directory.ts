@@ -62,6 +62,8 @@ type Options = Readonly<{
   onStop: (error: Error) => void
   /** Following has failed for now, and is tried again: until then the view is as it was. */
   onRetry?: ((error: unknown) => void) | undefined
+  /** So long the log is tried again until its head is reached, ms; as long as it takes if not given. */
+  patienceMs?: number
 }>
 
 type Follower = Readonly<{ atHead: Promise<void>; followed: Directory['followed']; close: () => Promise<void> }>
@@ -93,9 +95,12 @@ function createWaiters(view: HeldView, signal: AbortSignal) {
   }
 }
 
-type FollowOptions = Pick<Options, 'stream' | 'onStop' | 'onRetry'>
+type FollowOptions = Pick<Options, 'stream' | 'clock' | 'onStop' | 'onRetry' | 'patienceMs'>
 
-function followInto(view: HeldView, { stream, onStop, onRetry }: FollowOptions): Follower {
+function followInto(view: HeldView, options: FollowOptions): Follower {
+  const { stream, clock, onStop, onRetry, patienceMs = Infinity } = options
+  const begunAt = clock()
+  let isAtHead = false
   const ended = new AbortController()
   const { signal } = ended
   const waiters = createWaiters(view, signal)
@@ -107,7 +112,9 @@ function followInto(view: HeldView, { stream, onStop, onRetry }: FollowOptions):
       for (const event of events) view.apply(event)
       retryMs = retryFirstMs
       waiters.wake()
-      if (events.length === 0) head.resolve()
+      if (events.length > 0) continue
+      isAtHead = true
+      head.resolve()
     }
   }
   async function run(): Promise<void> {
@@ -115,7 +122,8 @@ function followInto(view: HeldView, { stream, onStop, onRetry }: FollowOptions):
       try {
         await followOnce()
       } catch (error) {
-        if (!(error instanceof TransientError)) throw error
+        const isOver = !isAtHead && clock() - begunAt >= patienceMs
+        if (!(error instanceof TransientError) || isOver) throw error
         onRetry?.(error)
         await systemTimers.pause(retryMs, signal)
         retryMs = Math.min(retryMs * 2, retryMaxMs)
@@ -140,18 +148,22 @@ function followInto(view: HeldView, { stream, onStop, onRetry }: FollowOptions):
   }
 }
 
-/** Resolves when the view has reached the log's head. Rejects with PermanentError if the log cannot be read. */
+/**
+ * Resolves when the view has reached the log's head. Rejects with PermanentError if the log cannot be read, and as the stream does where that
+ * lasts longer than `patienceMs`.
+ */
 export async function createDirectory(options: Options): Promise<Directory> {
-  const { stream, clock, random, pepper, plans, limits, passwords, onRetry } = options
+  const { stream, clock, random, pepper, plans, limits, passwords } = options
   const view = createDirectoryView({ plans, pepper, clock, limits })
   let isReady = false
   const onStop = (error: Error): void => {
     if (isReady) options.onStop(error)
   }
-  const { atHead, followed, close } = followInto(view, { stream, onStop, onRetry })
+  const { atHead, followed, close } = followInto(view, { ...options, onStop })
   try {
     await atHead
   } catch (cause) {
+    if (cause instanceof TransientError) throw cause
     throw new PermanentError({ operation: 'open', subject: 'directory', cause })
   }
   isReady = true

@@ -18,6 +18,7 @@ export type Refused = Readonly<{
 }>
 export const refuse = (code: Refused['code'], field: string, detail: string) => fail<Refused>({ code, field, detail })
 
+/** Also of one that was erased at the same moment: what a command has written in it then is of no effect. */
 export const noSuchWorkspace = refuse('unknown', 'workspace', 'There is no such workspace.')
 
 /** What commands work with: the view to decide from, and the log to write to. */

@@ -94,6 +94,7 @@ export function createKeyCommands(writer: DirectoryWriter, pepper: string, limit
       if (tooMany !== undefined) return tooMany
       const written = await writeFirst([event])
       if (!written.ok) return fail(madeBefore(view, event.keyId))
+      if (view.workspace(workspaceId) === undefined) return noSuchWorkspace
       return ok({ key: present(view.key(event.keyId), 'a created key is in the view'), secret })
     },
     revokeKey: async (which) => {

@@ -3,7 +3,7 @@ import { present } from '#src/lib/assert.ts'
 import { dayMs } from '#src/lib/day.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { Key } from './directory.ts'
-import { refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
+import { noSuchWorkspace, refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
 import { keyCreated, successorId, tooManyKeys, type CreatedKey, type KeyLimits } from './new-key.ts'
 
 /** How long an old key keeps working by default. */
@@ -54,6 +54,7 @@ export async function rotateKey(
   const rotated = { type: 'directory.key.rotated', ...rotation } as const
   const written = await writeFirst([event, rotated])
   if (!written.ok) return rotatedAlready
+  if (view.workspace(workspaceId) === undefined) return noSuchWorkspace
   const created = present(view.key(event.keyId), 'a created key is in the view')
   return ok({ key: created, secret, rotated: view.key(keyId) ?? key })
 }

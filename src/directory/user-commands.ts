@@ -69,7 +69,7 @@ function createMembershipCommands({ view, write }: DirectoryWriter): Pick<UserCo
       const after = role ?? before ?? 'member'
       if (after !== 'owner' && isLastOwner(workspaceId, userId)) return lastOwner
       if (before !== after) await write([{ type: 'directory.member.added', workspaceId, userId, role: after, by }])
-      return ok(view.user(userId) ?? user)
+      return view.workspace(workspaceId) === undefined ? noSuchWorkspace : ok(view.user(userId) ?? user)
     },
     removeMember: async ({ workspaceId, userId, by = null }) => {
       if (!view.isMember(workspaceId, userId)) return ok(undefined)
@@ -98,7 +98,9 @@ export function createUserCommands(writer: DirectoryWriter, passwords: Passwords
       const event = userCreated(writer, email, await passwords.hash(password))
       const membership = { type: 'directory.member.added', workspaceId, userId: event.userId, role, by } as const
       const written = await writeFirst([event, membership])
-      return written.ok ? ok(present(view.user(event.userId), 'a created user is in the view')) : taken
+      if (!written.ok) return taken
+      if (view.workspace(workspaceId) === undefined) return noSuchWorkspace
+      return ok(present(view.user(event.userId), 'a created user is in the view'))
     },
     changePassword: async ({ userId, password, passwordPosition }) => {
       const weakness = passwordProblem(password)

@@ -69,7 +69,8 @@ export function createWorkspaceCommands(writer: DirectoryWriter, plans: Plans): 
       if (workspace.plan.name !== plan) {
         await write([{ type: 'directory.workspace.planChanged', workspaceId: id, plan, from: workspace.plan.name }])
       }
-      return ok(view.workspace(id) ?? workspace)
+      const changed = view.workspace(id)
+      return changed === undefined ? noSuchWorkspace : ok(changed)
     },
     eraseWorkspace: async (id) => {
       const workspace = view.workspace(id)

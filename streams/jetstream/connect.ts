@@ -21,9 +21,9 @@ export type Received = Readonly<{ code: number; data: Uint8Array; header(name: s
  * instead of waiting in memory. Requests under way when it breaks fail too, with an unknown outcome. All failures are TransientError.
  */
 export type Nats = Readonly<{
-  /** The largest message that the server accepts, headers included. */
+  /** The largest message that the server accepts, headers included; of the last server while there is no connection. */
   payloadBytesMax(): number
-  /** Of the server that is connected now. `cluster`: it is one of several. */
+  /** Of the server that is connected now, or was last. `cluster`: it is one of several. */
   server(): Readonly<{ id: string; cluster: boolean }>
   /** The first answer. One with the status 503 means that nobody listens to the subject. */
   request(subject: string, data: Uint8Array | string, fields?: Headers): Promise<Received>
@@ -195,7 +195,9 @@ export async function connectNats({
   const address = parseNatsUrl(url)
   const where = address.servers.join(', ')
   const connection = await open(address, name)
-  const info = () => connection.info ?? { server_id: '', version: '0', max_payload: 0, cluster: undefined }
+  let known = connection.info ?? { server_id: '', version: '0', max_payload: 0, cluster: undefined }
+  // The client forgets what the server said of itself while it connects again.
+  const info = () => (known = connection.info ?? known)
   try {
     checkVersion(info().version, where)
   } catch (error) {

@@ -201,6 +201,8 @@ describe('command line', () => {
       ['verify all --sample', '--sample needs a value'],
       ['workspace create a --plan free --plan pro', '--plan is given twice'],
       ['workspace erase a --confirm a --confirm a', '--confirm is given twice'],
+      ['replay --from 2h --to 3h', '--from is after --to'],
+      ['replay --from 0/8192 --to 4096', '--from is after --to'],
     ]
     for (const [argv, says] of mistakes) {
       it(`are told with what would be right: ${argv}`, async () => {

@@ -14,8 +14,13 @@ import {
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
+import { createEventFile } from '#src/cli/replay-file.ts'
 import { foldersOf } from '#src/compose/folders.ts'
-import { makeLarge } from '../streams/make-event.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { TransientError } from '#src/lib/failure.ts'
+import { createMemoryStream } from '#streams/memory/stream.ts'
+import type { Stream } from '#streams/stream.ts'
+import { makeEvent, makeLarge } from '../streams/make-event.ts'
 import { openLog, writeLog } from '../compose/written-folder.ts'
 import { createServices, useInstallation } from './harness.ts'
 
@@ -75,6 +80,15 @@ describe('command line, where something is wrong', () => {
     ])
   })
 
+  it('takes no answer that cannot be written for a difference', async () => {
+    await writeLog('0', logFile(), 0)
+    const closed = openSync(secretsFile(), 'r')
+    const { status, stderr } = runMain('verify all', { stdio: ['ignore', closed, 'pipe'] })
+    closeSync(closed)
+    expect(stderr.trimEnd().split('\n').at(-1)).to.match(/^throughline: the answer could not be written: /)
+    expect(status).to.equal(2)
+  })
+
   it('goes on with a rebuild whose progress nobody reads any more', async () => {
     await writeLog('0', logFile(), 3)
     const argv = ['src/main.ts', 'rebuild', 'logs', '--json', '--data', dataFolder()]
@@ -111,6 +125,32 @@ describe('command line, where something is wrong', () => {
     expect([status, existsSync(copy())]).to.deep.equal([1, false])
     expect(runMain(`replay --out ${copy()}`).status).to.equal(0)
   }).timeout(300_000)
+
+  it('leaves none of it either where the log cannot be read to its end, or a file has nothing of the workspace', async () => {
+    const log = createMemoryStream({ partition: '0' })
+    await log.append([makeEvent('a'), makeEvent('b')])
+    const broken: Stream = {
+      ...log,
+      read: async (after) => {
+        if (after > 0) throw new TransientError({ operation: 'read', subject: 'the log', hint: 'gone' })
+        return log.read(after, 1)
+      },
+    }
+    const services = { ...createServices(), openLogs: async () => [broken] }
+    const cut = await run(['replay', '--out', copy()], { services })
+    expect([cut.code, cut.err, existsSync(copy())]).to.deep.equal([1, 'throughline: read the log (gone)\n', false])
+    const file = await createEventFile(`${copy()}.in`)
+    await file.add({
+      partition: '0',
+      event: { ...makeEvent('a'), workspaceId: workspaceIdOf('w0123456789abcdef'), position: 1 },
+    })
+    await file.end()
+    const other = ['--in', `${copy()}.in`, '--workspace', 'wfedcba9876543210', '--out', copy()]
+    const none = await run(['replay', ...other])
+    rmSync(`${copy()}.in`)
+    expect(none.err).to.include('The file has no event of wfedcba9876543210.')
+    expect([none.code, existsSync(copy())]).to.deep.equal([1, false])
+  })
 
   it('lists builds and drops one where no file can grow: that is how a full disk gets its room back', async () => {
     await writeLog('0', logFile(), 3)
@@ -157,6 +197,14 @@ describe('command line, where something is wrong', () => {
     expect(stderr).to.match(/^throughline: make the folder .*\(the folder above it must be there, .*\)\n$/)
     expect(status).to.equal(1)
   })
+
+  it('ends where the log of the directory cannot be read, instead of waiting for it for ever', async () => {
+    const cause = new TransientError({ operation: 'read', subject: 'the directory', hint: 'gone' })
+    const stream: Stream = { ...createMemoryStream({ partition: 'directory' }), read: () => Promise.reject(cause) }
+    const services = { ...createServices(), openDirectory: async () => ({ stream, pepper: 'p'.repeat(64) }) }
+    const { code, out, err } = await run(['workspace', 'list'], { services })
+    expect([code, out, err]).to.deep.equal([1, '', 'throughline: read the directory (gone)\n'])
+  }).timeout(60_000)
 
   it('says of no failure that an index differs', async () => {
     const services = { ...createServices(), openBuilds: () => Promise.reject(new TypeError('odd')) }

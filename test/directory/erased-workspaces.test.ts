@@ -61,6 +61,27 @@ describe('workspaces', () => {
       expect(refused.map((each) => !each.ok && each.error.code)).to.deep.equal(['unknown', 'unknown', 'unknown'])
     })
 
+    it('take none at that moment either: nobody is told that something was done in a workspace which is gone', async () => {
+      const { directory: other } = await openDirectory({ stream: one.stream })
+      const ann = await user()
+      const second = await createWorkspace(directory, 'Second')
+      const ben = valueOf(await directory.createUser({ email: 'ben@acme.example', password, workspaceId: second.id }))
+      const { key } = valueOf(await directory.createKey({ workspaceId: workspace.id, kind: 'logs' }))
+      await other.followed(await one.stream.head(), 60_000)
+      const [erased, ...refused] = await Promise.all([
+        directory.eraseWorkspace(workspace.id),
+        other.createKey({ workspaceId: workspace.id, kind: 'logs' }),
+        other.rotateKey({ workspaceId: workspace.id, keyId: key.id, overlapMs: 0 }),
+        other.createUser({ email: 'eve@acme.example', password, workspaceId: workspace.id }),
+        other.addMember({ userId: ben.id, workspaceId: workspace.id }),
+        other.addMember({ userId: ann.id, workspaceId: workspace.id, role: 'owner' }),
+        other.changePlan(workspace.id, 'free'),
+      ])
+      expect(erased.ok).to.equal(true)
+      expect(refused.map((each) => !each.ok && each.error.code)).to.deep.equal(refused.map(() => 'unknown'))
+      await other.close()
+    })
+
     it('leave their name to another, once, however often they are erased', async () => {
       const { directory: other } = await openDirectory({ stream: one.stream })
       await Promise.all([directory, other].map((each) => each.eraseWorkspace(workspace.id)))

@@ -1,0 +1,64 @@
+import { expect } from 'chai'
+import { createDeadLetters } from '#projections/folding/dead-letters.ts'
+import { PoisonError } from '#projections/folding/fold-batch.ts'
+import { projections } from '#projections/registry.ts'
+import type { RecordedEvent } from '#src/events/envelope.ts'
+import { PermanentError } from '#src/lib/failure.ts'
+import { createMemoryStream } from '#streams/memory/stream.ts'
+import type { Stream } from '#streams/stream.ts'
+import { append } from '../support/projector-run.ts'
+import { readAll } from '../streams/read-all.ts'
+import { createServices, useInstallation } from './harness.ts'
+
+const fold = projections.find(({ name }) => name === 'logs')!
+
+describe('the verbs of dead letters', () => {
+  const { run } = useInstallation()
+  let stream: Stream
+  const letters = () => createDeadLetters({ stream, clock: () => 5 })
+  const states = async () => (await letters().letters(fold)).map(({ state }) => state)
+  const runOn = async (log: Stream, ...argv: readonly string[]) => {
+    // Each run closes what it has opened.
+    const services = { ...createServices(), openLogs: async () => [{ ...log, close: async () => undefined }] }
+    const { code, out, err } = await run(['dead-letters', ...argv], { services })
+    return [code, (out + err).trimEnd()]
+  }
+  /** An event that cannot be folded, and the decision to leave it out. */
+  const addLetter = async (line: string) => {
+    await append(stream, [[line]])
+    const event = (await readAll(stream)).at(-1) as RecordedEvent
+    const reason = new PermanentError({ operation: 'fold', subject: line })
+    await letters().put(fold, new PoisonError(event, reason))
+    return `0/${event.position}`
+  }
+  beforeEach(() => {
+    stream = createMemoryStream({ partition: '0' })
+  })
+
+  it('say what was decided where two decide at once: the first counts', async () => {
+    const position = await addLetter('a')
+    /** Somebody retries it while this one is about to write that it stays out. */
+    const slower: Stream = {
+      ...stream,
+      append: async (...given) => {
+        await letters().settle(fold, Number(position.slice(2)), 'retried')
+        return stream.append(...given)
+      },
+    }
+    expect(await runOn(slower, 'drop', position)).to.deep.equal([0, 'Nothing has changed: that was decided before.'])
+    expect(await states()).to.deep.equal(['retried'])
+  })
+
+  it('settle one whose event the log does not hold any more: it can be dropped, and is no longer counted, but not retried', async () => {
+    const [first] = [await addLetter('a'), await addLetter('b')]
+    await stream.cut(Number(first.slice(2)))
+    expect((await runOn(stream, 'list'))[1]).to.match(/0\/4096 +logs +open +The log does not hold it any more\.\n/)
+    expect(await runOn(stream, 'retry', first)).to.deep.equal([
+      1,
+      'throughline: The log does not hold it any more. It cannot be folded; "throughline dead-letters drop" accepts that it stays out.',
+    ])
+    expect(await states()).to.deep.equal(['open', 'open'])
+    expect(await runOn(stream, 'drop', first)).to.deep.equal([0, 'It stays out (logs).'])
+    expect(await states()).to.deep.equal(['dropped', 'open'])
+  })
+})
