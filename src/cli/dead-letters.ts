@@ -46,7 +46,8 @@ async function withLetters(
 function at(found: readonly Found[], name: string): readonly Found[] {
   const place = placeOf(name)
   if (place === undefined) throw new UsageError(`${JSON.stringify(name)} is no position, such as 0/4096`)
-  return found.filter((one) => one.partition === place.partition && one.letter.position === place.position)
+  const { partition = '0', position } = place
+  return found.filter((one) => one.partition === partition && one.letter.position === position)
 }
 
 const notHeld = 'The log does not hold it any more.'

@@ -5,12 +5,20 @@ import {
   type RebuildPlan,
   type Rebuilt,
 } from '#projections/rebuild.ts'
-import { positionStep } from '#src/events/envelope.ts'
+import { positionStep, type Position } from '#src/events/envelope.ts'
 import { ok } from '#src/lib/result.ts'
 import { withProgress } from './progress.ts'
 import { verdictJson, verdictText } from './show-verdict.ts'
 import { table, type OpenBuilds, type Verb, type VerbContext } from './verb.ts'
-import { numberOption, positionOption, projectionsNamed, withBuilds, workspaceOption } from './with-builds.ts'
+import {
+  isOf,
+  numberOption,
+  placeOption,
+  projectionsNamed,
+  withBuilds,
+  workspaceOption,
+  type Place,
+} from './with-builds.ts'
 
 const outcomes: Readonly<Record<Rebuilt['outcome'], string>> = {
   moved: 'readers use it now',
@@ -35,12 +43,23 @@ const rebuiltJson = ({ projection, index, former, resumed, outcome, verdict }: R
 
 const eventsOf = ({ from, head }: RebuildPlan): number => Math.max(0, Math.round((head - from) / positionStep))
 
-async function plan(given: VerbContext, options: RebuildOptions) {
+type Asked = Omit<RebuildOptions, 'from'> & Readonly<{ from: Place | undefined }>
+
+/** The event there is folded, and none before it. */
+const justBefore = (position: Position): Position => Math.max(0, Math.ceil(position / positionStep - 1) * positionStep)
+
+/** In one partition: a place of another leaves out nothing there. */
+function optionsIn(partition: string, { from, ...options }: Asked): RebuildOptions {
+  return from === undefined || !isOf(from, partition) ? options : { ...options, from: justBefore(from.position) }
+}
+
+async function plan(given: VerbContext, asked: Asked) {
   const plans = (
     await withBuilds(
       given,
-      (context) => planRebuild(context, projectionsNamed(context, given.names[0] ?? ''), options),
-      options.workspaceId,
+      (context, partition) =>
+        planRebuild(context, projectionsNamed(context, given.names[0] ?? ''), optionsIn(partition, asked)),
+      asked.workspaceId,
     )
   ).flat()
   const rows = plans.map((one) => [
@@ -79,16 +98,16 @@ export const rebuild: Verb = {
     const workspace = await workspaceOption(given)
     if (!workspace.ok) return workspace
     const { value: workspaceId } = workspace
-    const from = positionOption(given, 'from')
     const throttle = numberOption(given, 'throttle', Number.MAX_VALUE)
-    const options: RebuildOptions = {
+    const asked: Asked = {
+      from: placeOption(given, 'from'),
       keep: given.options['keep'] === true,
       ...(workspaceId === undefined ? {} : { workspaceId }),
-      ...(from === undefined ? {} : { from }),
       ...(throttle === undefined ? {} : { eventsPerSecondMax: throttle }),
     }
-    if (given.options['dry-run'] === true) return plan(given, options)
-    const rebuildOne = (context: OpenBuilds) => rebuildPartition(given, context, options)
+    if (given.options['dry-run'] === true) return plan(given, asked)
+    const rebuildOne = (context: OpenBuilds, partition: string) =>
+      rebuildPartition(given, context, optionsIn(partition, asked))
     const done = (await withBuilds(given, rebuildOne, workspaceId)).flat()
     const failed = done.some(({ outcome }) => outcome === 'different')
     const text = done.map(rebuiltText).join('\n')

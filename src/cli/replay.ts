@@ -11,18 +11,18 @@ import { createEventFile, readEvents, type PlacedEvent } from './replay-file.ts'
 import type { Rejected } from './replay-answer.ts'
 import { createSender } from './replay-send.ts'
 import { all, optional, UsageError, type Outcome, type Verb, type VerbContext } from './verb.ts'
-import { positionOf, workspaceNamed, workspaceOption } from './with-builds.ts'
+import { isOf, placeOf, workspaceNamed, workspaceOption, type Place } from './with-builds.ts'
 
 const eventsAtOnce = 256
 
-/** A place in the log: a position, or a time of receipt (ms). */
-type Bound = Readonly<{ position: Position }> | Readonly<{ at: number }>
+/** A place in the log, or a time of receipt (ms). */
+type Bound = Place | Readonly<{ at: number }>
 
 function boundOption(given: VerbContext, name: string): Bound | undefined {
   const text = optional(given, name)
   if (text === undefined) return undefined
-  const position = positionOf(text)
-  if (position !== undefined) return { position }
+  const place = placeOf(text)
+  if (place !== undefined) return place
   const atNs = parseTimeNs(text, given.clock())
   if (atNs === undefined)
     throw new UsageError(`--${name} is a position, such as 0/4096, or a time, such as 2026-11-21T12:00Z or 2h`)
@@ -41,26 +41,40 @@ function typesOf(given: VerbContext): ReadonlySet<string> | undefined {
   return types.length === 0 ? undefined : new Set(types)
 }
 
+const isPlace = (bound: Bound | undefined): bound is Place => bound !== undefined && 'position' in bound
+
 /** As for searches, and as nobody means it. A place and a time cannot be held against each other. */
 function refuseBackwards(from: Bound | undefined, to: Bound | undefined): void {
   if (from === undefined || to === undefined) return
-  const isBackwards = 'at' in from ? 'at' in to && from.at > to.at : 'position' in to && from.position > to.position
+  if (isPlace(from) && isPlace(to) && !isOf(from, to.partition ?? from.partition)) {
+    throw new UsageError('--from and --to are of different partitions')
+  }
+  const isBackwards = isPlace(from) ? isPlace(to) && from.position > to.position : !isPlace(to) && from.at > to.at
   if (isBackwards) throw new UsageError('--from is after --to')
 }
 
-type Wanted = Readonly<{ isWanted: (event: RecordedEvent) => boolean; after: Position; until: Position }>
+type Wanted = Readonly<{
+  isWanted: (placed: PlacedEvent) => boolean
+  /** Nothing of other partitions. */
+  isOf: (partition: string) => boolean
+  after: Position
+  until: Position
+}>
 
 function wantedOf(given: VerbContext, workspaceId: WorkspaceId | undefined): Wanted {
   const [from, to, types] = [boundOption(given, 'from'), boundOption(given, 'to'), typesOf(given)]
   refuseBackwards(from, to)
   const isAfter = (event: RecordedEvent, bound: Bound): boolean =>
-    'at' in bound ? event.receivedAt >= bound.at : event.position >= bound.position
+    isPlace(bound) ? event.position >= bound.position : event.receivedAt >= bound.at
+  const isOfAll = (partition: string): boolean => [from, to].filter(isPlace).every((place) => isOf(place, partition))
   return {
-    after: from !== undefined && 'position' in from ? from.position - 1 : 0,
-    until: to !== undefined && 'position' in to ? to.position : Number.POSITIVE_INFINITY,
-    isWanted: (event) =>
+    after: isPlace(from) ? from.position - 1 : 0,
+    until: isPlace(to) ? to.position : Number.POSITIVE_INFINITY,
+    isOf: isOfAll,
+    isWanted: ({ partition, event }) =>
+      isOfAll(partition) &&
       (from === undefined || isAfter(event, from)) &&
-      (to === undefined || !isAfter(event, 'at' in to ? to : { position: to.position + 1 })) &&
+      (to === undefined || !isAfter(event, isPlace(to) ? { ...to, position: to.position + 1 } : to)) &&
       (types?.has(event.type) ?? true) &&
       (workspaceId === undefined || event.workspaceId === workspaceId),
   }
@@ -81,7 +95,9 @@ async function* eventsOf(stream: Stream, { after, until }: Wanted): AsyncGenerat
 }
 
 async function* eventsOfAll(logs: readonly Stream[], wanted: Wanted): AsyncGenerator<PlacedEvent> {
-  for (const log of logs) yield* eventsOf(log, wanted)
+  const meant = logs.filter(({ partition }) => wanted.isOf(partition))
+  if (meant.length === 0) throw new UsageError('there is no such partition')
+  for (const log of meant) yield* eventsOf(log, wanted)
 }
 
 /** Where events go; `take` says what of one was not taken there, undefined for one that cannot go there. */
@@ -203,7 +219,7 @@ async function replayAll(given: VerbContext, workspaceId: WorkspaceId | undefine
     return await withSink(given, async (sink) => {
       for await (const placed of file === undefined ? eventsOfAll(logs, wanted) : readEvents(file)) {
         if (idOfWorkspace.test(placed.event.workspaceId)) met.add(placed.event.workspaceId)
-        if (wanted.isWanted(placed.event)) tally.add(placed, await sink.take(placed))
+        if (wanted.isWanted(placed)) tally.add(placed, await sink.take(placed))
       }
       if (file !== undefined && workspaceId !== undefined && met.size > 0 && !met.has(workspaceId))
         return noneOf(workspaceId, met)

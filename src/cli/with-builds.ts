@@ -23,14 +23,14 @@ export async function withAllBuilds<T>(
 /** Does it for the builds of each partition, in their order, or only for the partition that a workspace is in. */
 export const withBuilds = <T>(
   context: VerbContext,
-  task: (builds: OpenBuilds) => Promise<T>,
+  task: (builds: OpenBuilds, partition: string) => Promise<T>,
   workspaceId?: WorkspaceId,
 ): Promise<readonly T[]> =>
   withAllBuilds(context, async (partitions) => {
     const done: T[] = []
     const one = workspaceId === undefined ? undefined : partitionNumber(workspaceId, partitions.length)
     for (const [partition, builds] of partitions.entries()) {
-      if (one === undefined || one === partition) done.push(await task(builds))
+      if (one === undefined || one === partition) done.push(await task(builds, String(partition)))
     }
     return done
   })
@@ -70,21 +70,25 @@ export async function workspaceOption(
   return name !== undefined && id === undefined ? unknownWorkspace(name) : ok(id)
 }
 
-/** A place in the log as acknowledgements show it: `0/4096`, or `4096` in partition 0. Undefined when it is none. */
-export function placeOf(text: string): Readonly<{ partition: string; position: number }> | undefined {
-  const [, partition = '0', digits] = /^(?:(\d+)\/)?(\d{1,15})$/.exec(text) ?? []
+/** A place in the log: as acknowledgements show it, `0/4096`, of one partition; without the partition, `4096`, of each. */
+export type Place = Readonly<{ partition: string | undefined; position: number }>
+
+/** Undefined when the text is no place. */
+export function placeOf(text: string): Place | undefined {
+  const [, partition, digits] = /^(?:(\d+)\/)?(\d{1,15})$/.exec(text) ?? []
   return digits === undefined ? undefined : { partition, position: Number(digits) }
 }
 
-/** The same of whichever partition. */
-export const positionOf = (text: string): number | undefined => placeOf(text)?.position
+/** Whether a place says something of a partition. */
+export const isOf = ({ partition }: Place, other: string | undefined): boolean =>
+  partition === undefined || partition === other
 
-export function positionOption(given: Given, name: string): number | undefined {
+export function placeOption(given: Given, name: string): Place | undefined {
   const text = optional(given, name)
   if (text === undefined) return undefined
-  const position = positionOf(text)
-  if (position === undefined) throw new UsageError(`--${name} is a position, such as 0/4096`)
-  return position
+  const place = placeOf(text)
+  if (place === undefined) throw new UsageError(`--${name} is a position, such as 0/4096`)
+  return place
 }
 
 /** A positive number. */

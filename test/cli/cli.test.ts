@@ -203,6 +203,8 @@ describe('command line', () => {
       ['workspace erase a --confirm a --confirm a', '--confirm is given twice'],
       ['replay --from 2h --to 3h', '--from is after --to'],
       ['replay --from 0/8192 --to 4096', '--from is after --to'],
+      ['replay --from 1/4096 --to 2/8192', '--from and --to are of different partitions'],
+      ['replay --from 7/4096', 'there is no such partition'],
     ]
     for (const [argv, says] of mistakes) {
       it(`are told with what would be right: ${argv}`, async () => {

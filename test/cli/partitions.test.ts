@@ -1,0 +1,59 @@
+import { expect } from 'chai'
+import type { Stream } from '#streams/stream.ts'
+import { createMemoryStream } from '#streams/memory/stream.ts'
+import { buildPlaces, type Place } from '#test/support/build-places.ts'
+import { lineEvent } from '#test/support/line-projections.ts'
+import { createServices, useInstallation } from './harness.ts'
+
+/** Three events in each of three partitions. */
+async function threeLogs(): Promise<readonly Stream[]> {
+  const logs = ['0', '1', '2'].map((partition) => createMemoryStream({ partition }))
+  for (const log of logs) await log.append([1, 2, 3].map((n) => lineEvent(n, [`line ${n}`])))
+  return logs
+}
+
+describe('a position of one partition', () => {
+  const { run } = useInstallation()
+
+  const outOf = async (...argv: readonly string[]): Promise<string> => {
+    const logs = await threeLogs()
+    const services = {
+      ...createServices(),
+      openLogs: async () => logs,
+      openBuilds: async () =>
+        logs.map((log) => {
+          const place = (buildPlaces['memory'] as () => Place)()
+          return { ...place.context(log, 1), close: async () => undefined }
+        }),
+    }
+    const { code, out, err } = await run(argv, { services })
+    expect(code, err).to.equal(0)
+    return out
+  }
+
+  const replayed = async (...argv: readonly string[]): Promise<readonly string[]> =>
+    (await outOf('replay', ...argv))
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+      .map((line) => JSON.parse(line) as { partition: string; position: number })
+      .map(({ partition, position }) => `${partition}/${position}`)
+
+  it('begins and ends what is replayed in that one, and nothing of others comes', async () => {
+    expect(await replayed('--from', '1/8192')).to.deep.equal(['1/8192', '1/12288'])
+    expect(await replayed('--to', '2/4096')).to.deep.equal(['2/4096'])
+    expect(await replayed('--from', '0/8192', '--to', '0/8192')).to.deep.equal(['0/8192'])
+  })
+
+  it('without a partition is one of each', async () => {
+    expect(await replayed('--from', '12288')).to.deep.equal(['0/12288', '1/12288', '2/12288'])
+  })
+
+  it('leaves out what is before it of a rebuild of that one alone', async () => {
+    const fromOf = async (place: string): Promise<readonly number[]> => {
+      const out = await outOf('rebuild', 'counting', '--from', place, '--dry-run', '--json')
+      return (JSON.parse(out) as { plans: readonly { events: number }[] }).plans.map(({ events }) => events)
+    }
+    expect(await fromOf('1/8192')).to.deep.equal([3, 2, 3])
+    expect(await fromOf('8192')).to.deep.equal([2, 2, 2])
+  })
+})
