@@ -1,6 +1,12 @@
-import { PermanentError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
-import type { EntryKey, Heartbeat, IndexName, IndexWriter, WorkspaceEntries } from '../../index-store.ts'
+import {
+  LostRecordError,
+  type EntryKey,
+  type Heartbeat,
+  type IndexName,
+  type IndexWriter,
+  type WorkspaceEntries,
+} from '../../index-store.ts'
 import { daysLookedAt, daysReplaced, type Collection, type Entry, type Projection } from '../../projection.ts'
 import { collectionIn, openedIn, otherLog, wasDropped } from '../builds.ts'
 import { writtenOf, type Written } from '../row.ts'
@@ -326,11 +332,11 @@ async function recordWritten(place: Place, build: Build, share: string | undefin
   return true
 }
 
-const dropped = ({ index }: Build): PermanentError =>
-  new PermanentError({
+const dropped = ({ index }: Build): LostRecordError =>
+  new LostRecordError({
     operation: 'update',
     subject: index,
-    hint: 'the build was dropped, or the index of records was removed: then all is folded anew',
+    hint: 'the build was dropped, or its record was removed: then it is folded anew from the log',
   })
 
 /** The writing side in Elasticsearch, for one partition. */
