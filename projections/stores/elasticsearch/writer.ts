@@ -287,12 +287,12 @@ async function orLookAfter<T>(build: Build, task: Promise<T>): Promise<T> {
   }
 }
 
-/** An index without a primary shard is left out of refreshes until all is written. */
+/** Indices without a primary shard are left out of refreshes until all is written. */
 async function orLeave(build: Build, task: Promise<void>): Promise<void> {
   try {
     await orLookAfter(build, task)
   } catch (error) {
-    if (error instanceof NoPrimaryError) build.freshness.leave(error.index)
+    if (error instanceof NoPrimaryError) error.indices.forEach(build.freshness.leave)
     throw error
   }
   build.freshness.rejoin()
