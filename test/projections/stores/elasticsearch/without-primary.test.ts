@@ -84,6 +84,23 @@ describe('indices of days that have no primary shard', function () {
     expect(await count(reader)).to.equal(2)
   })
 
+  it('hold up who loads from them for a moment, who names them', async () => {
+    const proxy = await startRecordingProxy(url())
+    const writer = await openWriter({ url: proxy.url })
+    closeLater(proxy)
+    await writeBoth(writer, 1)
+    const [lost = ''] = days()
+    await lose(lost)
+    proxy.take()
+    const failure = await rejection(writer.load(index, [{ workspaceId: acme, collection: 'lines', id: 'any', day }]))
+    expect(failure.name).to.equal('TransientError')
+    expect(failure.message)
+      .to.match(/^look up \S+ \(its primary shard is not active/)
+      .and.include(lost)
+    // Others wait meanwhile: for three seconds, not for six.
+    expect(proxy.take().filter((line) => line.includes('/_mget'))).to.have.length.below(8)
+  })
+
   it('keep a workspace from being erased, which is said at once', async () => {
     const proxy = await startRecordingProxy(url())
     const writer = await openWriter({ url: proxy.url })
