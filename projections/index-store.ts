@@ -1,3 +1,4 @@
+import { PermanentError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { DocumentId, Entry, Projection } from './projection.ts'
@@ -135,6 +136,12 @@ export const foldedBy = ({ checkpoint, heartbeat }: StoredBuild): Position => Ma
  */
 export const seenBy = ({ checkpoint, heartbeat: { position, head, ahead } }: StoredBuild): Position =>
   Math.max(checkpoint, position, head, ahead?.position ?? 0)
+
+/**
+ * The record of a build, or of a projection's builds, is gone or an older one: somebody has removed it, or put one back. What was read of it before
+ * means nothing any more. Who folds begins again, from what is recorded now.
+ */
+export class LostRecordError extends PermanentError {}
 
 /** The writing side: one projector owns an index of one partition at a time. Contract: test/contracts/index-store.ts. */
 export interface IndexWriter {

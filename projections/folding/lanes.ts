@@ -1,5 +1,5 @@
 import { present } from '#src/lib/assert.ts'
-import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { TransientError } from '#src/lib/failure.ts'
 import type { Position, RecordedEvent } from '#src/events/envelope.ts'
 import { buildNumber } from '../builds/build-name.ts'
 import { chooseBuild } from '../builds/choose-build.ts'
@@ -17,6 +17,7 @@ import {
 } from '../builds/roster.ts'
 import {
   foldedBy,
+  LostRecordError,
   reachedFor,
   storedBuild,
   type IndexName,
@@ -75,7 +76,7 @@ export type Lanes = Readonly<{
   heartbeat(signal: AbortSignal): Promise<void>
   /** Moves readers to each candidate that has reached the live build's position, or `head` if the live build is not folded. */
   promoteDue(head: Position, signal: AbortSignal): Promise<void>
-  /** The failure of the lane that stopped last, when none is left. */
+  /** Why none can go on: the failure of the lane that stopped last, when none is left; or that a record is gone from which they were opened. */
   failure(): unknown
 }>
 
@@ -83,6 +84,7 @@ const createState = () => ({
   lanes: [] as readonly Lane[],
   resting: new Set<Lane>(),
   failure: undefined as unknown,
+  lostRecord: undefined as LostRecordError | undefined,
   rosters: new Map<string, Roster>(),
   /** Builds and projections that failed: they stay stopped until the process is restarted. */
   stopped: new Set<string>(),
@@ -103,7 +105,7 @@ function refuseLoss({ name }: Projection, known: Roster | undefined, found: Rost
   if (known === undefined || found.revision >= known.revision) return
   const hint =
     'the record of its builds was removed, or an older one put back: what is not in it is folded anew from the log'
-  throw new PermanentError({ operation: 'fold', subject: name, hint })
+  throw new LostRecordError({ operation: 'fold', subject: name, hint })
 }
 
 /** Asks for all rosters at once, which may be one request. One that is asked for again, as after a failure, is read anew. */
@@ -227,6 +229,7 @@ function createTasks(given: LanesOptions, state: State) {
     state.lanes = state.lanes.filter(stays)
     state.stopped.add(name)
     state.failure = error
+    if (error instanceof LostRecordError) state.lostRecord = error
   }
   /** A failing lane does not hold up the others: its index may be down while theirs are not. */
   const tryLane = async (lane: Lane, task: (lane: Lane) => Promise<void>): Promise<void> => {
@@ -281,7 +284,7 @@ export function createLanes(given: LanesOptions): Lanes {
       state.resting.clear()
       return size > 0
     },
-    failure: () => (state.lanes.length === 0 ? state.failure : undefined),
+    failure: () => state.lostRecord ?? (state.lanes.length === 0 ? state.failure : undefined),
     openAll: (signal) =>
       tasks.eachProjection(async (projection) => {
         const { name } = projection

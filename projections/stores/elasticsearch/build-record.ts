@@ -1,7 +1,9 @@
 import { present } from '#src/lib/assert.ts'
 import { TransientError } from '#src/lib/failure.ts'
+import { createGather } from '#src/lib/gather.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import type { IndexName } from '../../index-store.ts'
+import { numberIn } from './answer-parts.ts'
 import type { Elasticsearch } from './call.ts'
 import { connectElasticsearch } from './client.ts'
 import { createNames, type Names } from './names.ts'
@@ -21,6 +23,8 @@ export type Place = Readonly<{
   elasticsearch: Elasticsearch
   names: Names
   records: Records
+  /** Another number after each change of any index, as when one is made, removed, closed or put back. */
+  stateVersion(): Promise<number>
   partition: number
   onLost?: ((indices: readonly string[]) => void) | undefined
   onClosed?: ((indices: readonly string[]) => void) | undefined
@@ -33,7 +37,19 @@ export function connectPlaces(
 ): readonly Place[] {
   const [elasticsearch, names] = [connectElasticsearch(url), createNames(prefix)]
   const records = createGatheredRecords(elasticsearch, names)
-  return partitions.map((partition) => ({ elasticsearch, names, records, partition }))
+  const askVersion = createGather(() => versionOf(elasticsearch))
+  const stateVersion = async (): Promise<number> => (await askVersion(undefined)).answer
+  return partitions.map((partition) => ({ elasticsearch, names, records, stateVersion, partition }))
+}
+
+async function versionOf(elasticsearch: Elasticsearch): Promise<number> {
+  const call = { operation: 'look at', subject: 'the state of Elasticsearch', method: 'GET' } as const
+  const { body } = await elasticsearch.send({
+    ...call,
+    path: '/_cluster/state/version',
+    query: { filter_path: 'version' },
+  })
+  return numberIn(body['version'])
 }
 
 export const connectPlace = ({ partition, ...options }: PlaceOptions): Place =>

@@ -28,12 +28,13 @@ export type Operation = DocumentPlace &
     document: string
   }>
 
-/** No shard of this index takes anything, nor is any refreshed. */
+/** A shard of each of these indices takes nothing, nor is it refreshed. */
 export class NoPrimaryError extends TransientError {
-  readonly index: string
-  constructor(index: string) {
-    super({ operation: 'write to', subject: index, hint: withoutPrimaryHint })
-    this.index = index
+  readonly indices: ReadonlySet<string>
+  constructor(indices: Iterable<string>) {
+    const all = new Set(indices)
+    super({ operation: 'write to', subject: [...all].sort().join(', '), hint: withoutPrimaryHint })
+    this.indices = all
   }
 }
 
@@ -102,10 +103,14 @@ type Outcomes = Readonly<{ outcomes: readonly Outcome[]; refusal: string }>
 
 const subjectOf = ({ index, key }: Written): string => `${key} of ${index}`
 
+const reasonIn = ({ kind }: Written, item: JsonObject = {}): string => reasonOf(objectIn(item[kind]))
+
 /** What lasts longer than a few tries, for which all other projections of the partition would wait. */
-function refuseLasting(index: string, reason: string): void {
-  if (isClosed(reason)) throw new TransientError({ operation: 'write to', subject: index, hint: closedHint })
-  if (isWithoutPrimary(reason)) throw new NoPrimaryError(index)
+function refuseLasting(operations: readonly Written[], items: readonly JsonObject[]): void {
+  const without = operations.filter((operation, place) => isWithoutPrimary(reasonIn(operation, items[place])))
+  if (without.length > 0) throw new NoPrimaryError(without.map(({ index }) => index))
+  const closed = operations.find((operation, place) => isClosed(reasonIn(operation, items[place])))
+  if (closed !== undefined) throw new TransientError({ operation: 'write to', subject: closed.index, hint: closedHint })
 }
 
 function outcomeOf(operation: Written, item: JsonObject): Outcome {
@@ -114,7 +119,6 @@ function outcomeOf(operation: Written, item: JsonObject): Outcome {
   if (status >= 200 && status < 300) return 'done'
   if (status === 409) return 'conflict'
   const reason = reasonOf(result)
-  refuseLasting(operation.index, reason)
   // 500: as of a disk without a free byte.
   if (status === 429 || status >= 500 || isBlocked(reason)) return 'again'
   const isLost = reason.startsWith('index_not_found_exception')
@@ -139,10 +143,11 @@ async function post(elasticsearch: Elasticsearch, { body: lines, operations }: B
   if (status !== 200) return { outcomes: operations.map(() => 'again'), refusal: reasonOf(body) }
   if (body['errors'] === false) return { outcomes: [], refusal: '' }
   const items = objectsIn(body['items'])
+  refuseLasting(operations, items)
   const outcomes = operations.map((operation, place) => outcomeOf(operation, items[place] ?? {}))
   const first = outcomes.findIndex((outcome) => outcome === 'again' || outcome === 'lost')
-  const { kind = 'index' } = operations[first] ?? {}
-  return { outcomes, refusal: reasonOf(objectIn(items[first]?.[kind])) }
+  const open = operations[first]
+  return { outcomes, refusal: open === undefined ? '' : reasonIn(open, items[first]) }
 }
 
 /** It names the index, and what keeps it from being written. */
@@ -242,5 +247,9 @@ export async function writeAll(options: BulkOptions, operations: Iterable<Operat
       }),
     ),
   )
-  for (const end of ended) if (end.status === 'rejected') throw end.reason
+  const failures = ended.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []))
+  const without = failures.filter((failure) => failure instanceof NoPrimaryError)
+  const [first] = failures
+  if (first instanceof NoPrimaryError) throw new NoPrimaryError(without.flatMap(({ indices }) => [...indices]))
+  if (failures.length > 0) throw first
 }

@@ -9,7 +9,8 @@ import { indicesOf, readBuild, readShapes } from './builds.ts'
 import { and, type Query } from './filter.ts'
 import { idField } from './mapping.ts'
 import { sendPatiently } from './patience.ts'
-import { closedHint, reasonOf } from './reasons.ts'
+import { withoutPrimary } from './primaries.ts'
+import { closedHint, reasonOf, withoutPrimaryHint } from './reasons.ts'
 import { askFitting, createPartSizes, type Bound } from './sized-parts.ts'
 import type { StoredText } from './stored-text.ts'
 
@@ -37,6 +38,8 @@ export type FrozenBuild = Readonly<{
   release(): Promise<void>
 }>
 
+/** How long is waited for the primary shard of an index that was made only just before. */
+const primaryWait = '2s'
 /** How long a point in time is kept between two searches. */
 const keptFor = '10m'
 /** A page is smaller where it would be too large (sized-parts.ts). */
@@ -91,13 +94,16 @@ const momentsMax = 10
  * day is dropped, Elasticsearch answers no further search of that moment; then the rest is frozen again, and may hold more.
  */
 export async function freezeBuild(place: Place, index: IndexName): Promise<FrozenBuild> {
-  const { elasticsearch } = place
+  const { elasticsearch, names } = place
   const { epoch = '', checkpoint: position = 0 } = (await readBuild(place, index)) ?? {}
   const shapes = await readShapes(place, index)
   const { days, closed } = await indicesOf(place, index)
   // It would look as if nothing were in them: a comparison would miss it, and an erasure leave it.
   if (closed.length > 0) throw new TransientError({ operation: 'freeze', subject: closed.join(', '), hint: closedHint })
   const indices = new Set(days.keys())
+  const without = indices.size === 0 ? [] : [...(await withoutPrimary(elasticsearch, names.build(index), primaryWait))]
+  if (without.length > 0)
+    throw new TransientError({ operation: 'freeze', subject: without.sort().join(', '), hint: withoutPrimaryHint })
   let moment = indices.size === 0 ? undefined : await openMoment(place, index)
   let momentsLost = 0
   const release = async (): Promise<void> => {

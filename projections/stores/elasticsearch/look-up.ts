@@ -3,8 +3,8 @@ import type { JsonObject } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { objectIn, objectsIn, textIn } from './answer-parts.ts'
 import type { Elasticsearch } from './call.ts'
-import { partMissing, patiently, sendPatiently } from './patience.ts'
-import { closedHint, isClosed } from './reasons.ts'
+import { partMissing, patiently, sendPatiently, shortPausesMs } from './patience.ts'
+import { closedHint, isClosed, isWithoutShard, withoutPrimaryHint } from './reasons.ts'
 import { inSizedParts, type Bound } from './sized-parts.ts'
 
 /** Where a document is. */
@@ -58,9 +58,11 @@ async function askAll(
     const place = asked[open]
     if (place === undefined) return given
     const error = errorIn(given[open])
-    if (isClosed(error)) throw new TransientError({ operation: 'look up', subject: place.index, hint: closedHint })
+    const failing = (hint: string) => new TransientError({ operation: 'look up', subject: place.index, hint })
+    if (isClosed(error)) throw failing(closedHint)
+    if (isWithoutShard(error)) return failing(withoutPrimaryHint)
     return partMissing(`${place.key} of ${place.index}: ${error}`)
-  })
+  }, shortPausesMs)
   return asked.map((_, order) => documentIn(answers[order]))
 }
 

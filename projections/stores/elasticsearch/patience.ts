@@ -7,12 +7,21 @@ import { busyHint, isTooLarge, reasonOf } from './reasons.ts'
 /** A day's index that was made only just before has no shard yet, and a queue that is full has room soon: so long is waited for it. */
 const pausesMs = [50, 100, 200, 400, 800, 1_600, 3_200] as const
 
+/**
+ * For three seconds, where all projections of a partition wait meanwhile, as for one that loads: after five without a heartbeat nobody would be
+ * known to fold them.
+ */
+export const shortPausesMs = pausesMs.slice(0, 6)
+
 /** Asks until there is an answer; `ask` returns why there is none yet, which is thrown in the end. */
-export async function patiently<T extends object>(ask: () => Promise<T | TransientError>): Promise<T> {
+export async function patiently<T extends object>(
+  ask: () => Promise<T | TransientError>,
+  pauses: readonly number[] = pausesMs,
+): Promise<T> {
   for (let tries = 0; ; tries++) {
     const answer = await ask()
     if (!(answer instanceof TransientError)) return answer
-    const pauseMs = pausesMs[tries]
+    const pauseMs = pauses[tries]
     if (pauseMs === undefined) throw answer
     await sleep(pauseMs)
   }

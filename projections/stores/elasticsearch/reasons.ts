@@ -29,6 +29,8 @@ export const closedHint = 'it is closed, and what is in it is not found: open it
 
 /** A shard that has not started yet, or cannot: its node is away, its disk is damaged, or no node may have it. */
 export const isWithoutPrimary = (reason: string): boolean => reason.startsWith('unavailable_shards_exception')
+/** Nor a copy of it, of which one could read. */
+export const isWithoutShard = (error: string): boolean => error === 'no_shard_available_action_exception'
 export const withoutPrimaryHint =
   'its primary shard is not active: GET _cluster/allocation/explain says why; where it is lost for good, rebuild the projection'
 

@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { TransientError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { Heartbeat } from '../../index-store.ts'
 import { numberIn, objectIn } from './answer-parts.ts'
 import type { Elasticsearch } from './call.ts'
+import { withoutPrimary } from './primaries.ts'
 
 /** Tracks what was written and what readers can already find. */
 export type Freshness = Readonly<{
@@ -56,7 +58,7 @@ type RefreshOptions = Readonly<{
 /** The most indices named in a request. Elasticsearch accepts addresses of 4,096 bytes, and an index name may have a hundred. */
 const namedMax = 20
 
-async function show({ elasticsearch, all }: RefreshOptions, indices: readonly string[]): Promise<void> {
+async function refreshAll({ elasticsearch, all }: RefreshOptions, indices: readonly string[]): Promise<void> {
   const { body } = await elasticsearch.send({
     operation: 'refresh',
     subject: `${indices.length} indices`,
@@ -69,6 +71,52 @@ async function show({ elasticsearch, all }: RefreshOptions, indices: readonly st
   }
 }
 
+/** After so long it is asked what a refresh waits for. */
+const patienceMs = 2_000
+
+const isOver = (task: Promise<unknown>, ms: number): Promise<boolean> =>
+  Promise.race([task.then(() => true), sleep(ms, false, { ref: false })])
+
+/** Indices for which a refresh waits, because they have no primary shard, and its end. */
+type Late = Readonly<{ indices: readonly string[]; ended: Promise<void> }>
+
+/** Refreshes. For those that have no primary shard it does not wait for the minute that Elasticsearch does. */
+async function show(options: RefreshOptions, indices: readonly string[]): Promise<Late> {
+  const ended = refreshAll(options, indices)
+  if (await isOver(ended, patienceMs)) return { indices: [], ended }
+  const without = await withoutPrimary(options.elasticsearch, options.all).catch(() => new Set<string>())
+  const late = indices.filter((index) => without.has(index))
+  if (late.length === 0) {
+    await ended
+    return { indices: [], ended }
+  }
+  // It is heard where it is awaited in the end.
+  ended.catch(() => {})
+  const others = indices.filter((index) => !without.has(index))
+  for (let from = 0; from < others.length; from += namedMax) {
+    await refreshAll(options, others.slice(from, from + namedMax))
+  }
+  return { indices: late, ended }
+}
+
+/** The indices for which refreshes still wait. Where that fails, they are `dirty` again. */
+function createLateOnes(dirty: Set<string>) {
+  const waiting = new Set<string>()
+  return {
+    count: () => waiting.size,
+    async wait({ indices, ended }: Late): Promise<void> {
+      for (const index of indices) waiting.add(index)
+      try {
+        await ended
+      } catch {
+        for (const index of indices) dirty.add(index)
+      } finally {
+        for (const index of indices) waiting.delete(index)
+      }
+    },
+  }
+}
+
 /**
  * Elasticsearch shows what was written after a refresh. A refresh costs the same for one document as for thousands, and leaves a segment to be merged. So it
  * is done at most every `everyMs`, and less often while the index is far behind.
@@ -77,6 +125,7 @@ export function createFreshness(options: RefreshOptions, start: Heartbeat): Fres
   const { everyMs, now } = options
   const dirty = new Set<string>()
   const left = new Set<string>()
+  const late = createLateOnes(dirty)
   let shown = start
   const lag = createLag(now)
   let [beganAt, tookMs] = [-Infinity, 0]
@@ -90,7 +139,7 @@ export function createFreshness(options: RefreshOptions, start: Heartbeat): Fres
     showing = [...dirty]
     dirty.clear()
     try {
-      await show(options, showing)
+      void late.wait(await show(options, showing))
     } catch (error) {
       for (const index of showing) dirty.add(index)
       throw error
@@ -128,7 +177,7 @@ export function createFreshness(options: RefreshOptions, start: Heartbeat): Fres
       if (now() >= notBefore()) await refreshNow()
     },
     capped(progress) {
-      if (dirty.size + left.size + showing.length === 0) shown = progress
+      if (dirty.size + left.size + late.count() + showing.length === 0) shown = progress
       const { position, caughtUpAt, ahead } = shown
       const { ahead: _ahead, ...told } = progress
       return {

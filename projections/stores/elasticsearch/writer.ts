@@ -1,6 +1,12 @@
-import { PermanentError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
-import type { EntryKey, Heartbeat, IndexName, IndexWriter, WorkspaceEntries } from '../../index-store.ts'
+import {
+  LostRecordError,
+  type EntryKey,
+  type Heartbeat,
+  type IndexName,
+  type IndexWriter,
+  type WorkspaceEntries,
+} from '../../index-store.ts'
 import { daysLookedAt, daysReplaced, type Collection, type Entry, type Projection } from '../../projection.ts'
 import { collectionIn, openedIn, otherLog, wasDropped } from '../builds.ts'
 import { writtenOf, type Written } from '../row.ts'
@@ -19,7 +25,6 @@ import {
   readRoster,
   readShare,
   tellProgress,
-  type StoredDays,
   writeRoster,
 } from './builds.ts'
 import { NoPrimaryError, writeAll, type Operation } from './bulk.ts'
@@ -71,13 +76,16 @@ type Build = {
   toldAt: number
   /** What its record was when this was last told. */
   record: StoredRecord | undefined
-  /** When to look next whether its day indices are there and open. */
+  /** When to ask next whether any index has changed, and when to look at its day indices next in any case. */
+  askAt: number
   lookAt: number
+  /** What was last answered. */
+  stateVersion: number
 }
 
-/** How often that is done, and how often as long as one is closed. */
+/** How often it is asked whether any index has changed; then, and this often, one looks whether all day indices are there and open. */
+const askEveryMs = 5_000
 const lookEveryMs = 60_000
-const lookAtClosedEveryMs = 5_000
 
 type Options = Readonly<{
   settings: IndexSettings
@@ -89,9 +97,6 @@ type Options = Readonly<{
   /** Forbids again that indices are made automatically, as often as one looks. All builds share that. */
   forbid(): Promise<void>
 }>
-
-const nextLook = (now: number, { closed }: Pick<StoredDays, 'closed'>): number =>
-  now + (closed.length > 0 ? lookAtClosedEveryMs : lookEveryMs)
 
 const untold: Heartbeat = { position: 0, head: 0, at: 0, caughtUpAt: 0 }
 
@@ -149,7 +154,9 @@ async function openedBuild(
   // An earlier writer may have left documents that are not searchable yet.
   for (const name of known) freshness.wrote(name)
   await freshness.refreshNow()
-  const at = { toldAt: -Infinity, lookAt: nextLook(options.now(), there), record: undefined }
+  const now = options.now()
+  const looked = { askAt: now + askEveryMs, lookAt: now + lookEveryMs, stateVersion: 0 }
+  const at = { ...looked, toldAt: -Infinity, record: undefined }
   const progress = { written: checkpoint, recorded: checkpoint, told: heartbeat, ...at }
   const days = { known, unnamed: new Set<string>(), names: new Map<string, Map<string, string>>() }
   return { projection: projection.name, index, epoch, collections, freshness, ...days, ...progress }
@@ -264,11 +271,14 @@ async function loadEntries(place: Place, days: DayIndices, build: Build, keys: r
  * made anew with another mapping, which no search can use. And those that somebody has closed.
  */
 async function lookAfter(place: Place, build: Build, { now, share, forbid }: Options): Promise<void> {
-  if (share !== undefined || now() < build.lookAt) return
+  if (share !== undefined || now() < build.askAt) return
+  const stateVersion = await place.stateVersion()
+  build.askAt = now() + askEveryMs
+  if (stateVersion === build.stateVersion && now() < build.lookAt) return
   await forbid()
   // An older record may have been put back, which lacks some names.
-  const there = await noteDays(place, build.index, (name) => build.known.has(name))
-  build.lookAt = nextLook(now(), there ?? { closed: [] })
+  await noteDays(place, build.index, (name) => build.known.has(name))
+  Object.assign(build, { stateVersion, lookAt: now() + lookEveryMs })
 }
 
 /** What somebody has closed fails whoever needs it: it is looked for with the next heartbeat. */
@@ -276,17 +286,17 @@ async function orLookAfter<T>(build: Build, task: Promise<T>): Promise<T> {
   try {
     return await task
   } catch (error) {
-    build.lookAt = -Infinity
+    Object.assign(build, { askAt: -Infinity, lookAt: -Infinity })
     throw error
   }
 }
 
-/** An index without a primary shard is left out of refreshes until all is written. */
+/** Indices without a primary shard are left out of refreshes until all is written. */
 async function orLeave(build: Build, task: Promise<void>): Promise<void> {
   try {
     await orLookAfter(build, task)
   } catch (error) {
-    if (error instanceof NoPrimaryError) build.freshness.leave(error.index)
+    if (error instanceof NoPrimaryError) error.indices.forEach(build.freshness.leave)
     throw error
   }
   build.freshness.rejoin()
@@ -326,11 +336,11 @@ async function recordWritten(place: Place, build: Build, share: string | undefin
   return true
 }
 
-const dropped = ({ index }: Build): PermanentError =>
-  new PermanentError({
+const dropped = ({ index }: Build): LostRecordError =>
+  new LostRecordError({
     operation: 'update',
     subject: index,
-    hint: 'the build was dropped, or the index of records was removed: then all is folded anew',
+    hint: 'the build was dropped, or its record was removed: then it is folded anew from the log',
   })
 
 /** The writing side in Elasticsearch, for one partition. */

@@ -57,7 +57,7 @@ describe('an index that somebody has closed in Elasticsearch', () => {
     expect((await writer.load(index, [key])).flat()).to.have.length(1)
   })
 
-  it('is missed within a minute where nothing is written to it, told once, and found again once it is open', async () => {
+  it('is missed within seconds where nothing is written to it, told once, and found again once it is open', async () => {
     let now = 0
     const told: string[] = []
     const writer = await written({
@@ -71,7 +71,7 @@ describe('an index that somebody has closed in Elasticsearch', () => {
     }
     for (const times of [1, 2]) {
       await opened('_close')
-      await beat(60_000)
+      await beat(5_000)
       expect(await lost()).to.deep.equal([{ day, isClosed: true }])
       await beat(60_000)
       expect(told).to.deep.equal(Array.from({ length: times }, () => dayIndex('lines')))

@@ -44,8 +44,9 @@ describe('the index of records', () => {
       return { status: 403, body: {} }
     }
     const [elasticsearch, names] = [{ send, close: async () => undefined }, createNames('x')]
+    const stateVersion = async (): Promise<number> => 0
     await prepareState(
-      { elasticsearch, names, records: createRecords(elasticsearch, names), partition: 0 },
+      { elasticsearch, names, records: createRecords(elasticsearch, names), stateVersion, partition: 0 },
       defaultSettings,
     )
     expect(refused).to.deep.equal(['/x-state/_settings'])

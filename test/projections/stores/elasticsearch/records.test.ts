@@ -104,7 +104,7 @@ describe('records of builds that are read or changed in one turn of the event lo
     await askElasticsearch(url(), `/${prefix()}-state`, { method: 'DELETE' })
     expect(await Promise.all([writer.roster('fixture'), writer.roster('another')])).to.deep.equal([noRoster, noRoster])
     for (const each of await beatBoth(6)) {
-      expect(each.status === 'rejected' && String(each.reason)).to.match(/index of records was removed/)
+      expect(each.status === 'rejected' && String(each.reason)).to.match(/its record was removed/)
     }
   })
 })

@@ -41,8 +41,8 @@ describe('requests to Elasticsearch', () => {
     url = await elasticsearchEngine()
     proxy = await startRecordingProxy(url)
     const place = { url: proxy.url, prefix, partition: 3 }
-    // What is told again within a long batch comes by the clock.
-    writer = createElasticsearchIndexWriter({ ...place, refreshEveryMs: 0, tellAgainMs: 600_000 })
+    // What is told again within a long batch, and looked at from time to time, comes by the clock.
+    writer = createElasticsearchIndexWriter({ ...place, refreshEveryMs: 0, now: () => 0 })
     reader = createElasticsearchIndexReader({ ...place, limits })
   })
   afterAll(async () => {
