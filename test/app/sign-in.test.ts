@@ -342,6 +342,18 @@ describe('sign-in', () => {
       expect((await signIn(createBrowser(site, '198.51.100.2'))).status).to.equal(303)
     })
 
+    it('counts by address where a proxy writes its port behind it, another each time, and knows it again', async () => {
+      await signIn(createBrowser(site, '203.0.113.9:443'))
+      for (let failure = 0; failure < 10; failure++) {
+        const stranger = createBrowser(site, `198.51.100.1:${49_152 + failure}`)
+        expect((await wrong(stranger, `person${failure}@acme.example`)).status).to.equal(401)
+      }
+      expect((await signIn(createBrowser(site, '198.51.100.1:50000'))).status).to.equal(429)
+      const other = createBrowser(site, '198.51.100.2:50000')
+      while ((await wrong(other)).status !== 429);
+      expect((await signIn(createBrowser(site, '203.0.113.9:50000'))).status, 'has signed in from there').to.equal(303)
+    })
+
     it('leaves an audit entry of each failure, without what was typed', async () => {
       await wrong(browser)
       await site.directory.followed(await site.stream.head(), 60_000)
