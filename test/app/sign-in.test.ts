@@ -99,6 +99,24 @@ describe('sign-in', () => {
     await alone.close()
   })
 
+  it('is answered as ever while the log takes nothing, as on a full disk: in use, and refused', async () => {
+    const stream = newStream()
+    let isFull = false
+    const full = new TransientError({ operation: 'append to', subject: 'it' })
+    const append: typeof stream.append = (...given) => (isFull ? Promise.reject(full) : stream.append(...given))
+    const alone = await openSite({ opened: await openDirectory({ stream: { ...stream, append } }) })
+    await createPerson(alone.directory, email, 'Acme')
+    const ann = createBrowser(alone)
+    expect((await signIn(ann)).status).to.equal(303)
+    alone.clock.advance(limits.sessionIdleMs / 2)
+    isFull = true
+    // What cannot be written, and nobody waits for, would end the process.
+    expect((await ann.get('/who')).status).to.equal(200)
+    expect((await signIn(createBrowser(alone), { password: 'not the password' })).status).to.equal(401)
+    expect((await ann.get('/who')).status).to.equal(200)
+    await alone.close()
+  })
+
   it('takes the address in any case and with blanks around', async () => {
     expect((await signIn(browser, { email: ' ANN@acme.Example ' })).status).to.equal(303)
   })
