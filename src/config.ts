@@ -140,9 +140,18 @@ const secret = z.string().min(secretCharactersMin, `needs at least ${secretChara
 /** Words of its own: zod's are about types, and an operator wrote text. */
 function whole(min: number, max: number) {
   const error = `is a whole number from ${min} to ${max}`
-  return z.coerce.number({ error }).int({ error }).min(min, { error }).max(max, { error })
+  const digits = z.string().regex(/^\s*\d+\s*$/, error)
+  return digits.transform(Number).pipe(z.number().min(min, { error }).max(max, { error }))
 }
 const port = whole(0, 65_535)
+
+const addressError = 'is http(s)://host or http(s)://host:port'
+/** What paths are put behind, written as browsers write it: whether cookies are for https alone goes by how it begins. */
+const address = z
+  .url({ protocol: /^https?$/i, error: addressError })
+  .transform((text) => new URL(text))
+  .refine(({ username, password, search, hash }) => username + password + search + hash === '', addressError)
+  .transform(({ origin, pathname }) => origin + pathname.replace(/\/+$/, ''))
 
 const schema = z.object({
   PORT: port.default(8080),
@@ -150,10 +159,7 @@ const schema = z.object({
   /** The port of health and metrics, on the same address; without it they are not served. */
   OPERATIONS_PORT: port.optional(),
   THROUGHLINE_DATA: z.string().min(1).optional(),
-  BASE_URL: z
-    .url({ protocol: /^https?$/, error: 'is http(s)://host or http(s)://host:port' })
-    .transform((url) => url.replace(/\/+$/, ''))
-    .optional(),
+  BASE_URL: address.optional(),
   /** How many proxies in front are trusted to set X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host. */
   TRUSTED_PROXIES: whole(0, 10).default(0),
   TLS_CERT: z.string().optional(),
@@ -270,8 +276,8 @@ function flagsToEnvironment(flags: readonly string[]): Record<string, string> {
 }
 
 function parseEnvironment(environment: NodeJS.ProcessEnv): Environment {
-  // An empty variable counts as not set: as a number it would be 0.
-  const set = Object.entries(environment).filter(([, value]) => value !== '')
+  // An empty variable counts as not set, and so does one of nothing but white space, such as a file's last line.
+  const set = Object.entries(environment).filter(([, value]) => value?.trim() !== '')
   const parsed = schema.safeParse(Object.fromEntries(set))
   if (parsed.success) return parsed.data
   throw new ConfigError(parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'))

@@ -9,6 +9,7 @@ import { bringChromium } from './browser.ts'
 import { bringEngines, keepAddressesForTests } from './engines.ts'
 import { bringGofmt } from './go.ts'
 import { bringPython } from './python.ts'
+import { mochaHooks } from './unhandled-rejections.ts'
 
 // `npm test [-- --grep TEXT] [FILE ...]`: brings what the tests meet, runs them, and closes with a plain count. `npm run soak`
 // runs them with the fault and load suites in their long form.
@@ -57,7 +58,9 @@ const isOfCluster = (file: string): boolean => file.includes('test/cluster/')
 const files = spread(positionals.length > 0 ? positionals : globSync('test/**/*.test.ts').sort())
 const jobs = Math.min(2, files.length)
 const grep = values.grep === undefined ? {} : { grep: values.grep }
-const mocha = new Mocha({ ui: 'bdd', timeout, parallel: jobs > 1, jobs, ...grep })
+// In parallel each process takes them from their file.
+const hooks = jobs > 1 ? { require: [resolve('infra/launch/unhandled-rejections.ts')] } : { rootHooks: mochaHooks }
+const mocha = new Mocha({ ui: 'bdd', timeout, parallel: jobs > 1, jobs, ...hooks, ...grep })
 for (const file of files) mocha.addFile(resolve(file))
 if (jobs === 1) await mocha.loadFilesAsync()
 

@@ -99,6 +99,24 @@ describe('sign-in', () => {
     await alone.close()
   })
 
+  it('is answered as ever while the log takes nothing, as on a full disk: in use, and refused', async () => {
+    const stream = newStream()
+    let isFull = false
+    const full = new TransientError({ operation: 'append to', subject: 'it' })
+    const append: typeof stream.append = (...given) => (isFull ? Promise.reject(full) : stream.append(...given))
+    const alone = await openSite({ opened: await openDirectory({ stream: { ...stream, append } }) })
+    await createPerson(alone.directory, email, 'Acme')
+    const ann = createBrowser(alone)
+    expect((await signIn(ann)).status).to.equal(303)
+    alone.clock.advance(limits.sessionIdleMs / 2)
+    isFull = true
+    // What cannot be written, and nobody waits for, would end the process.
+    expect((await ann.get('/who')).status).to.equal(200)
+    expect((await signIn(createBrowser(alone), { password: 'not the password' })).status).to.equal(401)
+    expect((await ann.get('/who')).status).to.equal(200)
+    await alone.close()
+  })
+
   it('takes the address in any case and with blanks around', async () => {
     expect((await signIn(browser, { email: ' ANN@acme.Example ' })).status).to.equal(303)
   })
@@ -340,6 +358,18 @@ describe('sign-in', () => {
       expect((await wrong(stranger, 'another@acme.example')).status).to.equal(429)
       expect((await signIn(stranger)).status).to.equal(429)
       expect((await signIn(createBrowser(site, '198.51.100.2'))).status).to.equal(303)
+    })
+
+    it('counts by address where a proxy writes its port behind it, another each time, and knows it again', async () => {
+      await signIn(createBrowser(site, '203.0.113.9:443'))
+      for (let failure = 0; failure < 10; failure++) {
+        const stranger = createBrowser(site, `198.51.100.1:${49_152 + failure}`)
+        expect((await wrong(stranger, `person${failure}@acme.example`)).status).to.equal(401)
+      }
+      expect((await signIn(createBrowser(site, '198.51.100.1:50000'))).status).to.equal(429)
+      const other = createBrowser(site, '198.51.100.2:50000')
+      while ((await wrong(other)).status !== 429);
+      expect((await signIn(createBrowser(site, '203.0.113.9:50000'))).status, 'has signed in from there').to.equal(303)
     })
 
     it('leaves an audit entry of each failure, without what was typed', async () => {

@@ -52,6 +52,33 @@ describe('configuration', () => {
 
   it('takes an empty variable for one that is not set', () => {
     expect(readConfig({ PORT: '', WORKER_SILENCE_MS: '', NATS_URL: '' })).to.deep.equal(readConfig({}))
+    expect(readConfig({ PORT: ' ', WORKER_SILENCE_MS: '\n', BASE_URL: ' ' })).to.deep.equal(readConfig({}))
+  })
+
+  it('takes a number for its digits alone', () => {
+    expect(readConfig({ PORT: ' 08081\n' }).port).to.equal(8081)
+    for (const port of ['0x50', '1e3', '+80', '80.0', '-0', 'Infinity', '8 0']) {
+      expect(complaint({ PORT: port }), port).to.equal('PORT: is a whole number from 0 to 65535')
+    }
+  })
+
+  it('takes an address as browsers write it, by which cookies are for https alone', () => {
+    const baseUrlOf = (given: string) => readConfig({ BASE_URL: given }).baseUrl
+    expect(baseUrlOf('HTTPS://Shop.Example:443/')).to.equal('https://shop.example')
+    expect(baseUrlOf('http://shop.example:8080//')).to.equal('http://shop.example:8080')
+    expect(baseUrlOf('https://[::1]:8443')).to.equal('https://[::1]:8443')
+    expect(baseUrlOf('https://shop.example/below/')).to.equal('https://shop.example/below')
+  })
+
+  it('takes no address that paths cannot be put behind', () => {
+    for (const given of [
+      'https://a.example?b',
+      'https://a.example/#b',
+      'https://me:secret@a.example',
+      'ftp://a.example',
+    ]) {
+      expect(complaint({ BASE_URL: given })).to.equal('BASE_URL: is http(s)://host or http(s)://host:port')
+    }
   })
 
   it('has a port of its own for operations', () => {

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { plans } from '#src/config.ts'
 import { keepingOf, longestKeeping } from '#src/directory/plans.ts'
 import { createWorkspacePlans } from '#src/directory/workspace-plans.ts'
+import { sealDirectoryEvent } from '#src/events/directory.ts'
 import { createWorkspace, day, newStream, openDirectory, valueOf } from './harness.ts'
 
 describe('the plans that retention goes by', () => {
@@ -31,6 +32,18 @@ describe('the plans that retention goes by', () => {
     expect(read.get(other.id)?.retentionDays).to.equal(30)
     valueOf(await directory.eraseWorkspace(other.id))
     expect([...(await workspacePlans.read()).keys()]).to.deep.equal([id])
+    await directory.close()
+  })
+
+  it('are read to the end of the directory, also where that is more than is read at once', async () => {
+    const stream = newStream()
+    const others = Array.from({ length: 1_100 }, (_, index) =>
+      sealDirectoryEvent({ type: 'directory.session.continued', session: `${index}` }, 0, `${index}`.padStart(32, '0')),
+    )
+    await stream.append(others)
+    const { directory } = await openDirectory({ stream })
+    const { id } = await createWorkspace(directory, 'Acme', 'free')
+    expect((await createWorkspacePlans(stream, plans).read()).get(id)?.retentionDays).to.equal(7)
     await directory.close()
   })
 

@@ -34,4 +34,14 @@ describe('the memory of what is decompressed', () => {
       expect(left, code).to.be.below(0.5)
     }
   })
+
+  it('is not taken on the word of a body that says how large it will be', async () => {
+    const packed = gzipSync('small')
+    packed.writeUInt32LE(300_000_000, packed.length - 4)
+    const before = process.memoryUsage().arrayBuffers
+    const bounds = { bytesMax: 400_000_000, ratioMax: 200 }
+    const unpacking = decompress('gzip', packed, bounds, () => true)
+    expect(process.memoryUsage().arrayBuffers - before).to.be.below(10_000_000)
+    expect(await unpacking).to.have.nested.property('error.code', 'invalid_body')
+  })
 })

@@ -7,7 +7,7 @@ import { beginLedgers } from '#src/ingest/begin-ledgers.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import { ConflictError, repeatWindowMs } from '#streams/stream.ts'
-import { makeEvent } from '#test/streams/make-event.ts'
+import { makeEvent, makeEvents } from '#test/streams/make-event.ts'
 import { readAll, rejection } from '#test/streams/read-all.ts'
 import { acme, reserving } from './reserving.ts'
 
@@ -72,6 +72,23 @@ describe('reservations of those who give nothing back', () => {
     await site.stream.append([
       makeEvent('stored', { counts: { ...noCounts, spans: 40 }, reservation, receivedAt: site.world.now() }),
     ])
+    const grant = await granted(start({ isGone: () => true }), 100, { limit: 100 })
+    expect(grant).to.include({ granted: 60, used: 40 })
+  })
+
+  it('of processes that are gone are counted up to their end, however much of others stands between', async () => {
+    const { reservation } = await granted(start(), 40, { limit: 100 })
+    site.gates = []
+    const stored = (name: string, spans: number) =>
+      makeEvent(name, { counts: { ...noCounts, spans }, reservation, receivedAt: site.world.now() })
+    // More than is read at once, before and behind the first.
+    for (const [name, spans] of [
+      ['first', 25],
+      ['last', 15],
+    ] as const) {
+      await site.stream.append(makeEvents(1_100, `before the ${name}`))
+      await site.stream.append([stored(name, spans)])
+    }
     const grant = await granted(start({ isGone: () => true }), 100, { limit: 100 })
     expect(grant).to.include({ granted: 60, used: 40 })
   })
@@ -197,6 +214,14 @@ describe('reservations of those who give nothing back', () => {
       expect(await site.stream.last(ledgerSubject(workspaceIdOf('initech'), '2026-11'))).to.equal(undefined)
       expect(await ledger()).to.deep.equal({ spent: 50, open: [] })
       expect(await granted(start(), 60, { limit: 100 })).to.include({ granted: 50, used: 50 })
+    })
+
+    it('begin with those of all of it, also where that is more than is read at once', async () => {
+      await site.stream.append([old('first', 30)])
+      await site.stream.append(makeEvents(1_100).map((event) => ({ ...event, counts: noCounts })))
+      await site.stream.append([old('last', 20)])
+      await begin()
+      expect(await ledger()).to.deep.equal({ spent: 50, open: [] })
     })
 
     it('do not begin while the log does not take what it was counted to hold', async () => {

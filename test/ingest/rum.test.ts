@@ -93,6 +93,22 @@ describe('POST /api/rum/v1/ingest', () => {
     expect(await ingest.events()).to.have.length(before + timed.length + 2)
   })
 
+  it('takes what was sent to another route for another request, also under the same key', async () => {
+    const once = { ...json, 'idempotency-key': 'k' }
+    const event = '{"session_id":"s","events":[{"type":"click","timestamp":1795240001079,"message":"clicked"}]}'
+    await ingest.post('/api/logs/v1/ingest', event, { 'x-api-key': ingest.keys.logs, ...once })
+    expect((await post(event, once)).json).to.deep.equal({ accepted: 1, rejected: 0 })
+    const otlp = encodeJson(requestOf(spansWithIds(2)))
+    await ingest.post('/api/traces/v1/otlp', otlp, { 'x-api-key': ingest.keys.tracing, ...json })
+    expect((await post(otlp)).json).to.deep.equal({ accepted: 2, rejected: 0 })
+    expect((await ingest.events()).map(({ type }) => type)).to.deep.equal([
+      'logs.received',
+      'rum.received',
+      'spans.received',
+      'rum.received',
+    ])
+  })
+
   it('counts spans toward the allowance, and refuses those beyond it alone', async () => {
     await post(faro({ traces: traces(8) }))
     const body = faro({ traces: traces(5, 8) })

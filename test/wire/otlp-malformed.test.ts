@@ -77,6 +77,21 @@ describe('malformed OTLP protobuf', () => {
     }
   })
 
+  it('looks at values as deep as they are decoded, and no deeper', () => {
+    const broken = hex('0a 05')
+    const nested = (depth: number): Uint8Array =>
+      depth === 1 ? broken : message('given', [bytesField(5, message('given', [bytesField(1, nested(depth - 1))]))])
+    const bodyOf = (depth: number): Uint8Array => {
+      const attribute = message('given', [bytesField(1, utf8('a')), bytesField(2, nested(depth))])
+      return inSpan(message('given', [bytesField(9, attribute)]))
+    }
+    const { nestingDepthMax } = limits
+    expect(refusalOf(bodyOf(nestingDepthMax), 'application/x-protobuf')[1]).to.contain('cut short')
+    const deeper = bodyOf(nestingDepthMax + 1)
+    expect(refusalOf(deeper, 'application/x-protobuf')[0]).to.equal('accepted')
+    expect(decodeSpans(deeper, 'application/x-protobuf', limits)[0]?.cuts.join()).to.contain('cut at depth')
+  })
+
   it('takes a varint of ten bytes', () => {
     const body = inSpan(hex('30 ff ff ff ff ff ff ff ff ff 01'))
     expect(refusalOf(body, 'application/x-protobuf')[0]).to.equal('accepted')

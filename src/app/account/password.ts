@@ -2,6 +2,7 @@ import type { Context } from 'koa'
 import { passwordCharactersMin } from '#src/directory/passwords.ts'
 import type { Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
+import { clientAddress } from '#src/http/client-address.ts'
 import { signIn } from '#src/http/session.ts'
 import { atFault, notice, problem, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
 import { backWithTyped, readOwnForm } from '../form.ts'
@@ -55,7 +56,8 @@ async function handlePassword(ctx: Context, app: AppContext): Promise<Refusal | 
     return sendPassword(ctx, app, { status: 400, problem: 'The two new passwords differ.', field: 'repeated' })
   }
   // A stolen session must not guess the password faster than anybody else.
-  const attempt = { email, address: ctx.ip, isKnown: app.directory.isKnownAddress(userId, ctx.ip) }
+  const address = clientAddress(ctx)
+  const attempt = { email, address, isKnown: app.directory.isKnownAddress(userId, address) }
   const waitS = app.throttle.take(attempt)
   if (waitS > 0) {
     ctx.set('Retry-After', String(waitS))
@@ -72,7 +74,7 @@ async function handlePassword(ctx: Context, app: AppContext): Promise<Refusal | 
   }
   // All sessions have ended, this one too: it goes on under a new id.
   const passwordPosition = changed.value
-  await signIn(ctx, { userId, email, workspaceId, startedAt: app.clock(), passwordPosition, address: ctx.ip })
+  await signIn(ctx, { userId, email, workspaceId, startedAt: app.clock(), passwordPosition, address })
   // A reload of an answer in place would send the old password once more.
   seeOther(ctx, `${path}?changed=${passwordPosition}`)
 }

@@ -5,6 +5,7 @@ import type { Authenticated } from '#src/directory/user-commands.ts'
 import type { Refusal } from '#src/events/refusal.ts'
 import { refusal } from '#src/events/refusal.ts'
 import { TransientError } from '#src/lib/failure.ts'
+import { clientAddress } from '#src/http/client-address.ts'
 import { setRefusal } from '#src/http/errors.ts'
 import type { Route } from '#src/http/route.ts'
 import { sessionOf, signIn, signOut } from '#src/http/session.ts'
@@ -117,7 +118,7 @@ async function handleSignIn(ctx: Context, app: AppContext): Promise<Refusal | vo
   if (!(await app.directory.caughtUp())) {
     throw new TransientError({ operation: 'sign in', subject: 'a person', hint: 'the directory cannot be told' })
   }
-  const result = await checkSignIn(app, { email, password, address: ctx.ip })
+  const result = await checkSignIn(app, { email, password, address: clientAddress(ctx) })
   if ('waitS' in result) {
     const isThrottled = result.waitS > 0
     const detail = isThrottled ? tooMany : wrong
@@ -131,7 +132,7 @@ async function handleSignIn(ctx: Context, app: AppContext): Promise<Refusal | vo
   if (workspaceId === undefined) return sendSignIn(ctx, { status: 403, email, next, problem: homeless })
   const { id: userId, passwordPosition } = result
   const person = { userId, email: result.email, workspaceId, passwordPosition }
-  await signIn(ctx, { ...person, startedAt: app.clock(), address: ctx.ip })
+  await signIn(ctx, { ...person, startedAt: app.clock(), address: clientAddress(ctx) })
   seeOther(ctx, mayChoose ? `${chooser}?next=${encodeURIComponent(next)}` : next)
 }
 
@@ -169,7 +170,7 @@ async function handleChoice(ctx: Context, app: AppContext): Promise<Refusal | vo
   if (workspaceId === undefined) return refusal('forbidden', 'You are not a member of this workspace.')
   if (workspaceId !== session.workspaceId) {
     const { userId, email, startedAt } = session
-    await signIn(ctx, { userId, email, workspaceId, startedAt, passwordPosition, address: ctx.ip })
+    await signIn(ctx, { userId, email, workspaceId, startedAt, passwordPosition, address: clientAddress(ctx) })
   }
   seeOther(ctx, localPath(form.value.get('next')))
 }

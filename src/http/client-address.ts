@@ -1,0 +1,13 @@
+import type { Context } from 'koa'
+
+/** `203.0.113.7:49152`, `[2001:db8::7]:443`, `[2001:db8::7]`. */
+const withPort = /^(?:(\d{1,3}(?:\.\d{1,3}){3}):\d{1,5}|\[([\da-fA-F:.]+)\](?::\d{1,5})?)$/
+
+/**
+ * Where a request comes from. Some proxies write the port behind the address in `X-Forwarded-For` (Azure Application Gateway does), which is
+ * another with each connection: by it nobody would be known again, or held to a rate.
+ */
+export function clientAddress({ ip }: Pick<Context, 'ip'>): string {
+  const [, plain, bracketed] = withPort.exec(ip) ?? []
+  return plain ?? bracketed ?? ip
+}
