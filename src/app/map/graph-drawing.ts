@@ -3,7 +3,7 @@ import type { ColourOf } from '../service-colours.ts'
 import { layOut, type Layout, type Place } from './graph-layout.ts'
 import type { GraphLinks } from './graph-links.ts'
 import { edgeLabel, edgeWords, factsOf, nodeWords, plainName } from './graph-words.ts'
-import { edgeKey, rankedEdges, rankedNodes } from './ranking.ts'
+import { rankedEdges, rankedNodes } from './ranking.ts'
 import type { MapEdge, MapNode, ServiceGraph } from './service-graph.ts'
 
 /** In px: boxes, the room between them, and that of the arrows that come from the left or lead back below. */
@@ -36,7 +36,7 @@ export function drawnOf(graph: ServiceGraph): Drawn {
   const shownEdges = rankedEdges(within).slice(0, edgesMax)
   return {
     nodes: [...shown].sort((a, b) => Number(b.begins > 0) - Number(a.begins > 0) || (a.key < b.key ? -1 : 1)),
-    edges: shownEdges.toSorted((a, b) => (edgeKey(a) < edgeKey(b) ? -1 : 1)),
+    edges: shownEdges.toSorted((a, b) => (a.key < b.key ? -1 : 1)),
     nodesLeft: graph.nodes.length - shown.size,
     edgesLeft: graph.edges.length - shownEdges.length,
   }
