@@ -43,7 +43,7 @@ export type Counts = Readonly<{ byService: ReadonlyMap<string, number>; isWhole:
 /** A search counts so many values at most. */
 const facetValuesMax = 20
 const rowsMax = 20
-/** The longest service that a search takes. */
+/** A longer name may have been cut where it was counted. */
 const serviceCharactersMax = 256
 
 export function countsOf(facets: Found['facets']): Counts | undefined {
