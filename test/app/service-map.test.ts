@@ -195,7 +195,8 @@ describe('the service map', () => {
   })
 
   it('shows names of senders as text, each for itself, and leads by them', async () => {
-    const names = [...attacks, '\u202egpj.exe', 'x'.repeat(3_000), ' ']
+    const unseen = [' ', '\u202e\u200b', '\u3164']
+    const names = [...attacks, '\u202egpj.exe', 'x'.repeat(3_000), ...unseen]
     const called = attacks.map((attack, n) => ({
       id: `c${n}`,
       parent: 'root',
@@ -215,7 +216,9 @@ describe('the service map', () => {
     for (const attack of attacks) expect(/[<>"']/.test(attack) && plain.includes(attack), attack).to.equal(false)
     expect(plain.replaceAll(/"[^"]*"/g, '""')).to.not.match(/<script|<img|<b>|<!--|<[^>]* (?:on\w+|style)=/i)
     expect(text).to.include('\u2068\u202egpj.exe\u2069: 1 span').and.include('<bdi>\u202egpj.exe</bdi>')
-    expect(text).to.include('>no name</text>').and.include('<em>no name</em>')
+    expect(text.match(/>no name<\/text>/g)).to.have.length(unseen.length)
+    // As who is called, and as a service.
+    expect(text.match(/<em>no name<\/em>/g)).to.have.length(2 * unseen.length)
     expect(text.length).to.be.below(150_000)
     const drawn = linksOfPage(drawingOf(text)).filter(({ name }) => /^(?!root).*: 1 span/.test(name))
     // The longest one is longer than any that is kept.
