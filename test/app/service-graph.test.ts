@@ -169,6 +169,17 @@ describe('the graph of services', () => {
       ])
     })
 
+    it('leads from the queue to who asks it for messages, unless a span below works on one that is known', async () => {
+      const asked = { ...orders, isAskedForMessages: true }
+      const ask = { id: 'ask', traceId: 'u', service: 'mailer', kind: 'client', target: asked } as const
+      expect(await told(trace([ask]))).to.deep.equal([
+        'queue/kafka/orders -> service/mailer: 1 calls, 0 errors, 0 told by caller',
+      ])
+      expect(await told(trace([send]), trace([ask, { ...work, parent: 'ask', links: ['t/send'] }]))).to.deep.equal([
+        'service/web -> service/mailer: 1 calls, 0 errors, 0 told by caller',
+      ])
+    })
+
     it('takes a link of another kind of span for no call, and a consumer of no known queue for a beginning', async () => {
       const { nodes, edges } = await serviceGraph([
         trace([{ id: 'a' }, { id: 'b', service: 'api', links: ['t/a'] }]),

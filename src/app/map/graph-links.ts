@@ -57,7 +57,7 @@ export function createGraphLinks(conditions: URLSearchParams): GraphLinks {
     edge({ from, to, calls, toldByCaller }) {
       if (to.kind !== 'service') return ofService(from, {}, to.target)
       if (from.kind === 'missing') return ofService(to, {}, undefined, withMissing())
-      if (from.kind !== 'service') return ofService(to, { kind: 'consumer' }, from.target)
+      if (from.kind !== 'service') return ofService(to, {}, from.target)
       return toldByCaller === calls ? ofService(from, { kind: 'client' }) : ofService(to)
     },
   }

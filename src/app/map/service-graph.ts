@@ -128,8 +128,8 @@ function createGraph() {
 
 /**
  * Who calls whom, by the spans of these traces. A call is a span below one of another service, or one that works on the message of such a span,
- * which it links to; a span that calls and was not answered by one of these counts as a call of what its attributes name. A parent that was not
- * received is a call by what is missing. Nothing else is taken for a call.
+ * which it links to; a span that calls and was not answered by one of these counts as a call of what its attributes name, or, where it asked for
+ * messages, by that. A parent that was not received is a call by what is missing. Nothing else is taken for a call.
  */
 export async function serviceGraph(traces: readonly MapTrace[]): Promise<ServiceGraph> {
   const { sendersOf, answered } = await readSpans(traces)
@@ -169,7 +169,9 @@ export async function serviceGraph(traces: readonly MapTrace[]): Promise<Service
     const own = node('service', span.service)
     for (const service of new Set(senders.map((sender) => sender.service))) call(node('service', service), own, span)
     if (ofCalls.includes(span.kind) && !answered.has(span) && span.target !== undefined) {
-      call(own, named(span.target), span, true)
+      const other = named(span.target)
+      if (span.target.isAskedForMessages === true) call(other, own, span)
+      else call(own, other, span, true)
     }
   }
 
