@@ -107,8 +107,9 @@ export const atFault = (isIt: boolean): Html =>
 export const notice = (text: string | Html | undefined): Html =>
   text === undefined ? html`` : html`<p class="notice" role="status">${text}</p>`
 
+const english = new Intl.NumberFormat('en')
 /** `12,345`. */
-export const inWords = (count: number): string => count.toLocaleString('en')
+export const inWords = (count: number): string => english.format(count)
 
 /** `1 span`, `12,345 spans`. */
 export const counted = (count: number, noun: string): string => `${inWords(count)} ${noun}${count === 1 ? '' : 's'}`

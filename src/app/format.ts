@@ -107,9 +107,12 @@ export const isolated = (text: string, shown: Html = html`${text}`): Html =>
 /** The same where there is no markup, as in a title: between a first strong isolate and its end (Unicode Bidirectional Algorithm, UAX 9). */
 export const isolatedText = (text: string): string => (turning.test(text) ? `\u2068${text}\u2069` : text)
 
+/** Nothing of it can be seen, nor chosen: blanks, what has no shape, and marks of letters that are not there (Default_Ignorable_Code_Point, UAX 44). */
+export const isUnseen = (text: string): boolean => !/[^\s\u2800\p{Cc}\p{DI}\p{M}]/u.test(text)
+
 /** Of a name in a row. */
 export const nameCharactersMax = 120
 
 /** What a sender has called a service or an operation, as far as a row can bear it; senders may call it nothing. */
 export const named = (name: string, charactersMax = nameCharactersMax): Html =>
-  name.trim() === '' ? html`<em>no name</em>` : isolated(name, html`${cut(name, charactersMax)}`)
+  isUnseen(name) ? html`<em>no name</em>` : isolated(name, html`${cut(name, charactersMax)}`)

@@ -45,4 +45,12 @@ describe('what a span calls', () => {
       expect(found?.conditions.map((each) => clauseOf(each, false)).join(' AND ') ?? '').to.equal(query)
     })
   }
+
+  it('is asked for messages where the operation is to receive them', () => {
+    const queue = { 'messaging.system': 'kafka', 'messaging.destination.name': 'orders' }
+    for (const name of ['messaging.operation.type', 'messaging.operation']) {
+      const asked = ['receive', 'send'].map((operation) => callTarget({ ...queue, [name]: operation }))
+      expect(asked.map((found) => found?.isAskedForMessages ?? false)).to.deep.equal([true, false])
+    }
+  })
 })

@@ -11,18 +11,28 @@ const facetsOf = (...values: readonly (readonly [string, number])[]) => [
 const many = (count: number) => Array.from({ length: count }, (_, n) => [`s${n}`, 100 - n] as const)
 
 describe('counts by service', () => {
+  const noErrors = [false, false, false]
+
   it('are of all services, those with the most first', () => {
     const counted = [countsOf(facetsOf(['web', 5], ['pay', 5])), countsOf(facetsOf(['cron', 9], ['pay', 1]))]
-    expect(serviceRows(counted)).to.deep.equal([
+    expect(serviceRows(counted, noErrors)).to.deep.equal([
       { service: 'cron', counts: [0, 9] },
       { service: 'pay', counts: [5, 1] },
       { service: 'web', counts: [5, 0] },
     ])
   })
 
+  it('begin with those that have the most errors', () => {
+    const counted = [
+      countsOf(facetsOf(['web', 50], ['pay', 5], ['cron', 5])),
+      countsOf(facetsOf(['pay', 2], ['web', 1])),
+    ]
+    expect(serviceRows(counted, [false, true]).map(({ service }) => service)).to.deep.equal(['pay', 'web', 'cron'])
+  })
+
   it('do not say nothing of what was not counted', () => {
     const counted = [countsOf(facetsOf(...many(20))), countsOf(facetsOf(['rare', 1])), undefined]
-    const rows = new Map(serviceRows(counted).map(({ service, counts }) => [service, counts]))
+    const rows = new Map(serviceRows(counted, noErrors).map(({ service, counts }) => [service, counts]))
     expect(rows.get('rare')).to.deep.equal([undefined, 1, undefined])
     expect(rows.get('s3')).to.deep.equal([97, 0, undefined])
     expect(countsOf(null)).to.equal(undefined)
@@ -98,6 +108,18 @@ describe('the last hour on the overview', () => {
       const found = isOfTraces ? text.match(/<td class="time">/g)?.length : /<strong>(\d+) records?</.exec(text)?.[1]
       expect([status, String(found)], address).to.deep.equal([200, name.split(' ')[0]])
     }
+  })
+
+  it('shows a small service that has errors, however many large ones have none', async () => {
+    const large = Array.from({ length: 25 }, (_, n) => ({ id: n, trace: `${n}`, atMs: n, service: `large${n % 20}` }))
+    const timeNs = noonNs + 1_000n * msNs
+    await site.index(
+      spans(1, ...large, ...large.map((each, n) => ({ ...each, id: `b${n}`, trace: `b${n}` }))),
+      logs(2, { message: 'bad', level: 'error', service: 'small', timeNs }),
+    )
+    const text = await open()
+    expect(cellsOf(text)[0]).to.deep.equal(['small', '–', '0', '1', '1 100 %'])
+    expect(text).to.include('There are other services: these are first by errors')
   })
 
   it('goes as far as the plan does', async () => {

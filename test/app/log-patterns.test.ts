@@ -65,6 +65,18 @@ describe('patterns of messages', () => {
     expect(await countsOf([...names, 'hal'].map((name) => `welcome ${name}`))).to.deep.equal({ 'welcome <*>': 8 })
   })
 
+  it('are one where a search does not tell messages apart: by capitals, and by how letters are composed', async () => {
+    const messages = ['connection refused', 'Connection refused', 'Connection refused', 'CONNECTION REFUSED']
+    const [refused, ...others] = await patternsOf(sayingOf(messages))
+    expect([refused?.text, refused?.said.length, others]).to.deep.equal(['Connection refused', 4, []])
+    const letters = ['\u00e9t\u00e9 4', 'e\u0301te\u0301 5', 'ΣΑΣ 3', 'σας 4']
+    expect(Object.values(await countsOf(letters))).to.deep.equal([2, 2])
+    expect(await countsOf(['read <NUM> rows', 'read 5 rows'])).to.deep.equal({
+      'read <NUM> rows': 1,
+      'read <num> rows': 1,
+    })
+  })
+
   it('are the same in whatever order messages come, and count each once', async () => {
     const random = createRandom(7)
     for (let round = 0; round < 10; round++) {

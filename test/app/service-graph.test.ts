@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { serviceGraph, type MapSpan, type MapTrace } from '#src/app/map/service-graph.ts'
 import type { CallTarget } from '#src/app/map/call-target.ts'
+import { turnsOf } from '#test/support/turns.ts'
 
 type Given = Partial<Omit<MapSpan, 'spanId' | 'parentId' | 'links'>> &
   Readonly<{ id: string; parent?: string; links?: readonly string[]; ms?: number }>
@@ -32,16 +33,17 @@ const trace = (spans: readonly Given[], more: Partial<MapTrace> = {}): MapTrace 
 const target = (kind: CallTarget['kind'], name: string): CallTarget => ({ kind, name, conditions: [] })
 
 /** `web -> db: 2 calls, 1 errors, 1 told by caller`. */
-function told(...traces: readonly MapTrace[]): readonly string[] {
-  return serviceGraph(traces).edges.map(
+async function told(...traces: readonly MapTrace[]): Promise<readonly string[]> {
+  const { edges } = await serviceGraph(traces)
+  return edges.map(
     ({ from, to, calls, errors, toldByCaller }) =>
       `${from.key} -> ${to.key}: ${calls} calls, ${errors} errors, ${toldByCaller} told by caller`,
   )
 }
 
 describe('the graph of services', () => {
-  it('has a call where a span is below one of another service, and none within a service', () => {
-    const { nodes, edges } = serviceGraph([
+  it('has a call where a span is below one of another service, and none within a service', async () => {
+    const { nodes, edges } = await serviceGraph([
       trace([
         { id: 'a' },
         { id: 'b', parent: 'a', kind: 'internal' },
@@ -63,17 +65,19 @@ describe('the graph of services', () => {
     expect(edge?.failed).to.deep.equal({ traceId: 't', spanId: 'e' })
   })
 
-  it('adds up calls of all traces, of which two may have the same span ids', () => {
+  it('adds up calls of all traces, of which two may have the same span ids', async () => {
     const spans = [{ id: 'a' }, { id: 'b', parent: 'a', service: 'api' }]
     const other = spans.map((each) => ({ ...each, traceId: 'u', service: each.service ?? 'shop' }))
-    expect(told(trace(spans), trace(spans.map((each) => ({ ...each, traceId: 's' }))), trace(other))).to.deep.equal([
+    expect(
+      await told(trace(spans), trace(spans.map((each) => ({ ...each, traceId: 's' }))), trace(other)),
+    ).to.deep.equal([
       'service/web -> service/api: 2 calls, 0 errors, 0 told by caller',
       'service/shop -> service/api: 1 calls, 0 errors, 0 told by caller',
     ])
   })
 
-  it('shows a parent that was not received as missing, each once, and makes up no caller', () => {
-    const { nodes, edges } = serviceGraph([
+  it('shows a parent that was not received as missing, each once, and makes up no caller', async () => {
+    const { nodes, edges } = await serviceGraph([
       trace([
         { id: 'a', parent: 'lost', ms: 3 },
         { id: 'b', parent: 'lost', service: 'api' },
@@ -91,12 +95,12 @@ describe('the graph of services', () => {
     ])
   })
 
-  it('takes a parent for missing only where it is known to be, of a trace that was not read whole', () => {
+  it('takes a parent for missing only where it is known to be, of a trace that was not read whole', async () => {
     const spans = [
       { id: 'a', parent: 'later' },
       { id: 'b', parent: 'lost' },
     ]
-    const { nodes, edges } = serviceGraph([trace(spans, { isWhole: false, missing: new Set(['lost']) })])
+    const { nodes, edges } = await serviceGraph([trace(spans, { isWhole: false, missing: new Set(['lost']) })])
     expect(edges.map(({ from, calls }) => [from.key, calls])).to.deep.equal([['missing/', 1]])
     expect(nodes.map(({ spans: count, begins }) => [count, begins])).to.deep.equal([
       [2, 0],
@@ -104,10 +108,10 @@ describe('the graph of services', () => {
     ])
   })
 
-  it('draws what a call names where nobody has answered it', () => {
+  it('draws what a call names where nobody has answered it', async () => {
     const db = target('database', 'postgresql/orders')
     expect(
-      told(
+      await told(
         trace([
           { id: 'a' },
           { id: 'b', parent: 'a', kind: 'client', target: db, isError: true },
@@ -130,14 +134,14 @@ describe('the graph of services', () => {
     ])
   })
 
-  it('takes a name for that of a service which has sent spans, but for its own', () => {
+  it('takes a name for that of a service which has sent spans, but for its own', async () => {
     const spans: readonly Given[] = [
       { id: 'a' },
       { id: 'b', parent: 'a', kind: 'client', target: target('other', 'api'), isError: true },
       { id: 'c', parent: 'a', kind: 'client', target: target('other', 'web') },
       { id: 'd', parent: 'a', kind: 'client', target: target('database', 'api') },
     ]
-    expect(told(trace(spans), trace([{ id: 'a', traceId: 'u', service: 'api' }]))).to.deep.equal([
+    expect(await told(trace(spans), trace([{ id: 'a', traceId: 'u', service: 'api' }]))).to.deep.equal([
       'service/web -> service/api: 1 calls, 1 errors, 1 told by caller',
       'service/web -> database/api: 1 calls, 0 errors, 1 told by caller',
     ])
@@ -148,23 +152,36 @@ describe('the graph of services', () => {
     const send = { id: 'send', kind: 'producer', target: orders } as const
     const work = { id: 'work', traceId: 'u', service: 'mailer', kind: 'consumer', target: orders } as const
 
-    it('leads from who sent one to who works on it: below it, by a link, or both, once', () => {
+    it('leads from who sent one to who works on it: below it, by a link, or both, once', async () => {
       const sent = trace([send])
       const once = ['service/web -> service/mailer: 1 calls, 0 errors, 0 told by caller']
-      expect(told(sent, trace([{ ...work, links: ['t/send', 'x/y'] }]))).to.deep.equal(once)
-      expect(told(trace([send, { ...work, traceId: 't', parent: 'send', links: ['t/send'] }]))).to.deep.equal(once)
-      expect(told(trace([{ ...work, links: ['t/send'] }]), sent), 'in any order').to.deep.equal(once)
+      expect(await told(sent, trace([{ ...work, links: ['t/send', 'x/y'] }]))).to.deep.equal(once)
+      expect(await told(trace([send, { ...work, traceId: 't', parent: 'send', links: ['t/send'] }]))).to.deep.equal(
+        once,
+      )
+      expect(await told(trace([{ ...work, links: ['t/send'] }]), sent), 'in any order').to.deep.equal(once)
     })
 
-    it('leads to and from the queue where the other is not known', () => {
-      expect(told(trace([send]), trace([work, { ...work, id: 'again', links: ['x/y'] }]))).to.deep.equal([
+    it('leads to and from the queue where the other is not known', async () => {
+      expect(await told(trace([send]), trace([work, { ...work, id: 'again', links: ['x/y'] }]))).to.deep.equal([
         'service/web -> queue/kafka/orders: 1 calls, 0 errors, 1 told by caller',
         'queue/kafka/orders -> service/mailer: 2 calls, 0 errors, 0 told by caller',
       ])
     })
 
-    it('takes a link of another kind of span for no call, and a consumer of no known queue for a beginning', () => {
-      const { nodes, edges } = serviceGraph([
+    it('leads from the queue to who asks it for messages, unless a span below works on one that is known', async () => {
+      const asked = { ...orders, isAskedForMessages: true }
+      const ask = { id: 'ask', traceId: 'u', service: 'mailer', kind: 'client', target: asked } as const
+      expect(await told(trace([ask]))).to.deep.equal([
+        'queue/kafka/orders -> service/mailer: 1 calls, 0 errors, 0 told by caller',
+      ])
+      expect(await told(trace([send]), trace([ask, { ...work, parent: 'ask', links: ['t/send'] }]))).to.deep.equal([
+        'service/web -> service/mailer: 1 calls, 0 errors, 0 told by caller',
+      ])
+    })
+
+    it('takes a link of another kind of span for no call, and a consumer of no known queue for a beginning', async () => {
+      const { nodes, edges } = await serviceGraph([
         trace([{ id: 'a' }, { id: 'b', service: 'api', links: ['t/a'] }]),
         trace([{ id: 'c', traceId: 'u', service: 'mailer', kind: 'consumer' }]),
       ])
@@ -172,22 +189,28 @@ describe('the graph of services', () => {
       expect(nodes.map(({ begins }) => begins)).to.deep.equal([1, 1, 1])
     })
 
-    it('keeps a parent missing beside a link that is known', () => {
-      expect(told(trace([send]), trace([{ ...work, parent: 'lost', links: ['t/send'] }]))).to.have.members([
+    it('keeps a parent missing beside a link that is known', async () => {
+      expect(await told(trace([send]), trace([{ ...work, parent: 'lost', links: ['t/send'] }]))).to.have.members([
         'missing/ -> service/mailer: 1 calls, 0 errors, 0 told by caller',
         'service/web -> service/mailer: 1 calls, 0 errors, 0 told by caller',
       ])
     })
   })
 
-  it('is none of nothing, and bears spans that are their own parents or go in a circle', () => {
-    expect(serviceGraph([])).to.deep.equal({ nodes: [], edges: [] })
+  it('is made in turns: others go on meanwhile', async () => {
+    const deep = Array.from({ length: 1_000 }, (_, n): Given => ({ id: `${n}`, parent: `${n - 1}`, service: `s${n}` }))
+    const traces = Array.from({ length: 100 }, (_, n) => trace(deep.map((each) => ({ ...each, traceId: `t${n}` }))))
+    expect(await turnsOf(() => serviceGraph(traces))).to.be.at.least(2)
+  })
+
+  it('is none of nothing, and bears spans that are their own parents or go in a circle', async () => {
+    expect(await serviceGraph([])).to.deep.equal({ nodes: [], edges: [] })
     const circle = [
       { id: 'a', parent: 'b' },
       { id: 'b', parent: 'a', service: 'api' },
       { id: 'c', parent: 'c' },
     ]
-    expect(told(trace(circle))).to.deep.equal([
+    expect(await told(trace(circle))).to.deep.equal([
       'service/api -> service/web: 1 calls, 0 errors, 0 told by caller',
       'service/web -> service/api: 1 calls, 0 errors, 0 told by caller',
     ])

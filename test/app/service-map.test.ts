@@ -89,8 +89,10 @@ describe('the service map', () => {
     const other: GivenSpan = { trace: 'other', id: 'o', service: 'elsewhere' }
     await site.index(spans(1, ...incident, other))
     const text = await open('/app/map?from=2026-11-21T11:00Z')
-    const drawn = linksOfPage(drawingOf(text))
-    expect(drawn).to.have.length(4 + 7)
+    const all = linksOfPage(drawingOf(text))
+    expect(all).to.have.length(4 + 7)
+    const drawn = all.filter(({ name }) => !/ to .* error/.test(name))
+    expect(drawn).to.have.length(2 + 7)
     for (const { address, name } of drawn) {
       const found = await open(address)
       expect(address, name)
@@ -105,7 +107,8 @@ describe('the service map', () => {
     const longest = linksOfPage(text).find(({ name }) => name === '70.0 ms')
     const failed = linksOfPage(text).filter(({ name }) => name === '1 error')
     const place = `/app/trace/${traceIdOf('t')}?span=${spanIdOf('orders')}#span-${spanIdOf('orders')}`
-    expect([longest?.address, failed[1]?.address]).to.deep.equal([place, place])
+    const red = all.find(({ name }) => name.startsWith('web to orders: 1 call, 1 error'))
+    expect([longest?.address, failed[1]?.address, red?.address]).to.deep.equal([place, place, place])
   })
 
   it('is of the traces that a search finds, led to from their list, and leads back', async () => {
@@ -192,7 +195,8 @@ describe('the service map', () => {
   })
 
   it('shows names of senders as text, each for itself, and leads by them', async () => {
-    const names = [...attacks, '\u202egpj.exe', 'x'.repeat(3_000), ' ']
+    const unseen = [' ', '\u202e\u200b', '\u3164']
+    const names = [...attacks, '\u202egpj.exe', 'x'.repeat(3_000), ...unseen]
     const called = attacks.map((attack, n) => ({
       id: `c${n}`,
       parent: 'root',
@@ -212,11 +216,29 @@ describe('the service map', () => {
     for (const attack of attacks) expect(/[<>"']/.test(attack) && plain.includes(attack), attack).to.equal(false)
     expect(plain.replaceAll(/"[^"]*"/g, '""')).to.not.match(/<script|<img|<b>|<!--|<[^>]* (?:on\w+|style)=/i)
     expect(text).to.include('\u2068\u202egpj.exe\u2069: 1 span').and.include('<bdi>\u202egpj.exe</bdi>')
-    expect(text).to.include('>no name</text>').and.include('<em>no name</em>')
+    expect(text.match(/>no name<\/text>/g)).to.have.length(unseen.length)
+    // As who is called, and as a service.
+    expect(text.match(/<em>no name<\/em>/g)).to.have.length(2 * unseen.length)
     expect(text.length).to.be.below(150_000)
     const drawn = linksOfPage(drawingOf(text)).filter(({ name }) => /^(?!root).*: 1 span/.test(name))
-    expect(drawn).to.have.length(names.length - 2)
+    // The longest one is longer than any that is kept.
+    expect(drawn).to.have.length(names.length - 1)
     for (const { address, name } of drawn) expect(await open(address), name).to.include(traceIdOf('t'))
+  })
+
+  it('leads nowhere by a name whose address would be longer than what lies on the way takes', async () => {
+    await site.index(
+      spans(
+        1,
+        ...['名'.repeat(1_024), '名'.repeat(800)].flatMap((service, id) => [
+          { id: `${id}`, service },
+          { id: `of ${id}`, parent: `${id}`, service: `called ${service}`.slice(0, 1_024) },
+        ]),
+      ),
+    )
+    const drawn = linksOfPage(drawingOf(await open()))
+    expect(drawn).to.have.length(3)
+    for (const { address } of drawn) expect(address.length).to.be.at.most(8_000)
   })
 
   it('says so where nothing fits, and what is wrong with a search', async () => {

@@ -1,20 +1,7 @@
 import { expect } from 'chai'
 import { jsonInTurns, mapInTurns } from '#src/lib/in-turns.ts'
 import { stringifyJson } from '#src/lib/json.ts'
-
-/** How many turns all others had while the task was at work. */
-async function turnsOf(task: () => Promise<unknown>): Promise<number> {
-  let turns = 0
-  let isOver = false
-  const turn = (): void => {
-    turns++
-    if (!isOver) setImmediate(turn)
-  }
-  setImmediate(turn)
-  await task()
-  isOver = true
-  return turns
-}
+import { turnsOf } from '#test/support/turns.ts'
 
 function work(ms: number): void {
   const until = performance.now() + ms

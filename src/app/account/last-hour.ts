@@ -43,7 +43,7 @@ export type Counts = Readonly<{ byService: ReadonlyMap<string, number>; isWhole:
 /** A search counts so many values at most. */
 const facetValuesMax = 20
 const rowsMax = 20
-/** The longest service that a search takes. */
+/** A longer name may have been cut where it was counted. */
 const serviceCharactersMax = 256
 
 export function countsOf(facets: Found['facets']): Counts | undefined {
@@ -53,17 +53,25 @@ export function countsOf(facets: Found['facets']): Counts | undefined {
   return { byService: new Map(ofServices), isWhole: values.length < facetValuesMax }
 }
 
-/** The services of these counts, those with the most first: how many it may have of each column, undefined where that is not known. */
+/**
+ * The services of these counts, those with the most errors first, then with the most: how many it may have of each column, undefined where that is
+ * not known.
+ */
 export function serviceRows(
   counted: readonly (Counts | undefined)[],
+  isOfErrors: readonly boolean[],
 ): readonly Readonly<{ service: string; counts: readonly (number | undefined)[] }>[] {
   const services = new Set(counted.flatMap((counts) => [...(counts?.byService.keys() ?? [])]))
   const rows = [...services].map((service) => ({
     service,
     counts: counted.map((counts) => counts?.byService.get(service) ?? (counts?.isWhole === true ? 0 : undefined)),
   }))
-  const most = ({ counts }: (typeof rows)[number]): number => Math.max(...counts.map((count) => count ?? 0))
-  return rows.toSorted((a, b) => most(b) - most(a) || (a.service < b.service ? -1 : 1))
+  const most = (counts: readonly (number | undefined)[]): number => Math.max(0, ...counts.map((count) => count ?? 0))
+  const errors = (counts: readonly (number | undefined)[]): number => most(counts.filter((_, at) => isOfErrors[at]))
+  return rows.toSorted(
+    (a, b) =>
+      errors(b.counts) - errors(a.counts) || most(b.counts) - most(a.counts) || (a.service < b.service ? -1 : 1),
+  )
 }
 
 type Answer = Pick<Found, 'index'> & Readonly<{ counts: Counts | undefined }>
@@ -100,11 +108,16 @@ function lackOf(counted: readonly (Counts | undefined)[], rows: number): Html {
     return html`<p class="note">Not all is counted: the index has not answered in time.</p>`
   }
   const isPart = rows > rowsMax || counted.some((counts) => counts?.isWhole === false)
-  return isPart ? html`<p class="note">There are other services with fewer.</p>` : html``
+  return isPart
+    ? html`<p class="note">There are other services: these are first by errors, and then by how much they sent.</p>`
+    : html``
 }
 
 function tableOf(shown: readonly Column[], counted: readonly (Counts | undefined)[]): Html {
-  const rows = serviceRows(counted)
+  const rows = serviceRows(
+    counted,
+    shown.map(({ partOf }) => partOf !== undefined),
+  )
   const lack = lackOf(counted, rows.length)
   if (rows.length === 0) return lack
   const colourOf = serviceColours(rows.map(({ service }) => service))

@@ -9,6 +9,8 @@ export type CallTarget = Readonly<{
   name: string
   /** What finds spans that name it so. */
   conditions: readonly Condition[]
+  /** Whether messages came from there, by a call that asked for them. */
+  isAskedForMessages?: boolean
 }>
 
 export type CallAttributes = Readonly<Record<string, unknown>>
@@ -62,7 +64,9 @@ export function callTarget(attributes: CallAttributes): CallTarget | undefined {
   if (database !== undefined) return partOfSystem('database', database, first('db.namespace', 'db.name') ?? address)
   const queue = first('messaging.system')
   if (queue !== undefined) {
-    return partOfSystem('queue', queue, first('messaging.destination.name', 'messaging.destination') ?? address)
+    const target = partOfSystem('queue', queue, first('messaging.destination.name', 'messaging.destination') ?? address)
+    const isAskedForMessages = first('messaging.operation.type', 'messaging.operation')?.text === 'receive'
+    return isAskedForMessages ? { ...target, isAskedForMessages } : target
   }
   return address === undefined ? ofUrl(attributes) : addressed(attributes, address)
 }

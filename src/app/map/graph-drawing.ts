@@ -1,9 +1,10 @@
 import { html, type Html } from '../html.ts'
 import type { ColourOf } from '../service-colours.ts'
+import { traceAddress } from '../trace-address.ts'
 import { layOut, type Layout, type Place } from './graph-layout.ts'
 import type { GraphLinks } from './graph-links.ts'
 import { edgeLabel, edgeWords, factsOf, nodeWords, plainName } from './graph-words.ts'
-import { edgeKey, rankedEdges, rankedNodes } from './ranking.ts'
+import { rankedEdges, rankedNodes } from './ranking.ts'
 import type { MapEdge, MapNode, ServiceGraph } from './service-graph.ts'
 
 /** In px: boxes, the room between them, and that of the arrows that come from the left or lead back below. */
@@ -36,7 +37,7 @@ export function drawnOf(graph: ServiceGraph): Drawn {
   const shownEdges = rankedEdges(within).slice(0, edgesMax)
   return {
     nodes: [...shown].sort((a, b) => Number(b.begins > 0) - Number(a.begins > 0) || (a.key < b.key ? -1 : 1)),
-    edges: shownEdges.toSorted((a, b) => (edgeKey(a) < edgeKey(b) ? -1 : 1)),
+    edges: shownEdges.toSorted((a, b) => (a.key < b.key ? -1 : 1)),
     nodesLeft: graph.nodes.length - shown.size,
     edgesLeft: graph.edges.length - shownEdges.length,
   }
@@ -103,7 +104,9 @@ function edgePart({ arrow, through, leadsBack }: Layout<ArrowOfEdge>['ways'][num
     <path class="line" d="${path}" stroke-width="${widthOf(edge.calls)}" />
     <path class="head" d="${head}" />
     <text x="${label.x.toFixed(1)}" y="${(label.y - 5).toFixed(1)}">${edgeLabel(edge)}</text>`
-  return html`<g class="edge${edge.errors > 0 ? ' failed' : ''}">${linked(links.edge(edge), inner)}</g>`
+  const { failed } = edge
+  const address = failed === undefined ? links.edge(edge) : traceAddress(failed.traceId, failed.spanId)
+  return html`<g class="edge${failed === undefined ? '' : ' failed'}">${linked(address, inner)}</g>`
 }
 
 /** That something reaches a box from outside of all that is drawn. */

@@ -1,12 +1,13 @@
 import { clauseOf, oneLine } from '../search/clause.ts'
 import { withConditions } from '../search/conditions.ts'
-import { createNarrow } from '../search/narrow.ts'
+import { bearable, createNarrow } from '../search/narrow.ts'
 import { listed } from '../search/search-parts.ts'
 import type { CallTarget } from './call-target.ts'
 import type { MapEdge, MapNode } from './service-graph.ts'
 
 /** Conditions that are on a whole trace: what else there is must hold on the one span that a link asks for. */
 const ofTraces = ['from', 'to', 'has', 'session_id', 'trace_id'] as const
+
 /** The longest name that a search takes for a service. */
 const serviceCharactersMax = 1_024
 
@@ -29,7 +30,7 @@ export function createGraphLinks(conditions: URLSearchParams): GraphLinks {
     base: URLSearchParams = kept,
   ): string | undefined {
     const asked = withConditions(base, more)
-    if (target === undefined) return asked.size === 0 ? '/app/traces' : `/app/traces?${asked.toString()}`
+    if (target === undefined) return bearable(asked.size === 0 ? '/app/traces' : `/app/traces?${asked.toString()}`)
     const clauses = target.conditions.map(({ text, ...condition }) =>
       clauseOf({ ...condition, text: oneLine(text) }, false),
     )
@@ -46,7 +47,7 @@ export function createGraphLinks(conditions: URLSearchParams): GraphLinks {
     more: Readonly<Record<string, string>> = {},
     ...others: readonly [target?: CallTarget, base?: URLSearchParams]
   ): string | undefined =>
-    name.trim() === '' || name.length > serviceCharactersMax ? undefined : search({ service: name, ...more }, ...others)
+    name.length > serviceCharactersMax ? undefined : search({ service: name, ...more }, ...others)
 
   return {
     node(node) {
@@ -56,7 +57,7 @@ export function createGraphLinks(conditions: URLSearchParams): GraphLinks {
     edge({ from, to, calls, toldByCaller }) {
       if (to.kind !== 'service') return ofService(from, {}, to.target)
       if (from.kind === 'missing') return ofService(to, {}, undefined, withMissing())
-      if (from.kind !== 'service') return ofService(to, { kind: 'consumer' }, from.target)
+      if (from.kind !== 'service') return ofService(to, {}, from.target)
       return toldByCaller === calls ? ofService(from, { kind: 'client' }) : ofService(to)
     },
   }

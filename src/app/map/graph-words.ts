@@ -1,5 +1,5 @@
 import { counted, inWords } from '../context.ts'
-import { cut, formatDuration, isolated, isolatedText, nameCharactersMax, named } from '../format.ts'
+import { cut, formatDuration, isolatedText, isUnseen, nameCharactersMax, named } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { percentile } from '../search/trace-scatter.ts'
 import type { ColourOf } from '../service-colours.ts'
@@ -20,7 +20,7 @@ const withErrors = (words: string, errors: number): string =>
 /** Its name alone; what is not there has none. */
 export function plainName({ kind, name }: MapNode): string {
   if (kind === 'missing') return 'missing spans'
-  return name.trim() === '' ? 'no name' : name
+  return isUnseen(name) ? 'no name' : name
 }
 
 /** What stands below its name. */
@@ -53,5 +53,5 @@ export function nodeName(node: MapNode, colourOf: ColourOf): Html {
   const { kind, name } = node
   if (kind === 'missing') return html`<em>${plainName(node)}</em>`
   if (kind === 'service') return html`<strong class="${colourOf(name)}">${named(name)}</strong>`
-  return html`${isolated(name, html`${cut(name, nameCharactersMax)}`)} <small class="note">${kinds[kind]}</small>`
+  return html`${named(name)} <small class="note">${kinds[kind]}</small>`
 }

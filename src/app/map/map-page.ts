@@ -64,8 +64,9 @@ function mapPart(asked: Asked, read: GraphRead, isPart: boolean): Html {
   }
   return html`${ofWhich(asked, read, isPart)}${graphDrawing(drawn, looks)}
     <p class="note">
-      From the left to the right: who calls whom, and how often. Red has errors; dashed is what has sent no span, and is
-      known by those that it is called by, or calls.${leftOut(drawn)}
+      From the left to the right: who calls whom, and how often. Red has errors: such an arrow leads to a call that
+      failed, all else to a search of traces. Dashed is what has sent no span, and is known by those that it is called
+      by, or calls.${leftOut(drawn)}
     </p>
     ${graphTables(graph, looks)}`
 }

@@ -1,21 +1,15 @@
 import type { MapEdge, MapNode, ServiceGraph } from './service-graph.ts'
 
-export const edgeKey = ({ from, to }: Pick<MapEdge, 'from' | 'to'>): string => JSON.stringify([from.key, to.key])
-
 /** Those with errors first, then the busiest; by their keys where they are equal. */
-function ranked<Item extends Readonly<{ errors: number }>>(
+const ranked = <Item extends Readonly<{ key: string; errors: number }>>(
   items: readonly Item[],
   weightOf: (item: Item) => number,
-  keyOf: (item: Item) => string,
-): readonly Item[] {
-  return items.toSorted(
-    (a, b) =>
-      Number(b.errors > 0) - Number(a.errors > 0) || weightOf(b) - weightOf(a) || (keyOf(a) < keyOf(b) ? -1 : 1),
+): readonly Item[] =>
+  items.toSorted(
+    (a, b) => Number(b.errors > 0) - Number(a.errors > 0) || weightOf(b) - weightOf(a) || (a.key < b.key ? -1 : 1),
   )
-}
 
-export const rankedEdges = (edges: readonly MapEdge[]): readonly MapEdge[] =>
-  ranked(edges, ({ calls }) => calls, edgeKey)
+export const rankedEdges = (edges: readonly MapEdge[]): readonly MapEdge[] => ranked(edges, ({ calls }) => calls)
 
 /** By their spans and the calls that they make and get. */
 export function rankedNodes({ nodes, edges }: ServiceGraph): readonly MapNode[] {
@@ -23,9 +17,5 @@ export function rankedNodes({ nodes, edges }: ServiceGraph): readonly MapNode[] 
   for (const { from, to, calls: count } of edges) {
     for (const node of [from, to]) calls.set(node, (calls.get(node) ?? 0) + count)
   }
-  return ranked(
-    nodes,
-    (node) => (calls.get(node) ?? 0) + node.spans,
-    ({ key }) => key,
-  )
+  return ranked(nodes, (node) => (calls.get(node) ?? 0) + node.spans)
 }

@@ -83,7 +83,7 @@ export async function readGraph(
     }
   }
   return ok({
-    graph: serviceGraph(read),
+    graph: await serviceGraph(read),
     traces: read.length,
     spans: read.reduce((sum, { spans }) => sum + spans.length, 0),
     cutTraces: read.filter(({ isWhole }) => !isWhole).length,

@@ -1,4 +1,5 @@
 import type { SpanKind } from '#src/events/telemetry.ts'
+import { mapInTurns } from '#src/lib/in-turns.ts'
 import type { CallTarget } from './call-target.ts'
 
 /** What a map takes of a span. */
@@ -37,6 +38,7 @@ export type MapNode = Readonly<{
 
 /** Calls from one node to another; each lasted as long as the span of whom was called, or, where there is none, as that of the caller. */
 export type MapEdge = Readonly<{
+  key: string
   from: MapNode
   to: MapNode
   calls: number
@@ -60,23 +62,30 @@ const parentPlace = ({ traceId, parentId }: MapSpan): SpanPlace => ({ traceId, s
 const ofCalls: readonly SpanKind[] = ['client', 'producer']
 const withinOne: readonly SpanKind[] = ['internal', 'unspecified']
 
-/** Spans by their places, and which of them have been answered: by a span below them of whom they called, or by a consumer's link. */
-function readSpans(traces: readonly MapTrace[]) {
-  const all = traces.flatMap(({ spans }) => spans)
-  const byPlace = new Map(all.map((span) => [placeKey(span), span]))
-  /** The span above it, and all that it was sent by: that one, and those whose messages it works on. */
-  function sendersOf(span: MapSpan): Readonly<{ parent: MapSpan | undefined; senders: readonly MapSpan[] }> {
-    const parent = byPlace.get(placeKey(parentPlace(span)))
-    const linked = span.kind === 'consumer' ? span.links.map((place) => byPlace.get(placeKey(place))) : []
-    return { parent, senders: [parent, ...linked].filter((sender) => sender !== undefined) }
-  }
+/** The span above one, and all that it was sent by: that one, and those whose messages it works on. */
+type Senders = Readonly<{ parent: MapSpan | undefined; senders: readonly MapSpan[] }>
 
+/** The senders of each span, and which spans have been answered: by a span below them of whom they called, or by a consumer's link. */
+async function readSpans(traces: readonly MapTrace[]) {
+  const byTrace = new Map<string, Map<string, MapSpan>>()
+  for (const span of traces.flatMap(({ spans }) => spans)) {
+    const ofTrace = byTrace.get(span.traceId) ?? new Map<string, MapSpan>()
+    byTrace.set(span.traceId, ofTrace.set(span.spanId, span))
+  }
+  const at = ({ traceId, spanId }: SpanPlace): MapSpan | undefined => byTrace.get(traceId)?.get(spanId)
+
+  const sendersOf = new Map<MapSpan, Senders>()
   const answered = new Set<MapSpan>()
-  for (const span of all) {
-    for (const sender of sendersOf(span).senders) {
+  function read(span: MapSpan): void {
+    const parent = at(parentPlace(span))
+    const linked = span.kind === 'consumer' ? span.links.map(at) : []
+    const senders = [parent, ...linked].filter((sender) => sender !== undefined)
+    sendersOf.set(span, { parent, senders })
+    for (const sender of senders) {
       if (sender.service !== span.service || !withinOne.includes(span.kind)) answered.add(sender)
     }
   }
+  await mapInTurns(traces, ({ spans }) => spans.forEach(read))
   return { sendersOf, answered }
 }
 
@@ -97,7 +106,7 @@ function createGraph() {
     const place = { traceId, spanId }
     const key = JSON.stringify([from.key, to.key])
     const longest = { ...place, ns: durationNs }
-    const begun = { from, to, calls: 0, errors: 0, toldByCaller: 0, durations: [], longest, failed: undefined }
+    const begun = { key, from, to, calls: 0, errors: 0, toldByCaller: 0, durations: [], longest, failed: undefined }
     const edge: GrownEdge = edges.get(key) ?? begun
     edges.set(key, edge)
     edge.calls += 1
@@ -119,11 +128,11 @@ function createGraph() {
 
 /**
  * Who calls whom, by the spans of these traces. A call is a span below one of another service, or one that works on the message of such a span,
- * which it links to; a span that calls and was not answered by one of these counts as a call of what its attributes name. A parent that was not
- * received is a call by what is missing. Nothing else is taken for a call.
+ * which it links to; a span that calls and was not answered by one of these counts as a call of what its attributes name, or, where it asked for
+ * messages, by that. A parent that was not received is a call by what is missing. Nothing else is taken for a call.
  */
-export function serviceGraph(traces: readonly MapTrace[]): ServiceGraph {
-  const { sendersOf, answered } = readSpans(traces)
+export async function serviceGraph(traces: readonly MapTrace[]): Promise<ServiceGraph> {
+  const { sendersOf, answered } = await readSpans(traces)
   const { nodes, node, call, made } = createGraph()
   for (const { spans } of traces) {
     for (const { service, isError } of spans) {
@@ -154,17 +163,21 @@ export function serviceGraph(traces: readonly MapTrace[]): ServiceGraph {
   }
 
   function add(span: MapSpan, trace: MapTrace): void {
-    const { parent, senders } = sendersOf(span)
+    const { parent, senders } = sendersOf.get(span) ?? { parent: undefined, senders: [] }
     if (span.parentId !== null && parent === undefined) missingParent(span, trace)
     else if (senders.length === 0) beginning(span)
     const own = node('service', span.service)
     for (const service of new Set(senders.map((sender) => sender.service))) call(node('service', service), own, span)
     if (ofCalls.includes(span.kind) && !answered.has(span) && span.target !== undefined) {
-      call(own, named(span.target), span, true)
+      const other = named(span.target)
+      if (span.target.isAskedForMessages === true) call(other, own, span)
+      else call(own, other, span, true)
     }
   }
 
-  for (const trace of traces) for (const span of trace.spans) add(span, trace)
+  await mapInTurns(traces, (trace) => {
+    for (const span of trace.spans) add(span, trace)
+  })
   if (missing.size > 0) node('missing', '').spans = missing.size
   return made()
 }

@@ -1,3 +1,4 @@
+import { foldCase } from '#src/events/tokens.ts'
 import { mapInTurns } from '#src/lib/in-turns.ts'
 import { anything, placeholder } from './message-shape.ts'
 
@@ -19,6 +20,13 @@ type Group<Said> = { words: readonly string[]; said: Said[] }
 
 /** `user=` of `user=alice`, and of `user=<id>`. */
 const nameAhead = /^[^\s=:]{1,64}[=:](?=.)/u
+
+/** The text as searches compare it, which do not tell `Ready` from `ready`. Of placeholders it has capitals: what a message says has none. */
+const folded = (text: string): string =>
+  text
+    .split(placeholder)
+    .map((part, at) => (at % 2 === 1 ? part.toUpperCase() : foldCase(part)))
+    .join('')
 
 /** Nothing but a placeholder, if with a name. */
 const isPlaceholder = (word: string): boolean =>
@@ -82,7 +90,8 @@ function joinShort<Said>(groups: readonly Group<Said>[]): readonly Group<Said>[]
   return joined
 }
 
-const byCount = <Said>(a: Group<Said>, b: Group<Said>): number => b.said.length - a.said.length
+type Sized = Readonly<{ said: readonly unknown[] }>
+const byCount = (a: Sized, b: Sized): number => b.said.length - a.said.length
 
 /**
  * The patterns of what was said, the most frequent first. The same for the same messages, in whatever order they come; each is in one pattern, in
@@ -101,12 +110,14 @@ export async function patternsOf<Said extends Shaped>(all: readonly Said[]): Pro
     else place(groups, group)
   })
   const places = new Map(all.map((said, at) => [said, at]))
-  const byText = Map.groupBy([...buckets.values()].flatMap(joinShort), ({ words }) => words.join(' '))
-  return [...byText]
-    .map(([text, groups]) => {
-      const said = groups.flatMap((group) => group.said)
-      return { text, words: [], said: said.toSorted((a, b) => (places.get(a) ?? 0) - (places.get(b) ?? 0)) }
+  const found = [...buckets.values()].flatMap(joinShort).map(({ words, said }) => ({ text: words.join(' '), said }))
+  return [...Map.groupBy(found.toSorted(byCount), ({ text }) => folded(text)).values()]
+    .map((alike) => {
+      const said = alike.flatMap((group) => group.said)
+      return {
+        text: alike[0]?.text ?? '',
+        said: said.toSorted((a, b) => (places.get(a) ?? 0) - (places.get(b) ?? 0)),
+      }
     })
     .toSorted((a, b) => byCount(a, b) || (a.text < b.text ? -1 : 1))
-    .map(({ text, said }) => ({ text, said }))
 }

@@ -8,6 +8,10 @@ export type Search = Readonly<{ path: SearchPath; conditions: URLSearchParams; n
 export type Narrow = (clause: string) => string | undefined
 
 export const addressCharactersMax = 8_000
+/** The address, if what lies on the way takes as much. */
+export const bearable = (address: string): string | undefined =>
+  address.length > addressCharactersMax ? undefined : address
+
 /** `queryCharactersMax` of src/config.ts, which is handed to searches and not to pages. */
 export const queryCharactersMax = 4_096
 
@@ -45,8 +49,7 @@ export function createNarrow({ path, conditions, normalized }: Search): Narrow {
   const start = `${path}?${others === '' ? '' : `${others}&`}q=${encode(before)}`
   return (clause) => {
     if (before.length + clause.length > queryCharactersMax) return undefined
-    const address = start + encode(clause)
-    return address.length > addressCharactersMax ? undefined : address
+    return bearable(start + encode(clause))
   }
 }
 

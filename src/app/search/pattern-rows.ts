@@ -1,6 +1,6 @@
 import { levels } from '#src/events/telemetry.ts'
 import { counted, inWords } from '../context.ts'
-import { cut, isolated, named, percentOf, since, timeOf, zone } from '../format.ts'
+import { cut, isolated, isUnseen, named, percentOf, since, timeOf, zone } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import type { Pattern } from './log-patterns.ts'
 import { placeholder } from './message-shape.ts'
@@ -34,7 +34,7 @@ const countsOf = <Value>(values: readonly Value[]): readonly (readonly [Value, n
 const noText = html`<em>no text</em>`
 
 function wordsOf(text: string): Html {
-  if (!/[^\s\p{C}\p{M}]/u.test(text)) return noText
+  if (isUnseen(text)) return noText
   const parts = cut(text, patternCharactersMax).split(placeholder)
   const shown = parts.map((part, at) => (at % 2 === 1 ? html`<var>${part}</var>` : html`${part}`))
   return html`<code>${isolated(text, html`${shown}`)}</code>`
