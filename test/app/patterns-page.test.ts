@@ -82,6 +82,10 @@ describe('the page of patterns', () => {
     expect(rowOf(text, 'user <*> logged in').cells[3]).to.equal('2026-11-21 12:00:00.000')
     expect(text.match(/<p class="note">order[^<]*/g)).to.deep.equal(['<p class="note">order 4 paid in 1.5s'])
     expect(rowOf(text, paid).cells[3]).to.equal('2026-11-21 12:01:30.0002026-11-21 12:00:01.000, 1.48 min before')
+    const trends = [...text.matchAll(/<svg class="bar"[^>]*>([^]*?)<\/svg>/g)].map(([, drawn = '']) =>
+      [...drawn.matchAll(/<rect x="(\d+)"/g)].map(([, x]) => x),
+    )
+    expect(trends).to.deep.equal([['0', '23'], ['0'], ['0'], ['0']])
     expect(saidOn(await open('/app/patterns?q=order'))).to.include('1 pattern in all 4 records that match')
     expect(patternsOn(await open('/app/patterns?level=fatal&service=checkout'))).to.deep.equal(['out of memory'])
     expect(patternsOn(await open('/app/patterns?first=rarest')).at(-1)).to.equal(paid)

@@ -5,6 +5,7 @@ import { html, type Html } from '../html.ts'
 import type { Pattern } from './log-patterns.ts'
 import { placeholder } from './message-shape.ts'
 import type { Sayable } from './pattern-clause.ts'
+import { trend, withinOf, type Within } from './trend.ts'
 
 /** A record as its pattern needs it. */
 export type Said = Sayable &
@@ -73,10 +74,15 @@ function timesOf(first: Said, last: Said): Html {
   return html`${timeOf(last.timestamp)}<br /><small>${timeOf(first.timestamp)}, ${before} before</small>`
 }
 
+const timesIn = (said: readonly Said[]): readonly number[] => said.map(({ timestamp }) => Date.parse(timestamp))
+
 const worstOf = (said: readonly Said[]): string =>
   levels.findLast((level) => said.some((each) => each.level === level)) ?? 'none'
 
-function rowOf({ text, said, only, without }: ShownPattern, all: number): Html {
+/** How many records were read, and of when. */
+type Read = Readonly<{ count: number; within: Within }>
+
+function rowOf({ text, said, only, without }: ShownPattern, read: Read): Html {
   const count = said.length
   const [first, last] = [said.reduce(earlier), said.reduce(later)]
   const shown = wordsOf(text)
@@ -93,10 +99,8 @@ function rowOf({ text, said, only, without }: ShownPattern, all: number): Html {
       </p>
     </th>
     <td class="number" data-head="Records">
-      ${inWords(count)} <small>${percentOf(count, all)}</small>
-      <svg class="bar" viewBox="0 0 1000 8" preserveAspectRatio="none" aria-hidden="true">
-        <rect x="0" y="0" width="${Math.max(1, Math.round((count / all) * 1_000))}" height="8" />
-      </svg>
+      ${inWords(count)} <small>${percentOf(count, read.count)}</small>
+      ${trend(timesIn(said), read.within)}
     </td>
     <td class="level" data-head="Level">${levelsOf(said)}</td>
     ${serviceCell(said)}
@@ -104,9 +108,10 @@ function rowOf({ text, said, only, without }: ShownPattern, all: number): Html {
   </tr>`
 }
 
-/** Patterns, with how many of `all` records that were read are of each. */
-export const patternTable = (patterns: readonly ShownPattern[], all: number): Html =>
-  html`<table class="figures cards patterns">
+/** Patterns, with how many of the records that were read are of each, and when. */
+export function patternTable(patterns: readonly ShownPattern[], all: readonly Said[]): Html {
+  const read = { count: all.length, within: withinOf(timesIn(all)) }
+  return html`<table class="figures cards patterns">
     <thead>
       <tr>
         <th scope="col">Pattern</th>
@@ -117,6 +122,7 @@ export const patternTable = (patterns: readonly ShownPattern[], all: number): Ht
       </tr>
     </thead>
     <tbody>
-      ${patterns.map((pattern) => rowOf(pattern, all))}
+      ${patterns.map((pattern) => rowOf(pattern, read))}
     </tbody>
   </table>`
+}

@@ -154,7 +154,7 @@ async function resultsOf(asked: Asked, read: Read, nowMs: number): Promise<Html>
     <div id="results">
       ${lookedAt(asked, read, all.length)}
       <p class="row"><a href="${addressWith('/app/logs', searched(conditions), {})}">Records</a></p>
-      ${said.length === 0 ? html`${otherNames(path, conditions, query.normalized)}${nothingFits(path, asked, { noun: 'log record', from: range.from, nowMs })}` : patternTable(shown, said.length)}
+      ${said.length === 0 ? html`${otherNames(path, conditions, query.normalized)}${nothingFits(path, asked, { noun: 'log record', from: range.from, nowMs })}` : patternTable(shown, said)}
     </div>`
 }
 
