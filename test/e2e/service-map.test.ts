@@ -103,7 +103,7 @@ describe('the service map in a browser', () => {
     await tab.waitForURL('**/app/traces?*service=map-orders*')
     await tab.goBack()
     await tab.locator('.map .edge.failed text').first().click()
-    await tab.waitForURL('**/app/traces?*service=map-*')
+    await tab.waitForURL('**/app/trace/*?*span=*')
     await tab.goBack()
     const skip = tab.getByRole('link', { name: 'Skip the drawing' })
     await skip.focus()
