@@ -14,13 +14,11 @@ import { shownCounts } from './counted-values.ts'
 import { errorTypes } from './error-types.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
-import { logFacets, logFields } from './log-fields.ts'
+import { createLogForm, logFacets } from './log-form.ts'
 import { createLogLinks, createLogLinksAround } from './log-links.ts'
 import { logRows, logTable, type LogLinks, type Tail } from './log-rows.ts'
 import { otherNames } from './other-names.ts'
 import { rangeMoves } from './range-moves.ts'
-import { searchForm } from './search-form.ts'
-import { logForms } from './search-help.ts'
 import { about, choice, nothingFits, pager, readAsked, searchOf, refusedSearch, type Asked } from './search-parts.ts'
 import { shownFieldsRow, shownNames, withoutNames, withShowLinks } from './shown-fields.ts'
 import { lookUpTyped } from './typed-id.ts'
@@ -28,30 +26,16 @@ import { lookUpTyped } from './typed-id.ts'
 const path = '/app/logs'
 const limit = '100'
 
-const ownFields = ['q', 'service', 'from', 'to', 'order', 'level'] as const
-
 const orders = [
   ['', 'newest first'],
   ['asc', 'oldest first'],
 ] as const
 
-function fieldsOf(asked: Asked, facets: LogSearchAnswer['facets'], wrong: string | undefined): Html {
-  const order = asked.conditions.get('order') ?? ''
-  return logFields(asked, facets, wrong, choice({ label: 'Order', name: 'order', value: order, options: orders }))
-}
-
-const formOf = (asked: Asked, facets: LogSearchAnswer['facets'], wrong?: string, moves?: Html): Html =>
-  searchForm({
-    path,
-    asked,
-    label: 'Search',
-    placeholder: 'timeout level>=warn -debug',
-    help: logForms,
-    fields: fieldsOf(asked, facets, wrong),
-    own: ownFields,
-    wrong,
-    moves,
-  })
+const formOf = createLogForm({
+  path,
+  orderOf: (conditions) =>
+    choice({ label: 'Order', name: 'order', value: conditions.get('order') ?? '', options: orders }),
+})
 
 /** Rows that arrive can be shown above the newest, and nowhere else. */
 function tailOf(asked: Asked, answer: LogSearchAnswer): Tail | undefined {

@@ -11,7 +11,7 @@ import { html, type Html } from '../html.ts'
 import { createRefuseSearch } from '../refuse-page.ts'
 import { addressWith, withConditions } from './conditions.ts'
 import { facetRow } from './facets.ts'
-import { logFacets, logFields } from './log-fields.ts'
+import { createLogForm, logFacets } from './log-form.ts'
 import { patternsOf, type Pattern } from './log-patterns.ts'
 import { exampleOf, shapeOf } from './message-shape.ts'
 import { createNarrow } from './narrow.ts'
@@ -19,12 +19,9 @@ import { otherNames } from './other-names.ts'
 import { clauseOfPattern, clauseWithout, sayableOf } from './pattern-clause.ts'
 import { patternTable, type Said, type ShownPattern } from './pattern-rows.ts'
 import { rangeMoves } from './range-moves.ts'
-import { searchForm } from './search-form.ts'
-import { logForms } from './search-help.ts'
 import { about, checkbox, choice, nothingFits, readAsked, refusedSearch, searchOf, type Asked } from './search-parts.ts'
 
 const path = '/app/patterns'
-const ownFields = ['q', 'service', 'from', 'to', 'order', 'level', 'first'] as const
 
 /** Records that are read: so many at most, in so many pages of a search, of which none is begun after so long. */
 const recordsReadMax = 2_000
@@ -53,22 +50,14 @@ const isRarestFirst = (conditions: URLSearchParams): boolean => conditions.get('
 const searched = (conditions: URLSearchParams): URLSearchParams =>
   isRarestFirst(conditions) ? withConditions(conditions, { first: null }) : conditions
 
-const formOf = (asked: Asked, facets: LogSearchAnswer['facets'], wrong?: string, moves?: Html): Html => {
-  const { conditions } = asked
-  const order = choice({ label: 'Read', name: 'order', value: conditions.get('order') ?? '', options: orders })
-  const rarest = checkbox('first', 'rarest', 'rarest first', isRarestFirst(conditions))
-  return searchForm({
-    path,
-    asked,
-    label: 'Search',
-    placeholder: 'timeout level>=warn -debug',
-    help: logForms,
-    fields: logFields(asked, facets, wrong, html`${order}${rarest}`),
-    own: ownFields,
-    wrong,
-    moves,
-  })
-}
+const formOf = createLogForm({
+  path,
+  orderOf: (conditions) => {
+    const order = choice({ label: 'Read', name: 'order', value: conditions.get('order') ?? '', options: orders })
+    return html`${order}${checkbox('first', 'rarest', 'rarest first', isRarestFirst(conditions))}`
+  },
+  more: ['first'],
+})
 
 type Read = Readonly<{ said: readonly Said[]; isAll: boolean; first: LogSearchAnswer }>
 
@@ -158,7 +147,7 @@ async function resultsOf(asked: Asked, read: Read, nowMs: number): Promise<Html>
     </div>`
 }
 
-const refusedPage = refusedSearch('Patterns', (asked, facets, wrong) => formOf(asked, facets, wrong))
+const refusedPage = refusedSearch('Patterns', formOf)
 
 async function sendPatterns(ctx: Context, app: AppContext): Promise<void> {
   const asked = readHere(ctx, app)

@@ -1,0 +1,46 @@
+import { levels } from '#src/events/telemetry.ts'
+import type { LogSearchAnswer } from '#src/query/searches.ts'
+import { html, type Html } from '../html.ts'
+import { searchForm } from './search-form.ts'
+import { logForms } from './search-help.ts'
+import { checkbox, field, listed, rangeFields, serviceSuggestions, type Asked } from './search-parts.ts'
+
+/** What the log search is narrowed by beside `q`, on the pages that show it. */
+export const logFacets = [
+  { title: 'Level', name: 'level', repeats: true, charactersMax: 5, canBeLeftOut: true },
+  { title: 'Service', name: 'service', charactersMax: 256, canBeLeftOut: true },
+] as const
+
+const ownFields = ['q', 'service', 'from', 'to', 'order', 'level'] as const
+
+function fieldsOf(asked: Asked, facets: LogSearchAnswer['facets'], wrong: string | undefined, order: Html): Html {
+  const { conditions } = asked
+  const chosen = listed(conditions, 'level')
+  return html`${field({ label: 'Service', name: 'service', value: conditions.get('service') ?? '', list: 'services', wrong })}${serviceSuggestions(facets)}
+    ${rangeFields(asked, wrong)} ${order}
+    <fieldset class="row">
+      <legend>Level</legend>
+      ${levels.map((level) => checkbox('level', level, level, chosen.includes(level)))}
+    </fieldset>`
+}
+
+type FormOf = (asked: Asked, facets: LogSearchAnswer['facets'], wrong?: string, moves?: Html) => Html
+
+/** `orderOf`: the fields that say how a page orders what it shows; `more`: names of those of them that the search does not know. */
+type Page = Readonly<{ path: string; orderOf: (conditions: URLSearchParams) => Html; more?: readonly string[] }>
+
+/** The form of a search of logs, on the page of this path. */
+export const createLogForm =
+  ({ path, orderOf, more = [] }: Page): FormOf =>
+  (asked, facets, wrong, moves) =>
+    searchForm({
+      path,
+      asked,
+      label: 'Search',
+      placeholder: 'timeout level>=warn -debug',
+      help: logForms,
+      fields: fieldsOf(asked, facets, wrong, orderOf(asked.conditions)),
+      own: [...ownFields, ...more],
+      wrong,
+      moves,
+    })
