@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 import { violationsOn } from '../support/axe.ts'
-import { launchChromium, openSignedIn } from '../support/browser.ts'
+import { launchChromium, onEachScreen, openSignedIn } from '../support/browser.ts'
 import { untilIndexed } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import type { SpanSketch } from '../support/telemetry.ts'
@@ -62,12 +62,7 @@ describe('the service map in a browser', () => {
   })
 
   it('has boxes apart from each other, callers to the left of whom they call, without scripts', async () => {
-    for (const [width, colorScheme] of [
-      [390, 'dark'],
-      [1_280, 'light'],
-    ] as const) {
-      const viewport = { width, height: 900 }
-      const { tab } = await openSignedIn(browser, server, { javaScriptEnabled: false, viewport, colorScheme })
+    await onEachScreen(browser, server, async (tab, width) => {
       await tab.goto(path)
       const boxes = await boxesOf(tab)
       const of = (name: string): Box => {
@@ -90,8 +85,7 @@ describe('the service map in a browser', () => {
       }
       // The drawing may be wider than a phone: it alone is pushed aside.
       expect(await tab.locator('main').evaluate((main) => main.scrollWidth - main.clientWidth)).to.equal(0)
-      await tab.context().close()
-    }
+    })
   })
 
   it('leads by boxes and arrows, and skips to its table by the keyboard', async () => {

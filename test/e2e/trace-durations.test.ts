@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 import { violationsOn } from '../support/axe.ts'
-import { launchChromium, openSignedIn } from '../support/browser.ts'
+import { launchChromium, onEachScreen, openSignedIn } from '../support/browser.ts'
 import { untilIndexed } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { minutesAgoNs, msNs, secondNs, sendingTo } from '../support/workspace.ts'
@@ -65,12 +65,7 @@ describe('durations of listed traces in a browser', () => {
   })
 
   it('are within the window, each where its time and its duration are, without scripts', async () => {
-    for (const [width, colorScheme] of [
-      [390, 'dark'],
-      [1_280, 'light'],
-    ] as const) {
-      const viewport = { width, height: 900 }
-      const { tab } = await openSignedIn(browser, server, { javaScriptEnabled: false, viewport, colorScheme })
+    await onEachScreen(browser, server, async (tab, width) => {
       await tab.goto(path)
       await summaryOf(tab).click()
       const places = await pointsOf(tab).evaluateAll((points) =>
@@ -89,7 +84,6 @@ describe('durations of listed traces in a browser', () => {
       expect(await tab.locator('main').evaluate((main) => main.scrollWidth - main.clientWidth)).to.equal(0)
       await pointsOf(tab).nth(1).locator('rect').click()
       await tab.waitForURL(`**/app/trace/${traceIdOf(3)}`)
-      await tab.context().close()
-    }
+    })
   })
 })

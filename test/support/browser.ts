@@ -95,3 +95,22 @@ export async function openSignedIn(
   await tab.getByRole('heading', { name: 'Overview' }).waitFor()
   return { tab, complaints }
 }
+
+const screens = [
+  [390, 'dark'],
+  [1_280, 'light'],
+] as const
+
+/** Looks at pages without scripts, signed in, on a phone that is dark and on a wide screen that is light. */
+export async function onEachScreen(
+  browser: Browser,
+  server: Pick<Server, 'baseUrl' | 'firstRun'>,
+  look: (tab: Page, width: number) => Promise<void>,
+): Promise<void> {
+  for (const [width, colorScheme] of screens) {
+    const options = { javaScriptEnabled: false, viewport: { width, height: 900 }, colorScheme }
+    const { tab } = await openSignedIn(browser, server, options)
+    await look(tab, width)
+    await tab.context().close()
+  }
+}
