@@ -103,6 +103,14 @@ describe('usage page', () => {
     }
   })
 
+  it('calls the allowance used up with its last span, and not before', async () => {
+    const shown = async () => (await browser.get('/app/usage')).text
+    await site.index(received(1, { spans: 49_999 }))
+    expect(await shown()).to.include('<strong>49,999</strong> spans of 50,000 (99.9%)')
+    await site.index(received(2, { spans: 1 }))
+    expect(await shown()).to.include('<strong>50,000</strong> spans of 50,000 (100.0%)')
+  })
+
   it('says from which day on a month is counted whose first days are no longer kept', async () => {
     await site.index(received(1, { spans: 77 }, { receivedAt: Date.UTC(2026, 10, 25) }))
     const open = async (month: string): Promise<string> => {
@@ -144,10 +152,10 @@ describe('usage page', () => {
   describe('at the head of each page', () => {
     const heads = [
       [39_999, undefined],
-      [40_000, 'More than 80 % of the monthly allowance of 50,000 spans is used'],
-      [47_499, 'More than 80 %'],
-      [47_500, 'More than 95 %'],
-      [49_999, 'More than 95 %'],
+      [40_000, 'At least 80 % of the monthly allowance of 50,000 spans is used'],
+      [47_499, 'At least 80 %'],
+      [47_500, 'At least 95 %'],
+      [49_999, 'At least 95 %'],
       [50_000, 'is used up: further spans are rejected until 2026-12-01'],
     ] as const
     for (const [spans, warning] of heads) {
