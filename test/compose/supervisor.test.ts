@@ -98,6 +98,7 @@ describe('the supervisor of workers', () => {
       simulation.supervisor.replace()
       await simulation.run(60_000)
       expect(simulation.reports.at(-1)).to.include({ kind: 'failed', serving: 1_001 })
+      expect(simulation.kinds(), 'that it has ended is not told beside').to.deep.equal(['serves', 'failed'])
       expect(ordersOf(simulation, 1)).to.deep.equal(['takeOver', 'letGo', 'takeOver'])
       expect([simulation.owners(), aliveOf(simulation)]).to.deep.equal([[1], [1]])
     })
@@ -276,6 +277,15 @@ describe('the supervisor of workers', () => {
     await simulation.run(1_000)
     expect(await simulation.outcome).to.equal(true)
     expect([aliveOf(simulation), simulation.workers.length, simulation.waiting()]).to.deep.equal([[], 3, 0])
+    expect(simulation.kinds(), 'nothing has failed').to.deep.equal(['serves', 'serves'])
+  })
+
+  it('is over as well when it is stopped before the first has come up', async () => {
+    const simulation = simulate(except({ '1 boot': 'hang' }))
+    await simulation.run(1_000)
+    simulation.supervisor.stop()
+    await simulation.run(1_000)
+    expect([await simulation.outcome, aliveOf(simulation), simulation.kinds()]).to.deep.equal([true, [], []])
   })
 
   it('starts none when it is stopped while it prepares', async () => {
