@@ -138,6 +138,9 @@ describe('pages', () => {
       expect(text).to.include(part)
     for (const path of ['/api/traces/v1/otlp', '/api/logs/v1/ingest', '/api/rum/v1/ingest'])
       expect(text).to.include(site.url + path)
+    expect((await browser.get('/app', { host: 'a b' })).text, 'no address').to.include(
+      '<code>http://localhost/api/traces/v1/otlp</code>',
+    )
   })
 
   it('show the overview when the count cannot be had', async () => {

@@ -305,6 +305,15 @@ describe('the supervisor of workers', () => {
     watch({ ask: asked, answers: () => 0 }, { silenceMs: 0, after: asked, onSilence: asked })()
   })
 
+  it('kills no worker that is slow to answer, but does', () => {
+    let [answers, asked] = [0, 0]
+    const due: (() => void)[] = []
+    const after = (_ms: number, task: () => void) => (due.push(task), () => undefined)
+    const ask = (): void => void (++asked % 10 === 0 && answers++)
+    watch({ ask, answers: () => answers }, { silenceMs, after, onSilence: () => expect.fail('silent') })
+    while (asked < 100) due.shift()?.()
+  })
+
   it('says so when a worker does not end well', async () => {
     const simulation = await started()
     simulation.supervisor.stop()
