@@ -69,6 +69,7 @@ describe('pages', () => {
       ['/app/patterns?q=x', ['true', 'Logs']],
       ['/app/sessions?q=x', ['page', 'Sessions']],
       ['/app/trace/5b8efff798038103d269b633813fc60c', ['true', 'Traces']],
+      ['/app/compare', ['true', 'Traces']],
       ['/app/find', []],
     ] as const) {
       expect(markedOn(await browser.get(path)), path).to.deep.equal(marked)

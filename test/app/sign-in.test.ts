@@ -36,6 +36,7 @@ describe('sign-in', () => {
     expect(page.headers.get('cache-control')).to.equal('no-store')
     expect(page.headers.get('x-frame-options')).to.equal('DENY')
     expect(page.headers.get('x-content-type-options')).to.equal('nosniff')
+    expect(page.headers.get('cross-origin-opener-policy')).to.equal('same-origin')
     const policy = page.headers.get('content-security-policy') ?? ''
     expect(policy.split('; ')).to.include.members([
       "default-src 'none'",
