@@ -75,10 +75,7 @@ describe('search pages', () => {
       const third = (await browser.get(linkNamed(second, 'Next page') ?? '')).text
       expect([first, second, third].map(numbers)).to.deep.equal([down(249, 100), down(149, 100), down(49, 50)])
       expect([linkNamed(third, 'Next page'), linkNamed(first, 'First page')]).to.deep.equal([undefined, undefined])
-      expect(
-        [first, second].map((text) => text.includes('data-tail=')),
-        'can be followed',
-      ).to.deep.equal([true, false])
+      expect(second, 'that is not followed').to.not.include('data-tail')
       const back = (await browser.get(linkNamed(third, 'Previous page') ?? '')).text
       expect(numbers(back)).to.deep.equal(down(149, 100))
       expect(numbers((await browser.get(linkNamed(back, 'First page') ?? '')).text)).to.deep.equal(down(249, 100))
@@ -124,14 +121,6 @@ describe('search pages', () => {
       expect(row).to.include('the text above').and.include('>only</a>').and.include('>not</a>')
       await site.index(logs(2, { message: 'near', fields: { msg: 'near' } }))
       expect((await browser.get('/app/logs?q=near')).text).to.match(/<tr><th>msg<\/th><td>near</)
-    })
-
-    it('show of a long message its beginning in its line, and do not call it shown where it is cut', async () => {
-      const long = `begun ${'y'.repeat(20_000)} done`
-      await site.index(logs(1, { message: long, fields: { msg: long } }))
-      const { text } = await browser.get('/app/logs?q=done')
-      expect(text).to.match(/<summary>begun y{294} … \(19,711 more characters\)<\/summary>/)
-      expect(text).to.include('<th>msg</th>').and.not.include('the text above')
     })
 
     it('written from right to left turn nothing beside them', async () => {
@@ -207,9 +196,8 @@ describe('search pages', () => {
       const open = async (address = ''): Promise<string> =>
         (await browser.get(address.replace(/#.*/, ''))).text.replaceAll(/\s+/g, ' ')
       const around = await open(linkNamed(await open('/app/logs?q=asked'), 'In context'))
-      expect(around).to.match(
-        /Before and after <a href="#here">the record of <time [^>]*>2026-11-21 12:00:00\.300 UTC</,
-      )
+      const record = /Before and after <a href="#here">the record of <time [^>]*>2026-11-21 12:00:00\.300 UTC</
+      expect(around).to.match(record)
       expect(around).to.include('of all services.').and.include('other 299').and.not.include('near')
       const own = await open(linkNamed(around, 'Only checkout'))
       expect(own).to.include('of the service checkout.').and.include('near').and.not.include('other 2')

@@ -311,7 +311,8 @@ describe('the supervisor of workers', () => {
     const after = (_ms: number, task: () => void) => (due.push(task), () => undefined)
     const ask = (): void => void (++asked % 10 === 0 && answers++)
     watch({ ask, answers: () => answers }, { silenceMs, after, onSilence: () => expect.fail('silent') })
-    while (asked < 100) due.shift()?.()
+    for (let turn = 0; turn < 100; turn++) due.shift()?.()
+    expect(asked).to.equal(101)
   })
 
   it('says so when a worker does not end well', async () => {
