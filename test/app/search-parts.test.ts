@@ -1,6 +1,8 @@
 import { expect } from 'chai'
 import { html } from '#src/app/html.ts'
-import { behindPart, pager, rangeLinks, whatIsWrong } from '#src/app/search/search-parts.ts'
+import { facetRow } from '#src/app/search/facets.ts'
+import { rangeMoves } from '#src/app/search/range-moves.ts'
+import { behindPart, nothingFits, pager, rangeLinks, whatIsWrong } from '#src/app/search/search-parts.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
 import { textOf } from '#test/support/page-text.ts'
 
@@ -25,6 +27,47 @@ describe('parts of search pages', () => {
       const names = linksOfPage(rangeLinks(path, { ...asked, keptDays }, html``).markup).map(({ name }) => name)
       expect(names, `of ${keptDays}`).to.deep.equal(['15 minutes', 'hour', '6 hours', '24 hours', ...days])
     }
+  })
+
+  it('mark the range that is shown, where it is one of these', () => {
+    const markedIn = (search: string) => {
+      const { markup } = rangeLinks(path, { ...asked, conditions: new URLSearchParams(search) }, html``)
+      return [...markup.matchAll(/aria-current="true">([^<]*)</g)].map(([, name]) => name)
+    }
+    const searches = ['', 'from=-1h', 'from=-1h&to=now', 'from=-2h', 'trace_id=5b8e', 'trace_id=5b8e&from=-6h']
+    expect(searches.map(markedIn)).to.deep.equal([['24 hours'], ['hour'], [], [], [], ['6 hours']])
+  })
+
+  it('move on from a range that is shorter than a millisecond', () => {
+    const [from, to] = ['2026-11-21T12:00:00.000000100Z', '2026-11-21T12:00:00.000000900Z']
+    const { markup } = rangeMoves(path, new URLSearchParams(), { from, to }, Date.UTC(2026, 10, 22))
+    const { address = '' } = linksOfPage(markup).find(({ name }) => name === 'Earlier') ?? {}
+    expect(new URLSearchParams(address.split('?')[1]).get('from')).to.equal('2026-11-21T11:59:59.999Z')
+  })
+
+  it('say that a later page has no more, and not that nothing matches', () => {
+    const told = (cursors: readonly string[]) =>
+      textOf(nothingFits(path, { ...asked, cursors }, { noun: 'trace', from: null, nowMs: 0 }).markup)
+    expect([told(['c']), told([])]).to.deep.equal([
+      'No more traces match.',
+      'No traces match. See how to connect a sender.',
+    ])
+  })
+
+  it('offer to narrow a search by values that it takes, and that have words', () => {
+    const values = ['', 'shop', 'longer', 'logs'].map((value) => ({ value, count: 3 }))
+    const facets = ['service', 'has'].map((field) => ({ field, values }))
+    const groups = [
+      { title: 'Service', name: 'service', charactersMax: 5 },
+      {
+        title: 'With',
+        name: 'has',
+        charactersMax: 20,
+        words: (value: string) => (value === 'logs' ? 'logs' : undefined),
+      },
+    ]
+    const { markup } = facetRow({ path, conditions: asked.conditions, groups, facets, normalized: '', noun: 'traces' })
+    expect(linksOfPage(markup).map(({ name }) => name)).to.deep.equal(['shop 3', 'logs 3', 'logs 3'])
   })
 
   it('keep the way back in their address, as far as an address can bear it', () => {
