@@ -204,6 +204,8 @@ describe('pages', () => {
       const origins = 'https://shop.example, https://www.shop.example'
       await browser.post('/app/keys', { action: 'create', kind: 'publishable', origins })
       await browser.post('/app/keys', { action: 'create', kind: 'api', writeLogs: '1' })
+      const other = await browser.post('/app/keys', { action: 'create', kind: 'tracing', writeLogs: '1' })
+      expect(other.status, 'which says nothing of other keys').to.equal(200)
       const [publishable, api] = site.directory.keys(workspaceId)
       expect(publishable?.origins).to.deep.equal(['https://shop.example', 'https://www.shop.example'])
       expect(api?.scopes).to.deep.equal(['traces:read', 'logs:write'])
@@ -212,6 +214,10 @@ describe('pages', () => {
     it('are rotated: the successor is shown once, and until when the old one works', async () => {
       const made = await site.directory.createKey({ workspaceId, kind: 'tracing', name: 'of checkout' })
       const old = made.ok ? made.value : undefined
+      for (const hours of ['721', '12345', '1.5', '-1', 'a day', ' ']) {
+        const refused = await browser.post('/app/keys', { action: 'rotate', key: old?.key.id ?? '', hours })
+        expect([refused.status, refused.text.includes('for at most 30 days')], hours).to.deep.equal([400, true])
+      }
       const rotated = await browser.post('/app/keys', { action: 'rotate', key: old?.key.id ?? '', hours: '72' })
       expect(rotated.status).to.equal(200)
       const secret = secretIn(rotated.text)

@@ -54,6 +54,18 @@ describe('the page of a trace with strange spans', () => {
     expect(await leadsTo('u')).to.deep.equal([{ name: 'First error', address: `#span-${spanIdOf('alone')}` }])
   })
 
+  it('shows each span whose parents go in a circle, once', async () => {
+    const circle = [
+      { id: 'a', parent: 'c' },
+      { id: 'b', parent: 'a' },
+      { id: 'c', parent: 'b' },
+    ]
+    await site.index(spans(1, ...circle))
+    const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
+    const shown = [...text.matchAll(/ id="span-(\w+)"/g)].map(([, id]) => id)
+    expect(shown.toSorted()).to.deep.equal(['a', 'b', 'c'].map(spanIdOf).toSorted())
+  })
+
   it('says of a span that came again how often', async () => {
     await site.index(spans(1, { id: 'a' }), spans(2, { id: 'a' }))
     const said = async (): Promise<string | undefined> =>
