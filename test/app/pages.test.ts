@@ -272,6 +272,10 @@ describe('pages', () => {
       expect((await change('')).status).to.equal(303)
       expect(site.directory.key(key)?.origins).to.deep.equal([])
       expect((await browser.post('/app/keys', { action: 'origins', key: 'k0' })).status).to.equal(404)
+      const isOffered = async () => (await browser.get('/app/keys')).text.includes('name="action" value="origins"')
+      expect(await isOffered()).to.equal(true)
+      await browser.post('/app/keys', { action: 'revoke', key })
+      expect(await isOffered(), 'of one that is revoked').to.equal(false)
     })
 
     it('that were seen in a browser say so, and what to do', async () => {
