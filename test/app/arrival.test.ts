@@ -21,7 +21,7 @@ describe('what has arrived by a key', () => {
   it('is waited for, also while all of it was rejected', () => {
     for (const use of [undefined, {}])
       expect(arrival(use)).to.include({ state: 'waiting', text: 'Waiting for the first span …' })
-    const { state, text, link } = arrival({ refused: { at: 0, reason: 'rejected_invalid' } as never })
+    const { state, text, link } = arrival({ refused: { at: 0, reason: 'rejected_invalid' } })
     expect([state, link.path]).to.deep.equal(['refused', '/app/usage'])
     expect(text).to.include('was rejected: their ids are not valid. Still waiting for the first span.')
   })

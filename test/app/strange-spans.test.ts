@@ -83,7 +83,7 @@ describe('the page of a trace with strange spans', () => {
     await site.index(spans(1, ...circle))
     const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
     const shown = [...text.matchAll(/ id="span-(\w+)"/g)].map(([, id]) => id)
-    expect(shown.toSorted()).to.deep.equal(['a', 'b', 'c'].map(spanIdOf).toSorted())
+    expect(shown).to.have.members(['a', 'b', 'c'].map(spanIdOf))
   })
 
   it('says of a span that came again how often', async () => {

@@ -143,10 +143,16 @@ describe('usage page', () => {
 
   it('shows no other workspace’s', async () => {
     const { workspace: other } = await createPerson(site.directory, 'eve@other.example', 'Other')
-    await site.index(received(1, { spans: 4_321 }, { workspace: other.id, keyId: 'k-of-other' }))
+    const made = await site.directory.createKey({ workspaceId: other.id, kind: 'tracing', name: 'of their shop' })
+    const keyId = made.ok ? made.value.key.id : ''
+    await site.index(
+      received(1, { spans: 4_321 }, { workspace: other.id, keyId: 'k-of-other' }),
+      received(2, { spans: 1 }, { keyId }),
+    )
     expect((await browser.get('/app/usage')).text)
       .to.not.include('4,321')
       .and.not.include('k-of-other')
+      .and.not.include('of their shop')
   })
 
   describe('at the head of each page', () => {
@@ -209,6 +215,22 @@ describe('usage page', () => {
     it('not at all without a pace', async () => {
       expect(await forecast([])).to.equal(undefined)
       expect(await forecast([[12, 100]])).to.equal(undefined)
+    })
+    it('nor by less than an hour, nor by days on which other things came', async () => {
+      const usage = await readUsage(site.reader, workspace, '2026-11')
+      const tally = (spans: number) => ({ spans, logs: 1, rumEvents: 0, refusedSpans: 0, refusedRecords: 0, bytes: 0 })
+      const at = (nowMs: number, byDay: Readonly<Record<string, number>>) =>
+        forecastSpans(
+          {
+            ...usage,
+            spans: 240,
+            byDay: Object.fromEntries(Object.entries(byDay).map(([day, count]) => [day, tally(count)])) as never,
+          },
+          nowMs,
+        )
+      const midnight = noon - day / 2
+      expect(at(midnight + 3_599_999, { '2026-11-21': 240 })).to.equal(undefined)
+      expect(at(midnight + day / 2, { '2026-11-19': 0, '2026-11-21': 240 })).to.equal(240 + 9.5 * 480)
     })
   })
 })

@@ -310,8 +310,8 @@ describe('the way on', () => {
     const hint = /Nothing has arrived this month\. <a href="\/app\/connect">/
     await site.index()
     expect((await browser.get('/app')).text).to.match(hint)
-    const counts = { ...noCounts, logs: 1 }
-    await site.index(givenEvent('logs.received', 1, {}, { workspace, counts }))
+    const counts = { ...noCounts, rumEvents: 1 }
+    await site.index(givenEvent('rum.received', 1, {}, { workspace, counts }))
     expect((await browser.get('/app')).text).to.not.match(hint)
   })
 })

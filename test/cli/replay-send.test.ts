@@ -103,7 +103,7 @@ describe('an event that is sent to another installation', () => {
     const said = 'PermanentError: send the event at 4096 to http'
     const none = { accepted: 0, rejected: 1, errors: [{ index: 0, code: 'invalid', message: 'no record' }] }
     expect(await sent('logs.received', json(400, none)), 'all of it is refused')
-      .to.contain(`${said}`)
+      .to.contain(said)
       .and.contain('answers 400')
     expect(await sent('logs.received', json(200, { ok: true }))).to.contain(said)
     expect(await sent('logs.received', json(200, { accepted: 1, rejected: -1 }))).to.contain(said)
