@@ -284,8 +284,22 @@ describe('the supervisor of workers', () => {
     const simulation = simulate(except({ '1 boot': 'hang' }))
     await simulation.run(1_000)
     simulation.supervisor.stop()
-    await simulation.run(1_000)
+    await simulation.run(50)
+    expect(simulation.waiting(), 'before it would try again').to.equal(0)
     expect([await simulation.outcome, aliveOf(simulation), simulation.kinds()]).to.deep.equal([true, [], []])
+  })
+
+  it('is over at once when it is stopped in a pause before it tries again', async () => {
+    const simulation = await started((worker, step) => ({
+      does: worker > 1 && step === 'boot' ? 'crash' : 'ok',
+      ms: 10,
+    }))
+    simulation.workers[0]?.crash()
+    await simulation.run(10_000)
+    expect(simulation.waiting()).to.equal(1)
+    simulation.supervisor.stop()
+    expect(simulation.waiting()).to.equal(0)
+    expect(await simulation.outcome).to.equal(true)
   })
 
   it('starts none when it is stopped while it prepares', async () => {
