@@ -15,5 +15,5 @@ export function allowanceWarning(workspace: Workspace | undefined, usage: Usage 
   if (percent === 100) {
     return `The monthly allowance of ${limit.toLocaleString('en')} spans is used up: further spans are rejected until ${reset}.`
   }
-  return `More than ${percent} % of the monthly allowance of ${limit.toLocaleString('en')} spans is used; it resets on ${reset}.`
+  return `At least ${percent} % of the monthly allowance of ${limit.toLocaleString('en')} spans is used; it resets on ${reset}.`
 }

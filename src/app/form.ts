@@ -26,7 +26,7 @@ function isOwnRequest(ctx: Context, baseUrl: string | undefined): boolean {
   const origin = ctx.get('Origin')
   if (origin === '') return true
   const host = hostOf(origin)
-  return host !== undefined && (host === ctx.host || (baseUrl !== undefined && host === new URL(baseUrl).host))
+  return host === ctx.host || (baseUrl !== undefined && host === new URL(baseUrl).host)
 }
 
 type FormOptions = Readonly<{
@@ -79,14 +79,12 @@ export const backWithTyped =
 export const notSentYet = 'This was not sent: you were signed out. Look it over, and send it again.'
 
 const sentOnce = 'once'
-const onceCharactersMax = 100
 
 /** Of a form that makes something: tells it from every other page with such a form, so that a reload of the answer makes nothing again. */
 export const onceField = (): Html => html`<input type="hidden" name="${sentOnce}" value="${randomUUID()}" />`
 
 /** Programs send none, and make something with each request. */
-export const onceOf = (form: URLSearchParams): string | undefined =>
-  form.get(sentOnce)?.slice(0, onceCharactersMax) || undefined
+export const onceOf = (form: URLSearchParams): string | undefined => form.get(sentOnce) || undefined
 
 /** Of a form about a key: the origins that were typed into its one field, one after another. */
 export const originsIn = (form: URLSearchParams): readonly string[] =>

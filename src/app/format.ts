@@ -90,7 +90,8 @@ export function formatBytes(bytes: number): string {
 /** The text as far as a page can bear it, by whole characters. */
 export function cut(text: string, charactersMax: number): string {
   if (text.length <= charactersMax) return text
-  return `${text.slice(0, charactersMax).toWellFormed()} … (${(text.length - charactersMax).toLocaleString('en')} more characters)`
+  const left = text.length - charactersMax
+  return `${text.slice(0, charactersMax).toWellFormed()} … (${left.toLocaleString('en')} more character${left === 1 ? '' : 's'})`
 }
 
 /** Whether the text has lines that must stay apart, as a stack trace has. */

@@ -7,6 +7,10 @@ export function asksForJson(argv: readonly string[]): boolean {
   return argv.slice(0, end < 0 ? argv.length : end).includes('--json')
 }
 
+/** What senders have written may be in it, and must not steer the terminal that shows it: as JSON escapes it, which this leaves JSON. */
+export const shownSafely = (text: string): string =>
+  text.replace(/[^\P{Cc}\n\t]/gu, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
 /** What goes to stderr: one line of JSON, or for people. */
 export const complain = (complaint: Complaint, asJson: boolean): string =>
-  `${asJson ? JSON.stringify({ error: complaint }) : `throughline: ${complaint.detail}`}\n`
+  shownSafely(`${asJson ? JSON.stringify({ error: complaint }) : `throughline: ${complaint.detail}`}\n`)

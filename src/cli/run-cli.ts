@@ -5,7 +5,7 @@ import { present } from '#src/lib/assert.ts'
 import { createClock } from '#src/lib/clock.ts'
 import { isOperatingFailure } from '#src/lib/failure.ts'
 import { nearest } from '#src/lib/nearest.ts'
-import { asksForJson, complain } from './complaint.ts'
+import { asksForJson, complain, shownSafely } from './complaint.ts'
 import { parseGiven } from './parse-given.ts'
 import { optional, UsageError, type CliIo, type CliServices, type Given, type Outcome, type Verb } from './verb.ts'
 import { verbs } from './verbs.ts'
@@ -142,7 +142,7 @@ function explainFailure(
 function tell(outcome: Outcome, asJson: boolean, io: CliIo, failureCode = 1): number {
   if (outcome.ok) {
     const answer = asJson ? JSON.stringify(outcome.value.json) : outcome.value.text
-    if (answer !== '') io.stdout.write(`${answer}\n`)
+    if (answer !== '') io.stdout.write(`${shownSafely(answer)}\n`)
     return outcome.value.exitCode ?? 0
   }
   io.stderr.write(complain(outcome.error, asJson))

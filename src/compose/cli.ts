@@ -124,8 +124,9 @@ export async function composeCli(argv: readonly string[]): Promise<number> {
   const failureCode = await failureCodeOf(argv)
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') {
-      // The reader of the output may have seen enough: `throughline replay | head`. A verb that changes anything continues.
-      if (argv[0] === 'replay') process.exit(0)
+      // The reader of the output may have seen enough: `throughline replay | head`. What was sent or written meanwhile has its own exit code, and
+      // a verb that changes anything continues.
+      if (argv[0] === 'replay') process.exit()
       return
     }
     const detail = `the answer could not be written: ${error.message}`

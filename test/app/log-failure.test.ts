@@ -102,4 +102,12 @@ describe('why a log record was written', () => {
     const { rows } = JSON.parse(later.text) as { rows: string }
     expect(rows).to.match(/again <small\s*>Declined: x{110} … \(390 more characters\)<\/small/)
   })
+
+  it('show of a long message its beginning in its line, and do not call it shown where it is cut', async () => {
+    const long = `begun ${'y'.repeat(20_000)} done`
+    await site.index(logs(1, { message: long, fields: { msg: long } }))
+    const { text } = await browser.get('/app/logs?q=done')
+    expect(text).to.match(/<summary>begun y{294} … \(19,711 more characters\)<\/summary>/)
+    expect(text).to.include('<th>msg</th>').and.not.include('the text above')
+  })
 })

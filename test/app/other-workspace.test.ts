@@ -67,6 +67,18 @@ describe('pages of somebody who has several workspaces', () => {
     expect(await linked()).to.equal(`${page}?shown_in=${first}`)
   })
 
+  it('say it in the rows that a page of logs asks for when they have arrived', async () => {
+    await join()
+    const { text } = await browser.get(`/app/logs?q=acme&shown_in=${first}`)
+    const [, address = '', cursor = ''] = /data-tail="([^"]*)" data-cursor="([^"]*)"/.exec(text) ?? []
+    await site.index(givenEvent('logs.received', 1, { logs: [givenLog({ message: 'of acme' })] }, { workspace: first }))
+    const asked = `${address.replaceAll('&amp;', '&')}&cursor=${encodeURIComponent(cursor)}`
+    expect((await browser.get(`${asked}&shown_in=${first}`)).status, 'only pages know it').to.equal(400)
+    const answer = await browser.get(asked)
+    const { rows } = JSON.parse(answer.text) as { rows: string }
+    expect(rows).to.match(new RegExp(`<a href="/app/logs\\?around=[^"#]*&amp;shown_in=${first}#here">`))
+  })
+
   it('are answered in another one with the ways on, and in their own as if nothing were said', async () => {
     await join()
     await site.index(givenEvent('logs.received', 1, { logs: [givenLog({ message: 'of acme' })] }, { workspace: first }))

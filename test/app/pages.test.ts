@@ -69,6 +69,7 @@ describe('pages', () => {
       ['/app/patterns?q=x', ['true', 'Logs']],
       ['/app/sessions?q=x', ['page', 'Sessions']],
       ['/app/trace/5b8efff798038103d269b633813fc60c', ['true', 'Traces']],
+      ['/app/compare', ['true', 'Traces']],
       ['/app/find', []],
     ] as const) {
       expect(markedOn(await browser.get(path)), path).to.deep.equal(marked)
@@ -138,6 +139,9 @@ describe('pages', () => {
       expect(text).to.include(part)
     for (const path of ['/api/traces/v1/otlp', '/api/logs/v1/ingest', '/api/rum/v1/ingest'])
       expect(text).to.include(site.url + path)
+    expect((await browser.get('/app', { host: 'a b' })).text, 'no address').to.include(
+      '<code>http://localhost/api/traces/v1/otlp</code>',
+    )
   })
 
   it('show the overview when the count cannot be had', async () => {
@@ -200,6 +204,8 @@ describe('pages', () => {
       const origins = 'https://shop.example, https://www.shop.example'
       await browser.post('/app/keys', { action: 'create', kind: 'publishable', origins })
       await browser.post('/app/keys', { action: 'create', kind: 'api', writeLogs: '1' })
+      const other = await browser.post('/app/keys', { action: 'create', kind: 'tracing', writeLogs: '1' })
+      expect(other.status, 'which says nothing of other keys').to.equal(200)
       const [publishable, api] = site.directory.keys(workspaceId)
       expect(publishable?.origins).to.deep.equal(['https://shop.example', 'https://www.shop.example'])
       expect(api?.scopes).to.deep.equal(['traces:read', 'logs:write'])
@@ -208,6 +214,10 @@ describe('pages', () => {
     it('are rotated: the successor is shown once, and until when the old one works', async () => {
       const made = await site.directory.createKey({ workspaceId, kind: 'tracing', name: 'of checkout' })
       const old = made.ok ? made.value : undefined
+      for (const hours of ['721', '12345', '1.5', '-1', 'a day', ' ']) {
+        const refused = await browser.post('/app/keys', { action: 'rotate', key: old?.key.id ?? '', hours })
+        expect([refused.status, refused.text.includes('for at most 30 days')], hours).to.deep.equal([400, true])
+      }
       const rotated = await browser.post('/app/keys', { action: 'rotate', key: old?.key.id ?? '', hours: '72' })
       expect(rotated.status).to.equal(200)
       const secret = secretIn(rotated.text)
@@ -262,6 +272,10 @@ describe('pages', () => {
       expect((await change('')).status).to.equal(303)
       expect(site.directory.key(key)?.origins).to.deep.equal([])
       expect((await browser.post('/app/keys', { action: 'origins', key: 'k0' })).status).to.equal(404)
+      const isOffered = async () => (await browser.get('/app/keys')).text.includes('name="action" value="origins"')
+      expect(await isOffered()).to.equal(true)
+      await browser.post('/app/keys', { action: 'revoke', key })
+      expect(await isOffered(), 'of one that is revoked').to.equal(false)
     })
 
     it('that were seen in a browser say so, and what to do', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createBrowser, faultIn, password, type Browser, type Site } from './harness.ts'
+import { createBrowser, faultIn, openSite, password, type Browser, type Site } from './harness.ts'
 import { eachSignedIn } from './signed-in.ts'
 
 const email = 'ann@acme.example'
@@ -44,6 +44,19 @@ describe('the password page', () => {
       expect([answer.status, faultIn(answer.text)]).to.deep.equal([status, wrong])
     }
     expect((await createBrowser(site).post('/app/sign-in', { email, password })).status).to.equal(303)
+  })
+
+  it('is guessed by a stolen session no faster than by anybody else', async () => {
+    const strict = await openSite({ opened: site, perMinute: 3 })
+    const thief = createBrowser(strict)
+    await thief.post('/app/sign-in', { email, password })
+    const guess = (current: string) => thief.post('/app/password', { current, password: 'short', repeated: 'short' })
+    // A right one counts for nothing.
+    for (let times = 0; times < 5; times++) expect((await guess(password)).status).to.equal(400)
+    for (let times = 0; times < 3; times++) expect((await guess('a guess')).status).to.equal(403)
+    const { status, headers } = await guess(password)
+    expect([status, headers.get('retry-after')]).to.deep.equal([429, '20'])
+    await strict.close()
   })
 
   it('does not change it for who knows the one before, where another was set meanwhile', async () => {

@@ -53,9 +53,9 @@ describe('a form that makes a key, sent once more as a reload does', () => {
   })
 
   it('is not held against a program, which sends no such mark', async () => {
-    for (const _ of [1, 2])
-      expect(secretIn(await browser.post('/app/keys', { action: 'create', kind: 'logs' }))).to.match(/^lt_/)
-    expect(site.directory.keys(workspaceId)).to.have.length(2)
+    for (const mark of [{}, {}, { once: '' }, { once: '' }])
+      expect(secretIn(await browser.post('/app/keys', { action: 'create', kind: 'logs', ...mark }))).to.match(/^lt_/)
+    expect(site.directory.keys(workspaceId)).to.have.length(4)
   })
 
   it('makes another for another person, and in another workspace', async () => {

@@ -142,6 +142,7 @@ describe('the page of browser sessions', () => {
     expect(wordsOf(text)).to.include(
       'No browser sessions match. Search the last 30 days, or see how to connect a browser.',
     )
+    expect(wordsOf(text)).to.not.include('of browsers').and.not.include('A session is found once')
     expect(linksOfPage(text)).to.deep.include({ name: 'connect', address: '/app/connect?what=browser' })
     expect((await browser.get('/app/connect?what=browser')).text).to.include('Faro')
   })

@@ -119,4 +119,16 @@ describe('fields in each line of a list of logs', () => {
         ?.address.replace('#here', '') ?? ''
     expect((await browser.get(`${context}&fields=env`)).text).to.not.include('Shown fields of this page')
   })
+
+  it('are as many as an address can bear: no more are offered then', async () => {
+    await site.index(logs(1, { message: 'one', fields: { status: 500n } }))
+    const offers = async (count: number, characters: number): Promise<boolean> => {
+      const names = Array.from({ length: count }, (_, n) => `${n}`.padStart(characters, 'f'))
+      const { status, text } = await browser.get(`/app/logs?fields=${names.join()}`)
+      expect(status).to.equal(200)
+      return text.includes(show('status'))
+    }
+    expect([await offers(63, 3), await offers(64, 3)]).to.deep.equal([true, false])
+    expect([await offers(30, 256), await offers(32, 256)]).to.deep.equal([true, false])
+  })
 })

@@ -31,6 +31,9 @@ describe('sign-in throttle', () => {
     expect(taken()).to.equal(1)
     clock.advance(3_600_000)
     expect(taken()).to.equal(6)
+    clock.advance(5_000)
+    throttle.succeeded(attempt)
+    expect(taken(), 'what came back by its time comes back once').to.equal(1)
   })
 
   it('holds on to an account while a hundred thousand others are tried', () => {

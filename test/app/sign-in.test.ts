@@ -36,6 +36,7 @@ describe('sign-in', () => {
     expect(page.headers.get('cache-control')).to.equal('no-store')
     expect(page.headers.get('x-frame-options')).to.equal('DENY')
     expect(page.headers.get('x-content-type-options')).to.equal('nosniff')
+    expect(page.headers.get('cross-origin-opener-policy')).to.equal('same-origin')
     const policy = page.headers.get('content-security-policy') ?? ''
     expect(policy.split('; ')).to.include.members([
       "default-src 'none'",
@@ -300,10 +301,15 @@ describe('sign-in', () => {
     }
 
     it('are told from our own', async () => {
-      expect(
-        (await browser.post('/app/sign-in', { email, password }, { 'sec-fetch-site': 'same-origin' })).status,
-      ).to.equal(303)
-      expect((await browser.post('/app/sign-in', { email, password }, { origin: site.url })).status).to.equal(303)
+      const statusOf = async (headers: Readonly<Record<string, string>>): Promise<number> =>
+        (await browser.post('/app/sign-in', { email, password }, headers)).status
+      // `none`: the person did it, as by loading it again after a restart of the browser.
+      for (const own of [{ 'sec-fetch-site': 'same-origin' }, { 'sec-fetch-site': 'none' }, { origin: site.url }]) {
+        expect(await statusOf(own), JSON.stringify(own)).to.equal(303)
+      }
+      expect(await statusOf({ origin: site.url.replace(/^http/, 'capacitor') }), 'an app of the same name').to.equal(
+        403,
+      )
     })
 
     it('are told by BASE_URL behind a proxy that changes the host', async () => {

@@ -32,12 +32,13 @@ describe('where the time of a trace went', () => {
         { id: 'd', name: 'send <b>', parent: 'a', atMs: 90, forMs: 50 },
         { ...db, id: 'e', parent: 'lost', atMs: 200, forMs: 1 },
         { id: 'f', name: 'own parent', parent: 'f', atMs: 300, forMs: 7 },
+        { ...db, id: 'g', atMs: 400, forMs: 2 },
       ),
     ).to.deep.equal([
       known,
       'checkout GET / 60.0 ms 100 ms 1',
       'checkout send &lt;b&gt; 50.0 ms 50.0 ms 1',
-      'db SELECT 41.0 ms 41.0 ms 3 1 error',
+      'db SELECT 43.0 ms 43.0 ms 4 1 error',
       'checkout own parent 7.00 ms 7.00 ms 1',
     ])
   })

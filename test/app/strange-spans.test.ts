@@ -54,6 +54,38 @@ describe('the page of a trace with strange spans', () => {
     expect(await leadsTo('u')).to.deep.equal([{ name: 'First error', address: `#span-${spanIdOf('alone')}` }])
   })
 
+  it('shows a bar of what took no time, wherever it lies', async () => {
+    const barsOf = async (trace: string) => {
+      const { text } = await browser.get(`/app/trace/${traceIdOf(trace)}`)
+      return [...text.matchAll(/<rect class="s\d" x="([^"]*)" width="([^"]*)"/g)].map(([, x, width]) => [x, width])
+    }
+    await site.index(
+      spans(
+        1,
+        { id: 'a', forMs: 100 },
+        { id: 'b', parent: 'a', atMs: 100, forMs: 0 },
+        { trace: 'u', id: 'c', forMs: 0 },
+      ),
+    )
+    expect(await barsOf('t')).to.deep.equal([
+      ['0%', '100%'],
+      ['99.8%', '0.2%'],
+    ])
+    expect(await barsOf('u')).to.deep.equal([['0%', '100%']])
+  })
+
+  it('shows each span whose parents go in a circle, once', async () => {
+    const circle = [
+      { id: 'a', parent: 'c' },
+      { id: 'b', parent: 'a' },
+      { id: 'c', parent: 'b' },
+    ]
+    await site.index(spans(1, ...circle))
+    const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
+    const shown = [...text.matchAll(/ id="span-(\w+)"/g)].map(([, id]) => id)
+    expect(shown).to.have.members(['a', 'b', 'c'].map(spanIdOf))
+  })
+
   it('says of a span that came again how often', async () => {
     await site.index(spans(1, { id: 'a' }), spans(2, { id: 'a' }))
     const said = async (): Promise<string | undefined> =>

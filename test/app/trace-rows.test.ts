@@ -140,5 +140,11 @@ describe('the rows of a trace', () => {
     const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
     const found = await browser.get(linksOfPage(text).find(({ name }) => name === 'Search these logs')?.address ?? '')
     expect(found.text).to.include('of it').and.include('Export as CSV').and.not.include('of another')
+    expect(text, 'no service is left out').to.not.match(/and\s+(?:more than\s+)?0\s+others/)
+    await site.index(logs(3, { message: 'of a visit', trace: 't', sessionId: 'visit' }))
+    // No search of logs finds those of a session by its traces too.
+    expect((await browser.get('/app/find?id=visit')).text)
+      .to.include('of a visit')
+      .and.not.include('Search these logs')
   })
 })

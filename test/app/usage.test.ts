@@ -103,6 +103,14 @@ describe('usage page', () => {
     }
   })
 
+  it('calls the allowance used up with its last span, and not before', async () => {
+    const shown = async () => (await browser.get('/app/usage')).text
+    await site.index(received(1, { spans: 49_999 }))
+    expect(await shown()).to.include('<strong>49,999</strong> spans of 50,000 (99.9%)')
+    await site.index(received(2, { spans: 1 }))
+    expect(await shown()).to.include('<strong>50,000</strong> spans of 50,000 (100.0%)')
+  })
+
   it('says from which day on a month is counted whose first days are no longer kept', async () => {
     await site.index(received(1, { spans: 77 }, { receivedAt: Date.UTC(2026, 10, 25) }))
     const open = async (month: string): Promise<string> => {
@@ -135,19 +143,25 @@ describe('usage page', () => {
 
   it('shows no other workspace’s', async () => {
     const { workspace: other } = await createPerson(site.directory, 'eve@other.example', 'Other')
-    await site.index(received(1, { spans: 4_321 }, { workspace: other.id, keyId: 'k-of-other' }))
+    const made = await site.directory.createKey({ workspaceId: other.id, kind: 'tracing', name: 'of their shop' })
+    const keyId = made.ok ? made.value.key.id : ''
+    await site.index(
+      received(1, { spans: 4_321 }, { workspace: other.id, keyId: 'k-of-other' }),
+      received(2, { spans: 1 }, { keyId }),
+    )
     expect((await browser.get('/app/usage')).text)
       .to.not.include('4,321')
       .and.not.include('k-of-other')
+      .and.not.include('of their shop')
   })
 
   describe('at the head of each page', () => {
     const heads = [
       [39_999, undefined],
-      [40_000, 'More than 80 % of the monthly allowance of 50,000 spans is used'],
-      [47_499, 'More than 80 %'],
-      [47_500, 'More than 95 %'],
-      [49_999, 'More than 95 %'],
+      [40_000, 'At least 80 % of the monthly allowance of 50,000 spans is used'],
+      [47_499, 'At least 80 %'],
+      [47_500, 'At least 95 %'],
+      [49_999, 'At least 95 %'],
       [50_000, 'is used up: further spans are rejected until 2026-12-01'],
     ] as const
     for (const [spans, warning] of heads) {
@@ -201,6 +215,22 @@ describe('usage page', () => {
     it('not at all without a pace', async () => {
       expect(await forecast([])).to.equal(undefined)
       expect(await forecast([[12, 100]])).to.equal(undefined)
+    })
+    it('nor by less than an hour, nor by days on which other things came', async () => {
+      const usage = await readUsage(site.reader, workspace, '2026-11')
+      const tally = (spans: number) => ({ spans, logs: 1, rumEvents: 0, refusedSpans: 0, refusedRecords: 0, bytes: 0 })
+      const at = (nowMs: number, byDay: Readonly<Record<string, number>>) =>
+        forecastSpans(
+          {
+            ...usage,
+            spans: 240,
+            byDay: Object.fromEntries(Object.entries(byDay).map(([day, count]) => [day, tally(count)])) as never,
+          },
+          nowMs,
+        )
+      const midnight = noon - day / 2
+      expect(at(midnight + 3_599_999, { '2026-11-21': 240 })).to.equal(undefined)
+      expect(at(midnight + day / 2, { '2026-11-19': 0, '2026-11-21': 240 })).to.equal(240 + 9.5 * 480)
     })
   })
 })

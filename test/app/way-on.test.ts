@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { formatBytes, formatDuration, percentOf } from '#src/app/format.ts'
+import { cut, formatBytes, formatDuration, percentOf } from '#src/app/format.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { givenRumEvent, msNs, noonNs, spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
@@ -310,8 +310,8 @@ describe('the way on', () => {
     const hint = /Nothing has arrived this month\. <a href="\/app\/connect">/
     await site.index()
     expect((await browser.get('/app')).text).to.match(hint)
-    const counts = { ...noCounts, logs: 1 }
-    await site.index(givenEvent('logs.received', 1, {}, { workspace, counts }))
+    const counts = { ...noCounts, rumEvents: 1 }
+    await site.index(givenEvent('rum.received', 1, {}, { workspace, counts }))
     expect((await browser.get('/app')).text).to.not.match(hint)
   })
 })
@@ -321,6 +321,14 @@ describe('bytes', () => {
     const words = [0, 1, 999, 1_000, 12_345, 734_296, 5e9, 123_456_789_012, 2.5e12].map(formatBytes)
     expect(words.slice(0, 4)).to.deep.equal(['0 bytes', '1 byte', '999 bytes', '1.00 kB'])
     expect(words.slice(4)).to.deep.equal(['12.3 kB', '734 kB', '5.00 GB', '123 GB', '2.50 TB'])
+  })
+})
+
+describe('long texts', () => {
+  it('are cut by whole characters, and only where they are too long', () => {
+    expect(['abc', 'abcd', 'abcde', 'ab😀'].map((text) => cut(text, 3))).to.deep.equal([
+      ...['abc', 'abc … (1 more character)', 'abc … (2 more characters)', 'ab\ufffd … (1 more character)'],
+    ])
   })
 })
 

@@ -205,6 +205,8 @@ describe('command line', () => {
       ['replay --from 0/8192 --to 4096', '--from is after --to'],
       ['replay --from 1/4096 --to 2/8192', '--from and --to are of different partitions'],
       ['replay --from 7/4096', 'there is no such partition'],
+      ['replay --to-url http://127.0.0.1:1', '--to-url needs --workspace'],
+      ['replay --to-url http://127.0.0.1:1 --out events', 'two ways: choose one'],
     ]
     for (const [argv, says] of mistakes) {
       it(`are told with what would be right: ${argv}`, async () => {

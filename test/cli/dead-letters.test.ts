@@ -7,6 +7,7 @@ import { PermanentError } from '#src/lib/failure.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { append } from '../support/projector-run.ts'
+import { makeEvent } from '../streams/make-event.ts'
 import { readAll } from '../streams/read-all.ts'
 import { createServices, useInstallation } from './harness.ts'
 
@@ -26,6 +27,10 @@ describe('the verbs of dead letters', () => {
   /** An event that cannot be folded, and the decision to leave it out. */
   const addLetter = async (line: string) => {
     await append(stream, [[line]])
+    return leaveOut(line)
+  }
+  /** Of the log's last event. */
+  const leaveOut = async (line: string) => {
     const event = (await readAll(stream)).at(-1) as RecordedEvent
     const reason = new PermanentError({ operation: 'fold', subject: line })
     await letters().put(fold, new PoisonError(event, reason))
@@ -47,6 +52,21 @@ describe('the verbs of dead letters', () => {
     }
     expect(await runOn(slower, 'drop', position)).to.deep.equal([0, 'Nothing has changed: that was decided before.'])
     expect(await states()).to.deep.equal(['retried'])
+  })
+
+  it('show what was sent so that it does nothing to a terminal', async () => {
+    const said = 'a\u001b]0;b\u0007\u009b2J\r\n\tc'
+    await stream.append([makeEvent('a', { payload: Buffer.from(said) })])
+    const position = await leaveOut(said)
+    const [, text] = await runOn(stream, 'show', position)
+    expect(text)
+      .to.match(/^logs: open: .*\na\\u001b\]0;b\\u0007\\u009b2J\\u000d\n\tc$/s)
+      .and.not.match(/[^\P{Cc}\n\t]/u)
+    const [, json = ''] = await runOn(stream, 'show', position, '--json')
+    expect(json).to.match(/^\P{Cc}+$/u)
+    const { dead_letters: told, payload_base64: bytes } = JSON.parse(String(json)) as Record<string, never>
+    expect(Buffer.from(bytes ?? '', 'base64').toString()).to.equal(said)
+    expect(JSON.stringify(told)).to.include(JSON.stringify(said).slice(1, -1))
   })
 
   it('settle one whose event the log does not hold any more: it can be dropped, and is no longer counted, but not retried', async () => {

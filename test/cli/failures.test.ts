@@ -11,6 +11,8 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
@@ -20,7 +22,7 @@ import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
-import { makeEvent, makeLarge } from '../streams/make-event.ts'
+import { makeEvent, makeLarge, makeLine } from '../streams/make-event.ts'
 import { openLog, writeLog } from '../compose/written-folder.ts'
 import { createServices, useInstallation } from './harness.ts'
 
@@ -150,6 +152,25 @@ describe('command line, where something is wrong', () => {
     rmSync(`${copy()}.in`)
     expect(none.err).to.include('The file has no event of wfedcba9876543210.')
     expect([none.code, existsSync(copy())]).to.deep.equal([1, false])
+  })
+
+  it('ends as it would, where nobody reads how many records were refused', async () => {
+    const refusing = createServer((request, response) => {
+      request.resume()
+      response.end('{"accepted":0,"rejected":1}')
+    })
+    await once(refusing.listen(0, '127.0.0.1'), 'listening')
+    const workspace = 'w0123456789abcdef'
+    const file = await createEventFile(copy())
+    await file.add({ partition: '0', event: { ...makeLine('a', workspace), position: 1 } })
+    await file.end()
+    const to = ['--to-url', `http://127.0.0.1:${(refusing.address() as AddressInfo).port}`, '--workspace', workspace]
+    const env = { ...process.env, LOGS_TOKEN: 'lt_x' }
+    const argv = ['src/main.ts', 'replay', '--in', copy(), ...to]
+    const child = spawn(process.execPath, argv, { env, stdio: ['ignore', 'pipe', 'inherit'] })
+    child.stdout.destroy()
+    expect((await once(child, 'exit'))[0]).to.equal(1)
+    refusing.close()
   })
 
   it('lists builds and drops one where no file can grow: that is how a full disk gets its room back', async () => {

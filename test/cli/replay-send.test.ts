@@ -101,6 +101,10 @@ describe('an event that is sent to another installation', () => {
       expect(await sent(type, page)).to.match(/it answers 200, which is not how an event is taken: <!doctype html>/)
     }
     const said = 'PermanentError: send the event at 4096 to http'
+    const none = { accepted: 0, rejected: 1, errors: [{ index: 0, code: 'invalid', message: 'no record' }] }
+    expect(await sent('logs.received', json(400, none)), 'all of it is refused')
+      .to.contain(said)
+      .and.contain('answers 400')
     expect(await sent('logs.received', json(200, { ok: true }))).to.contain(said)
     expect(await sent('logs.received', json(200, { accepted: 1, rejected: -1 }))).to.contain(said)
     expect(await sent('spans.received', json(200, [1]))).to.contain(said)
@@ -192,6 +196,9 @@ describe('an event that is sent to another installation', () => {
   })
 
   it('needs a key of its kind', async () => {
+    for (const url of ['ftp://127.0.0.1', '127.0.0.1:8080', 'http://']) {
+      expect(() => createSender(url, keys), url).to.throw('--to-url is an address, http://… or https://…')
+    }
     const send = createSender('http://127.0.0.1:1', { ...keys, LOGS_TOKEN: '' })
     const failure = await send(event('logs.received')).catch((error: unknown) => String(error))
     expect(failure).to.contain('set LOGS_TOKEN')

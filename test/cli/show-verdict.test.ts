@@ -52,6 +52,32 @@ describe('a verdict says up to where was compared', () => {
     ])
   })
 
+  it('and of an entry what differs, as far as a line bears it, and how many others there are', () => {
+    const part = {
+      workspaceId: workspaceIdOf('w0'),
+      day: '2026-11-21',
+      collection: 'logs',
+      kind: 'entry',
+      id: 'a',
+    } as const
+    const sides = { indexed: { row: '1', text: 'x'.repeat(401) }, expected: { row: '2', text: 'x'.repeat(400) } }
+    const [workspace] = verdictAt(900).workspaces
+    const of = (different: number) =>
+      verdictText({
+        ...verdictAt(900),
+        equal: false,
+        workspaces: [{ ...workspace!, different }],
+        differences: [{ ...part, ...sides }],
+      }).split('\n')
+    expect(of(1).slice(1)).to.deep.equal([
+      '  w0 2026-11-21 logs a: is not what the log says',
+      '    text',
+      `      in the index  ${'x'.repeat(400)}…`,
+      `      by the log    ${'x'.repeat(400)}`,
+    ])
+    expect(of(3).at(-1)).to.equal('  … and 2 more')
+  })
+
   it('of each workspace, as JSON', () => {
     expect(verdictJson(verdictAt(900, 70)).workspaces).to.deep.equal([
       { workspace: 'w0', entries: 2, different: 0, position: 900 },

@@ -79,6 +79,15 @@ describe('throughline status', () => {
     ])
   })
 
+  it('takes no fault of the program for an index that cannot be read', async () => {
+    const progress = () => Promise.reject(new TypeError('a fault'))
+    const services: CliServices = {
+      ...createServices(),
+      openIndexes: async () => [{ progress, close: async () => undefined }],
+    }
+    expect(await run(['status'], { services }).catch(String)).to.equal('TypeError: a fault')
+  })
+
   it('shows all else where an index cannot be read, and says why', async () => {
     const refuse = new PermanentError({ operation: 'open', subject: 'meta.db', hint: 'its layout is version 2' })
     const services: CliServices = {

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { reportFailure } from '#src/compose/failure.ts'
+import { exitCodeOf, reportFailure } from '#src/compose/failure.ts'
+import { ConfigError } from '#src/config.ts'
 import { TransientError } from '#src/lib/failure.ts'
 
 describe('a request that failed, as the operator is told', () => {
@@ -21,6 +22,13 @@ describe('a request that failed, as the operator is told', () => {
     expect(told).to.deep.equal([
       `POST "/api/logs\\n" failed (request r1): append to log data/log/0.db: database or disk is full (${hint})`,
     ])
+  })
+
+  it('is one line, and exit code 2, where the settings are wrong', () => {
+    const error = new ConfigError('PORT is no number')
+    report(error)
+    expect(told).to.deep.equal(['POST "/api/logs\\n" failed (request r1): PORT is no number'])
+    expect([error, new TypeError('odd')].map(exitCodeOf)).to.deep.equal([2, 1])
   })
 
   it('has a stack where nobody knows what it is', () => {

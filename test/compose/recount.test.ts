@@ -56,9 +56,15 @@ describe('ledgers of span allowances, of which events were lost', () => {
   it('are all that the log holds of the month, where nothing of one is left', async () => {
     const lastMonth = spans('of last month', 100, 'r0', noon - 40 * 86_400_000)
     expect(await spentAfter([lastMonth, spans('a', 2, 'r1'), spans('b', 3)])).to.deep.equal([5, 0])
+    const again = await log.open()
+    expect(await again.last(ledgerSubject(acme, monthOf(lastMonth.receivedAt))), 'nobody spends of that').to.equal(
+      undefined,
+    )
+    await again.close()
   })
 
   it('keep what was spent of events that were cut from the log', async () => {
-    expect(await spentAfter([ledger('only', { spent: 40_000, open: [] })])).to.deep.equal([40_000, 0])
+    const both = [ledger('first', { spent: 30_000, open: [] }), ledger('second', { spent: 40_000, open: [] })]
+    expect(await spentAfter(both), 'as the newer one says').to.deep.equal([40_000, 0])
   })
 })

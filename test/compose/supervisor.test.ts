@@ -98,6 +98,7 @@ describe('the supervisor of workers', () => {
       simulation.supervisor.replace()
       await simulation.run(60_000)
       expect(simulation.reports.at(-1)).to.include({ kind: 'failed', serving: 1_001 })
+      expect(simulation.kinds(), 'that it has ended is not told beside').to.deep.equal(['serves', 'failed'])
       expect(ordersOf(simulation, 1)).to.deep.equal(['takeOver', 'letGo', 'takeOver'])
       expect([simulation.owners(), aliveOf(simulation)]).to.deep.equal([[1], [1]])
     })
@@ -276,6 +277,29 @@ describe('the supervisor of workers', () => {
     await simulation.run(1_000)
     expect(await simulation.outcome).to.equal(true)
     expect([aliveOf(simulation), simulation.workers.length, simulation.waiting()]).to.deep.equal([[], 3, 0])
+    expect(simulation.kinds(), 'nothing has failed').to.deep.equal(['serves', 'serves'])
+  })
+
+  it('is over as well when it is stopped before the first has come up', async () => {
+    const simulation = simulate(except({ '1 boot': 'hang' }))
+    await simulation.run(1_000)
+    simulation.supervisor.stop()
+    await simulation.run(50)
+    expect(simulation.waiting(), 'before it would try again').to.equal(0)
+    expect([await simulation.outcome, aliveOf(simulation), simulation.kinds()]).to.deep.equal([true, [], []])
+  })
+
+  it('is over at once when it is stopped in a pause before it tries again', async () => {
+    const simulation = await started((worker, step) => ({
+      does: worker > 1 && step === 'boot' ? 'crash' : 'ok',
+      ms: 10,
+    }))
+    simulation.workers[0]?.crash()
+    await simulation.run(10_000)
+    expect(simulation.waiting()).to.equal(1)
+    simulation.supervisor.stop()
+    expect(simulation.waiting()).to.equal(0)
+    expect(await simulation.outcome).to.equal(true)
   })
 
   it('starts none when it is stopped while it prepares', async () => {
@@ -293,6 +317,16 @@ describe('the supervisor of workers', () => {
   it('asks nobody where any silence is allowed', () => {
     const asked = (): never => expect.fail('asked')
     watch({ ask: asked, answers: () => 0 }, { silenceMs: 0, after: asked, onSilence: asked })()
+  })
+
+  it('kills no worker that is slow to answer, but does', () => {
+    let [answers, asked] = [0, 0]
+    const due: (() => void)[] = []
+    const after = (_ms: number, task: () => void) => (due.push(task), () => undefined)
+    const ask = (): void => void (++asked % 10 === 0 && answers++)
+    watch({ ask, answers: () => answers }, { silenceMs, after, onSilence: () => expect.fail('silent') })
+    for (let turn = 0; turn < 100; turn++) due.shift()?.()
+    expect(asked).to.equal(101)
   })
 
   it('says so when a worker does not end well', async () => {

@@ -38,9 +38,21 @@ describe('what is told of troubles that are met again and again', () => {
 
   it('is nothing of what is no longer this process’s', () => {
     hear('blocked')
+    troubles.hear('traces', 'blocked too')
     troubles.forget((subject) => subject === 'logs')
     now += 100_000
     troubles.sweep()
-    expect(told).to.deep.equal(['blocked'])
+    expect(told).to.deep.equal(['blocked', 'blocked too', 'traces goes on'])
+  })
+
+  it('is not that one is over of which another line is still heard', () => {
+    hear('blocked')
+    hear('full', 60_000)
+    now += 40_000
+    troubles.sweep()
+    hear('full', 20_000)
+    expect(told).to.deep.equal(['blocked', 'full'])
+    hear('blocked')
+    expect(told.slice(2), 'not heard for a while').to.deep.equal(['blocked'])
   })
 })

@@ -266,7 +266,8 @@ type OneKey = Readonly<{ workspaceId: Session['workspaceId']; keyId: string; by:
 
 async function rotate(ctx: Context, app: AppContext, which: OneKey, form: URLSearchParams): Promise<Refusal | void> {
   const hours = form.get('hours') ?? ''
-  const overlapMs = /^\d{1,4}$/.test(hours) ? Number(hours) * 3_600_000 : overlapMsUsual
+  // What is no number of hours is refused, as one that is too large.
+  const overlapMs = hours === '' ? overlapMsUsual : /^\d+$/.test(hours) ? Number(hours) * 3_600_000 : Number.NaN
   const done = await app.directory.rotateKey({ ...which, overlapMs })
   if (!done.ok) {
     const { code, detail } = done.error

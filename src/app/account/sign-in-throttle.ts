@@ -31,7 +31,7 @@ function createTable(perMinute: number, ticks: Ticks, secret: string): Table {
     },
     give: (name) => {
       const place = placeOf(name)
-      missing[place] = Math.max(0, missingNow(place) - 1)
+      missing[place] = missingNow(place) - 1
       seenAt[place] = ticks()
     },
   }

@@ -26,11 +26,9 @@ const nextCharactersMax = 16_384
 /** A path of our own pages that a form may lead to, query included; anything else, or nothing, leads home. */
 function localPath(next: string | null): string {
   if (next === null || !next.startsWith('/app') || next.length > nextCharactersMax) return home
-  const base = 'http://throughline.invalid'
-  if (!URL.canParse(next, base)) return home
-  const { origin, pathname, search } = new URL(next, base)
-  const isOurs = origin === base && (pathname === home || pathname.startsWith('/app/'))
+  const { pathname, search } = new URL(next, 'http://throughline.invalid')
   // A second look at the path after parsing: `/app/..//elsewhere` is `//elsewhere` by then.
+  const isOurs = pathname === home || pathname.startsWith('/app/')
   return isOurs && !pathname.startsWith('/app/sign-') ? pathname + search : home
 }
 

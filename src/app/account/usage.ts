@@ -80,8 +80,10 @@ function usedPart({ spans, spanBytes }: Usage, { spansPerMonth: limit }: Workspa
   if (kept !== 'all') return html`<p><strong>${inWords(spans)}</strong> spans, ${bytes}.</p>`
   if (limit === null) return html`<p><strong>${inWords(spans)}</strong> spans without a limit, ${bytes}.</p>`
   const percent = limit === 0 ? 100 : (spans / limit) * 100
+  // Not all of it, as long as a span is left.
+  const shown = Math.min(percent, spans < limit ? 99.9 : Infinity).toFixed(1)
   return html`<p>
-    <strong>${inWords(spans)}</strong> spans of ${inWords(limit)} (${percent.toFixed(1)}%), ${bytes}.
+    <strong>${inWords(spans)}</strong> spans of ${inWords(limit)} (${shown}%), ${bytes}.
     <meter
       aria-label="Used of the allowance, in percent"
       min="0"

@@ -11,7 +11,7 @@ import { serviceGraph, type MapSpan, type MapTrace, type ServiceGraph } from './
 export const tracesMax = 100
 /** Spans of a trace that are read: as many as an answer has of one. */
 export const spansOfTraceMax = 1_000
-/** Spans of all traces: those after are left out, but for the first. */
+/** Spans of all traces: those after are left out. */
 export const spansMax = 10_000
 /** Traces that are read together: the page is one of many queries of its workspace. */
 const readAtOnce = 4
@@ -45,9 +45,9 @@ function mapTrace({ spans, missing, next_cursor: next }: NonNullable<Correlation
 /** The first of these traces, as many as may be read. */
 function fitting(traces: readonly ShownTrace[]): readonly ShownTrace[] {
   let spans = 0
-  const end = traces.findIndex(({ span_count: count }, at) => {
+  const end = traces.findIndex(({ span_count: count }) => {
     spans += Math.min(count, spansOfTraceMax)
-    return spans > spansMax && at > 0
+    return spans > spansMax
   })
   return end === -1 ? traces : traces.slice(0, end)
 }

@@ -107,10 +107,9 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
   const asked = readAsked(ctx, app)
   const isFirst = asked.cursors.length === 0 && !asked.conditions.has('around')
   const include: Readonly<Record<string, string>> = isFirst ? { include: 'histogram,facets,count' } : {}
-  const paged: Readonly<Record<string, string>> = asked.conditions.has('around') ? {} : { limit }
   const result = await app.searches.logs(
     sessionHere(ctx).workspaceId,
-    searchOf(ofAllFields(asked), { ...paged, ...include }),
+    searchOf(ofAllFields(asked), { limit, ...include }),
   )
   if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, result.error))
   const answer = result.value

@@ -64,6 +64,7 @@ export type Supervisor = Readonly<{
   run(): Promise<boolean>
   /** Replaces the serving worker with a new one. */
   replace(): void
+  /** To be called once. */
   stop(): void
 }>
 
@@ -280,7 +281,6 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       wake()
     },
     stop: () => {
-      if (crew.isStopping()) return
       crew.stop()
       wake()
     },
