@@ -141,7 +141,9 @@ function explainFailure(
 
 function tell(outcome: Outcome, asJson: boolean, io: CliIo, failureCode = 1): number {
   if (outcome.ok) {
-    const answer = asJson ? JSON.stringify(outcome.value.json) : outcome.value.text
+    const { json, text, unseen } = outcome.value
+    if (unseen !== undefined) io.ifUnseen?.(unseen)
+    const answer = asJson ? JSON.stringify(json) : text
     if (answer !== '') io.stdout.write(`${answer}\n`)
     return outcome.value.exitCode ?? 0
   }
