@@ -70,6 +70,17 @@ describe('connecting to NATS', function () {
     })
   }
 
+  it('says how many streams an account must allow', async () => {
+    const account = 'T { users: [{ user: t, password: secret }], jetstream: { max_streams: 2 } }'
+    const server = await startPlainNats(`jetstream { store_dir: $FOLDER }\naccounts { ${account} }`)
+    const nats = await connectNats({ url: server.url.replace('//', '//t:secret@') })
+    const failure = await rejection(provisionLogs(nats, { ...testProvision, partitions: 2 }))
+    expect(failure).to.be.instanceOf(PermanentError)
+    expect(failure.message).to.match(/maximum number of streams reached .*raise max_streams of its account/)
+    await nats.close()
+    await server.remove()
+  })
+
   it('refuses a server whose messages hold no event, and tells of one whose messages hold no large one', async () => {
     const server = await startPlainNats('max_payload: 4096')
     const nats = await connectNats({ url: server.url })
