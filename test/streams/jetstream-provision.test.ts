@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
@@ -47,6 +47,17 @@ describe('connecting to NATS', function () {
     expect(failure.message)
       .to.match(/is nats-server running there/)
       .and.not.to.include('secret')
+  })
+
+  it('lets go of a server that hangs', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    const connected = once(server, 'connection') as Promise<[Socket]>
+    await once(server, 'listening')
+    const url = `nats://user:secret@127.0.0.1:${(server.address() as AddressInfo).port}`
+    expect((await rejection(connectNats({ url, greetingMs: 50 }))).message).to.match(/TIMEOUT .*is nats-server running/)
+    const [socket] = await connected
+    if (!socket.resume().readableEnded) await once(socket, 'end')
+    server.close()
   })
 
   // An old server cannot be brought here: this one says no more than it needs to be known.
