@@ -79,7 +79,6 @@ function checkVersion(version: string, subject: string): void {
 
 async function open(address: NatsAddress, name: string, greetingMs: number): Promise<NatsConnection> {
   const { servers, user, password, token, tls } = address
-  const ports = servers.map((server) => Number(/\d+$/.exec(server)?.[0]))
   const connecting = () =>
     connect({
       servers: [...servers],
@@ -99,7 +98,7 @@ async function open(address: NatsAddress, name: string, greetingMs: number): Pro
       noAsyncTraces: true,
     })
   try {
-    return await closingWhatFails(ports, connecting)
+    return await closingWhatFails(connecting)
   } catch (error) {
     throw refusal(error, address)
   }
