@@ -186,6 +186,11 @@ const schema = z.object({
   INDEX_PREFIX: z
     .string()
     .regex(/^[a-z][a-z0-9-]{0,39}$/, 'has lower-case letters, digits and -, a letter first, at most 40')
+    // Who is named without that part and drops such a build would remove our indices with it.
+    .regex(
+      /^(?!.*-[a-z]+-v\d+-\d{3,}(-|$))/,
+      'is named like a build of another installation (-logs-v1-001): choose another',
+    )
     .default('throughline'),
   INDEX_SHARDS: whole(1, 100).default(1),
   INDEX_REPLICAS: whole(0, 10).optional(),

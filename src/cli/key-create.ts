@@ -1,7 +1,7 @@
 import type { KeyScope } from '#src/directory/directory.ts'
 import { keyKindNamed, keyKindNames, keyKinds, keyScopes } from '#src/directory/keys.ts'
 import { ok } from '#src/lib/result.ts'
-import { all, keyJson, optional, required, unknownWorkspace, UsageError, type Verb } from './verb.ts'
+import { all, keyJson, optional, required, unknownWorkspace, unseenSecret, UsageError, type Verb } from './verb.ts'
 
 function scopesOf(names: readonly string[], allowed: readonly KeyScope[]): readonly KeyScope[] {
   return names.map((name) => {
@@ -39,6 +39,7 @@ export const keyCreate: Verb = {
     if (!created.ok) return created
     const { key, secret } = created.value
     const text = `${secret}\nThis ${keyKindNames[kind]} of ${workspace.name} (${key.id}) is shown this once.`
-    return ok({ json: { ...keyJson(key), secret }, text })
+    const unseen = unseenSecret(key)
+    return ok({ json: { ...keyJson(key), secret }, text, unseen })
   },
 }

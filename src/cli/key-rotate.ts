@@ -2,7 +2,7 @@ import { overlapMsUsual } from '#src/directory/rotate-key.ts'
 import { keyKindNames } from '#src/directory/keys.ts'
 import { parseDurationNs } from '#src/events/quantity.ts'
 import { ok } from '#src/lib/result.ts'
-import { isoTime, keyJson, optional, unknownKey, UsageError, type Verb } from './verb.ts'
+import { isoTime, keyJson, optional, unknownKey, unseenSecret, UsageError, type Verb } from './verb.ts'
 
 /** `0` or a duration; the usual one when nothing is said. */
 function overlapMsOf(given: string | undefined): number {
@@ -28,6 +28,7 @@ export const keyRotate: Verb = {
     const { key, secret, rotated } = done.value
     const until = isoTime(rotated.worksUntil)
     const text = `${secret}\nThis ${keyKindNames[key.kind]} (${key.id}) is shown this once; ${old.prefix}…${old.last4} works until ${until ?? ''}.`
-    return ok({ json: { ...keyJson(key), secret, rotated: keyJson(rotated) }, text })
+    const unseen = unseenSecret(key)
+    return ok({ json: { ...keyJson(key), secret, rotated: keyJson(rotated) }, text, unseen })
   },
 }

@@ -141,8 +141,11 @@ function explainFailure(
 
 function tell(outcome: Outcome, asJson: boolean, io: CliIo, failureCode = 1): number {
   if (outcome.ok) {
-    const answer = asJson ? JSON.stringify(outcome.value.json) : outcome.value.text
-    if (answer !== '') io.stdout.write(`${shownSafely(answer)}\n`)
+    const { json, text, unseen } = outcome.value
+    if (unseen !== undefined) io.ifUnseen?.(unseen)
+    const answer = asJson ? JSON.stringify(json) : text
+    if (answer !== '') io.stdout.write(`${shownSafely(answer)}
+`)
     return outcome.value.exitCode ?? 0
   }
   io.stderr.write(complain(outcome.error, asJson))

@@ -3,7 +3,7 @@ import { fail, ok } from '#src/lib/result.ts'
 import { shellWord } from '#src/lib/shell-quote.ts'
 import { firstRole, roleText, wantedRole } from './members.ts'
 import { choosePassword } from './read-password.ts'
-import { required, unknownWorkspace, type Outcome, type Verb } from './verb.ts'
+import { required, unknownWorkspace, unseenPassword, type Outcome, type Verb } from './verb.ts'
 
 function refused(created: Readonly<{ ok: false; error: Refused }>, workspace: string): Outcome {
   const { error } = created
@@ -33,7 +33,9 @@ export const userCreate: Verb = {
     if (!created.ok) return refused(created, workspace.name)
     const user = { id: created.value.id, email: created.value.email, workspace: workspace.id, role }
     const shown = isGenerated ? { password } : {}
+    const unseen = isGenerated ? { unseen: unseenPassword(created.value) } : {}
     const once = isGenerated ? `\nPassword, shown this once: ${password}` : ''
-    return ok({ json: { ...user, ...shown }, text: `${user.email} is ${roleText(role)} of ${workspace.name}.${once}` })
+    const text = `${user.email} is ${roleText(role)} of ${workspace.name}.${once}`
+    return ok({ json: { ...user, ...shown }, text, ...unseen })
   },
 }

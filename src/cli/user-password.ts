@@ -1,6 +1,6 @@
 import { ok } from '#src/lib/result.ts'
 import { choosePassword } from './read-password.ts'
-import { unknownUser, type Verb } from './verb.ts'
+import { unknownUser, unseenPassword, type Verb } from './verb.ts'
 
 export const userPassword: Verb = {
   names: ['EMAIL'],
@@ -16,7 +16,9 @@ export const userPassword: Verb = {
     const changed = await directory.changePassword({ userId: user.id, password })
     if (!changed.ok) return changed
     const shown = isGenerated ? { password } : {}
+    const unseen = isGenerated ? { unseen: unseenPassword(user) } : {}
     const once = isGenerated ? ` Shown this once: ${password}` : ''
-    return ok({ json: { id: user.id, email: user.email, ...shown }, text: `${user.email} has a new password.${once}` })
+    const text = `${user.email} has a new password.${once}`
+    return ok({ json: { id: user.id, email: user.email, ...shown }, text, ...unseen })
   },
 }

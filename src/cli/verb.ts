@@ -2,13 +2,14 @@ import type { ParseArgsOptionsConfig } from 'node:util'
 import type { Directory } from '#src/directory/create-directory.ts'
 import type { Limits } from '#src/config.ts'
 import type { Plans } from '#src/directory/plans.ts'
-import type { Key, Workspace } from '#src/directory/directory.ts'
+import type { Key, User, Workspace } from '#src/directory/directory.ts'
 import type { Refused } from '#src/directory/directory-writer.ts'
 import type { RandomBytes } from '#src/directory/keys.ts'
 import type { Secrets } from '#src/directory/secrets.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { fail, type Result } from '#src/lib/result.ts'
+import { shellWord } from '#src/lib/shell-quote.ts'
 import type { BuildContext } from '#projections/builds/build-place.ts'
 import type { IndexReader } from '#projections/index-store.ts'
 import type { CopiedLog } from '#streams/copy-log.ts'
@@ -21,6 +22,8 @@ export type CliIo = Readonly<{
   stderr: Readonly<{ write(text: string): unknown; isTTY?: boolean }>
   stdin: NodeJS.ReadableStream & { isTTY?: boolean; destroy?: () => unknown }
   env: Readonly<Record<string, string | undefined>>
+  /** Told before the answer is written: what to say where that fails. */
+  ifUnseen?: (detail: string) => void
 }>
 
 /** An index of one partition, as far as "throughline status" reads it. */
@@ -70,8 +73,11 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** What a verb has done: as JSON, and as text for people. The exit code is 0 where it says no other. */
-type Done = Readonly<{ json: Readonly<Record<string, unknown>>; text: string; exitCode?: number }>
+/**
+ * What a verb has done: as JSON, and as text for people. The exit code is 0 where it says no other. `unseen`: what is to be
+ * said where the answer, which alone has a secret, cannot be written.
+ */
+type Done = Readonly<{ json: Readonly<Record<string, unknown>>; text: string; exitCode?: number; unseen?: string }>
 export type Outcome = Result<Done, Refused>
 
 export type Given = Readonly<{
@@ -140,6 +146,14 @@ export const unknownKey = (id: string) =>
     field: 'id',
     detail: `There is no key ${JSON.stringify(id)}; "throughline key list" shows the ids.`,
   })
+
+/** Of a key that was made and whose secret nobody has been shown. */
+export const unseenSecret = ({ id }: Key): string =>
+  `the key ${id} is made and its secret lost: throughline key revoke ${id}, and make another`
+
+/** The same of a password. */
+export const unseenPassword = ({ email }: User): string =>
+  `the new password is lost: throughline user password ${shellWord(email)} makes another`
 
 export const workspaceJson = ({ id, name, plan, createdAt }: Workspace) => ({
   id,

@@ -122,14 +122,15 @@ async function clusterServices(cluster: ClusterConfig, mustExist: boolean): Prom
 /** The command line over the embedded engines, or those of the cluster that the environment names. Resolves with its exit code. */
 export async function composeCli(argv: readonly string[]): Promise<number> {
   const failureCode = await failureCodeOf(argv)
+  let unseen: string | undefined
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') {
+    if (error.code === 'EPIPE' && unseen === undefined) {
       // The reader of the output may have seen enough: `throughline replay | head`. What was sent or written meanwhile has its own exit code, and
       // a verb that changes anything continues.
       if (argv[0] === 'replay') process.exit()
       return
     }
-    const detail = `the answer could not be written: ${error.message}`
+    const detail = `the answer could not be written: ${error.message}${unseen === undefined ? '' : `; ${unseen}`}`
     process.stderr.write(complain({ code: 'failed', detail }, asksForJson(argv)))
     process.exit(failureCode)
   })
@@ -138,5 +139,8 @@ export async function composeCli(argv: readonly string[]): Promise<number> {
   // Moves from one form to the other: of the cluster perhaps only the log exists yet.
   const cluster = argv[0] === 'move-log' ? undefined : readClusterConfig(process.env)
   const mustExist = argv[0] !== 'first-run'
-  return runCli(argv, process, cluster === undefined ? embeddedServices : await clusterServices(cluster, mustExist))
+  const { stdout, stderr, stdin, env } = process
+  const ifUnseen = (detail: string): void => void (unseen = detail)
+  const services = cluster === undefined ? embeddedServices : await clusterServices(cluster, mustExist)
+  return runCli(argv, { stdout, stderr, stdin, env, ifUnseen }, services)
 }

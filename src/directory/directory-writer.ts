@@ -35,6 +35,14 @@ export type DirectoryWriter = Readonly<{
    * it creates. `freeSince`: the position where that was last given up.
    */
   writeFirst: (events: readonly DirectoryEvent[], freeSince?: Position) => Promise<Result<Position, 'conflict'>>
+  /**
+   * Writes what is decided from a view that shows every event of a subject; where another process is first with it, decides again. Nothing is
+   * written for an empty decision. The decided events must have the subject.
+   */
+  writeDecided: (
+    subject: string,
+    decide: () => Result<readonly DirectoryEvent[], Refused>,
+  ) => Promise<Result<void, Refused>>
 }>
 
 type Options = Readonly<{
@@ -48,6 +56,8 @@ type Options = Readonly<{
 
 /** How long what was written may take to come back to the view. */
 const followTimeoutMs = 5_000
+/** How often something is decided again because another was first. */
+const attemptsMax = 16
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
@@ -57,13 +67,23 @@ export function createDirectoryWriter(options: Options): DirectoryWriter {
     const at = clock()
     return events.map((event) => sealDirectoryEvent(event, at, hex(random(16))))
   }
+  async function follow(position: Position, hint: string): Promise<void> {
+    if (await followed(position, followTimeoutMs)) return
+    throw new TransientError({ operation: 'follow', subject: 'directory', hint })
+  }
   async function append(events: readonly NewEvent[], expected?: Expected): Promise<Position> {
     const { last } = await stream.append(events, expected)
-    if (!(await followed(last, followTimeoutMs))) {
-      const hint = 'it is written; this process is slow to follow'
-      throw new TransientError({ operation: 'follow', subject: 'directory', hint })
-    }
+    await follow(last, 'it is written; this process is slow to follow')
     return last
+  }
+  /** As `append`; undefined where another was first with the subject. */
+  async function appendFirst(events: readonly NewEvent[], expected: Expected): Promise<Position | undefined> {
+    try {
+      return await append(events, expected)
+    } catch (error) {
+      if (error instanceof ConflictError) return undefined
+      throw error
+    }
   }
   return {
     view,
@@ -74,12 +94,20 @@ export function createDirectoryWriter(options: Options): DirectoryWriter {
     writeFirst: async (events, freeSince = beforeAll) => {
       const sealed = seal(events)
       const subject = present(sealed[0]?.subject, 'what must be the first of its kind has a subject')
-      try {
-        return ok(await append(sealed, { subject, position: freeSince }))
-      } catch (error) {
-        if (error instanceof ConflictError) return fail('conflict')
-        throw error
+      const written = await appendFirst(sealed, { subject, position: freeSince })
+      return written === undefined ? fail('conflict') : ok(written)
+    },
+    writeDecided: async (subject, decide) => {
+      for (let attempt = 0; attempt < attemptsMax; attempt++) {
+        const position = (await stream.last(subject))?.position ?? beforeAll
+        await follow(position, 'this process is slow to follow')
+        const decided = decide()
+        if (!decided.ok) return decided
+        if (decided.value.length === 0) return ok(undefined)
+        if ((await appendFirst(seal(decided.value), { subject, position })) !== undefined) return ok(undefined)
       }
+      const hint = 'others change the same at once: try again'
+      throw new TransientError({ operation: 'write to', subject: 'directory', hint })
     },
   }
 }

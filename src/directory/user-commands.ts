@@ -1,4 +1,4 @@
-import type { DirectoryEvent } from '#src/events/directory.ts'
+import { membersSubject, type DirectoryEvent } from '#src/events/directory.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
@@ -48,8 +48,11 @@ export function userCreated(
   return { type: 'directory.user.created', userId: newId('u'), email: normalEmail(email), passwordHash }
 }
 
-function createMembershipCommands({ view, write }: DirectoryWriter): Pick<UserCommands, 'addMember' | 'removeMember'> {
-  /** Checked by the command, not when events are folded: what older logs and programs allowed stays valid. */
+function createMembershipCommands({
+  view,
+  writeDecided,
+}: DirectoryWriter): Pick<UserCommands, 'addMember' | 'removeMember'> {
+  /** Decided by the command, not when events are folded: what older logs and programs allowed stays valid. */
   const isLastOwner = (workspaceId: WorkspaceId, userId: string): boolean => {
     const owners = view.members(workspaceId).filter(({ role }) => role === 'owner')
     return owners.length === 1 && owners[0]?.userId === userId
@@ -65,17 +68,22 @@ function createMembershipCommands({ view, write }: DirectoryWriter): Pick<UserCo
       const user = view.user(userId)
       if (user === undefined) return refuse('unknown', 'user', 'There is no such user.')
       if (view.workspace(workspaceId) === undefined) return noSuchWorkspace
-      const before = view.members(workspaceId).find((member) => member.userId === userId)?.role
-      const after = role ?? before ?? 'member'
-      if (after !== 'owner' && isLastOwner(workspaceId, userId)) return lastOwner
-      if (before !== after) await write([{ type: 'directory.member.added', workspaceId, userId, role: after, by }])
+      const written = await writeDecided(membersSubject(workspaceId), () => {
+        const before = view.members(workspaceId).find((member) => member.userId === userId)?.role
+        const after = role ?? before ?? 'member'
+        if (after !== 'owner' && isLastOwner(workspaceId, userId)) return lastOwner
+        return ok(before === after ? [] : [{ type: 'directory.member.added', workspaceId, userId, role: after, by }])
+      })
+      if (!written.ok) return written
       return view.workspace(workspaceId) === undefined ? noSuchWorkspace : ok(view.user(userId) ?? user)
     },
     removeMember: async ({ workspaceId, userId, by = null }) => {
-      if (!view.isMember(workspaceId, userId)) return ok(undefined)
-      if (view.members(workspaceId).length > 1 && isLastOwner(workspaceId, userId)) return lastOwner
-      await write([{ type: 'directory.member.removed', workspaceId, userId, by }])
-      if (!view.isMember(workspaceId, userId)) return ok(undefined)
+      const written = await writeDecided(membersSubject(workspaceId), () => {
+        if (!view.isMember(workspaceId, userId)) return ok([])
+        if (view.members(workspaceId).length > 1 && isLastOwner(workspaceId, userId)) return lastOwner
+        return ok([{ type: 'directory.member.removed', workspaceId, userId, by }])
+      })
+      if (!written.ok || !view.isMember(workspaceId, userId)) return written
       return refuse('invalid', 'user', 'The last member of a workspace cannot be removed.')
     },
   }

@@ -4,7 +4,7 @@ import { PermanentError } from '#src/lib/failure.ts'
 import { openPayload } from './codec.ts'
 import type { NewEvent, RecordedEvent } from './envelope.ts'
 import { sealFact } from './fact.ts'
-import { workspaceIdOf } from './workspace-id.ts'
+import { workspaceIdOf, type WorkspaceId } from './workspace-id.ts'
 
 /** The workspace of directory events that belong to none: people and their sign-ins. No workspace may have this id. */
 export const directoryWorkspaceId = workspaceIdOf('directory')
@@ -97,6 +97,9 @@ function uniqueSubject(kind: 'workspace' | 'email' | 'key', value: string): stri
   return `unique-${kind}-${createHash('sha256').update(value).digest('hex').slice(0, 32)}`
 }
 
+/** Of all changes of a workspace's members: two at once conflict on it where one is decided by who the members are. Older events have none. */
+export const membersSubject = (workspaceId: WorkspaceId): string => `members-${workspaceId}`
+
 /**
  * The subject that enforces uniqueness, for `append(…, expected)`: two processes that create the same name or e-mail, or a key of which
  * there can be only one, at once conflict on it.
@@ -106,6 +109,8 @@ function subjectOf(event: DirectoryEvent): string | undefined {
     return uniqueSubject('workspace', event.name.toLowerCase())
   if (event.type === 'directory.user.created') return uniqueSubject('email', event.email)
   if (event.type === 'directory.key.created') return uniqueSubject('key', event.keyId)
+  if (event.type === 'directory.member.added' || event.type === 'directory.member.removed')
+    return membersSubject(event.workspaceId)
   return undefined
 }
 

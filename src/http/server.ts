@@ -26,6 +26,20 @@ const checkIntervalMs = 1_000
 const lastRequestsMs = 200
 
 /**
+ * Who shuts down writing behind a whole request that sends something has it stored, and gets its answer (RFC 9112 §9.6); the connection ends
+ * with that. Who only asks may as well have hung up, which looks the same: searches and exports stop then.
+ */
+function answerHalfClosed(server: Server, underWay: ReadonlySet<ServerResponse>): void {
+  // Node's own switch; without it Node closes a connection as soon as its client writes no more, whatever is under way.
+  Object.assign(server, { httpAllowHalfOpen: true })
+  server.on('connection', (socket: Socket) => {
+    socket.on('end', () => {
+      for (const { req } of underWay) if (req.socket === socket && req.method !== 'POST') socket.end()
+    })
+  })
+}
+
+/**
  * A Node server with our timeouts. Idle connections outlive those of every known sender (75 s), so that none writes into one
  * just closed; slow headers and bodies end with 408. `Expect: 100-continue` is answered when the body is read, not before.
  */
@@ -68,6 +82,7 @@ export function createHttpServer(
   // Whoever can speak HTTP/1.1 does; who speaks only HTTP/2 gets far enough to be told what is taken instead.
   const secure = { ...options, ...tls, ALPNProtocols: ['http/1.1', 'h2'] }
   const server = tls === undefined ? http.createServer(options, listener) : https.createServer(secure, listener)
+  answerHalfClosed(server, underWay)
   server.on('checkContinue', listener)
   server.on('checkExpectation', listener)
   server.on('connect', (_request, socket: Socket) => refuseConnect(socket))

@@ -21,6 +21,7 @@ export const serverCodes = {
   reconfigureInProgress: 10_226,
   noPeers: 10_005,
   noMemory: 10_028,
+  tooManyStreams: 10_027,
   notEnabled: 10_076,
   notEnabledForAccount: 10_039,
   rollupRefused: 10_111,
@@ -46,6 +47,10 @@ export function failureOf({ code, status, description }: ServerError, operation:
   if (fullCodes.includes(code)) {
     const hint = 'it is full: raise its max_bytes, or what the account or the server may store'
     return new TransientError({ operation, subject, cause, hint })
+  }
+  if (code === serverCodes.tooManyStreams) {
+    const hint = 'an installation has one for each of PARTITIONS and two more: raise max_streams of its account'
+    return new PermanentError({ operation, subject, cause, hint })
   }
   if (status >= 500 || status === 429 || status === 409) return new TransientError({ operation, subject, cause })
   return new PermanentError({ operation, subject, cause })

@@ -2,6 +2,7 @@ import { connect, ErrorCode, Events, headers, type Msg, type NatsConnection, typ
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { parseNatsUrl, type NatsAddress } from './address.ts'
 import { freeSentFrames } from './free-sent.ts'
+import { closingWhatFails } from './own-sockets.ts'
 
 type NatsOptions = Readonly<{
   /** See address.ts. */
@@ -10,6 +11,8 @@ type NatsOptions = Readonly<{
   name?: string
   /** How long one request may take before its outcome counts as unknown. */
   timeoutMs?: number
+  /** How long a server may take to say that it is there. */
+  greetingMs?: number
 }>
 
 export type Headers = Readonly<Record<string, string>>
@@ -43,6 +46,7 @@ export const replicasOn = (nats: Pick<Nats, 'server'>, asked: number | undefined
   asked ?? (nats.server().cluster ? 3 : 1)
 
 const timeoutMsDefault = 5_000
+const greetingMsDefault = 20_000
 /** Atomic batches came with 2.12. */
 const versionMin = [2, 12] as const
 const noResponders = 503
@@ -73,12 +77,13 @@ function checkVersion(version: string, subject: string): void {
   throw new PermanentError({ operation, subject, hint })
 }
 
-async function open(address: NatsAddress, name: string): Promise<NatsConnection> {
+async function open(address: NatsAddress, name: string, greetingMs: number): Promise<NatsConnection> {
   const { servers, user, password, token, tls } = address
-  try {
-    return await connect({
+  const connecting = () =>
+    connect({
       servers: [...servers],
       name,
+      timeout: greetingMs,
       ...(user === undefined ? {} : { user, pass: password ?? '' }),
       ...(token === undefined ? {} : { token }),
       ...(tls ? { tls: {} } : {}),
@@ -92,6 +97,8 @@ async function open(address: NatsAddress, name: string): Promise<NatsConnection>
       maxPingOut: 2,
       noAsyncTraces: true,
     })
+  try {
+    return await closingWhatFails(connecting)
   } catch (error) {
     throw refusal(error, address)
   }
@@ -191,10 +198,11 @@ export async function connectNats({
   url,
   name = 'throughline',
   timeoutMs = timeoutMsDefault,
+  greetingMs = greetingMsDefault,
 }: NatsOptions): Promise<Nats> {
   const address = parseNatsUrl(url)
   const where = address.servers.join(', ')
-  const connection = await open(address, name)
+  const connection = await open(address, name, greetingMs)
   let known = connection.info ?? { server_id: '', version: '0', max_payload: 0, cluster: undefined }
   // The client forgets what the server said of itself while it connects again.
   const info = () => (known = connection.info ?? known)

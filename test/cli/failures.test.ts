@@ -54,6 +54,27 @@ describe('command line, where something is wrong', () => {
     expect(runMain('workspace list').status, 'what needs none').to.equal(0)
   }).timeout(300_000)
 
+  it('says what is made of a secret that could be shown to nobody', async () => {
+    await run(['workspace', 'create', 'acme'])
+    const full = openSync('/dev/full', 'w')
+    const ways = [
+      [
+        'key create --workspace acme --kind logs',
+        /the key (k\w+) is made and its secret lost: throughline key revoke \1, and make another/,
+      ],
+      [
+        'user create ann@acme.example --workspace acme',
+        /the new password is lost: throughline user password ann@acme.example makes another/,
+      ],
+    ] as const
+    for (const [words, line] of ways) {
+      const { status, stderr } = runMain(words, { stdio: ['ignore', full, 'pipe'] })
+      expect([status, stderr.trimEnd().split('\n').length]).to.deep.equal([1, 1])
+      expect(stderr).to.match(line)
+    }
+    closeSync(full)
+  }).timeout(60_000)
+
   it('keeps no backup that nothing could be started on', async () => {
     await writeLog('0', logFile(), 1)
     const within = runMain(`backup --to ${join(dataFolder(), 'index')}`)

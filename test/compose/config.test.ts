@@ -155,6 +155,12 @@ describe('configuration', () => {
       [],
       /^ELASTICSEARCH_URL: is http/,
     ],
+    [
+      'a prefix under which another installation finds a build of its own',
+      { ...cluster, INDEX_PREFIX: 'throughline-logs-v15-001' },
+      [],
+      /^INDEX_PREFIX: is named like a build .*choose another/,
+    ],
     ['a prefix that no index may have', { ...cluster, INDEX_PREFIX: 'Überall' }, [], /^INDEX_PREFIX: /],
     [
       'a worker that may hardly be silent',

@@ -162,6 +162,25 @@ describe('directory', () => {
       expect(directory.session('a'.repeat(32)), 'also when they come back').to.equal(undefined)
     })
 
+    it('keep an owner where two processes take the last two out, or make them members, at once', async () => {
+      const { directory: other } = await openDirectory({ stream: one.stream })
+      const workspaceId = workspace.id
+      await user('eve@acme.example')
+      const [ann, bob] = [await user(), await user('bob@acme.example')]
+      const ways = [
+        (of: Directory, userId: string) => of.removeMember({ workspaceId, userId }),
+        (of: Directory, userId: string) => of.addMember({ workspaceId, userId, role: 'member' }),
+      ]
+      for (const way of ways) {
+        for (const { id: userId } of [ann, bob])
+          valueOf(await directory.addMember({ workspaceId, userId, role: 'owner' }))
+        const done = await Promise.all([way(directory, ann.id), way(other, bob.id)])
+        expect(done.map(({ ok }) => ok)).to.have.members([true, false])
+        expect(directory.members(workspaceId).filter(({ role }) => role === 'owner')).to.have.length(1)
+      }
+      await other.close()
+    })
+
     it('are not known by a password that is changed while it is checked', async () => {
       const ann = await user()
       const { directory: slow } = await openDirectory({

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
@@ -49,6 +49,17 @@ describe('connecting to NATS', function () {
       .and.not.to.include('secret')
   })
 
+  it('lets go of a server that hangs', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    const connected = once(server, 'connection') as Promise<[Socket]>
+    await once(server, 'listening')
+    const url = `nats://user:secret@127.0.0.1:${(server.address() as AddressInfo).port}`
+    expect((await rejection(connectNats({ url, greetingMs: 50 }))).message).to.match(/TIMEOUT .*is nats-server running/)
+    const [socket] = await connected
+    if (!socket.resume().readableEnded) await once(socket, 'end')
+    server.close()
+  })
+
   // An old server cannot be brought here: this one says no more than it needs to be known.
   for (const [version, taken] of [
     ['2.11.9', false],
@@ -69,6 +80,17 @@ describe('connecting to NATS', function () {
       server.close()
     })
   }
+
+  it('says how many streams an account must allow', async () => {
+    const account = 'T { users: [{ user: t, password: secret }], jetstream: { max_streams: 2 } }'
+    const server = await startPlainNats(`jetstream { store_dir: $FOLDER }\naccounts { ${account} }`)
+    const nats = await connectNats({ url: server.url.replace('//', '//t:secret@') })
+    const failure = await rejection(provisionLogs(nats, { ...testProvision, partitions: 2 }))
+    expect(failure).to.be.instanceOf(PermanentError)
+    expect(failure.message).to.match(/maximum number of streams reached .*raise max_streams of its account/)
+    await nats.close()
+    await server.remove()
+  })
 
   it('refuses a server whose messages hold no event, and tells of one whose messages hold no large one', async () => {
     const server = await startPlainNats('max_payload: 4096')

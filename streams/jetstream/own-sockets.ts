@@ -1,0 +1,30 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { Socket } from 'node:net'
+
+const channel = 'net.client.socket'
+/** What is made by the call under way, and by no other at the same time. */
+const madeBy = new AsyncLocalStorage<Set<Socket>>()
+
+/**
+ * What `connecting` resolves with, after one or several attempts in turn. The sockets of attempts that failed are closed: the client forgets that
+ * of a server which takes a connection and says nothing, as one that hangs, and it would keep a command from its end for as long as the server
+ * hangs.
+ */
+export async function closingWhatFails<T>(connecting: () => Promise<T>): Promise<T> {
+  const made = new Set<Socket>()
+  const note = (message: unknown): void => {
+    if (madeBy.getStore() === made) made.add((message as Readonly<{ socket: Socket }>).socket)
+  }
+  subscribe(channel, note)
+  try {
+    const connected = await madeBy.run(made, connecting)
+    for (const socket of [...made].slice(0, -1)) socket.destroy()
+    return connected
+  } catch (error) {
+    for (const socket of made) socket.destroy()
+    throw error
+  } finally {
+    unsubscribe(channel, note)
+  }
+}
