@@ -85,7 +85,9 @@ export function orderClauses(use: () => OpenIndexStore): void {
         thingEntry('a', { weight: 1 }, 1, { day: previousDay }),
         thingEntry('b', { weight: 1, note: 'old' }, 2, { day: previousDay }),
         thingEntry('b', { weight: 1, note: 'new' }, 3),
-        thingEntry('c', { weight: 1 }, 3),
+        // A clock that went back.
+        thingEntry('c', { weight: 1, note: 'old' }, 2),
+        thingEntry('c', { weight: 1, note: 'new' }, 3, { day: previousDay }),
       ]
       await write(use().writer, entries, 3)
       for (const orderBy of ['timeNs', 'weight']) {
@@ -95,7 +97,7 @@ export function orderClauses(use: () => OpenIndexStore): void {
           expect(found, `${orderBy} ${limit}`).to.deep.equal([
             ['a', ''],
             ['b', 'new'],
-            ['c', ''],
+            ['c', 'new'],
           ])
         }
       }
