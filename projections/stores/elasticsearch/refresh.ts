@@ -35,10 +35,8 @@ function createLag(now: () => number) {
   let last = 0
   return {
     tell({ position, head }: Pick<Heartbeat, 'position' | 'head'>): void {
-      if (position >= head) {
-        aim = undefined
-        last = 0
-      } else if (aim === undefined || position >= aim.head) {
+      if (position >= head) aim = undefined
+      else if (aim === undefined || position >= aim.head) {
         last = aim === undefined ? 0 : now() - aim.at
         aim = { head, at: now() }
       }
@@ -162,10 +160,7 @@ export function createFreshness(options: RefreshOptions, start: Heartbeat): Fres
     return beganAt + Math.max(everyMs, tookMs + pauseMs)
   }
   return {
-    wrote: (index) => {
-      left.delete(index)
-      dirty.add(index)
-    },
+    wrote: (index) => void dirty.add(index),
     leave: (index) => {
       if (dirty.delete(index)) left.add(index)
     },
