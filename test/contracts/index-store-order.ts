@@ -132,6 +132,24 @@ export function orderClauses(use: () => OpenIndexStore): void {
       }
     })
 
+    it('goes on from a place outside of the range, whatever it is', async () => {
+      const entries = times.map((timeNs, size) => lineEntry({ timeNs, size }, size + 1))
+      await write(use().writer, entries, times.length)
+      for (const orderBy of ['timeNs', 'size']) {
+        for (const far of [1n, 1n << 70n]) {
+          for (const [direction, range, value] of [
+            ['asc', { fromNs: noonNs }, -far],
+            ['desc', { toNs: noonNs }, noonNs + far],
+          ] as const) {
+            const query = { filter: everything, ...range, orderBy, direction, limit: 50 }
+            const all = await use().reader.search(scopeOf('lines'), query)
+            const hits = await use().reader.search(scopeOf('lines'), { ...query, after: { value, id: '' } })
+            expect([hits.length > 2, hits], `${orderBy} ${direction} ${far}`).to.deep.equal([true, all])
+          }
+        }
+      }
+    })
+
     it('ends where the documents come to more than asked for, after one at least, and says so', async () => {
       await spread()
       for (const orderBy of ['timeNs', 'position'] as const) {
