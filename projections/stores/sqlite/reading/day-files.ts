@@ -226,7 +226,7 @@ export function createDayFiles(folder: string, openMax: number, look?: Look): Da
         end()
       }
     },
-    leave: live.leave,
+    leave: () => live.leave(),
     close() {
       connections.close()
       live.close()
