@@ -22,7 +22,7 @@ import { parseRegex } from '#src/lib/regex/parse-regex.ts'
 import { escapeRegex, literalPrefix, regexSource } from '#src/lib/regex/regex-node.ts'
 import type { Filter } from '../index-store.ts'
 import { wholePattern } from '../stores/pattern.ts'
-import { all, join, negate, none } from './filters.ts'
+import { all, isOneOf, join, negate, none } from './filters.ts'
 import { mayBeMessage } from './record-tokens.ts'
 
 /** A field that is a `keyword` of the collection. `canonical` returns the form in which it is stored; undefined: not a value of it. */
@@ -246,9 +246,8 @@ function rangeFilter(field: string, from: Bound | undefined, to: Bound | undefin
 }
 
 function levelsFilter(levels: readonly string[], schema: FieldSchema): Filter {
-  if (levels.length === 0) return none
   const keyword = own(schema.keywords, 'level')
-  if (keyword !== undefined) return { kind: 'keyword', field: keyword.field, values: levels }
+  if (keyword !== undefined) return isOneOf(keyword.field, levels)
   return join(
     'or',
     levels.map((level) => phrase(schema.fields, [wholeToken('level', level)])),

@@ -61,7 +61,7 @@ async function spanOf(reader: IndexReader, scope: Scope, selection: Selection): 
     selection.fromNs ?? edgeNs(reader, scope, selection, 'asc'),
     selection.toNs ?? edgeNs(reader, scope, selection, 'desc'),
   ])
-  return { fromNs, toNs: toNs > fromNs ? toNs : fromNs }
+  return { fromNs, toNs }
 }
 
 /** The last record before `farNs`, if there are later ones too. */

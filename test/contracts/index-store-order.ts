@@ -85,7 +85,9 @@ export function orderClauses(use: () => OpenIndexStore): void {
         thingEntry('a', { weight: 1 }, 1, { day: previousDay }),
         thingEntry('b', { weight: 1, note: 'old' }, 2, { day: previousDay }),
         thingEntry('b', { weight: 1, note: 'new' }, 3),
-        thingEntry('c', { weight: 1 }, 3),
+        // A clock that went back.
+        thingEntry('c', { weight: 1, note: 'old' }, 2),
+        thingEntry('c', { weight: 1, note: 'new' }, 3, { day: previousDay }),
       ]
       await write(use().writer, entries, 3)
       for (const orderBy of ['timeNs', 'weight']) {
@@ -95,7 +97,7 @@ export function orderClauses(use: () => OpenIndexStore): void {
           expect(found, `${orderBy} ${limit}`).to.deep.equal([
             ['a', ''],
             ['b', 'new'],
-            ['c', ''],
+            ['c', 'new'],
           ])
         }
       }
@@ -126,6 +128,24 @@ export function orderClauses(use: () => OpenIndexStore): void {
           ).to.deep.equal(expected)
           const count = await use().reader.count(scopeOf('lines'), { filter: everything, ...range })
           expect(count, `count ${fromNs} to ${toNs}`).to.equal(expected.length)
+        }
+      }
+    })
+
+    it('goes on from a place outside of the range, whatever it is', async () => {
+      const entries = times.map((timeNs, size) => lineEntry({ timeNs, size }, size + 1))
+      await write(use().writer, entries, times.length)
+      for (const orderBy of ['timeNs', 'size']) {
+        for (const far of [1n, 1n << 70n]) {
+          for (const [direction, range, value] of [
+            ['asc', { fromNs: noonNs }, -far],
+            ['desc', { toNs: noonNs }, noonNs + far],
+          ] as const) {
+            const query = { filter: everything, ...range, orderBy, direction, limit: 50 }
+            const all = await use().reader.search(scopeOf('lines'), query)
+            const hits = await use().reader.search(scopeOf('lines'), { ...query, after: { value, id: '' } })
+            expect([hits.length > 2, hits], `${orderBy} ${direction} ${far}`).to.deep.equal([true, all])
+          }
         }
       }
     })

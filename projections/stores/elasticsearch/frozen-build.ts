@@ -11,6 +11,7 @@ import { idField } from './mapping.ts'
 import { sendPatiently } from './patience.ts'
 import { withoutPrimary } from './primaries.ts'
 import { closedHint, reasonOf, withoutPrimaryHint } from './reasons.ts'
+import { refreshIndices } from './refresh.ts'
 import { askFitting, createPartSizes, type Bound } from './sized-parts.ts'
 import type { StoredText } from './stored-text.ts'
 
@@ -54,12 +55,11 @@ const documentIn = (hit: JsonObject): StoredText => ({
 
 /** Opens a point in time over all indices of a build, by a wildcard: a month of names would make the address too long. */
 async function openMoment({ elasticsearch, names }: Place, index: IndexName): Promise<string> {
-  const path = `/${names.build(index)}`
-  const call = { operation: 'freeze', subject: index, method: 'POST' } as const
-  const those = { ignore_unavailable: true, allow_no_indices: true }
-  await elasticsearch.send({ ...call, path: `${path}/_refresh`, query: those })
-  const query = { ...those, keep_alive: keptFor }
-  const { body: opened } = await sendPatiently(elasticsearch, { ...call, path: `${path}/_pit`, query })
+  const indices = names.build(index)
+  await refreshIndices(elasticsearch, indices, index)
+  const call = { operation: 'freeze', subject: index, method: 'POST', path: `/${indices}/_pit` } as const
+  const query = { ignore_unavailable: true, allow_no_indices: true, keep_alive: keptFor }
+  const { body: opened } = await sendPatiently(elasticsearch, { ...call, query })
   return textIn(opened['id'])
 }
 

@@ -35,10 +35,8 @@ function createLag(now: () => number) {
   let last = 0
   return {
     tell({ position, head }: Pick<Heartbeat, 'position' | 'head'>): void {
-      if (position >= head) {
-        aim = undefined
-        last = 0
-      } else if (aim === undefined || position >= aim.head) {
+      if (position >= head) aim = undefined
+      else if (aim === undefined || position >= aim.head) {
         last = aim === undefined ? 0 : now() - aim.at
         aim = { head, at: now() }
       }
@@ -58,18 +56,20 @@ type RefreshOptions = Readonly<{
 /** The most indices named in a request. Elasticsearch accepts addresses of 4,096 bytes, and an index name may have a hundred. */
 const namedMax = 20
 
-async function refreshAll({ elasticsearch, all }: RefreshOptions, indices: readonly string[]): Promise<void> {
+/** Shows what was written to some indices, by names or a wildcard. Where a shard fails and others do not, the answer is a 200 that says so. */
+export async function refreshIndices(elasticsearch: Elasticsearch, indices: string, subject = indices): Promise<void> {
   const { body } = await elasticsearch.send({
     operation: 'refresh',
-    subject: `${indices.length} indices`,
+    subject,
     method: 'POST',
-    path: `/${indices.length > namedMax ? all : indices.join(',')}/_refresh`,
+    path: `/${indices}/_refresh`,
     query: { ignore_unavailable: true, allow_no_indices: true, filter_path: '_shards.failed' },
   })
-  if (numberIn(objectIn(body['_shards'])['failed']) > 0) {
-    throw new TransientError({ operation: 'refresh', subject: `${indices.length} indices` })
-  }
+  if (numberIn(objectIn(body['_shards'])['failed']) > 0) throw new TransientError({ operation: 'refresh', subject })
 }
+
+const refreshAll = ({ elasticsearch, all }: RefreshOptions, indices: readonly string[]): Promise<void> =>
+  refreshIndices(elasticsearch, indices.length > namedMax ? all : indices.join(','), `${indices.length} indices`)
 
 /** After so long it is asked what a refresh waits for. */
 const patienceMs = 2_000
@@ -160,10 +160,7 @@ export function createFreshness(options: RefreshOptions, start: Heartbeat): Fres
     return beganAt + Math.max(everyMs, tookMs + pauseMs)
   }
   return {
-    wrote: (index) => {
-      left.delete(index)
-      dirty.add(index)
-    },
+    wrote: (index) => void dirty.add(index),
     leave: (index) => {
       if (dirty.delete(index)) left.add(index)
     },

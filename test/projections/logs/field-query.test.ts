@@ -43,6 +43,18 @@ describe('projections/field-query', () => {
   it('finds levels without a keyword of theirs among the fields', () => {
     expect(filter('level>error')).to.deep.equal({ kind: 'phrase', fields: ['fields'], tokens: ['level==fatal'] })
     expect(filter('level>fatal')).to.deep.equal(none)
+    const ofKeyword = { ...schema, keywords: { level: { field: 'severity' } } }
+    expect(filterOf(treeOf('level>fatal'), ofKeyword)).to.deep.equal(none)
+    const fatal = { kind: 'keyword', field: 'severity', values: ['fatal'] }
+    expect(filterOf(treeOf('level>error'), ofKeyword)).to.deep.equal(fatal)
+  })
+
+  it('compares a value without a word whole, that of the message too', () => {
+    const ofMessage = { ...schema, message: { name: 'message', field: 'text' } }
+    for (const field of ['message', 'path']) {
+      const [matched, equal] = [':', '='].map((sign) => filterOf(treeOf(`${field}${sign}"---"`), ofMessage))
+      expect(matched, field).to.deep.equal(equal)
+    }
   })
 
   it('gives patterns the longest beginning, so that few words are looked at', () => {

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { IndexReader } from '#projections/index-store.ts'
+import { histogramStepMs } from '#projections/reading/histogram.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
 import { searchLogs, type LogPage, type LogRequest } from '#projections/logs/query.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
@@ -131,3 +132,10 @@ async function askedAtOnce(
   })
   return withHistogram
 }
+
+describe('the step of a histogram', () => {
+  it('cuts a range into a hundred buckets at most', () => {
+    const steps = [100, 101].map((count) => histogramStepMs(noonNs, minutes(count)))
+    expect(steps).to.deep.equal([60_000, 120_000])
+  })
+})

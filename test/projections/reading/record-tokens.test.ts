@@ -58,6 +58,11 @@ describe('the tokens of a record', () => {
     expect([32, 33].map((depth) => fieldTokens(nested(depth)).values)).to.deep.equal(['x', ''])
   })
 
+  it('takes as many values as can be searched, and no more', () => {
+    const { values } = fieldTokens({ d: Array.from({ length: 4_097 }, (_, at) => `v${at}`) })
+    expect(values.split(' ').at(-1)).to.equal('v4095')
+  })
+
   it('are a text with single blanks between, without a control character or half a character, whatever the record holds', () => {
     const random = createRandom(7)
     const made = (): string => Array.from({ length: random.below(8) }, () => random.pick(pieces)).join('')

@@ -156,8 +156,9 @@ function sumSlices({ database, tables }: DayCollection, { grainNs, range, stepNs
 
 /** The kept counts of values together. They are read once for all questions of one moment that may share them. */
 export function countedTogether(day: DayCollection, summing: Summing): readonly SliceCount[] {
-  const { grainNs, range, stepNs, leaveOut, textOf } = summing
-  const name = [grainNs, range.from, range.to, ...leaveOut].join(' ')
+  const { grainNs, range, stepNs, textOf } = summing
+  // Which slices of a range are left out, the file says.
+  const name = [grainNs, range.from, range.to].join(' ')
   const sums = new Map<bigint, Map<string, number>>()
   for (const [step, ofStep] of day.tallies.kept(name, stepNs, () => sumSlices(day, summing))) {
     for (const [id, count] of ofStep) {

@@ -86,10 +86,13 @@ function createLive(folder: string, onChange: (index: IndexName) => void) {
   }
   return {
     look,
-    /** Leaves the builds that readers have left. */
-    leave: (): void => [...builds.keys()].forEach(look()),
+    /** Leaves the builds that readers have left. A thread may still do so once all is closed. */
+    leave(): void {
+      if (builds.size > 0) [...builds.keys()].forEach(look())
+    },
     close(): void {
       for (const { meta } of builds.values()) meta.close()
+      builds.clear()
       live?.close()
     },
   }
@@ -223,7 +226,7 @@ export function createDayFiles(folder: string, openMax: number, look?: Look): Da
         end()
       }
     },
-    leave: live.leave,
+    leave: () => live.leave(),
     close() {
       connections.close()
       live.close()

@@ -173,7 +173,7 @@ const placeOf = (columns: Columns, value: string): Place => ({
 export type Order = Pick<IndexQuery, 'orderBy' | 'direction' | 'after'>
 
 /** The column of an order; undefined if the collection has none of that name. */
-export function orderColumn(tables: Tables, orderBy: string): string | undefined {
+function orderColumn(tables: Tables, orderBy: string): string | undefined {
   if (orderBy === 'timeNs') return 'time'
   if (orderBy === 'position') return 'position'
   return tables.numbers.includes(orderBy) ? numberColumn(orderBy) : undefined

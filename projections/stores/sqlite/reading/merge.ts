@@ -35,16 +35,20 @@ function advance<S>(head: Head<S>, isPast: (place: Place) => boolean): boolean {
   }
 }
 
+/** Of two at one place, the one written last comes first. */
+const comparePlaces = (a: Place, b: Place, sign: 1 | -1): number =>
+  sign * compareSort(a.sort, b.sort) || b.position - a.position
+
 /**
- * The first `limit` rows of all sources after the cursor, in order. Of rows with equal value and id (a document on several days), only the
- * first source's.
+ * The first `limit` rows of all sources after the cursor, in order. Of rows with equal value and id (a document on several days), only the one
+ * written last.
  */
 export function mergeRows<S>(sources: readonly Source<S>[], order: Order, limit: number): readonly Placed<S>[] {
   const { direction, after } = order
   const sign = direction === 'asc' ? 1 : -1
   const isPast = (place: Place): boolean => after !== undefined && sign * compareSort(place.sort, after) <= 0
   const compare = (a: Head<S>, b: Head<S>): number => {
-    if (a.place !== undefined && b.place !== undefined) return sign * compareSort(a.place.sort, b.place.sort)
+    if (a.place !== undefined && b.place !== undefined) return comparePlaces(a.place, b.place, sign)
     const [x, y] = [a.place?.sort.value ?? a.source.reach, b.place?.sort.value ?? b.source.reach]
     // A source that was not opened yet goes first if it may hold the next row.
     if (x === undefined || y === undefined || x === y) return a.place === undefined ? -1 : 1

@@ -9,15 +9,7 @@ import { readProgress } from '../meta.ts'
 import { findRow } from '../stored-rows.ts'
 import { countAll, countDay, countValues, type Hear } from './counting.ts'
 import { createDayFiles, type DayFiles } from './day-files.ts'
-import {
-  mayHold,
-  orderColumn,
-  sortedRows,
-  walkedRows,
-  type DayCollection,
-  type Place,
-  type TimeRange,
-} from './day-query.ts'
+import { mayHold, sortedRows, walkedRows, type DayCollection, type Place, type TimeRange } from './day-query.ts'
 import { createExpansion, type Expansion, type ExpansionLimits } from './expand.ts'
 import { inTimeOrder, mergeRows, type Placed, type Source } from './merge.ts'
 import { withDocuments, type TextHit, type TextReader } from './text-reader.ts'
@@ -105,9 +97,7 @@ function findAll(days: readonly DayCollection[], ids: readonly DocumentId[]): re
 }
 
 function rowsOf(days: readonly DayCollection[], query: IndexQuery, expansion: Expansion): readonly Found[] {
-  const sources = days
-    .filter((day) => mayHold(day, query) && orderColumn(day.tables, query.orderBy) !== undefined)
-    .map((day) => sourceOf(day, query, expansion))
+  const sources = days.filter((day) => mayHold(day, query)).map((day) => sourceOf(day, query, expansion))
   return mergeRows(sources, query, query.limit)
 }
 

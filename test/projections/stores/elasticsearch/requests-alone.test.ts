@@ -1,8 +1,6 @@
-import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Json, JsonObject } from '#src/lib/json.ts'
-import { writeAll, type Operation } from '#projections/stores/elasticsearch/bulk.ts'
 import { LargeAnswerError, type Elasticsearch } from '#projections/stores/elasticsearch/call.ts'
 import { lookUp } from '#projections/stores/elasticsearch/look-up.ts'
 import { ask as search, find, searchPages, type Target } from '#projections/stores/elasticsearch/search.ts'
@@ -12,81 +10,8 @@ import { createNames } from '#projections/stores/elasticsearch/names.ts'
 import { createRecords } from '#projections/stores/elasticsearch/records.ts'
 import { createFreshness } from '#projections/stores/elasticsearch/refresh.ts'
 import { answering, type Answering } from '#test/support/answering-elasticsearch.ts'
-import { acme, epoch } from '#test/support/index-fixture.ts'
+import { acme } from '#test/support/index-fixture.ts'
 import { rejection } from '#test/streams/read-all.ts'
-
-describe('documents that are written to Elasticsearch', () => {
-  const operation = (key: string): Operation => {
-    return { kind: 'index', index: 'lines-1', key, workspaceId: acme, position: 1, document: '{}' }
-  }
-  /** Keys of the documents in each request, where the items are answered so. */
-  const requestsFor = async (answers: readonly (readonly number[])[]): Promise<readonly (readonly string[])[]> => {
-    const requests: (readonly string[])[] = []
-    const elasticsearch = answering(({ lines }) => {
-      requests.push(Array.from(String(lines).matchAll(/"_id":"(\w+)"/g), ([, key = '']) => key))
-      const items = (answers[requests.length - 1] ?? []).map((status): Json => ({ index: { status } }))
-      return { errors: true, items }
-    })
-    const none = async (): Promise<void> => undefined
-    await writeAll({ elasticsearch, epoch, restore: none, pause: none }, ['a', 'b', 'c', 'd'].map(operation))
-    return requests
-  }
-
-  it('are sent again where there was no room for them, or no shard, and no others are', async () => {
-    const requests = await requestsFor([[429, 201, 503, 201], [201, 404], [201]])
-    expect(requests).to.deep.equal([['a', 'b', 'c', 'd'], ['a', 'c'], ['c']])
-  })
-
-  it('of a request that failed may still be on the way: no other takes its bytes for its own', async () => {
-    const bodies: Buffer[] = []
-    const send: Elasticsearch['send'] = async ({ lines }) => {
-      if (bodies.push(lines as Buffer) === 1) throw new Error('not answered in time')
-      return { status: 200, body: { errors: false } }
-    }
-    const none = async (): Promise<void> => undefined
-    const elasticsearch = { send, close: none }
-    const write = (key: string) => writeAll({ elasticsearch, epoch, restore: none }, [operation(key)])
-    expect((await rejection(write('a'))).message).to.equal('not answered in time')
-    for (let times = 0; times < 3; times++) await write('b')
-    expect(bodies[0]?.toString()).to.include('"_id":"a"')
-  })
-
-  it('are under way no more when it is told that some of them have failed', async () => {
-    const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    let requests = 0
-    const send: Elasticsearch['send'] = async () => {
-      if (++requests === 1) throw new Error('the first request failed')
-      asked.resolve()
-      await answered.promise
-      return { status: 200, body: { errors: false } }
-    }
-    const none = async (): Promise<void> => undefined
-    // So large that each has a request of its own.
-    const large = ['a', 'b'].map((key) => ({ ...operation(key), document: `"${'x'.repeat(1_500_000)}"` }))
-    let isTold = false
-    const written = rejection(writeAll({ elasticsearch: { send, close: none }, epoch, restore: none }, large))
-    const told = written.then(() => (isTold = true))
-    await asked.promise
-    await turn()
-    expect(isTold).to.equal(false)
-    answered.resolve()
-    await told
-  })
-
-  it('are all sent again where there was no room for the request', async () => {
-    const bodies: string[] = []
-    const send: Elasticsearch['send'] = async ({ lines }) => {
-      const error = { type: 'circuit_breaking_exception', reason: 'Data too large' }
-      const isFull = bodies.push(String(lines)) < 3
-      return isFull ? { status: 429, body: { error } } : { status: 200, body: { errors: false } }
-    }
-    const none = async (): Promise<void> => undefined
-    const elasticsearch = { send, close: none }
-    await writeAll({ elasticsearch, epoch, restore: none, pause: none }, ['a', 'b'].map(operation))
-    expect(bodies).to.deep.equal(Array.from({ length: 3 }, () => bodies[0]))
-    expect(bodies[0]).to.include('"_id":"b"')
-  })
-})
 
 describe('documents that are looked up in Elasticsearch', () => {
   const placeOf = (key: string) => ({ index: 'lines-1', key, workspaceId: acme })
@@ -115,12 +40,27 @@ describe('documents that are looked up in Elasticsearch', () => {
     const found = await lookUp(elasticsearch, numbers.map(String).map(placeOf), [])
     expect(found.map((document) => document?.version)).to.deep.equal(numbers)
     expect(asked.slice(0, 5)).to.deep.equal([32, 8, 2, 3, 1])
+    const huge = answering(({ bytesMax }) => {
+      if (bytesMax !== undefined) throw new LargeAnswerError('documents')
+      return { docs: [{ found: true, _version: 7, _source: {} }] }
+    })
+    expect(await lookUp(huge, ['a', 'b', 'c'].map(placeOf), [])).to.have.length(3)
   })
 
   it('are not there where the index is not, and are not known where it cannot be asked', async () => {
-    const failed = (type: string) => ask(['a'], () => ({ error: { type } }))
+    let asked = 0
+    const failed = (type: string) => {
+      asked = 0
+      return ask(['a'], () => {
+        asked++
+        return { error: { type } }
+      })
+    }
     expect(await failed('index_not_found_exception')).to.deep.equal([undefined])
     expect((await rejection(failed('no_shard_available_action_exception'))).name).to.equal('TransientError')
+    expect(asked, 'for three seconds').to.equal(7)
+    expect((await rejection(failed('index_closed_exception'))).name).to.equal('TransientError')
+    expect(asked, 'it stays closed').to.equal(1)
   })
 })
 
@@ -181,6 +121,23 @@ describe('searches in Elasticsearch', () => {
   it('for small documents are one request each, but for the first one there', async () => {
     const small = { characters: 500, limit: 101 }
     expect(await pageSizes([small, small])).to.deep.equal({ pages: [[16, 85], [101]], found: [101, 101] })
+  })
+
+  it('ask for more and more small documents, up to two thousand at once', async () => {
+    const { pages } = await pageSizes([{ characters: 20, limit: 5_000 }])
+    expect(pages).to.deep.equal([[16, 128, 256, 512, 1_024, 2_000, 1_064]])
+  })
+
+  it('learn nothing of the size of documents where they find none', async () => {
+    const sizes: number[] = []
+    const elasticsearch = answering(({ body }) => {
+      sizes.push((body as { size: number }).size)
+      return { hits: { hits: [] } }
+    })
+    const target = { elasticsearch, indices: 'lines-*', workspaceId: acme, days: undefined, seen: createSeenSizes() }
+    const page = { filter: { kind: 'all' }, orderBy: 'timeNs', direction: 'asc', limit: 100 } as const
+    for (let times = 0; times < 2; times++) await searchPages(target, {}, { ...page, charactersMax: 1_000 })
+    expect(sizes).to.deep.equal([16, 16])
   })
 
   it('do not take documents for small again because one search has found small ones', async () => {
@@ -249,14 +206,14 @@ describe('searches in Elasticsearch', () => {
 })
 
 describe('what stands before a search in Elasticsearch', () => {
-  /** What a task gives, and how often it asks, where a circuit breaker stops its first two requests. */
+  /** What a task gives, and how often it asks, where a circuit breaker stops its first request, and no shard answers the second. */
   async function stopped<T>(answer: JsonObject, task: (elasticsearch: Elasticsearch) => Promise<T>) {
     let asked = 0
     const error = { type: 'circuit_breaking_exception', reason: 'Data too large' }
     const send: Elasticsearch['send'] = async ({ accept = [] }) => {
-      if (++asked > 2) return { status: 200, body: answer }
-      if (!accept.includes(429)) throw new Error('it is not asked again')
-      return { status: 429, body: { error } }
+      const status = [429, 503][asked++] ?? 200
+      if (status !== 200 && !accept.includes(status)) throw new Error('it is not asked again')
+      return { status, body: status === 200 ? answer : { error } }
     }
     return { given: await task({ send, close: async () => undefined }), asked }
   }
@@ -296,6 +253,23 @@ describe('what stands before a search in Elasticsearch', () => {
     const expansions = await expandPatterns({ target, fromDay: undefined }, pattern, { patternExpansionsMax: 9 })
     expect(expansions.get(pattern)?.get('message')).to.deep.equal(['a1', 'a2'])
   })
+
+  it('is looked for in the documents where all words are more than may be told, though few of those that were match', async () => {
+    const expanded = async (explanation: string) => {
+      const asked: string[] = []
+      const explanations = [{ index: 'lines-2026.11.21', valid: true, explanation }]
+      const elasticsearch = answering(({ path }) => {
+        asked.push(path)
+        return { _shards: { failed: 0 }, explanations, hits: { hits: [] } }
+      })
+      const pattern = { kind: 'pattern', fields: ['message'], prefix: 'a', regex: 'a1' } as const
+      const target = { elasticsearch, indices: 'lines-*', workspaceId: acme, days: undefined, seen: createSeenSizes() }
+      await expandPatterns({ target, fromDay: undefined }, pattern, { patternExpansionsMax: 1 })
+      return asked
+    }
+    expect(await expanded('x_message:a1')).to.deep.equal(['/lines-*/_validate/query'])
+    expect(await expanded('x_message:a1 x_message:a2')).to.deep.equal(['/lines-*/_validate/query', '/lines-*/_search'])
+  })
 })
 
 describe('what readers are told of an index in Elasticsearch', () => {
@@ -311,6 +285,7 @@ describe('what readers are told of an index in Elasticsearch', () => {
     })
     lines.wrote('lines-1')
     expect(lines.capped(told(2)), 'not shown yet').to.deep.equal({ ...told(2), position: 1, caughtUpAt: 1 })
+    expect(lines.capped(told(0)), 'an owner that begins further back').to.deep.equal(told(0))
     const showing = lines.refreshNow()
     await asked.promise
     expect(lines.capped(told(2)).position).to.equal(1)

@@ -22,6 +22,7 @@ import {
 import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
 import { withSteppingClock } from '#test/support/stepping-clock.ts'
 import { syncedBy } from '#test/support/synced-by.ts'
+import { rejection } from '#test/streams/read-all.ts'
 
 const previousDay = '2026-11-20'
 
@@ -164,6 +165,17 @@ describe('what a SQLite index has on the disk', () => {
     await reader.close()
   })
 
+  it('is of one log: a file of another in its place is not written to', async () => {
+    await write(given.writer, [lineEntry({}, 1)], 1)
+    await given.writer.close()
+    const file = new DatabaseSync(given.dayFile())
+    file.exec(`UPDATE file SET epoch = 'another'`)
+    file.close()
+    writer = createSqliteIndexWriter({ folder: given.folder, limits })
+    await writer.open(index, fixture, epoch)
+    expect(String(await rejection(write(writer, [lineEntry({}, 2)], 2)))).to.include('it is not of the log of')
+  })
+
   it('is how far each share of the work has come', async () => {
     const begun = async (share: string, position = 0): Promise<number> => {
       const of = createSqliteIndexWriter({ folder: given.folder, limits, share })
@@ -174,5 +186,10 @@ describe('what a SQLite index has on the disk', () => {
       return at
     }
     expect([await begun('a', 5), await begun('a'), await begun('b')]).to.deep.equal([0, 5, 0])
+    const whole = createSqliteIndexWriter({ folder: given.folder, limits })
+    await whole.open(index, fixture, epoch)
+    await write(whole, [lineEntry({}, 9)], 9)
+    await whole.close()
+    expect([await begun('a'), await begun('b')], 'the build has come further').to.deep.equal([9, 9])
   })
 })

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { metaPath } from '#projections/stores/sqlite/layout.ts'
 import { createSqliteQueryThreads, type QueryThreads } from '#projections/stores/sqlite/reading/query-threads.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { LateError, TransientError } from '#src/lib/failure.ts'
@@ -137,9 +138,10 @@ describe('query threads', () => {
     expect(await idle.readerFor('acme').count(scopeOf('lines', acme), { filter: everything })).to.equal(1)
     const writer = createSqliteIndexWriter({ folder: given.folder, limits })
     await writer.open('fixture-v1-002', fixture, epoch)
-    expect(timesOpen(given.dayFile())).to.be.above(0)
+    const opened = [given.dayFile(), metaPath(given.folder, index)]
+    expect(opened.map(timesOpen)).not.to.include(0)
     await promote(writer, 'fixture', 'fixture-v1-002')
-    while (timesOpen(given.dayFile()) > 0) await sleep(10)
+    while (opened.some((file) => timesOpen(file) > 0)) await sleep(10)
     await writer.close()
     await idle.close()
   })

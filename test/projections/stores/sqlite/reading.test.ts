@@ -2,7 +2,17 @@ import { expect } from 'chai'
 import { DatabaseSync } from 'node:sqlite'
 import type { Filter, Selection } from '#projections/index-store.ts'
 import { createSqliteTextReader, type SqliteTextReader } from '#projections/stores/sqlite/reading/reader.ts'
-import { everything, lineEntry, scopeOf, thingEntry, write } from '#test/support/index-fixture.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
+import {
+  epoch,
+  everything,
+  fixture,
+  index,
+  lineEntry,
+  scopeOf,
+  thingEntry,
+  write,
+} from '#test/support/index-fixture.ts'
 import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
 
 describe('what is read of SQLite together', () => {
@@ -42,6 +52,29 @@ describe('what is read of SQLite together', () => {
     })
     expect(counts).to.deep.equal([2, 2])
     expect(await count()).to.equal(1)
+  })
+
+  it('is counted for each range, also where slices of time of another length have the same numbers', async () => {
+    const writer = createSqliteIndexWriter({ folder: given.folder, limits })
+    await writer.open(index, fixture, epoch)
+    const minuteNs = 60_000_000_000n
+    const lines = [0n, 5n, 14n, 20n, 40n, 215n, 216n].map((minute, at) =>
+      lineEntry({ timeNs: minute * minuteNs }, 3 + at),
+    )
+    await write(writer, lines, 9)
+    await writer.close()
+    const between = (from: bigint, to: bigint) =>
+      reader.count(scopeOf('lines'), { filter: everything, fromNs: from * minuteNs, toNs: to * minuteNs })
+    // The quarter of an hour with the number 14, and the minute.
+    const counts = await together(() => [between(210n, 225n), between(14n, 45n), between(0n, 15n), between(0n, 30n)])
+    expect(counts).to.deep.equal([2, 3, 3, 4])
+  })
+
+  it('is left in peace once it is closed: a thread looks now and then, until it has ended', async () => {
+    const closed = createSqliteTextReader({ folder: given.folder, limits })
+    expect(await closed.count(scopeOf('lines'), { filter: everything })).to.equal(2)
+    await closed.close()
+    expect(() => closed.leave()).not.to.throw()
   })
 
   it('is not older than how far the index was said to be before', async () => {

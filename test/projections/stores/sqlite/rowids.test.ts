@@ -191,20 +191,23 @@ describe('rowids of SQLite that tell values', () => {
 
   it('are those of the millisecond before where one has no room for values that are not told', async () => {
     const ms = msOf(noonNs)
-    const first = [lineEntry({ level: 'info' }, 1)]
-    await write(writer, first, 1)
+    const first = [lineEntry({ level: 'info' }, 1), lineEntry({ timeNs: noonNs - 1n, level: 'info' }, 2)]
+    await write(writer, first, 2)
     inFile((database) => {
       database.exec(`INSERT INTO x_lines (id, vals) VALUES (${valueIdMax}, '["last"]')`)
       const insert = database.prepare(`INSERT INTO r_lines (row, id, time, position) VALUES (?, 'full', ?, 0)`)
       for (let id = 0; id < unknownValueIds; id++) insert.run(firstRowOf(ms, id + 1) - 1n, noonNs)
     })
     const second = [3, 1, 2].map((ns, n) =>
-      lineEntry({ timeNs: noonNs + BigInt(ns), level: 'warn', text: 'paid' }, n + 2),
+      lineEntry({ timeNs: noonNs + BigInt(ns), level: 'warn', text: 'paid' }, n + 3),
     )
-    await write(writer, second, 4)
+    await write(writer, second, 5)
     inFile((database) => database.exec(`DELETE FROM r_lines WHERE id = 'full'`))
     await expectCounts(first, second)
-    const hits = await walk(reader, 'lines', { orderBy: 'timeNs', direction: 'desc', limit: 2 })
-    expect(hits.map(({ timeNs }) => timeNs - noonNs)).to.deep.equal([3n, 2n, 1n, 0n])
+    const walked = { orderBy: 'timeNs', direction: 'desc' } as const
+    const hits = await walk(reader, 'lines', { ...walked, limit: 2 })
+    expect(hits.map(({ timeNs }) => timeNs - noonNs)).to.deep.equal([3n, 2n, 1n, 0n, -1n])
+    const fromNoon = await reader.search(scopeOf('lines'), { ...walked, filter: everything, fromNs: noonNs, limit: 9 })
+    expect(fromNoon).to.have.length(4)
   })
 })
