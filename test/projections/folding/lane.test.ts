@@ -95,7 +95,7 @@ describe('a lane that folds what it has had, or cannot take', () => {
       await by.heartbeat(head)
       return (await writer.builds('counting'))[0]?.heartbeat
     }
-    return { lane, writer, fold, foldAhead, counted, told, reopen }
+    return { lane, writer, dump, fold, foldAhead, counted, told, reopen }
   }
 
   it('does not go back, and counts nothing twice', async () => {
@@ -128,6 +128,20 @@ describe('a lane that folds what it has had, or cannot take', () => {
     await fold(4)
     expect([...asked], 'what was folded ahead of its turn').to.deep.equal([])
     expect(counted()).to.deep.equal({ a: 2, b: 2 })
+  })
+
+  it('folds what was received a day before as if it knew nothing of the day after: a start in between would not', async () => {
+    const { fold, dump } = await start(
+      [],
+      counting,
+      [40, 1, 41].map((n) => lineEvent(n, ['a'])),
+    )
+    await fold(3)
+    const counters = dump(index).filter(({ entry }) => entry.collection === 'counters')
+    expect(counters.map(({ entry: { day, document } }) => [day, document])).to.have.deep.members([
+      ['2026-11-21', { name: 'a', lines: 1 }],
+      ['2026-11-22', { name: 'a', lines: 2 }],
+    ])
   })
 
   it('tells of the furthest event that it has had, also where it goes on behind it', async () => {
