@@ -187,8 +187,15 @@ describe('traces: the fold', () => {
 
   it('tells what the spans that came again were before, and when the start last moved', async () => {
     const store = await harness.fold([
-      received(1, [{ id: 'a', atMs: 1, forMs: 90, status: 'error' }, { id: 'b' }]),
-      received(2, [{ id: 'a', atMs: 7 }]),
+      received(1, [
+        { id: 'a', atMs: 1, forMs: 90, status: 'error' },
+        { id: 'b' },
+        { id: 'd', atMs: 3, status: 'error' },
+      ]),
+      received(2, [
+        { id: 'a', atMs: 7 },
+        { id: 'd', atMs: 3, status: 'error' },
+      ]),
       received(3, [{ id: 'a', atMs: 5 }]),
       received(4, [{ id: 'c', atMs: 900 }]),
     ])
@@ -237,6 +244,8 @@ describe('traces: the fold', () => {
       { traceId: traceIdOf('t'), spanId: '', reason: 'rejected_invalid' as const },
       { traceId: traceIdOf('t'), spanId: '', reason: 'rejected_invalid' as const },
       { traceId: 'no trace', spanId: spanIdOf('a'), reason: 'rejected_invalid' as const },
+      // Known, though there is no room for another.
+      { traceId: traceIdOf('t'), spanId: '0'.repeat(16), reason: 'rejected_invalid' as const },
     ]
     const store = await harness.fold([
       givenEvent('spans.refused', 1, { refusedSpans }),
