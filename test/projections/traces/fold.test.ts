@@ -211,14 +211,16 @@ describe('traces: the fold', () => {
       1,
       Array.from({ length: 1_000 }, (_, id) => ({ id, atMs: id })),
     )
-    for (const [atMs, movedBy] of [
-      [4_000, 1],
-      [-1, 3],
+    for (const [starts, movedBy] of [
+      [[4_000], 1],
+      [[-1], 3],
+      // It came again, and the trace begins with the others once more.
+      [[-1, 6_000], 4],
     ] as const) {
       const store = await foldAll(tracesProjection, [
         first,
         received(2, [{ id: 'late', atMs: 5_000 }]),
-        received(3, [{ id: 'last', atMs }]),
+        ...starts.map((atMs, n) => received(3 + n, [{ id: 'last', atMs }])),
       ])
       expect(trace(store).summary.startMovedAt).to.equal(movedBy * positionStep)
     }
@@ -295,6 +297,7 @@ describe('traces: the fold', () => {
       refused(4, ['z']),
     ])
     expect(parts(store).map(spansIn)).to.deep.equal([1_000, 1_000, 590])
+    expect(parts(store).map((part) => part.refused.length)).to.deep.equal([1, 0, 0])
     expect(trace(store).summary).to.deep.include({
       spanCount: 2_590,
       repeatedCount: 2,
