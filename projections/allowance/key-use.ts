@@ -23,7 +23,7 @@ export type KeyUse = Readonly<{
 }>
 
 const useStepMs = 60_000
-/** A document that has not changed for so long is followed by a new one, with a `first` of its own. */
+/** A document that was begun so many days ago is followed by a new one, with a `first` of its own. */
 const lookbackDays = 31
 
 export const keyUseCollection: Collection<KeyUse> = {

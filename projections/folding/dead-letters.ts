@@ -19,10 +19,11 @@ import {
   type Position,
   type RecordedEvent,
 } from '#src/events/envelope.ts'
+import { upcast } from '#src/events/upcast.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { readCurrent } from '#streams/follow.ts'
 import { ConflictError, type Stream } from '#streams/stream.ts'
 import type { PoisonError } from './fold-batch.ts'
+import { eventAt } from './log-tail.ts'
 
 /** If one version cannot fold so many events, the program is at fault, not the events. */
 const lettersMax = 1_000
@@ -130,14 +131,6 @@ function createDecide(stream: Stream, clock: Clock) {
   }
 }
 
-async function eventAt(stream: Stream, position: Position): Promise<RecordedEvent | undefined> {
-  const first = await stream.first()
-  // Cut from the log, and the decisions on it too.
-  if (first === undefined || position < first.position) return undefined
-  const [event] = await readCurrent(stream, position - 1, 1)
-  return event?.position === position ? event : undefined
-}
-
 /** `decides`: whether to decide on events on which nobody has decided; false for a fold that only compares. */
 export function createDeadLetters({
   stream,
@@ -145,7 +138,10 @@ export function createDeadLetters({
   decides = true,
 }: Readonly<{ stream: Stream; clock: Clock; decides?: boolean }>): DeadLetters {
   const decide = createDecide(stream, clock)
-  const at = (position: Position): Promise<RecordedEvent | undefined> => eventAt(stream, position)
+  const at = async (position: Position): Promise<RecordedEvent | undefined> => {
+    const event = await eventAt(stream, position)
+    return event && upcast(event)
+  }
   const letters = async (fold: FoldVersion): Promise<readonly DeadLetter[]> =>
     deadLettersAfter(await stream.last(deadLettersSubject(fold)), stream.epoch)
   const origin = async (position: Position): Promise<RecordedEvent | undefined> => {

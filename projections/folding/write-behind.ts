@@ -61,9 +61,12 @@ export function createWriteBehind(writer: IndexWriter): IndexWriter {
     dropDays: (index, kept) => after(index, () => writer.dropDays(index, kept)),
     drop: (index) => after(index, () => writer.drop(index)),
     async close() {
+      const writes = [...underWay.values()].map(({ done }) => done)
       try {
         await allSettled()
       } finally {
+        // One that fails leaves others under way.
+        await Promise.allSettled(writes)
         await writer.close()
       }
     },

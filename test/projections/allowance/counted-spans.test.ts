@@ -42,7 +42,12 @@ describe('spans counted by the projection', () => {
     await beat(2_000)
     expect(await ask(8192)).to.equal(7)
     expect(await ask(8193)).to.equal(undefined)
-    expect(await counted(workspaceIdOf('globex'), '2026-11', 8192)).to.equal(0)
+    const globex = workspaceIdOf('globex')
+    expect(await counted(globex, '2026-11', 8192)).to.equal(0)
+    const ahead = { position: 12_288, caughtUpAt: 3_000, behind: new Map([[acme, 8192]]) }
+    await writer.heartbeat(index, { position: 8192, head: 12_288, at: 3_000, caughtUpAt: 2_000, ahead })
+    expect(await ask(12_288), 'of one that waits in a backlog').to.equal(undefined)
+    expect(await counted(globex, '2026-11', 12_288), 'of one that need not wait').to.equal(0)
     leavesOut = true
     expect(await ask(8192), 'what was left out was spent too').to.equal(undefined)
   })

@@ -43,26 +43,27 @@ describe('projections/allowance', () => {
       event(5, 'rum.received', { spans: 2, bytes: 70 }, { keyId: null }),
       refusal(6, 3, ['rejected_allowance', 'rejected_invalid', 'rejected_allowance']),
       event(7, 'rum.received', { refused: 1, bytes: 13 }),
+      event(8, 'rum.received', { rumEvents: 1, spans: 1, bytes: 7 }),
     ])
     const found = await usage(store)
     expect(found.total).to.deep.equal({
-      requests: 6,
-      spans: 10,
+      requests: 7,
+      spans: 11,
       logs: 6,
-      rumEvents: 2,
+      rumEvents: 3,
       refusedSpans: 3,
       refusedRecords: 3,
-      bytes: 913,
+      bytes: 920,
     })
-    expect([found.spans, found.spanBytes]).to.deep.equal([10, 770])
+    expect([found.spans, found.spanBytes]).to.deep.equal([11, 770])
     expect(found.refused).to.deep.equal({ rejected_allowance: 2, rejected_invalid: 1, rejected_record: 3 })
     expect(Object.entries(found.byDay).map(([day, { spans }]) => [day, spans])).to.deep.equal([
-      ['2026-11-21', 6],
+      ['2026-11-21', 7],
       ['2026-11-22', 4],
     ])
     expect(Object.entries(found.byKey).map(([key, { spans }]) => [key, spans])).to.deep.equal([
       ['', 2],
-      ['key-1', 4],
+      ['key-1', 5],
       ['key-2', 4],
     ])
     expect(found.resetsAt).to.equal(Date.UTC(2026, 11, 1))
@@ -131,6 +132,7 @@ describe('projections/allowance', () => {
       refusal(3, 1, ['rejected_invalid'], { receivedAt: nextDay, keyId: null }),
       event(4, 'logs.received', { logs: 1, refused: 3 }, { receivedAt: nextDay }),
       event(5, 'logs.received', { logs: 1, refused: 1 }, { receivedAt: nextDay, keyId: 'key-2' }),
+      event(6, 'rum.received', { rumEvents: 1, refused: 2 }, { receivedAt: nextDay }),
     ])
     const all = await readRefusals(store.reader, acme, { from: '2026-11-21', to: '2026-11-22' })
     const lines = all.map(({ day, eventType, keyId, reason, count }) =>
@@ -141,6 +143,7 @@ describe('projections/allowance', () => {
       '2026-11-21 spans.refused key-1 unlisted 4',
       '2026-11-22 logs.received key-1 rejected_record 3',
       '2026-11-22 logs.received key-2 rejected_record 1',
+      '2026-11-22 rum.received key-1 rejected_record 2',
       '2026-11-22 spans.refused  rejected_invalid 1',
     ])
     const first = await readRefusals(store.reader, acme, { from: '2026-11-21', to: '2026-11-21' })

@@ -38,6 +38,14 @@ describe('looking ahead in a backlog', () => {
     expect(step?.ahead).to.deep.equal({ position: 4, caughtUpAt: 4, behind: new Map([[acme, 1]]) })
   })
 
+  it('takes whom few, but large, records have made heavy for heavy', () => {
+    const lookAhead = createLookAhead(limits)
+    const large = { ...event(1, acme, 1), counts: { ...event(1, acme, 1).counts, bytes: 1_500_000 } }
+    lookAhead.passed([large])
+    const step = lookAhead.step({ position: 1 }, [event(2, acme, 1), event(3, small, 1)], 1_000)
+    expect([positionsOf(step), step?.ahead.behind]).to.deep.equal([[3], new Map([[acme, 1]])])
+  })
+
   it('leaves all in turn while nobody has sent more than a batch', () => {
     const lookAhead = createLookAhead(limits)
     expect(lookAhead.step({ position: 1 }, [event(2, acme, 5), event(3, small, 5)], 1_000)).to.equal(undefined)
@@ -101,6 +109,8 @@ describe('looking ahead in a backlog', () => {
     lookAhead.passed([event(1, acme, 20)])
     const reached = { position: 1, ahead: { position: 2, caughtUpAt: 500, behind: new Map([[acme, 1]]) } }
     expect(lookAhead.step(reached, [event(3, small, 1)], 1_000)?.ahead.caughtUpAt).to.equal(500)
+    const toCome = lookAhead.step(reached, [event(2_000, small, 1)], 1_000)
+    expect(toCome?.ahead.caughtUpAt, 'of a time to come').to.equal(1_000)
   })
 
   it('does not pass an event that may be about any workspace', () => {

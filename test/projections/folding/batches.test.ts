@@ -13,12 +13,22 @@ const cut = (events: readonly RecordedEvent[]): unknown =>
 describe('projections/batches', () => {
   it('end before they hold more records, or more bytes when unpacked, than one batch should; no event is cut', () => {
     expect(cut([])).to.deep.equal([])
-    expect(cut([event(6, 1), event(4, 1), event(1, 1)])).to.deep.equal([
+    expect(cut([event(6, 1), event(4, 1), event(1, 1), event(9, 1)])).to.deep.equal([
       [
         [6, 1],
         [4, 1],
       ],
-      [[1, 1]],
+      [
+        [1, 1],
+        [9, 1],
+      ],
+    ])
+    expect(cut([event(1, 600), event(1, 600), event(1, 300)])).to.deep.equal([
+      [[1, 600]],
+      [
+        [1, 600],
+        [1, 300],
+      ],
     ])
     expect(cut([event(1, 400), event(1, 600), event(1, 1), event(1, 5_000), event(99, 2)])).to.deep.equal([
       [

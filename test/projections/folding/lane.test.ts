@@ -90,11 +90,12 @@ describe('a lane that folds what it has had, or cannot take', () => {
         caughtUpAt: 0,
         behind: new Map(),
       })
-    const lastTold = async () => {
-      await lane.heartbeat(events.at(-1)?.event.position ?? 0)
-      return (await writer.builds('counting'))[0]?.heartbeat.last?.position
+    const reopen = () => openLane(projection, index, options)
+    const told = async (by = lane, head = events.at(-1)?.event.position ?? 0) => {
+      await by.heartbeat(head)
+      return (await writer.builds('counting'))[0]?.heartbeat
     }
-    return { lane, writer, fold, foldAhead, counted, lastTold }
+    return { lane, writer, dump, fold, foldAhead, counted, told, reopen }
   }
 
   it('does not go back, and counts nothing twice', async () => {
@@ -116,19 +117,52 @@ describe('a lane that folds what it has had, or cannot take', () => {
         return counting.needs(event, loaded)
       },
     }
-    const { fold, counted } = await start(['a', 'a', 'b'], watched)
+    const { fold, foldAhead, counted } = await start(['a', 'a', 'b', 'b'], watched)
     await fold(2)
     asked = new Set()
     await fold(3)
     expect([...asked]).to.deep.equal([3 * positionStep])
     expect(counted()).to.deep.equal({ a: 2, b: 1 })
+    await foldAhead(3)
+    asked = new Set()
+    await fold(4)
+    expect([...asked], 'what was folded ahead of its turn').to.deep.equal([])
+    expect(counted()).to.deep.equal({ a: 2, b: 2 })
+  })
+
+  it('folds what was received a day before as if it knew nothing of the day after: a start in between would not', async () => {
+    const { fold, dump } = await start(
+      [],
+      counting,
+      [40, 1, 41].map((n) => lineEvent(n, ['a'])),
+    )
+    await fold(3)
+    const counters = dump(index).filter(({ entry }) => entry.collection === 'counters')
+    expect(counters.map(({ entry: { day, document } }) => [day, document])).to.have.deep.members([
+      ['2026-11-21', { name: 'a', lines: 1 }],
+      ['2026-11-22', { name: 'a', lines: 2 }],
+    ])
   })
 
   it('tells of the furthest event that it has had, also where it goes on behind it', async () => {
-    const { fold, foldAhead, lastTold } = await start(['a', 'b', 'c'])
+    const { fold, foldAhead, told } = await start(['a', 'b', 'c'])
     await foldAhead(2)
     await fold(1)
-    expect(await lastTold()).to.equal(3 * positionStep)
+    expect((await told())?.last?.position).to.equal(3 * positionStep)
+  })
+
+  it('tells of it still when it is opened again, before it has folded anything', async () => {
+    const { fold, told, reopen } = await start(['a'])
+    await fold(1)
+    const last = (await told())?.last
+    expect(last?.position).to.equal(positionStep)
+    expect((await told(await reopen()))?.last).to.deep.equal(last)
+  })
+
+  it('is never beyond the head, where the copy of the log that answers is behind', async () => {
+    const { lane, fold, told } = await start(['a', 'b'])
+    await fold(2)
+    expect(await told(lane, positionStep)).to.include({ position: 2 * positionStep, head: 2 * positionStep })
   })
 
   it('carries out each erasure of a batch, before what comes behind it', async () => {
@@ -187,6 +221,23 @@ describe('a lane of an index that never comes to the head of its log', () => {
 
   it('tells how old the last is that it has folded, not since when it is behind', async () => {
     expect(await heartbeatAfterOne((receivedAt) => receivedAt + 7_000)).to.deep.equal([7_000, 0])
+  })
+
+  it('does not forget that it had all, by an event that was received before', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const { writer } = createMemoryIndexStore()
+    await append(stream, [['a'], ['b']])
+    const events = await readCurrent(stream, beforeAll, 1)
+    const caughtUpAt = (events[0]?.receivedAt ?? 0) + 1_000
+    const clock = (): number => caughtUpAt
+    const limits = { cachedDocumentsMax: 10, cachedBytesMax: 1e6 }
+    const decode = createDecoder(lineDecoders)
+    const options = { writer, epoch: stream.epoch, clock, limits, decode }
+    const lane = await openLane(counting, index, { ...options, deadLetters: createDeadLetters({ stream, clock }) })
+    await lane.heartbeat(beforeAll)
+    await lane.fold(events.map(decode), events[0]?.position ?? 0)
+    await lane.heartbeat(await stream.head())
+    expect((await writer.builds('counting'))[0]?.heartbeat.caughtUpAt).to.equal(caughtUpAt)
   })
 
   it('knows nothing of times to come, where a clock was set back', async () => {

@@ -107,9 +107,10 @@ describe('builds beside the live one', () => {
     await before.stop()
     await addCandidate(second)
     let n = 100
-    const moved = Promise.withResolvers<void>()
+    const moved = Promise.withResolvers<unknown>()
+    const places = () => Promise.all([first, second].map((index) => store.writer.checkpoint(index)))
     const writer: IndexWriter = {
-      ...lookingAtRoster((live) => live === second && moved.resolve()),
+      ...lookingAtRoster((live) => live === second && moved.resolve(places())),
       async write(...given) {
         // Something comes between the readings of any two groups.
         if (n < 200) await append(stream, [['more']], n++)
@@ -118,7 +119,8 @@ describe('builds beside the live one', () => {
     }
     await append(stream, [['more']], 99)
     const after = start({ stream, writer })
-    await moved.promise
+    const [left, taken] = (await moved.promise) as readonly unknown[]
+    expect(taken).to.deep.equal(left)
     expect(n).to.be.below(200)
     await after.stop()
   })
@@ -372,6 +374,8 @@ describe('builds beside the live one', () => {
     expect(total).to.equal(13)
     const { followed } = await store.writer.roster('counting')
     expect(followed).to.deep.equal([{ index: first, as: 'kept', untilMs: after.clock() + keptMs }])
+    await append(stream, numbered(1), 91)
+    await after.until(await atHead(stream))
     await after.stop()
     // Only the program of its version folds it.
     expect(await store.writer.checkpoint(first)).to.deep.equal(former)

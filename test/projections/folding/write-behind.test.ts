@@ -61,6 +61,7 @@ describe('a writer that does not wait', () => {
 
   it('says nothing of what is not written, removes nothing before it is, and closes when all is', async () => {
     for (const task of [
+      () => writer.open(index, fixture, epoch),
       () => writer.checkpoint(index),
       () => writer.heartbeat(index, { position: 9, head: 9, at: 1, caughtUpAt: 1 }),
       () => writer.roster('fixture'),
@@ -113,6 +114,19 @@ describe('a writer that does not wait', () => {
     await write(1)
     gates[1]?.resolve()
     expect(await writer.checkpoint(index)).to.deep.equal({ epoch, position: 1 })
+  })
+
+  it('closes when nothing is written any more, also where one of several writes has failed', async () => {
+    const second = 'fixture-v1-002'
+    await writer.open(second, fixture, epoch)
+    await write(1)
+    await writer.write(second, [], { epoch, position: 1 })
+    gates[0]?.reject(new Error('no room'))
+    const closed = writer.close()
+    expect(await isDone(closed)).to.equal(false)
+    gates[1]?.resolve()
+    expect(await closed.catch(String)).to.equal('Error: no room')
+    expect((await store.writer.checkpoint(second)).position).to.equal(1)
   })
 
   it('keeps indexes apart', async () => {

@@ -6,6 +6,7 @@ import { expect } from 'chai'
 import type { BuildContext } from '#projections/builds/build-place.ts'
 import { createDeadLetters } from '#projections/folding/dead-letters.ts'
 import type { Decoders } from '#projections/folding/decoded-event.ts'
+import { PoisonError } from '#projections/folding/fold-batch.ts'
 import { eraseWorkspace } from '#projections/retention/erase-workspace.ts'
 import type { IndexAudit } from '#projections/index-audit.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
@@ -16,6 +17,7 @@ import { liveBuilds, verify } from '#projections/verify.ts'
 import { sealErasure } from '#src/events/erasure.ts'
 import type { NewEvent } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { readAll } from '#test/streams/read-all.ts'
@@ -263,5 +265,25 @@ describe('a workspace of which more comes while it is erased', () => {
     expect(await eraseAgainst(0)).to.deep.equal([true, 1])
     expect(await eraseAgainst(4)).to.deep.equal([true, 5])
     expect(await eraseAgainst(5)).to.deep.equal([false, 5])
+  })
+})
+
+describe('a workspace whose erasure was interrupted', () => {
+  it('takes its dead letters along the next time, though nothing else is left of it', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    await stream.append(['acme', 'globex'].map((name) => lineEvent(0, ['poison'], name)))
+    const letters = createDeadLetters({ stream, clock: () => 5 })
+    const reason = new PermanentError({ operation: 'fold', subject: 'poison' })
+    for (const event of await readAll(stream)) await letters.put(counting, new PoisonError(event, reason))
+    const before = await letters.letters(counting)
+    const erase = (log: Stream): Promise<boolean> =>
+      eraseWorkspace({ stream: log, projections, clock: () => 5, newId: () => '0'.repeat(32) }, acme)
+    const away = new TransientError({ operation: 'read', subject: 'a log that is away' })
+    const interrupted = erase({ ...stream, last: () => Promise.reject(away) })
+    expect(await interrupted.catch((error: unknown) => error)).to.equal(away)
+    expect(await stream.isLeft(acme)).to.equal(false)
+    expect(await letters.letters(counting)).to.deep.equal(before)
+    expect(await erase(stream)).to.equal(true)
+    expect(await letters.letters(counting)).to.deep.equal(before.slice(1))
   })
 })

@@ -89,10 +89,11 @@ describe('what of the log a build has not had', () => {
     const { live: now = '' } = await roster()
     await changeRoster(world.writer(), 'logs', promoteTo(left, now, Infinity))
     await world.writer().heartbeat(left, { position: 0, head: 0, at: 0, caughtUpAt: 0 })
-    const entry = { collection: 'logs', id: 'old', day: ago(60), document: {}, position: 0 }
+    const entry = { collection: 'logs', id: 'old', day: ago(60), document: { timestamp: '0', fields: {} }, position: 1 }
     await world
       .writer()
-      .write(left, [{ workspaceId: free, entries: [entry] }], { epoch: world.stream.epoch, position: 0 })
+      .write(left, [{ workspaceId: free, entries: [entry] }], { epoch: world.stream.epoch, position: 1 })
+    expect(await daysHeld(world, left, free)).to.deep.equal([ago(60)])
     await changeRoster(world.writer(), 'logs', promoteTo(now, left, Infinity))
     await changeRoster(world.writer(), 'logs', keepOn(left))
     await changeRoster(world.writer(), 'logs', lose(left))

@@ -187,8 +187,15 @@ describe('traces: the fold', () => {
 
   it('tells what the spans that came again were before, and when the start last moved', async () => {
     const store = await harness.fold([
-      received(1, [{ id: 'a', atMs: 1, forMs: 90, status: 'error' }, { id: 'b' }]),
-      received(2, [{ id: 'a', atMs: 7 }]),
+      received(1, [
+        { id: 'a', atMs: 1, forMs: 90, status: 'error' },
+        { id: 'b' },
+        { id: 'd', atMs: 3, status: 'error' },
+      ]),
+      received(2, [
+        { id: 'a', atMs: 7 },
+        { id: 'd', atMs: 3, status: 'error' },
+      ]),
       received(3, [{ id: 'a', atMs: 5 }]),
       received(4, [{ id: 'c', atMs: 900 }]),
     ])
@@ -204,14 +211,16 @@ describe('traces: the fold', () => {
       1,
       Array.from({ length: 1_000 }, (_, id) => ({ id, atMs: id })),
     )
-    for (const [atMs, movedBy] of [
-      [4_000, 1],
-      [-1, 3],
+    for (const [starts, movedBy] of [
+      [[4_000], 1],
+      [[-1], 3],
+      // It came again, and the trace begins with the others once more.
+      [[-1, 6_000], 4],
     ] as const) {
       const store = await foldAll(tracesProjection, [
         first,
         received(2, [{ id: 'late', atMs: 5_000 }]),
-        received(3, [{ id: 'last', atMs }]),
+        ...starts.map((atMs, n) => received(3 + n, [{ id: 'last', atMs }])),
       ])
       expect(trace(store).summary.startMovedAt).to.equal(movedBy * positionStep)
     }
@@ -237,6 +246,8 @@ describe('traces: the fold', () => {
       { traceId: traceIdOf('t'), spanId: '', reason: 'rejected_invalid' as const },
       { traceId: traceIdOf('t'), spanId: '', reason: 'rejected_invalid' as const },
       { traceId: 'no trace', spanId: spanIdOf('a'), reason: 'rejected_invalid' as const },
+      // Known, though there is no room for another.
+      { traceId: traceIdOf('t'), spanId: '0'.repeat(16), reason: 'rejected_invalid' as const },
     ]
     const store = await harness.fold([
       givenEvent('spans.refused', 1, { refusedSpans }),
@@ -286,6 +297,7 @@ describe('traces: the fold', () => {
       refused(4, ['z']),
     ])
     expect(parts(store).map(spansIn)).to.deep.equal([1_000, 1_000, 590])
+    expect(parts(store).map((part) => part.refused.length)).to.deep.equal([1, 0, 0])
     expect(trace(store).summary).to.deep.include({
       spanCount: 2_590,
       repeatedCount: 2,

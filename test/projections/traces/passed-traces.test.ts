@@ -36,13 +36,19 @@ describe('traces: what a walk has passed', () => {
     ['newest', { lastStart: 200n }, 150],
     ['oldest', { start: 50n }, 80],
     ['longest', { end: 200n }, 50],
+    ['longest', { start: 40n }, 50],
     ['errors', { errorCount: 2 }, 1],
   ] as const satisfies readonly (readonly [TraceOrder, object, number])[]) {
-    it(`goes by what the trace was before its spans came again (${order})`, () => {
+    it(`goes by what the trace was before its spans came again (${order}, ${Object.keys(was).join()})`, () => {
       const isPassed = traceIsPassed(order)
       expect([isPassed(moved({}), at(value)), isPassed(moved(was), at(value))]).to.deep.equal([false, true])
     })
   }
+
+  it('has passed no trace that moved before it began', () => {
+    const was = moved({ lastStart: 200n })
+    expect([4, 5].map((since) => traceIsPassed('newest')(was, at(150, since)))).to.deep.equal([true, false])
+  })
 
   it('has passed the trace at which it stands', () => {
     for (const order of ['newest', 'oldest'] as const)

@@ -58,3 +58,15 @@ describe('traces: what several parts of one hold together', () => {
     expect([behind.missing, behind.partOf(spanIdOf('c'))]).to.deep.equal([1, undefined])
   })
 })
+
+describe('a part of a trace', () => {
+  it('holds spans that come again with ever other sessions, of one service', () => {
+    const spans = (n: number) =>
+      Array.from({ length: 100 }, (_, id) => ({ span: givenSpan({ id, sessionId: `visit ${n} of ${id}` }), copies: 1 }))
+    let part = emptyPart(traceIdOf('t'), 0)
+    for (let n = 0; n < 45; n++) part = addSpans(part, spans(n), n + 1)
+    expect([...rowsOf(part)].map(({ sessionId }) => sessionId)).to.deep.equal(
+      Array.from({ length: 100 }, (_, id) => `visit 44 of ${id}`),
+    )
+  })
+})
