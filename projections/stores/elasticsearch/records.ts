@@ -4,6 +4,7 @@ import { hitsIn, numberIn, objectIn, objectsIn } from './answer-parts.ts'
 import type { Elasticsearch } from './call.ts'
 import type { Names } from './names.ts'
 import { sendPatiently } from './patience.ts'
+import { refreshIndices } from './refresh.ts'
 
 // The documents of the index of records: builds, and rosters. They are found by their ids, refreshed or not.
 
@@ -53,10 +54,12 @@ export function createRecords(elasticsearch: Elasticsearch, names: Names): Recor
       return status === 409 ? 'changed' : unchangedSince(body)
     },
     async builds() {
-      const call = { operation: 'list builds', subject: names.state, method: 'POST' } as const
-      await elasticsearch.send({ ...call, path: `/${names.state}/_refresh`, accept: [404] })
+      await refreshIndices(elasticsearch, names.state)
+      const call = { operation: 'list builds', subject: names.state, method: 'POST', accept: [404] } as const
+      // What belongs to no build in this list is removed: one that lacks some is none.
+      const query = { allow_partial_search_results: false }
       const body = { size: 10_000, query: { term: { kind: 'build' } } }
-      const answer = await elasticsearch.send({ ...call, path: `/${names.state}/_search`, body, accept: [404] })
+      const answer = await elasticsearch.send({ ...call, path: `/${names.state}/_search`, query, body })
       return hitsIn(answer.body).map((hit) => objectIn(hit['_source']))
     },
   }

@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { createNames } from '#projections/stores/elasticsearch/names.ts'
-import { createGatheredRecords } from '#projections/stores/elasticsearch/records.ts'
+import { createGatheredRecords, createRecords } from '#projections/stores/elasticsearch/records.ts'
 import { answering } from '#test/support/answering-elasticsearch.ts'
+import { rejection } from '#test/streams/read-all.ts'
 
 describe('the records of all builds', () => {
   const buildsBy = (list: (listing: number) => Promise<void>) => {
@@ -37,6 +38,23 @@ describe('the records of all builds', () => {
     const answers = await Promise.allSettled([listing(), listing()])
     expect(answers.map(({ status }) => status)).to.deep.equal(['rejected', 'rejected'])
     expect(await listing()).to.equal(2)
+  })
+})
+
+describe('the list of all builds, by which others are removed', () => {
+  it('is whole or none: of what a shard could show and find in time', async () => {
+    const list = async (failed: number) => {
+      const asked: unknown[] = []
+      const elasticsearch = answering(({ path, query }) => {
+        if (path.endsWith('/_refresh')) return { _shards: { failed } }
+        asked.push(query)
+        return { hits: { hits: [] } }
+      })
+      await createRecords(elasticsearch, createNames('x')).builds()
+      return asked
+    }
+    expect(await list(0)).to.deep.equal([{ allow_partial_search_results: false }])
+    expect((await rejection(list(1))).name).to.equal('TransientError')
   })
 })
 
