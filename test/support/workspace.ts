@@ -18,7 +18,7 @@ const json = { 'content-type': 'application/json' }
 export function sendingTo(server: Pick<Server, 'baseUrl'>, keys: FirstRun['keys']): Sending {
   const send = async (path: string, key: string, body: string, status: number): Promise<Response> => {
     const response = await post(server, path, key, body, json)
-    expect(response.status, path).to.equal(status)
+    expect(response.status, response.status === status ? path : `${path}: ${await response.text()}`).to.equal(status)
     return response
   }
   return {
