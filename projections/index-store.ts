@@ -66,11 +66,13 @@ export const isFolded = ({ at }: Pick<Heartbeat, 'at'>, nowMs: number): boolean 
 
 /**
  * Whether the index has all of the log. False without a live projector, since the heartbeat of a stopped one goes stale; also when a
- * program of another version folds the index, or when it has lost a day.
+ * program of another version folds the index, or when it has lost a day. A heartbeat from the future tells nothing: one whose clock was
+ * hours ahead may have stopped since.
  */
 export const isCaughtUp = (progress: ReadProgress, nowMs: number): boolean =>
   progress.position >= progress.head &&
   isFolded(progress, nowMs) &&
+  progress.at - nowMs <= heartbeatMaxMs &&
   progress.isOfAnotherVersion !== true &&
   (progress.lostDays ?? []).length === 0
 

@@ -144,7 +144,8 @@ function tell(outcome: Outcome, asJson: boolean, io: CliIo, failureCode = 1): nu
     const { json, text, unseen } = outcome.value
     if (unseen !== undefined) io.ifUnseen?.(unseen)
     const answer = asJson ? JSON.stringify(json) : text
-    if (answer !== '') io.stdout.write(`${shownSafely(answer)}
+    if (answer !== '')
+      io.stdout.write(`${shownSafely(answer)}
 `)
     return outcome.value.exitCode ?? 0
   }
