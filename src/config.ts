@@ -116,7 +116,7 @@ export const limits = {
 } as const
 export type Limits = { readonly [Name in keyof typeof limits]: number }
 
-/** The plan table; more rows for tests and self-hosters. Retention: days by receipt; the log keeps 7 more. */
+/** The plan table; more rows for tests and self-hosters. Retention: days by receipt; the log keeps `logDaysMore` more. */
 export const plans: Readonly<Record<string, WorkspacePlan>> = {
   free: { name: 'free', features: ['logs', 'tracing'], spansPerMonth: 50_000, retentionDays: 7 },
   pro: { name: 'pro', features: ['logs', 'tracing', 'api_access'], spansPerMonth: 1_000_000, retentionDays: 30 },
@@ -245,7 +245,7 @@ export type Config = Readonly<{
   /** Of the embedded form. */
   dataFolder: string
   baseUrl: string | undefined
-  /** How often each index is sampled. */
+  /** How often one workspace of one index is compared with the log. */
   sampleEveryMs: number
   /** How long a worker process may leave its parent without an answer; 0: no limit. */
   workerSilenceMs: number

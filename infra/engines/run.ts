@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { startElasticsearch } from './elasticsearch.ts'
 import { startNats } from './nats.ts'
 
-// `node infra/engines/run.ts`: a NATS server and an Elasticsearch until Ctrl-C; prints what our configuration must know of them.
+// `node infra/launch/launch.mjs infra/engines/run.ts`: a NATS server and an Elasticsearch until Ctrl-C; prints what our configuration must know of them.
 try {
   const [nats, elasticsearch] = await Promise.all([startNats(), startElasticsearch()])
   console.log(`NATS_URL=${nats.url}`)

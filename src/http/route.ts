@@ -65,7 +65,7 @@ async function run(ctx: Context, route: Route): Promise<void> {
 
 const nameOf = ({ method, path }: Readonly<{ method: string; path: string }>): string => `${method} ${path}`
 
-/** The longest route that an unmatched address lies below: its 404 has that route's format, and needs a session where that does. */
+/** The longest route that an unmatched address lies below: its 404 has that route's format, and knows the session where that does. */
 const routeAbove = (routes: readonly Route[], address: string): Route | undefined =>
   routes.filter(({ path }) => address.startsWith(`${path}/`)).sort((a, b) => b.path.length - a.path.length)[0]
 
