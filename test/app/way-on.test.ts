@@ -110,6 +110,16 @@ describe('the way on', () => {
       }
     })
 
+    it('is not from another page of what it finds', async () => {
+      const uuid = '3b1b0d25-baa6-47a3-89bd-fbaf98165fc9'
+      await site.index(logs(1, ...Array.from({ length: 101 }, () => ({ message: `order ${uuid}` }))))
+      const { text } = await browser.get(addressOf('/app/logs', uuid))
+      const { address = '' } = linksOfPage(text).find(({ name }) => name === 'Next page') ?? {}
+      await site.index(logs(2, { sessionId: uuid }))
+      expect((await browser.get(addressOf('/app/logs', uuid))).status).to.equal(303)
+      expect((await browser.get(address.replace(/#.*/, ''))).status).to.equal(200)
+    })
+
     it('is to why nothing has it, and a search for words stays one', async () => {
       const uuid = '3b1b0d25-baa6-47a3-89bd-fbaf98165fc9'
       await site.index(logs(1, { message: `order ${uuid} declined`, sessionId: 'declined' }))
