@@ -40,11 +40,11 @@ function isHeld(file: string): boolean {
   }
 }
 
-/** What a process that was killed left half made. */
+/** What a process that was killed left half made, or left when it waited for the lock. */
 function removeLeftovers(place: string): void {
   const [folder, name] = [join(place, '..'), `${basename(place)}.`]
   for (const each of readdirSync(folder).filter((each) => each.startsWith(name))) {
-    const pid = Number(each.slice(name.length))
+    const pid = Number(each.slice(name.length).replace(/^lock\./, ''))
     if (pid > 0 && !isAlive(pid)) rmSync(join(folder, each), { recursive: true, force: true })
   }
 }

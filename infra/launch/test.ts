@@ -9,7 +9,7 @@ import { bringChromium } from './browser.ts'
 import { bringEngines, keepAddressesForTests } from './engines.ts'
 import { bringGofmt } from './go.ts'
 import { bringPython } from './python.ts'
-import { mochaHooks } from './unhandled-rejections.ts'
+import { fail } from './unhandled-rejections.ts'
 
 // `npm test [-- --grep TEXT] [FILE ...]`: brings what the tests meet, runs them, and closes with a plain count. `npm run soak`
 // runs them with the fault and load suites in their long form.
@@ -58,19 +58,16 @@ const isOfCluster = (file: string): boolean => file.includes('test/cluster/')
 const files = spread(positionals.length > 0 ? positionals : globSync('test/**/*.test.ts').sort())
 const jobs = Math.min(2, files.length)
 const grep = values.grep === undefined ? {} : { grep: values.grep }
-// In parallel each process takes them from their file.
-const hooks = jobs > 1 ? { require: [resolve('infra/launch/unhandled-rejections.ts')] } : { rootHooks: mochaHooks }
+// In parallel each process of tests takes them from their file, and this one ends at such a rejection by itself.
+const hooks = jobs > 1 ? { require: [resolve('infra/launch/unhandled-rejections.ts')] } : {}
+if (jobs === 1) process.on('unhandledRejection', fail)
 const mocha = new Mocha({ ui: 'bdd', timeout, parallel: jobs > 1, jobs, ...hooks, ...grep })
 for (const file of files) mocha.addFile(resolve(file))
 if (jobs === 1) await mocha.loadFilesAsync()
 
-const unhandled: unknown[] = []
-process.on('unhandledRejection', (reason) => unhandled.push(reason))
-
 const runner = mocha.run((failures) => {
-  for (const reason of unhandled) console.error('unhandled rejection:', reason)
   const passed = runner.stats?.passes ?? 0
-  console.log(`${passed} passed, ${failures + unhandled.length} failed`)
+  console.log(`${passed} passed, ${failures} failed`)
   // Exit explicitly: a leaked handle of one test must not hang the run; a run without tests is a failure.
-  process.exit(failures + unhandled.length === 0 && passed > 0 ? 0 : 1)
+  process.exit(failures === 0 && passed > 0 ? 0 : 1)
 })

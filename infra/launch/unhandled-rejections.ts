@@ -1,6 +1,7 @@
 // A server ends at a rejection that nobody handles, as Node has it. Mocha passes over it, so the test that meets it has to fail by this.
 
-function fail(error: unknown): never {
+/** As a listener of `unhandledRejection`. */
+export function fail(error: unknown): never {
   throw error
 }
 

@@ -7,7 +7,7 @@ import type { RefusalDocument, UsageOfDay, UsageOfMonth } from './usage-document
 import { dayStartNs, daysOfMonthMax, refusalCollection, sumUsage, usageCollection } from './usage-document.ts'
 
 export { monthOf } from '#src/events/allowance.ts'
-export { servicesMax } from './usage-document.ts'
+export { serviceCharactersMax, servicesMax } from './usage-document.ts'
 export type { RefusalDocument } from './usage-document.ts'
 export type { FirstRecord, KeyUse } from './key-use.ts'
 

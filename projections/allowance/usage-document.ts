@@ -51,7 +51,7 @@ export type UsageOfMonth = Used & Readonly<{ byDay: Readonly<Record<string, Tall
 
 const keysMax = 1_000
 export const servicesMax = 500
-const serviceCharactersMax = 128
+export const serviceCharactersMax = 128
 
 /** What one event adds. */
 function tallyOf({ type, counts }: EventHeader): Tally {

@@ -39,25 +39,34 @@ export const shortTime = (ms: number): string =>
     .replace(/\.000Z$/, 'Z')
     .replace(/(T\d\d:\d\d):00Z$/, '$1Z')
 
-/** Three digits, as long as there are no more before the point. */
-const rounded = (value: number): string => value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2)
+/** Three digits of what is 1 at least, as long as there are no more before the point. */
+const rounded = (value: number): string => (value < 999.5 ? value.toPrecision(3) : value.toFixed(0))
 
-const units = [
-  [86_400_000_000_000n, 'd'],
-  [3_600_000_000_000n, 'h'],
-  [60_000_000_000n, 'min'],
-  [1_000_000_000n, 's'],
-  [1_000_000n, 'ms'],
-  [1_000n, 'µs'],
-] as const
+type Units = readonly (readonly [size: number, name: string])[]
+
+/** In the largest of the units that it reaches, also by being rounded: `60.0 min` are `1.00 h`. `ones`: how it is said where it reaches none. */
+function inUnits(size: number, units: Units, ones: string): string {
+  const found = units.find(([unit], at) => {
+    const [smaller] = units[at + 1] ?? [1]
+    return Number(rounded(size / smaller)) * smaller >= unit
+  })
+  if (found === undefined) return `${size} ${ones}`
+  const [unit, name] = found
+  return `${rounded(Math.max(1, size / unit))} ${name}`
+}
+
+const durationUnits: Units = [
+  [86_400e9, 'd'],
+  [3_600e9, 'h'],
+  [60e9, 'min'],
+  [1e9, 's'],
+  [1e6, 'ms'],
+  [1e3, 'µs'],
+]
 
 /** Nanoseconds with three digits: `3.08 d`, `10.5 min`, `1.25 s`, `12.3 ms`, `950 µs`, `17 ns`. */
-export function formatDuration(ns: bigint): string {
-  const size = ns < 0n ? -ns : ns
-  const [unit, name] = units.find(([each]) => size >= each) ?? [1n, 'ns']
-  const value = Number(size) / Number(unit)
-  return `${ns < 0n ? '-' : ''}${unit === 1n ? value : rounded(value)} ${name}`
-}
+export const formatDuration = (ns: bigint): string =>
+  `${ns < 0n ? '-' : ''}${inUnits(Math.abs(Number(ns)), durationUnits, 'ns')}`
 
 /** How long after: `+1.25 ms`. */
 export function since(start: string, time: string): string {
@@ -72,20 +81,15 @@ export function percentOf(count: number, all: number): string {
   return `${Math.min(count === all ? 100 : 99.9, percent).toFixed(percent < 10 || (percent > 99 && count < all) ? 1 : 0)} %`
 }
 
-const byteUnits = [
+const byteUnits: Units = [
   [1e12, 'TB'],
   [1e9, 'GB'],
   [1e6, 'MB'],
   [1e3, 'kB'],
-] as const
+]
 
 /** `12.3 GB`, with three digits; below 1,000 `950 bytes`. */
-export function formatBytes(bytes: number): string {
-  const found = byteUnits.find(([unit]) => bytes >= unit)
-  if (found === undefined) return `${bytes} byte${bytes === 1 ? '' : 's'}`
-  const [unit, name] = found
-  return `${rounded(bytes / unit)} ${name}`
-}
+export const formatBytes = (bytes: number): string => inUnits(bytes, byteUnits, bytes === 1 ? 'byte' : 'bytes')
 
 /** The text as far as a page can bear it, by whole characters. */
 export function cut(text: string, charactersMax: number): string {

@@ -4,7 +4,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { ok } from '#src/lib/result.ts'
 import { withProgress } from './progress.ts'
 import { verdictJson, verdictText } from './show-verdict.ts'
-import type { OpenBuilds, Verb, VerbContext } from './verb.ts'
+import { optional, UsageError, type OpenBuilds, type Verb, type VerbContext } from './verb.ts'
 import { numberOption, projectionsNamed, withBuilds, workspaceOption } from './with-builds.ts'
 
 /** About this part of the workspaces, at random; one at least. */
@@ -66,12 +66,14 @@ const missingText = ({ projection, partition }: Missing): string =>
 
 export const verify: Verb = {
   names: ['PROJECTION|all'],
-  usage: '[--workspace W] [--sample P]',
+  usage: '[--workspace W | --sample P]',
   about:
     'folds the log again and compares the result with the index; --sample 0.1 takes a tenth of the workspaces; exit code 0 equal, 1 different or not there, 2 failed',
   options: { workspace: { type: 'string' }, sample: { type: 'string' } },
   failureCode: 2,
   run: async (given) => {
+    if (optional(given, 'workspace') !== undefined && optional(given, 'sample') !== undefined)
+      throw new UsageError('--workspace compares one workspace and --sample some at random: choose one')
     const workspace = await workspaceOption(given)
     if (!workspace.ok) return workspace
     const { value: workspaceId } = workspace

@@ -124,6 +124,9 @@ describe('audit page', () => {
       path = /rel="next" href="([^"]*)"/.exec(text)?.[1]
     }
     expect(sizes).to.deep.equal([50, 50])
+    for (const none of ['', 'x', '-1', '1'.repeat(16)]) {
+      expect(rowsOf((await browser.get(`/app/audit?before=${none}`)).text), none).to.deep.equal(seen.slice(0, 50))
+    }
     const exports = seen.flatMap((row) => /q=n(\d+)$/.exec(row)?.[1] ?? [])
     expect(exports.map(Number)).to.deep.equal(Array.from({ length: 97 }, (_, n) => 96 - n))
   })

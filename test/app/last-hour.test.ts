@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { countsOf, serviceRows } from '#src/app/account/last-hour.ts'
 import { msNs, noonNs } from '#test/projections/traces/given.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
+import { textOf } from '#test/support/page-text.ts'
 import { createBrowser, createPerson, openSite, password } from './harness.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
 
@@ -122,10 +123,40 @@ describe('the last hour on the overview', () => {
     expect(text).to.include('There are other services: these are first by errors')
   })
 
+  it('has the first of many, and says so', async () => {
+    const given = (n: number) => Array.from({ length: n }, (_, id) => ({ id, trace: `${id}`, service: `s${id}` }))
+    await site.index(spans(1, ...given(19)), logs(2, { message: 'bad', service: 'cron' }))
+    const whole = await open()
+    expect([cellsOf(whole).length, whole.includes('There are other services')]).to.deep.equal([20, false])
+    await site.index(logs(3, { message: 'bad', service: 'another' }))
+    const part = await open()
+    expect([cellsOf(part).length, part.includes('There are other services')]).to.deep.equal([20, true])
+  })
+
+  it('leads nowhere by a name that may have been cut where it was counted', async () => {
+    await site.index(spans(1, ...[256, 257].map((length, id) => ({ id, trace: id, service: 'x'.repeat(length) }))))
+    expect(linksOfPage(await open()).filter(({ name }) => name === '1')).to.have.length(1)
+  })
+
+  it('says so while the index is behind', async () => {
+    await index()
+    expect(await open()).to.not.include('is behind')
+    site.clock.advance(70_000)
+    expect(textOf(await open())).to.include('The index is behind the log by 70 s')
+  })
+
   it('goes as far as the plan does', async () => {
     await index()
     await site.directory.changePlan(workspace, 'logs-only')
-    expect(cellsOf(await open())).to.deep.equal([['cron', '3', '2 67 %']])
+    const text = await open()
+    expect(cellsOf(text)).to.deep.equal([['cron', '3', '2 67 %']])
+    const offered = (text: string) =>
+      ['/app/logs"', '/app/logs/export', '/app/traces"', 'v1/otlp', 'logs/v1', 'rum/v1'].filter((each) =>
+        (text.split('</header>')[1] ?? '').includes(each),
+      )
+    expect(offered(text)).to.deep.equal(['/app/logs"', '/app/logs/export', 'logs/v1', 'rum/v1'])
+    await site.directory.changePlan(workspace, 'tracing-only')
+    expect(offered(await open())).to.deep.equal(['/app/traces"', 'v1/otlp', 'rum/v1'])
   })
 
   it('is not counted where too many searches are under way', async () => {

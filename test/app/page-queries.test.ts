@@ -64,8 +64,21 @@ describe('pages that search', () => {
   })
 
   it('are refused to their scripts as to programs', async () => {
-    const { status, headers } = await browser.get('/app/logs/rows', { accept: '*/*', 'sec-fetch-mode': 'cors' })
-    expect([status, headers.get('content-type')]).to.deep.equal([429, 'application/problem+json'])
+    for (const path of ['/app/logs/rows', '/app/logs']) {
+      for (const asked of [{ accept: '*/*' }, { 'sec-fetch-mode': 'cors' }]) {
+        const { status, headers } = await browser.get(path, asked)
+        expect([status, headers.get('content-type')], path).to.deep.equal([429, 'application/problem+json'])
+      }
+    }
+  })
+
+  it('are not shown in place of a page that there is not', async () => {
+    const { status, text } = await browser.get('/app/logs/nowhere')
+    expect([
+      status,
+      text.includes('There is nothing at /app/logs/nowhere.'),
+      text.includes('role="search"'),
+    ]).to.deep.equal([...[404, true, false]])
   })
 
   it('are no others', async () => {

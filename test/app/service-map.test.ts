@@ -1,4 +1,10 @@
 import { expect } from 'chai'
+import type { AppContext } from '#src/app/context.ts'
+import { createGraphLinks } from '#src/app/map/graph-links.ts'
+import { readGraph } from '#src/app/map/read-graph.ts'
+import { limits } from '#src/config.ts'
+import { createCursors } from '#src/query/cursor.ts'
+import { createSearches } from '#src/query/searches.ts'
 import { spanIdOf, traceIdOf, type GivenSpan } from '#test/projections/traces/given.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
 import { attacks } from './attacks.ts'
@@ -126,6 +132,30 @@ describe('the service map', () => {
     // What a box asks of one span must not be asked for beside what the search asked of another.
     const page = linksOfPage(drawingOf(map)).find(({ name }) => name.startsWith('page:'))?.address
     expect(page).to.equal('/app/traces?has=missing_spans&service=page')
+  })
+
+  it('leads by a call of which only its caller tells to that caller', () => {
+    const node = (name: string) =>
+      ({ kind: 'service', key: name, name, spans: 1, errors: 0, begins: 0, target: undefined }) as const
+    const edge = { from: node('web'), to: node('api'), calls: 2 }
+    const links = createGraphLinks(new URLSearchParams('from=-1h&status=error'))
+    expect([1, 2].map((toldByCaller) => links.edge({ ...edge, toldByCaller }))).to.deep.equal([
+      '/app/traces?from=-1h&service=api',
+      '/app/traces?from=-1h&service=web&kind=client',
+    ])
+  })
+
+  it('is without a trace that is no longer kept when it is read', async () => {
+    await site.index(spans(1, ...incident))
+    const readerOf = () => site.reader
+    const searches = createSearches({ ...site, readerOf, limits, cursors: createCursors('a secret') })
+    const read = async (...ids: readonly string[]) => {
+      const listed = ids.map((id) => ({ trace_id: id, span_count: 6 })) as unknown as Parameters<typeof readGraph>[2]
+      const result = await readGraph({ searches } as AppContext, workspace, listed)
+      return result.ok ? [result.value.traces, result.value.spans] : result.error.code
+    }
+    expect(await read(traceIdOf('gone'), traceIdOf('t'))).to.deep.equal([1, 6])
+    expect(await read(traceIdOf('t'), 'no id')).to.equal('invalid_parameter')
   })
 
   it('is of one trace too, from its page', async () => {

@@ -120,6 +120,17 @@ describe('fields in each line of a list of logs', () => {
     expect((await browser.get(`${context}&fields=env`)).text).to.not.include('Shown fields of this page')
   })
 
+  it('are said to be in no record, where they are in none', async () => {
+    await site.index(logs(1, { message: 'one', fields: { status: 500n, http: { route: null } } }, { message: 'two' }))
+    const lacking = async (search: string): Promise<readonly string[]> => {
+      const { text } = await browser.get(`/app/logs?fields=status,http.route,message,level,staus,http&${search}`)
+      return [...text.matchAll(/([\w.]+) ✕<\/a\s*>\s*<small>in no record here/g)].map(([, name = '']) => name)
+    }
+    expect(await lacking('')).to.deep.equal(['staus', 'http'])
+    expect(await lacking('q=two')).to.deep.equal(['status', 'http.route', 'staus', 'http'])
+    expect(await lacking('q=three'), 'of no records').to.deep.equal([])
+  })
+
   it('are as many as an address can bear: no more are offered then', async () => {
     await site.index(logs(1, { message: 'one', fields: { status: 500n } }))
     const offers = async (count: number, characters: number): Promise<boolean> => {

@@ -86,6 +86,33 @@ describe('the page of a trace with strange spans', () => {
     expect(shown).to.have.members(['a', 'b', 'c'].map(spanIdOf))
   })
 
+  it('says that more may be missing than an answer lists', async () => {
+    const known = async () =>
+      / [\w ]*[\d,]+ known to be missing/.exec((await browser.get(`/app/trace/${traceIdOf('t')}`)).text)?.[0]
+    const orphans = Array.from({ length: 1_000 }, (_, n) => ({ id: n, parent: `lost ${n}` }))
+    await site.index(spans(1, ...orphans.slice(1)))
+    expect(await known()).to.equal(' 999 known to be missing')
+    await site.index(spans(2, ...orphans.slice(0, 1)))
+    expect(await known()).to.equal(' at least 1,000 known to be missing')
+  })
+
+  it('is of the trace, also where a session has the same id', async () => {
+    const [id, upper] = [traceIdOf('t'), traceIdOf('u').toUpperCase()]
+    await site.index(spans(1, { id: 'a', trace: 't', sessionId: id }, { id: 'b', trace: 'u', sessionId: upper }))
+    for (const each of [id, upper]) {
+      const { text } = await browser.get(`/app/find?id=${each}`)
+      expect([each, text.includes('<h1>Session</h1>'), text.includes('Search these logs')]).to.deep.equal([
+        each,
+        false,
+        false,
+      ])
+      expect(
+        linksOfPage(text).map(({ name }) => name),
+        each,
+      ).to.include('Compare')
+    }
+  })
+
   it('says of a span that came again how often', async () => {
     await site.index(spans(1, { id: 'a' }), spans(2, { id: 'a' }))
     const said = async (): Promise<string | undefined> =>

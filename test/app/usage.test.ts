@@ -3,8 +3,9 @@ import { noCounts, type Counts } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { forecastSpans } from '#src/app/account/usage-forecast.ts'
 import { readUsage } from '#projections/allowance/query.ts'
-import { givenSpan } from '#test/projections/traces/given.ts'
+import { givenLog, givenSpan } from '#test/projections/traces/given.ts'
 import { givenEvent, type GivenHeader } from '#test/support/fold-harness.ts'
+import { linksOfPage } from '#test/support/page-links.ts'
 import { textOf } from '#test/support/page-text.ts'
 import { createTestClock, openDirectory } from '../directory/harness.ts'
 import { createBrowser, createPerson, openSite, password, type Browser, type Site } from './harness.ts'
@@ -82,6 +83,51 @@ describe('usage page', () => {
       `2026-11-21|${shown}|spans without valid ids|1|`,
       `2026-11-21|${shown}|the monthly span allowance was used up|2|`,
     ])
+  })
+
+  it('says where there are more lines of what was refused than it shows', async () => {
+    const refusedSpans = [{ traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), reason: 'rejected_invalid' }] as const
+    const refused = (n: number) =>
+      givenEvent(
+        'spans.refused',
+        n,
+        { refusedSpans },
+        { workspace, keyId: `k${n}`, counts: { ...noCounts, refused: 1 } },
+      )
+    const isCut = async () => (await browser.get('/app/usage')).text.includes('Only the newest 1,000 lines are shown.')
+    await site.index(...Array.from({ length: 999 }, (_, n) => refused(n + 1)))
+    expect(await isCut()).to.equal(false)
+    await site.index(refused(1_000))
+    expect(await isCut()).to.equal(true)
+  })
+
+  it('leads from each figure of a service to what it counts, as far as the plan has it', async () => {
+    const services = ['pay & ship', 'x'.repeat(128)]
+    const spans = services.map((service, n) => givenSpan({ id: n, trace: n, service }))
+    const logs = [...services, 'pay & ship', null].map((service, ordinal) => givenLog({ ordinal, service }))
+    await site.index(
+      givenEvent('spans.received', 1, { spans }, { workspace, receivedAt: noon }),
+      givenEvent('logs.received', 2, { logs }, { workspace, receivedAt: noon }),
+    )
+    const { text: page } = await browser.get('/app/usage')
+    expect(rowsUnder(page, 'By service')).to.include('no service named|0|1|0|')
+    const figuresOf = (text: string) =>
+      linksOfPage(text).flatMap(({ name, address }) => (/^\d+$/.test(name) ? [{ count: Number(name), address }] : []))
+    const figures = figuresOf(page)
+    expect(figures).to.deep.equal([
+      { count: 1, address: '/app/traces?service=pay+%26+ship&from=2026-11-01T00%3A00Z' },
+      { count: 2, address: '/app/logs?service=pay+%26+ship&from=2026-11-01T00%3A00Z' },
+    ])
+    const found = await Promise.all(figures.map(async ({ address }) => (await browser.get(address)).text))
+    expect(found[0]?.match(/<td class="time">/g)).to.have.length(1)
+    expect(found[1]).to.include('<strong>2 records</strong>')
+    await site.directory.changePlan(workspace, 'logs-only')
+    const left = figuresOf((await browser.get('/app/usage')).text)
+    expect(left).to.deep.equal(figures.slice(1))
+    site.clock.advance(15 * day)
+    await browser.post('/app/sign-in', { email, password })
+    const [over] = figuresOf((await browser.get('/app/usage?month=2026-11')).text)
+    expect(over?.address).to.equal(`${figures[1]?.address}&to=2026-12-01T00%3A00Z`)
   })
 
   it('says so while it has not counted all that has arrived, which senders are told of already', async () => {

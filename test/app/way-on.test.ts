@@ -110,6 +110,16 @@ describe('the way on', () => {
       }
     })
 
+    it('is not from another page of what it finds', async () => {
+      const uuid = '3b1b0d25-baa6-47a3-89bd-fbaf98165fc9'
+      await site.index(logs(1, ...Array.from({ length: 101 }, () => ({ message: `order ${uuid}` }))))
+      const { text } = await browser.get(addressOf('/app/logs', uuid))
+      const { address = '' } = linksOfPage(text).find(({ name }) => name === 'Next page') ?? {}
+      await site.index(logs(2, { sessionId: uuid }))
+      expect((await browser.get(addressOf('/app/logs', uuid))).status).to.equal(303)
+      expect((await browser.get(address.replace(/#.*/, ''))).status).to.equal(200)
+    })
+
     it('is to why nothing has it, and a search for words stays one', async () => {
       const uuid = '3b1b0d25-baa6-47a3-89bd-fbaf98165fc9'
       await site.index(logs(1, { message: `order ${uuid} declined`, sessionId: 'declined' }))
@@ -321,6 +331,9 @@ describe('bytes', () => {
     const words = [0, 1, 999, 1_000, 12_345, 734_296, 5e9, 123_456_789_012, 2.5e12].map(formatBytes)
     expect(words.slice(0, 4)).to.deep.equal(['0 bytes', '1 byte', '999 bytes', '1.00 kB'])
     expect(words.slice(4)).to.deep.equal(['12.3 kB', '734 kB', '5.00 GB', '123 GB', '2.50 TB'])
+    const edges = [9_994, 9_999, 99_960, 999_499, 999_500, 999_999, 999_999_999, 1_234.5e12].map(formatBytes)
+    expect(edges.slice(0, 4)).to.deep.equal(['9.99 kB', '10.0 kB', '100 kB', '999 kB'])
+    expect(edges.slice(4)).to.deep.equal(['1.00 MB', '1.00 MB', '1.00 GB', '1235 TB'])
   })
 })
 
@@ -348,10 +361,24 @@ describe('durations', () => {
       '1.25 s',
       '59.9 s',
       '10.0 min',
-      '60.0 min',
+      '1.00 h',
       '1.00 h',
       '3.08 d',
       '-1.50 min',
+    ])
+    const edges = [
+      999n,
+      9_999n,
+      999_499n,
+      999_500n,
+      59_949_999_999n,
+      59_950_000_000n,
+      86_399_000_000_000n,
+      0n,
+      -999_999n,
+    ]
+    expect(edges.map(formatDuration)).to.deep.equal([
+      ...['999 ns', '10.0 µs', '999 µs', '1.00 ms', '59.9 s', '1.00 min', '1.00 d', '0 ns', '-1.00 ms'],
     ])
   })
 })

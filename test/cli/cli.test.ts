@@ -199,6 +199,7 @@ describe('command line', () => {
       ['workspace create caf\ufffd', 'is not UTF-8'],
       ['key rotate k --overlap -5', '--overlap needs a value; one that begins with a dash is written --overlap=-'],
       ['verify all --sample', '--sample needs a value'],
+      ['verify all --workspace a --sample 0.1', '--sample some at random: choose one'],
       ['workspace create a --plan free --plan pro', '--plan is given twice'],
       ['workspace erase a --confirm a --confirm a', '--confirm is given twice'],
       ['replay --from 2h --to 3h', '--from is after --to'],

@@ -48,6 +48,24 @@ describe('a position of one partition', () => {
     expect(await replayed('--from', '12288')).to.deep.equal(['0/12288', '1/12288', '2/12288'])
   })
 
+  it('ends where the log did when its turn came', async () => {
+    const [log] = (await threeLogs()) as [Stream, ...Stream[]]
+    const growing: Stream = {
+      ...log,
+      head: async () => {
+        const head = await log.head()
+        await log.append([lineEvent(4, ['late'])])
+        return head
+      },
+    }
+    const { out } = await run(['replay'], { services: { ...createServices(), openLogs: async () => [growing] } })
+    expect([...out.matchAll(/"position":(\d+)/g)].map(([, position]) => position)).to.deep.equal([
+      '4096',
+      '8192',
+      '12288',
+    ])
+  })
+
   it('leaves out what is before it of a rebuild of that one alone', async () => {
     const fromOf = async (place: string): Promise<readonly number[]> => {
       const out = await outOf('rebuild', 'counting', '--from', place, '--dry-run', '--json')

@@ -115,6 +115,10 @@ describe('an event that is sent to another installation', () => {
     )
     const cut = await sent('spans.received', { status: 200, contentType: 'application/x-protobuf', body: torn })
     expect(cut).to.contain(said)
+    // What an endpoint of another kind says.
+    const ofSpans = { status: 200, ...encodeSuccess('application/x-protobuf', undefined) }
+    for (const type of ['logs.received', 'rum.received'] as const) expect(await sent(type, ofSpans)).to.contain(said)
+    expect(await sent('logs.received', json(200, { partialSuccess: {} }))).to.contain(said)
   })
 
   /** What the other is sent where it answers so, one time after the other. */

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import { createEraser, lent } from '#src/compose/threads/eraser.ts'
 import { isErasure } from '#src/events/erasure.ts'
@@ -123,6 +124,32 @@ describe('the eraser of a process that folds', () => {
     expect(await left(acme)).to.deep.equal([])
   })
 
+  it('looks often again where more came than goes at once, though nothing had come for long', async () => {
+    erased.push({ id: acme, name: 'acme', position: 1 })
+    for (let n = 0; n < 3 * 60; n++) await tick(60)
+    const log = logOf(acme) as { isLeft: Stream['isLeft'] }
+    const { isLeft } = log
+    // Of the look, and of each of its five rounds.
+    const more = Array.from({ length: 7 }, () => true)
+    log.isLeft = async (id) => more.pop() ?? (await isLeft(id))
+    while (more.length > 0) await tick(10)
+    await tick(10)
+    await append(acme, 'late')
+    await tick(2 * 60)
+    expect(await left(acme)).to.deep.equal([])
+  })
+
+  it('looks at once where a partition is its own again', async () => {
+    erased.push({ id: acme, name: 'acme', position: 1 })
+    await tick()
+    mine = [String(partitionNumber(far, partitions))]
+    await tick()
+    await append(acme, 'late')
+    mine = ['0', '1']
+    await tick()
+    expect(await left(acme)).to.deep.equal([])
+  })
+
   it('does not keep a process from ending, and does the rest when it is started again', async () => {
     const log = logOf(acme) as { erase: Stream['erase'] }
     const { erase } = log
@@ -163,5 +190,16 @@ describe('the eraser of a process that folds', () => {
     isAway = false
     await tick(6)
     expect(await left(acme)).to.deep.equal([])
+  })
+
+  it('opens a log anew that could not be opened, without a stop between', async () => {
+    isAway = true
+    erased.push({ id: acme, name: 'acme', position: 1 })
+    time.tick()
+    while (failures.length === 0) await setImmediate()
+    isAway = false
+    for (let n = 0; n < 6; n++) time.tick()
+    await eraser.stop()
+    expect([failures.length, await left(acme)]).to.deep.equal([1, []])
   })
 })

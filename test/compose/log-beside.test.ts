@@ -27,4 +27,19 @@ describe('a log beside its server', () => {
     expect(outcome.status).to.equal('fulfilled')
     await beside.close()
   })
+
+  it('stays open where somebody else has decided first', async () => {
+    const log = { file: join(folder, '0.db'), partition: '0' }
+    const stream = await createSqliteStream({ ...log, thread: false, limits })
+    const { last } = await stream.append(makeEvents(4_000))
+    await stream.close()
+    const beside = await openLogBeside(log)
+    const before = beside.cut(last)
+    const decided = await beside
+      .append([makeEvent('late', { subject: 'lease' })], { subject: 'lease', position: last })
+      .catch((error: unknown) => error)
+    expect(decided).to.have.property('name', 'ConflictError')
+    await before
+    await beside.close()
+  })
 })

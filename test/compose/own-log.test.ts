@@ -2,7 +2,7 @@ import { existsSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSy
 import { expect } from 'chai'
 import { foldersOf, type Folders } from '#src/compose/folders.ts'
 import { mendDataFolder } from '#src/compose/mend.ts'
-import { seenOf } from '#src/compose/own-log.ts'
+import { checkOwnLog, seenOf } from '#src/compose/own-log.ts'
 import { sealBeginning } from '#src/events/allowance.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { makeLogFolder, type LogFolder } from '../streams/log-folder.ts'
@@ -95,6 +95,14 @@ describe('a data folder whose log is not the one that its indexes were folded fr
       rmSync(folders.quarantineFolder, { recursive: true })
       expect(await mendDataFolder(dataFolder), 'at the next start').to.equal(false)
     }
+  })
+
+  it('is no other where it was made by a program that named no log before it, and the quarantine does', () => {
+    const made = { kind: 'sound', epoch: 'made', formers: [] } as const
+    const check = (epoch: string) => () =>
+      checkOwnLog(folders, made as never, [{ folder: 'old', report: { epoch } }] as never)
+    expect(check('made')).to.not.throw()
+    expect(check('another')).to.throw('it is another log')
   })
 
   it('is set aside where it ends before what an index has heard of it, or holds of it ahead of its position', async () => {

@@ -63,6 +63,19 @@ describe('ledgers of span allowances, of which events were lost', () => {
     await again.close()
   })
 
+  it('are left as they are of a month that is over, though one was written in this', async () => {
+    const lastMonth = monthOf(noon - 40 * 86_400_000)
+    const entry = { month: lastMonth, epoch: 'the one before', by: 'a process', ended: [], spent: 5, open: [] }
+    const stream = await log.open()
+    await stream.append([sealLedgerEvent('allowance.returned', entry, { workspaceId: acme, at: noon, unique: 'late' })])
+    const head = await stream.head()
+    await stream.close()
+    await recountLedgers({ file: log.file, partition: '0' }, clock)
+    const again = await log.open()
+    expect(await again.head()).to.equal(head)
+    await again.close()
+  })
+
   it('keep what was spent of events that were cut from the log', async () => {
     const both = [ledger('first', { spent: 30_000, open: [] }), ledger('second', { spent: 40_000, open: [] })]
     expect(await spentAfter(both), 'as the newer one says').to.deep.equal([40_000, 0])

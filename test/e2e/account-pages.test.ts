@@ -66,8 +66,9 @@ describe('pages about keys, usage and what was done, of a server', () => {
   it('usage counts what was accepted, by service', async () => {
     await untilIndexed(server)
     expect(accepted).to.be.at.least(3)
-    const number = (value: number): string => `<td class="number"[^>]*>\\s*${value}\\s*<\\/td>\\s*`
-    const row = `<th scope="row">audited<\\/th>\\s*${number(0)}${number(accepted)}`
+    const number = (value: string): string => `<td class="number"[^>]*>\\s*${value}\\s*<\\/td>\\s*`
+    const link = `<a href="\\/app\\/logs\\?service=audited&[^"]*">${accepted}<\\/a>`
+    const row = `<th scope="row">audited<\\/th>\\s*${number('0')}${number(link)}`
     expect(await page('/app/usage')).to.match(new RegExp(row))
   })
 

@@ -53,11 +53,12 @@ describe('the cache of what is brought', () => {
     expect(readdirSync(cache)).to.deep.equal(['thing'])
   })
 
-  it('takes the lock of a process that died, and removes what it left half made', async () => {
+  it('takes the lock of a process that died, and removes what it left half made, or another that waited', async () => {
     const pid = deadPid()
     mkdirSync(cache)
     writeFileSync(join(cache, 'thing.lock'), String(pid))
     writeFileSync(join(cache, `thing.${pid}`), 'half')
+    writeFileSync(join(cache, `thing.lock.${pid}`), String(pid))
     expect(readFileSync(await bringOnce('thing', make), 'utf8')).to.equal('made')
     expect(readdirSync(cache)).to.deep.equal(['thing'])
   })

@@ -96,6 +96,25 @@ describe('the launcher ends', () => {
   })
 })
 
+describe('a run of tests in one process', () => {
+  it('counts a rejection that nobody handles once, within a test as outside of it', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'throughline-launch-'))
+    const file = join(folder, 'rejecting.test.mjs')
+    const counts = async (lines: readonly string[]) => {
+      writeFileSync(file, lines.join('\n'))
+      const { code, out } = await runVerb(['infra/launch/test.ts', file])
+      return [code, out.trimEnd().split('\n').at(-1)]
+    }
+    const passes = "it('passes', () => undefined)"
+    const rejects = "void Promise.reject(new Error('nobody'))"
+    expect(await counts([passes])).to.deep.equal([0, '1 passed, 0 failed'])
+    const within = `it('rejects', () => new Promise(() => { ${rejects} }))`
+    expect(await counts([within, passes])).to.deep.equal([1, '1 passed, 1 failed'])
+    expect(await counts([passes, rejects])).to.deep.equal([1, '0 passed, 1 failed'])
+    rmSync(folder, { recursive: true })
+  })
+})
+
 describe('the launcher installs', () => {
   let root: string
   beforeEach(() => {

@@ -144,7 +144,7 @@ function tableOf(shown: readonly Column[], counted: readonly (Counts | undefined
     ${lack}`
 }
 
-const includes = ({ plan }: Workspace, feature: Feature | undefined): boolean =>
+export const includes = ({ plan }: Workspace, feature: Feature | undefined): boolean =>
   feature === undefined || plan.features.includes(feature)
 
 /** What each service sent within the last hour, each figure a link to it. */

@@ -15,7 +15,7 @@ import {
 import { formatBytes, minuteOf } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { seeOther } from '../page.ts'
-import { lastHourLinks, servicesOfLastHour } from './last-hour.ts'
+import { includes, lastHourLinks, servicesOfLastHour } from './last-hour.ts'
 
 const featureNames = { logs: 'logs', tracing: 'tracing', api_access: 'API access' } as const
 
@@ -37,12 +37,33 @@ function nothingYet(usage: Usage | undefined): Html {
   </p>`
 }
 
-function whereToSend(baseUrl: string): Html {
-  const rows = [
-    ['Traces', 'OTLP/HTTP, protobuf or JSON', '/api/traces/v1/otlp', 'a tracing source token (tt_…)'],
-    ['Logs', 'JSON, NDJSON or MessagePack', '/api/logs/v1/ingest', 'a logs source token (lt_…)'],
-    ['Browser events', 'Grafana Faro', '/api/rum/v1/ingest', 'a publishable key (pk_live_…)'],
-  ] as const
+function findPart(workspace: Workspace): Html {
+  const logs = html`<form class="row" method="get" action="/app/logs">
+    <label>Logs <input name="q" type="search" size="40" placeholder="level&gt;=warn timeout" /></label>
+    <button type="submit">Search logs</button>
+    <button type="submit" formaction="/app/logs/export">Export logs</button>
+  </form>`
+  const traces = html`<form class="row" method="get" action="/app/traces">
+    <label>Traces <input name="q" type="search" size="40" placeholder="http.route=/orders" /></label>
+    <button type="submit">Search traces</button>
+  </form>`
+  return html`<h2>Find</h2>
+    ${includes(workspace, 'logs') ? logs : html``} ${includes(workspace, 'tracing') ? traces : html``}
+    <form class="row" method="get" action="/app/find">
+      <label>Any id <input name="id" type="search" size="40" placeholder="trace, span, session or log id" /></label>
+      <button type="submit">Find</button>
+    </form>
+    <p class="note">Searches cover the last 24 hours. An id is found whatever its age.</p>`
+}
+
+const places = [
+  ['tracing', 'Traces', 'OTLP/HTTP, protobuf or JSON', '/api/traces/v1/otlp', 'a tracing source token (tt_…)'],
+  ['logs', 'Logs', 'JSON, NDJSON or MessagePack', '/api/logs/v1/ingest', 'a logs source token (lt_…)'],
+  [undefined, 'Browser events', 'Grafana Faro', '/api/rum/v1/ingest', 'a publishable key (pk_live_…)'],
+] as const
+
+function whereToSend(workspace: Workspace, baseUrl: string): Html {
+  const rows = places.filter(([feature]) => includes(workspace, feature))
   return html`<table class="cards">
       <thead>
         <tr>
@@ -54,7 +75,7 @@ function whereToSend(baseUrl: string): Html {
       </thead>
       <tbody>
         ${rows.map(
-          ([what, how, path, key]) =>
+          ([, what, how, path, key]) =>
             html`<tr>
               <th scope="row">${what}</th>
               <td data-head="How">${how}</td>
@@ -74,7 +95,6 @@ async function sendOverview(ctx: Context, app: AppContext, services: Html): Prom
   const { workspaceId } = sessionHere(ctx)
   const workspace = present(app.directory.workspace(workspaceId), 'a session has a workspace')
   const usage = await readUsageNow(app, workspaceId)
-  const baseUrl = baseUrlOf(ctx, app)
   const features = workspace.plan.features.map((feature) => featureNames[feature]).join(', ')
   const body = html`<p>
       Workspace <strong>${workspace.name}</strong>, plan
@@ -83,24 +103,9 @@ async function sendOverview(ctx: Context, app: AppContext, services: Html): Prom
     </p>
     ${usageOf(workspace, usage)}${nothingYet(usage)}
     <h2>The last hour</h2>
-    ${services}${lastHourLinks(workspace)}
-    <h2>Find</h2>
-    <form class="row" method="get" action="/app/logs">
-      <label>Logs <input name="q" type="search" size="40" placeholder="level&gt;=warn timeout" /></label>
-      <button type="submit">Search logs</button>
-      <button type="submit" formaction="/app/logs/export">Export logs</button>
-    </form>
-    <form class="row" method="get" action="/app/traces">
-      <label>Traces <input name="q" type="search" size="40" placeholder="http.route=/orders" /></label>
-      <button type="submit">Search traces</button>
-    </form>
-    <form class="row" method="get" action="/app/find">
-      <label>Any id <input name="id" type="search" size="40" placeholder="trace, span, session or log id" /></label>
-      <button type="submit">Find</button>
-    </form>
-    <p class="note">Searches cover the last 24 hours. An id is found whatever its age.</p>
+    ${services}${lastHourLinks(workspace)} ${findPart(workspace)}
     <h2>Where to send</h2>
-    ${whereToSend(baseUrl)}`
+    ${whereToSend(workspace, baseUrlOf(ctx, app))}`
   await sendSessionPage(ctx, app, { title: 'Overview', body })
 }
 

@@ -1,5 +1,5 @@
 import type { Context } from 'koa'
-import type { Key, Workspace, WorkspacePlan } from '#src/directory/directory.ts'
+import type { Feature, Key, Workspace, WorkspacePlan } from '#src/directory/directory.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import { present } from '#src/lib/assert.ts'
@@ -9,15 +9,17 @@ import {
   readRefusals,
   readUsage,
   refusalsMax,
+  serviceCharactersMax,
   servicesMax,
   type RefusalDocument,
   type Usage,
 } from '#projections/allowance/query.ts'
 import { isCaughtUp, lagMs } from '#projections/index-store.ts'
 import { counted, inWords, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
-import { formatBytes, minuteOf } from '../format.ts'
+import { formatBytes, minuteOf, named, shortTime } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { behindPart } from '../search/search-parts.ts'
+import { includes } from './last-hour.ts'
 import { forecastSpans } from './usage-forecast.ts'
 
 const path = '/app/usage'
@@ -35,12 +37,13 @@ const reasons = new Map([
 
 /** Columns of words; all others are of numbers. */
 const ofWords: readonly string[] = ['Day (UTC)', 'Key', 'Why', 'Service']
+const classOf = (head: string): string => (ofWords.includes(head) ? 'words' : 'number')
 
 type Row = readonly [first: Html | string, ...values: readonly (string | number | Html)[]]
 
-function cellOf(value: Row[number], head: string | undefined): Html {
+function cellOf(value: Row[number], head: string): Html {
   const content = typeof value === 'number' ? inWords(value) : value
-  return html`<td class="${typeof value === 'number' ? 'number' : 'words'}" data-head="${head}">${content}</td>`
+  return html`<td class="${classOf(head)}" data-head="${head}">${content}</td>`
 }
 
 function table(caption: string, heads: readonly string[], rows: readonly Row[]): Html {
@@ -49,7 +52,7 @@ function table(caption: string, heads: readonly string[], rows: readonly Row[]):
     <table class="figures cards">
       <thead>
         <tr>
-          ${heads.map((head) => html`<th scope="col" class="${ofWords.includes(head) ? 'words' : 'number'}">${head}</th>`)}
+          ${heads.map((head) => html`<th scope="col" class="${classOf(head)}">${head}</th>`)}
         </tr>
       </thead>
       <tbody>
@@ -57,7 +60,7 @@ function table(caption: string, heads: readonly string[], rows: readonly Row[]):
           ([first, ...values]) =>
             html`<tr>
               <th scope="row">${first}</th>
-              ${values.map((value, column) => cellOf(value, heads[column + 1]))}
+              ${values.map((value, column) => cellOf(value, heads[column + 1] ?? ''))}
             </tr>`,
         )}
       </tbody>
@@ -137,8 +140,7 @@ function dayRows({ byDay }: Usage): readonly Row[] {
       const bar = html`<svg class="bar" viewBox="0 0 1000 8" preserveAspectRatio="none" aria-hidden="true">
         <rect x="0" y="0" width="${Math.round((spans / most) * 1_000)}" height="8" />
       </svg>`
-      const counted = html`<div class="number">${inWords(spans)}${bar}</div>`
-      return [day, counted, logs, rumEvents, refusedSpans + refusedRecords, bytes]
+      return [day, html`${inWords(spans)}${bar}`, logs, rumEvents, refusedSpans + refusedRecords, bytes]
     })
 }
 
@@ -148,15 +150,25 @@ const nameless = ({ byService }: Usage): string =>
     ? 'no service named'
     : `no service named, or beyond the first ${inWords(servicesMax)} of a day`
 
-const serviceRows = (usage: Usage): readonly Row[] =>
-  Object.entries(usage.byService)
+/** Figures of a service as links to what of its was sent in the month, as far as the plan has it. A name as long as one can be may have been cut. */
+function serviceRows(usage: Usage, workspace: Workspace, nowMs: number): readonly Row[] {
+  const { month, resetsAt } = usage
+  const range = { from: `${month}-01T00:00Z`, ...(resetsAt > nowMs ? {} : { to: shortTime(resetsAt) }) }
+  const linked = (service: string, count: number, feature: Feature, path: string): number | Html => {
+    const isFound = service !== '' && service.length < serviceCharactersMax && count > 0
+    if (!isFound || !includes(workspace, feature)) return count
+    const search = new URLSearchParams({ service, ...range })
+    return html`<a href="${path}?${search.toString()}">${inWords(count)}</a>`
+  }
+  return Object.entries(usage.byService)
     .sort(([, a], [, b]) => b.spans - a.spans || b.logs - a.logs)
     .map(([service, { spans, logs, rumEvents }]) => [
-      service === '' ? nameless(usage) : service,
-      spans,
-      logs,
+      service === '' ? nameless(usage) : named(service),
+      linked(service, spans, 'tracing', '/app/traces'),
+      linked(service, logs, 'logs', '/app/logs'),
       rumEvents,
     ])
+}
 
 function keyName(key: Key | undefined, id: string | null): Html {
   if (key === undefined) return html`${id === null || id === '' ? 'other keys' : id}`
@@ -209,7 +221,7 @@ async function monthPart(app: AppContext, workspace: Workspace, month: string): 
   ${table('Refused', ['Day (UTC)', 'Key', 'Why', 'How many'], refusalRows(refusals, keyOf))}
   ${refusals.length < refusalsMax ? html`` : html`<p class="note">Only the newest ${counted(refusalsMax, 'line')} are shown.</p>`}
   ${table('By day', ['Day (UTC)', ...counts, 'Refused', 'Bytes'], dayRows(usage))}
-  ${table('By service', ['Service', ...counts], serviceRows(usage))}
+  ${table('By service', ['Service', ...counts], serviceRows(usage, workspace, nowMs))}
   ${table('By key', ['Key', ...counts, 'Refused', 'Bytes'], keyRows(usage, keyOf))}`
 }
 

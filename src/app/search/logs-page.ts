@@ -93,7 +93,7 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
       ${count === undefined ? html`` : html`<strong>${counted(count, 'record')}</strong>`}
       ${tail === undefined ? html`` : followButton} ${patternsLink(conditions)} ${exportLinks(asked, answer)}
     </p>
-    ${shownFieldsRow(path, conditions)}
+    ${shownFieldsRow(path, conditions, logs)}
     ${logs.length === 0 ? html`<div id="nothing">${otherNames(path, conditions, answer.query.normalized)}${nothingFits(path, asked, { noun: 'log record', from: range.from, nowMs })}</div>` : html``}
     ${logTable(logs, linksOf(asked, answer, nowMs), { tail, here: conditions.get('around') ?? undefined, shown: shownNames(conditions) })}
     ${pager(path, asked, answer.next_cursor)}`

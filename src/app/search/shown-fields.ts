@@ -53,15 +53,24 @@ export function withShowLinks(path: string, conditions: URLSearchParams, linksOf
   }
 }
 
-/** The names, as links that take them away. */
-export function shownFieldsRow(path: string, conditions: URLSearchParams): Html {
+/** The names, as links that take them away; one that is in none of the records that are shown, as where it was misspelled, with a note of that. */
+export function shownFieldsRow(
+  path: string,
+  conditions: URLSearchParams,
+  logs: readonly Readonly<{ fields: Readonly<Record<string, unknown>> }>[],
+): Html {
   const names = shownNames(conditions)
   if (names.length === 0) return html``
+  const found = new Set(logs.flatMap(({ fields }) => fieldsNamed(fields, names).map(([each]) => each)))
+  const isLacking = (each: string): boolean => logs.length > 0 && !found.has(each) && !inEachLine.has(each)
   const links = names.map((each) => {
     const others = names.filter((other) => other !== each)
     const address = addressOf(path, conditions, others)
     const words = cut(each, wordsCharactersMax)
-    return html`<a class="mark" href="${address}" title="Do not show ${words}">${isolated(words)} ✕</a> `
+    const note = isLacking(each) ? html` <small>in no record here</small>` : html``
+    return html`<span
+      ><a class="mark" href="${address}" title="Do not show ${words}">${isolated(words)} ✕</a>${note}</span
+    > `
   })
   return html`<nav class="tabs" aria-label="Fields in each line"><span class="note">In each line</span> ${links}</nav>`
 }

@@ -22,7 +22,7 @@ const isAlone = ({ conditions, cursors }: Asked): boolean =>
 async function isKnown(ctx: Context, { searches }: AppContext, id: string): Promise<boolean | undefined> {
   const search = new URLSearchParams({ id }).toString()
   const known = await searches.correlation(sessionHere(ctx).workspaceId, search)
-  if (!known.ok) return known.error.code === 'not_found' ? false : undefined
+  if (!known.ok) return false
   return known.value.index.complete || known.value.timeline.length > 0 ? true : undefined
 }
 
