@@ -64,7 +64,7 @@ async function handlePassword(ctx: Context, app: AppContext): Promise<Refusal | 
     return sendPassword(ctx, app, { status: 429, problem: tooMany, field: 'current' })
   }
   const user = await app.directory.authenticate(email, form.value.get('current') ?? '')
-  if (user === undefined)
+  if (user?.id !== userId)
     return sendPassword(ctx, app, { status: 403, problem: 'The current password is wrong.', field: 'current' })
   app.throttle.succeeded(attempt)
   const changed = await app.directory.changePassword({ userId, password, passwordPosition: user.passwordPosition })
