@@ -130,7 +130,7 @@ function watch(connection: NatsConnection, subject: string): Presence {
   const waiting = new Set<() => void>()
   const listeners = new Set<() => void>()
   const lost = (what: string): TransientError =>
-    new TransientError({ operation: what, subject, hint: 'there is no connection to NATS; it is tried again' })
+    new TransientError({ operation: what, subject, hint: 'the connection is lost; is nats-server running there?' })
   const leave = (): void => {
     here = false
     for (const letGo of waiting) letGo()

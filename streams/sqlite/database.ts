@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { isOperatingFailure, PermanentError, TransientError } from '#src/lib/failure.ts'
+import { unwritableOf } from '#src/lib/unwritable.ts'
 import { forgetCopied, refuseBesideCopied } from './copied.ts'
 import { suspect } from './suspicion.ts'
 import { isFile } from './file-stat.ts'
@@ -109,8 +110,8 @@ export function failureOf(error: unknown, operation: string, file: string): Tran
     return new TransientError({ ...context, hint: 'the disk is full: free some space' })
   }
   if (code === sqliteReadOnly || isForbidden(error)) {
-    const hint = 'this user may not write it: check its owner, and how its disk is mounted'
-    return new PermanentError({ ...context, hint })
+    const hint = 'this user may not write it: check its owner and mode, and how its disk is mounted'
+    return new PermanentError({ ...context, subject: unwritableOf(file), hint })
   }
   if (code === sqliteCantOpen) {
     return new PermanentError({ ...context, hint: 'the folder must be there, and be writable for this user' })

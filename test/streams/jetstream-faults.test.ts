@@ -65,6 +65,8 @@ describe('the JetStream log when its server fails', function () {
     for (const failure of await Promise.all(calls.map(rejection))) {
       expect(failure).to.be.instanceOf(TransientError)
       expect(failure.message).not.to.include('\n')
+      // Not that anything is tried again: a verb ends in this line.
+      expect(failure.message).to.match(/\(the connection is lost; is nats-server running there\?\)$/)
     }
     await server.start()
     // Woken, because what was written meanwhile has not been heard.

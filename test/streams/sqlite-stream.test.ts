@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { chmod, copyFile, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -155,6 +156,23 @@ describe('the sqlite stream', () => {
       await chmod(log.file, 0o444)
       const open = () => unprivileged(() => openForWriting({ file: log.file, partition: '0' }, 100))
       expect(open).to.throw(PermanentError, /log\.db: .*this user may not write it/)
+    })
+
+    it('is refused by the name of a file beside it where that is the one: SQLite makes it with the mode of the log', async () => {
+      await (await log.open()).close()
+      await chmod(dirname(log.file), 0o777)
+      const code = `import { openForWriting } from '#streams/sqlite/database.ts'
+        openForWriting({ file: process.argv[1], partition: '0' }, 100).database.close()`
+      // A process of its own: what a user may do is asked of the system for the one who has started it.
+      const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
+      const argv = ['--input-type=module', '-e', code, log.file]
+      const said = (): string => spawnSync(process.execPath, argv, { encoding: 'utf8', ...user }).stderr
+      await chmod(log.file, 0o444)
+      expect(said()).to.match(/log\.db: .*this user may not write it/)
+      await chmod(log.file, 0o666)
+      expect(said()).to.match(/log\.db-shm: .*this user may not write it/)
+      await chmod(`${log.file}-shm`, 0o666)
+      expect(said()).to.equal('')
     })
 
     it('is not made by a reader', async () => {

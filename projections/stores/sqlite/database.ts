@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { unwritableOf } from '#src/lib/unwritable.ts'
 
 export type Value = SQLInputValue
 export type Columns = Readonly<Record<string, SQLOutputValue>>
@@ -24,8 +25,9 @@ export const isDamage = (error: unknown): boolean => error instanceof Error && i
 const noShared: readonly (number | undefined)[] = [10 | (18 << 8), 10 | (19 << 8)]
 
 const full = 'the disk is full: free some space'
+const readOnly = 8
 const remedies: Readonly<Record<number, string>> = {
-  8: 'this user may not write it: check its owner, and how its disk is mounted',
+  [readOnly]: 'this user may not write it: check its owner and mode, and how its disk is mounted',
   10: 'check the disk, and whether it is full',
   13: full,
   14: 'its folder must be there, and be writable for this user; this process may open too few files (ulimit -n)',
@@ -49,7 +51,8 @@ function guarded<T>(operation: string, subject: string, run: () => T): T {
     const code = codeOf(cause)
     if (code === undefined) throw cause
     const isPassing = passing.has(code & 0xff) && !isDamageCode(code)
-    throw new (isPassing ? TransientError : PermanentError)({ operation, subject, cause, ...hintOf(code) })
+    const named = (code & 0xff) === readOnly ? unwritableOf(subject) : subject
+    throw new (isPassing ? TransientError : PermanentError)({ operation, subject: named, cause, ...hintOf(code) })
   }
 }
 
