@@ -1,7 +1,7 @@
 import { present } from '#src/lib/assert.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import type { Position, RecordedEvent } from '#src/events/envelope.ts'
-import { buildNumber } from '../builds/build-name.ts'
+import { buildNumber, isMadeBefore } from '../builds/build-name.ts'
 import { chooseBuild } from '../builds/choose-build.ts'
 import {
   changeRoster,
@@ -20,6 +20,7 @@ import {
   LostRecordError,
   reachedFor,
   storedBuild,
+  type FollowedBuild,
   type IndexName,
   type IndexWriter,
   type Reached,
@@ -129,9 +130,11 @@ function createRefresh(given: LanesOptions, state: State) {
     state.lanes = [...state.lanes, lane]
     return true
   }
+  const isOfThisLog = async (index: IndexName): Promise<boolean> =>
+    (await writer.checkpoint(index)).epoch === stream.epoch
   const canFold = async (projection: Projection, index: IndexName): Promise<boolean> => {
     if (buildNumber(projection, index) === undefined || state.stopped.has(index)) return false
-    return (await writer.checkpoint(index)).epoch === stream.epoch
+    return isOfThisLog(index)
   }
   const isLost = async ({ name }: Projection, index: IndexName): Promise<boolean> => {
     const known = state.lost.get(index)
@@ -145,13 +148,23 @@ function createRefresh(given: LanesOptions, state: State) {
   /** Whether a build beside the live one, but not the live one, had read more than the log still has. (If both had, all are rebuilt.) */
   const isBeyond = async (projection: Projection, index: IndexName, { live }: Roster): Promise<boolean> =>
     (await isLost(projection, index)) && !(live !== undefined && (await isLost(projection, live)))
+  /** Whether this is a candidate that was made before the live build and is of another log, while that one is of this log: nobody folds it on. */
+  const isOvertaken = async ({ index, as }: FollowedBuild, { live }: Roster): Promise<boolean> =>
+    as === 'candidate' &&
+    live !== undefined &&
+    isMadeBefore(index, live) &&
+    (await isOfThisLog(live)) &&
+    !(await isOfThisLog(index))
   const dropGone = async (projection: Projection, roster: Roster): Promise<Roster> => {
     const { name } = projection
     let now = roster
     for (const { index, untilMs } of keptForATime(roster)) {
       // Of another log, as after a restore from a backup: it cannot be folded further, nor be rolled back to.
-      const isOver = untilMs <= clock() || (await writer.checkpoint(index)).epoch !== stream.epoch
+      const isOver = untilMs <= clock() || !(await isOfThisLog(index))
       if (isOver) now = (await changeRoster(writer, name, giveUp(index))).roster
+    }
+    for (const build of now.followed) {
+      if (await isOvertaken(build, now)) now = (await changeRoster(writer, name, giveUp(build.index))).roster
     }
     for (const index of foldedBeside(now)) {
       if (await isBeyond(projection, index, now)) now = (await changeRoster(writer, name, lose(index))).roster

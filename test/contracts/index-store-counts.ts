@@ -2,6 +2,8 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Filter, IndexReader, Selection } from '#projections/index-store.ts'
 import type { Entry } from '#projections/projection.ts'
+import { floorTo } from '#projections/stores/row.ts'
+import { int64Min } from '#src/lib/int64.ts'
 import {
   everything,
   idsOf,
@@ -156,6 +158,18 @@ export function countClauses(use: () => OpenIndexStore): void {
         [0n, 3],
         [noonNs, 1],
       ])
+    })
+
+    it('gives the first step that begins before 64 bits, also where a range begins in it', async () => {
+      await write(use().writer, [lineEntry({ timeNs: int64Min }, 1), lineEntry({}, 2)], 2)
+      const starts = async (selection: Partial<Selection>) => {
+        const asked = { filter: everything, ...selection }
+        const buckets = await use().reader.histogram(scopeOf('lines'), asked, minuteNs, 'level')
+        return buckets.map(({ startNs }) => startNs)
+      }
+      const first = floorTo(int64Min, minuteNs)
+      expect(await starts({ fromNs: int64Min })).to.deep.equal([first, noonNs])
+      expect(await starts({ fromNs: first + minuteNs })).to.deep.equal([noonNs])
     })
 
     it('counts values within a range, whichever minutes it cuts, and as documents are now', async () => {

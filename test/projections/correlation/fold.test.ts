@@ -3,6 +3,9 @@ import { buildName } from '#projections/builds/build-name.ts'
 import { correlationProjection } from '#projections/correlation/fold.ts'
 import type { LinkDocument } from '#projections/correlation/link-document.ts'
 import type { RumEventDocument } from '#projections/correlation/rum-event-document.ts'
+import type { Collection } from '#projections/projection.ts'
+import { rowOf, shapeOf } from '#projections/stores/row.ts'
+import { sentinel, words } from '#src/events/tokens.ts'
 import { createFoldHarness, givenEvent } from '#test/support/fold-harness.ts'
 import { givenLog, givenRumEvent, givenSpan, noonNs, traceIdOf } from '../traces/given.ts'
 
@@ -30,6 +33,17 @@ describe('correlation: the fold', () => {
       url: 'https://shop.example/cart',
       fields: { button: 'pay' },
     })
+  })
+
+  it('has an event found by its name and its address, each by itself, and by its name alone where it has no address', async () => {
+    const rumEvents = [givenRumEvent({ url: '/cart' }), givenRumEvent({ ordinal: 1, url: null })]
+    const store = await harness.fold([givenEvent('rum.received', 1, { rumEvents })])
+    const found = store
+      .dump(buildName(correlationProjection, 1))
+      .filter(({ entry }) => entry.collection === 'rumEvents')
+    const collection = correlationProjection.collections['rumEvents'] as Collection
+    const texts = found.map(({ entry }) => rowOf(shapeOf(collection), collection, entry).tokens.get('message'))
+    expect(texts).to.have.members([`click ${sentinel} ${words('/cart').join(' ')}`, 'click'])
   })
 
   it('links a session and a trace that one record names, once for each kind of record and day', async () => {

@@ -3,6 +3,7 @@ import { correlationProjection } from '#projections/correlation/fold.ts'
 import { searchSessions, type SessionPage, type SessionRequest } from '#projections/correlation/query.ts'
 import { ofSessions, sessionsOf, type RumRecord } from '#projections/correlation/rum-session.ts'
 import type { IndexReader } from '#projections/index-store.ts'
+import { pageCharactersMax } from '#projections/reading/page-size.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
 import type { DecodedEvent } from '#projections/projection.ts'
 import type { LogRecord, RumEvent } from '#src/events/telemetry.ts'
@@ -192,5 +193,18 @@ describeOnEveryStore('sessions of large browser events', (newStore) => {
     }
     expect(counts.reduce((sum, count) => sum + count, 0)).to.equal(12)
     expect(Math.max(...counts)).to.be.below(12)
+  })
+
+  it('are read where one event alone is more than a page, the first one too', async () => {
+    const large = { stack: 'x'.repeat(pageCharactersMax / 2 + 1) }
+    const events = [{}, large].map((fields, n) => ({ sessionId: `${n}`, timeNs: at(n), fields }))
+    const reader = await readerOf(newStore, [sent(1, events)])
+    const met: string[] = []
+    for (let after: SessionRequest['after'] | null; after !== null && met.length < 9;) {
+      const page = await searchSessions(reader, acme, { ...usual, ...(after && { after }) })
+      met.push(...idsOf(page))
+      after = page.next
+    }
+    expect(met).to.deep.equal(['1', '0'])
   })
 })

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { begin, changeRoster, giveUp, nominate } from '#projections/builds/roster.ts'
+import { begin, changeRoster, giveUp, nominate, promoteTo } from '#projections/builds/roster.ts'
 import type { ProjectionFailure } from '#projections/folding/lanes.ts'
 import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
@@ -10,7 +10,7 @@ import { counting, mirror } from '#test/support/line-projections.ts'
 import { append, atHead, start } from '#test/support/projector-run.ts'
 import { liveOf } from '#test/support/promote.ts'
 
-const [first, second] = ['counting-v1-001', 'counting-v1-002']
+const [first, second, third] = ['counting-v1-001', 'counting-v1-002', 'counting-v1-003']
 const lines = (count: number): readonly (readonly string[])[] => Array.from({ length: count }, () => ['line'])
 
 describe('the lanes of a projector', () => {
@@ -44,6 +44,47 @@ describe('the lanes of a projector', () => {
     await run.until(({ at }) => at >= 1_001_000)
     expect(await liveOf(store.writer, 'counting')).to.equal(second)
     await run.stop()
+  })
+
+  /** A store that a projector of another log folds, with these builds of the log opened too. */
+  const openBeside = async (...ofThisLog: readonly string[]) => {
+    const { stream, store } = open()
+    const other = createMemoryStream({ partition: '0' })
+    for (const each of [other, stream]) await append(each, lines(2))
+    const former = start({ stream: other, writer: store.writer })
+    await former.until(await atHead(other))
+    for (const index of ofThisLog) await store.writer.open(index, withSeenEvents(counting), stream.epoch)
+    const change = (next: Parameters<typeof changeRoster>[2]) => changeRoster(store.writer, 'counting', next)
+    const names = async () => (await store.writer.builds('counting')).map(({ index }) => index)
+    return { stream, store, other, former, change, names }
+  }
+
+  it('leave no candidate of another log behind once readers are in a later build of this one', async () => {
+    const { stream, store, other, former, change, names } = await openBeside()
+    await store.writer.open(second, withSeenEvents(counting), other.epoch)
+    await change(nominate(second))
+    await former.stop()
+    const run = start({ stream, writer: store.writer })
+    await run.until(await atHead(stream))
+    for (const at of [1_001_000, 1_002_000]) {
+      run.tick()
+      await run.until((heartbeat, index) => index === third && heartbeat.at >= at)
+    }
+    expect([await liveOf(store.writer, 'counting'), await names()]).to.deep.equal([third, [third]])
+    await run.stop()
+  })
+
+  it('take away no candidate of a later log, nor one that readers of that log go back to', async () => {
+    const { former, change, names } = await openBeside(second, third)
+    await change(nominate(third))
+    former.tick()
+    await former.until(({ at }) => at >= 1_001_000)
+    await change(promoteTo(third, first, Infinity))
+    await change(nominate(second))
+    former.tick()
+    await former.until(({ at }) => at >= 1_002_000)
+    expect(await names()).to.deep.equal([first, second, third])
+    await former.stop()
   })
 
   it('are not folded any more once their build is let go of, also by who has just read for them', async () => {

@@ -2,6 +2,9 @@ import { expect } from 'chai'
 import { buildName } from '#projections/builds/build-name.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
 import { exportLogs } from '#projections/logs/query.ts'
+import { positionStep } from '#src/events/envelope.ts'
+import { TransientError } from '#src/lib/failure.ts'
+import { rejection } from '#test/streams/read-all.ts'
 import { foldInto, givenEvent } from '#test/support/fold-harness.ts'
 import { acme, treeOf } from './given.ts'
 import { carried, createGrowingLog, messagesOf, numbered, search } from './growing-log.ts'
@@ -160,5 +163,23 @@ describe('projections/logs: what arrives later', () => {
     expect(seen).to.deep.equal(Array.from({ length: 2_500 }, (_, index) => `line ${index}`))
     expect(batches).to.be.greaterThan(3)
     expect((await exportLogs(store.reader, acme, { order: 'desc' })).matched).to.equal(2_600)
+  })
+
+  it('does not stand for what is erased while an export runs, which says at its end that it is not whole', async () => {
+    const { store, append } = createGrowingLog()
+    await append(numbered(1, 0, 50))
+    const { matched, batches } = await exportLogs(store.reader, acme, { order: 'asc' })
+    const seen: string[] = []
+    const read = async (): Promise<void> => {
+      for await (const items of batches) {
+        if (seen.length === 0) await store.writer.eraseWorkspace(build, acme, 2 * positionStep)
+        seen.push(...messagesOf(items))
+      }
+    }
+    expect(await rejection(read()))
+      .to.be.instanceOf(TransientError)
+      .with.property('message')
+      .which.includes('of 50 records')
+    expect([matched, seen.length]).to.deep.equal([50, 16])
   })
 })

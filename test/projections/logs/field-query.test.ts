@@ -57,6 +57,21 @@ describe('projections/field-query', () => {
     }
   })
 
+  it('does not find a number by the beginning of its negative, and asks for nothing twice', async () => {
+    const reader = await readerOf(
+      createMemoryIndexStore,
+      [57, -57, '5ms'].map((took) => ({ fields: { took } })),
+    )
+    expect(await found(reader, 'took:-5*')).to.deep.equal([1])
+    expect(await found(reader, 'took:"-57"')).to.deep.equal([1])
+    // With a unit it is no number, so its word is looked for.
+    expect(await found(reader, 'took:"-5ms"')).to.deep.equal([2])
+    const ofWord = filter('took:slow')
+    expect(ofWord.kind === 'or' ? ofWord.of : []).to.deep.equal(
+      ['took==slow', 'took=slow'].map((token) => ({ kind: 'phrase', fields: ['fields'], tokens: [token] })),
+    )
+  })
+
   it('gives patterns the longest beginning, so that few words are looked at', () => {
     expect(filter('/ab(c|d).*/')).to.deep.equal({
       kind: 'pattern',

@@ -1,5 +1,4 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { isOperatingFailure, TransientError } from '#src/lib/failure.ts'
 import { removeFile } from '../build-folders.ts'
 import { openDatabase, transaction } from '../database.ts'
@@ -28,8 +27,7 @@ function laidOut(path: string, collections: readonly Tables[], epoch: string): U
 export function createMakeDay(collections: readonly Tables[], epoch: string, { flush = true } = {}): MakeDay {
   let bytes: Uint8Array | undefined
   return (path) => {
-    // Where the folder is gone, opening the file says so.
-    if (existsSync(path) || !existsSync(dirname(path))) return false
+    if (existsSync(path)) return false
     const made = `${path}-new`
     try {
       // A killed process may have left it.

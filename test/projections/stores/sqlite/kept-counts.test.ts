@@ -184,6 +184,8 @@ describe('counts that SQLite keeps', () => {
     expect(await countsOf(not(paid))).to.deep.equal(odd)
     expect(await countsOf(not({ kind: 'or', of: [absent, level('error'), paid] }))).to.deep.equal(odd)
     expect(await countsOf(both(level('info'), not(both(paid, not(level('error'))))))).to.deep.equal(odd)
+    const others = not(both(level('info'), not(absent)))
+    expect(await countsOf(not({ kind: 'or', of: [paid, others] }))).to.deep.equal(odd)
     expect(await countsOf(both(not(absent), level('info')))).to.deep.equal(expected(192, 'tag0', 128))
     expect(await countsOf(both(level('error'), not(paid)))).to.deep.equal([0, undefined, undefined, [], []])
   })

@@ -185,6 +185,20 @@ describe('the days of a SQLite index', () => {
     expect(await lost()).to.deep.equal([gone])
   })
 
+  it('are missed until they are over, also where a program which does not know of this has folded the build since', async () => {
+    await writer.close()
+    remove(acme, before)
+    await start()
+    await writer.close()
+    const meta = new DatabaseSync(join(folder, index, 'meta.db'))
+    meta.exec('UPDATE build SET safe = safe + 1')
+    meta.close()
+    await start()
+    expect(await lost(), 'though it is not named any more').to.deep.equal([gone])
+    await writer.dropDays(index, { of: () => day, all: day })
+    expect(await lost()).to.deep.equal([])
+  })
+
   it('keep answers from being complete of the workspace whose they are, as long as it would be shown them', async () => {
     await writer.close()
     remove(acme, before)

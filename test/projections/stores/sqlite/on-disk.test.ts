@@ -3,6 +3,7 @@ import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from 'no
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { IndexWriter } from '#projections/index-store.ts'
+import type { Collection } from '#projections/projection.ts'
 import { openLive } from '#projections/stores/sqlite/live.ts'
 import { storedMeta } from '#projections/stores/sqlite/meta.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reading/reader.ts'
@@ -17,8 +18,10 @@ import {
   index,
   lineEntry,
   other,
+  scopeOf,
   write,
 } from '#test/support/index-fixture.ts'
+import { promote } from '#test/support/promote.ts'
 import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
 import { withSteppingClock } from '#test/support/stepping-clock.ts'
 import { syncedBy } from '#test/support/synced-by.ts'
@@ -191,5 +194,35 @@ describe('what a SQLite index has on the disk', () => {
     await write(whole, [lineEntry({}, 9)], 9)
     await whole.close()
     expect([await begun('a'), await begun('b')], 'the build has come further').to.deep.equal([9, 9])
+  })
+
+  it('is the words of each field of a document, also where one has gone from a field to another', async () => {
+    type Pair = Readonly<{ a: string; b: string }>
+    const pairs: Collection<Pair> = {
+      name: 'pairs',
+      kind: 'document',
+      lookbackDays: 1,
+      fields: { a: 'tokens', b: 'tokens' },
+      searchable: (fields) => ({ timeNs: 0n, fields }),
+    }
+    const paired = 'paired-v1-001'
+    await writer.open(paired, { ...fixture, name: 'paired', collections: { pairs } }, epoch)
+    await promote(writer, 'paired', paired)
+    for (const [at, document] of [
+      { a: 'xy', b: '' },
+      { a: 'x', b: 'y' },
+    ].entries()) {
+      const entry = { collection: 'pairs', id: 'p', day, created: 1, position: at + 1, document }
+      await writer.write(paired, [{ workspaceId: acme, entries: [entry] }], { epoch, position: at + 1 })
+    }
+    const reader = createSqliteIndexReader({ folder: given.folder, limits })
+    const counts = ['xy', 'x', 'y'].map((token) =>
+      reader.count(
+        { ...scopeOf('pairs'), projection: 'paired' },
+        { filter: { kind: 'phrase', fields: ['a', 'b'], tokens: [token] } },
+      ),
+    )
+    expect(await Promise.all(counts)).to.deep.equal([0, 1, 1])
+    await reader.close()
   })
 })

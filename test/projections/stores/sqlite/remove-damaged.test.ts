@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -50,6 +50,17 @@ describe('a folder of SQLite indexes that is looked at before a start', () => {
       index,
       { epoch, position: 1 },
     ])
+    await writer.close()
+  })
+
+  it('takes no copy that somebody made of a build for one, and leaves it alone', async () => {
+    const copy = `${index}.bak`
+    cpSync(join(folder, index), join(folder, copy), { recursive: true })
+    damageTable(metaPath(folder, copy), 'build')
+    look()
+    expect([told, existsSync(metaPath(folder, copy))]).to.deep.equal([[], true])
+    const writer = await start()
+    expect((await writer.builds('fixture')).map((build) => build.index)).to.deep.equal([index])
     await writer.close()
   })
 

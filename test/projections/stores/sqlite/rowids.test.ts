@@ -2,10 +2,19 @@ import { expect } from 'chai'
 import { DatabaseSync } from 'node:sqlite'
 import type { Filter, IndexReader, IndexWriter } from '#projections/index-store.ts'
 import type { Entry } from '#projections/projection.ts'
-import { firstRowOf, msOf, unknownValueIds, valueIdMax } from '#projections/stores/sqlite/layout.ts'
+import { firstRow, firstRowOf, lastRow, msOf, unknownValueIds, valueIdMax } from '#projections/stores/sqlite/layout.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reading/reader.ts'
 import { int64Max, int64Min } from '#src/lib/int64.ts'
-import { everything, lineEntry, noonNs, openOracle, scopeOf, walk, write } from '#test/support/index-fixture.ts'
+import {
+  everything,
+  lineEntry,
+  noonNs,
+  openOracle,
+  scopeOf,
+  thingEntry,
+  walk,
+  write,
+} from '#test/support/index-fixture.ts'
 import { createRandom } from '#test/support/random.ts'
 import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
 
@@ -209,5 +218,22 @@ describe('rowids of SQLite that tell values', () => {
     expect(hits.map(({ timeNs }) => timeNs - noonNs)).to.deep.equal([3n, 2n, 1n, 0n, -1n])
     const fromNoon = await reader.search(scopeOf('lines'), { ...walked, filter: everything, fromNs: noonNs, limit: 9 })
     expect(fromNoon).to.have.length(4)
+  })
+
+  it('are those of the next millisecond where the outermost one before 1970 is full', async () => {
+    const [ms, earliest] = [msOf(int64Min), { timeNs: int64Min, weight: 1 }]
+    await write(writer, [thingEntry('a', earliest, 1)], 1)
+    inFile((database) =>
+      database.exec(`UPDATE r_things SET row = ${lastRow(ms)}; UPDATE b_things SET row = ${lastRow(ms)}`),
+    )
+    await write(writer, [thingEntry('b', earliest, 2)], 2)
+    const rows = inFile((database) => {
+      const all = database.prepare('SELECT row FROM r_things ORDER BY id')
+      all.setReadBigInts(true)
+      return all.all().map(({ row }) => row)
+    })
+    expect(rows).to.deep.equal([lastRow(ms), firstRow(ms + 1n)])
+    const hits = await walk(reader, 'things', { orderBy: 'timeNs', direction: 'asc', limit: 9 })
+    expect(hits.map(({ id, timeNs }) => [id, timeNs])).to.deep.equal(['a', 'b'].map((id) => [id, int64Min]))
   })
 })
