@@ -7,10 +7,11 @@ import { createHttpApp } from '#src/http/app.ts'
 import type { Route } from '#src/http/route.ts'
 import { createHttpServer, type HttpServer } from '#src/http/server.ts'
 import { createSessionMiddleware } from '#src/http/session.ts'
+import { systemTicks } from '#src/lib/clock.ts'
 import { createBareAddressRoutes } from '#src/ingest/otlp.ts'
 import type { Metrics } from '#src/operations/metrics.ts'
 import type { Engines } from './engines.ts'
-import { reportFailure } from './failure.ts'
+import { createFailureReport } from './failure.ts'
 
 const backlog = 4_096
 
@@ -51,7 +52,7 @@ export async function createWorkerHttp(config: Config, engines: Engines, metrics
     session,
     random: Math.random,
     trustedProxies: config.trustedProxies,
-    report: reportFailure,
+    report: createFailureReport(systemTicks),
     observe: ({ method, route, status }) => answered({ method, route, status: String(status) }),
   })
   const tls = config.tls === undefined ? {} : { tls: readTls(config.tls) }

@@ -2,6 +2,7 @@ import { projections } from '#projections/registry.ts'
 import { limits } from '#src/config.ts'
 import { createHttpApp } from '#src/http/app.ts'
 import { createHttpServer, type HttpServer } from '#src/http/server.ts'
+import { systemTicks } from '#src/lib/clock.ts'
 import { observeDeadLetters } from '#src/operations/dead-letters.ts'
 import { observeDisk } from '#src/operations/disk.ts'
 import { observeIndexes } from '#src/operations/index-lag.ts'
@@ -10,7 +11,7 @@ import { observeQuarantine } from '#src/operations/quarantine.ts'
 import { observeRetention } from '#src/operations/retention.ts'
 import { createOperationsRoutes } from '#src/operations/routes.ts'
 import type { Engines } from './engines.ts'
-import { reportFailure } from './failure.ts'
+import { createFailureReport } from './failure.ts'
 
 type Options = Readonly<{ engines: Engines; metrics: Metrics; isReady: () => boolean }>
 
@@ -29,6 +30,11 @@ export function createOperationsHttp({ engines, metrics, isReady }: Options): Ht
     observeDisk(metrics, files.folder)
   }
   const routes = createOperationsRoutes({ metrics, isReady })
-  const app = createHttpApp({ routes, random: Math.random, trustedProxies: 0, report: reportFailure })
+  const app = createHttpApp({
+    routes,
+    random: Math.random,
+    trustedProxies: 0,
+    report: createFailureReport(systemTicks),
+  })
   return createHttpServer(app.callback(), { limits })
 }

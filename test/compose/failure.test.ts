@@ -1,13 +1,17 @@
 import { expect } from 'chai'
-import { exitCodeOf, reportFailure } from '#src/compose/failure.ts'
+import { createFailureReport, exitCodeOf } from '#src/compose/failure.ts'
 import { ConfigError } from '#src/config.ts'
 import { TransientError } from '#src/lib/failure.ts'
 
 describe('a request that failed, as the operator is told', () => {
   const { error: toConsole } = console
   let told: unknown[]
+  let nowMs: number
+  let reportFailure: ReturnType<typeof createFailureReport>
   beforeEach(() => {
     told = []
+    nowMs = 0
+    reportFailure = createFailureReport(() => nowMs)
     console.error = (line) => void told.push(line)
   })
   afterEach(() => {
@@ -37,5 +41,21 @@ describe('a request that failed, as the operator is told', () => {
     expect(told[0]).to.match(/^POST .* TypeError: odd\n +at .*failure\.test\.ts/)
     report('thrown text')
     expect(told[1]).to.equal('POST "/api/logs\\n" failed (request r1): thrown text')
+  })
+
+  it('is counted where a great many fail as all may, and told again a second later', () => {
+    const full = new TransientError({ operation: 'append to log', subject: '0.db', hint: 'free some space' })
+    for (let request = 0; request < 270; request++) report(full)
+    expect(told).to.have.length(20)
+    report(new TypeError('odd'))
+    expect(told.at(-1)).to.match(
+      /^POST .* failed \(request r1\); so did 250 more since the last such line: TypeError: odd/,
+    )
+    report(full)
+    nowMs += 1_000
+    report(full)
+    report(full)
+    expect(told).to.have.length(22)
+    expect(told.at(-1)).to.match(/ failed \(request r1\); so did 1 more since the last such line: append to log 0\.db/)
   })
 })
