@@ -129,7 +129,7 @@ describe('a connection to NATS that breaks', () => {
     const failures = asked.map(async (ask) => rejection(nats?.[ask]('question', '') ?? Promise.resolve()))
     await heard.promise
     await server.remove()
-    for (const failure of await Promise.all(failures)) expect(failure.message).to.include('there is no connection')
+    for (const failure of await Promise.all(failures)) expect(failure.message).to.include('the connection is lost')
     await Promise.all([nats?.close(), silent?.close()])
   })
 
