@@ -3,7 +3,7 @@ import type { Refusal } from '#src/events/refusal.ts'
 import { inTime } from '#src/lib/in-time.ts'
 import type { Result } from '#src/lib/result.ts'
 import type { LogSearchAnswer, TraceSearchAnswer } from '#src/query/searches.ts'
-import { figureTimeoutMs, inWords, type AppContext } from '../context.ts'
+import { figureTimeoutMs, inWords, planHas, type AppContext } from '../context.ts'
 import { named, percentOf } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { behindPart } from '../search/search-parts.ts'
@@ -144,12 +144,9 @@ function tableOf(shown: readonly Column[], counted: readonly (Counts | undefined
     ${lack}`
 }
 
-export const includes = ({ plan }: Workspace, feature: Feature | undefined): boolean =>
-  feature === undefined || plan.features.includes(feature)
-
 /** What each service sent within the last hour, each figure a link to it. */
 export async function servicesOfLastHour(app: AppContext, workspace: Workspace): Promise<Html> {
-  const shown = columns.filter(({ feature }) => includes(workspace, feature))
+  const shown = columns.filter(({ feature }) => planHas(workspace, feature))
   const answers = await Promise.all(shown.map((column) => count(app, workspace, column)))
   const counted = answers.map((answer) => answer?.counts)
   const behind = answers.find((answer) => answer?.index.complete === false)
@@ -159,6 +156,6 @@ export async function servicesOfLastHour(app: AppContext, workspace: Workspace):
 export const lastHourLinks = (workspace: Workspace): Html =>
   html`<nav class="tabs" aria-label="The last hour">
     ${links
-      .filter(([feature]) => includes(workspace, feature))
+      .filter(([feature]) => planHas(workspace, feature))
       .map(([, address, words]) => html`<a href="${address}">${words}</a> `)}
   </nav>`

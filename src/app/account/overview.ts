@@ -6,6 +6,7 @@ import type { Usage } from '#projections/allowance/query.ts'
 import {
   baseUrlOf,
   inWords,
+  planHas,
   readUsageNow,
   sendSessionPage,
   sessionHere,
@@ -15,7 +16,7 @@ import {
 import { formatBytes, minuteOf } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { seeOther } from '../page.ts'
-import { includes, lastHourLinks, servicesOfLastHour } from './last-hour.ts'
+import { lastHourLinks, servicesOfLastHour } from './last-hour.ts'
 
 const featureNames = { logs: 'logs', tracing: 'tracing', api_access: 'API access' } as const
 
@@ -48,7 +49,7 @@ function findPart(workspace: Workspace): Html {
     <button type="submit">Search traces</button>
   </form>`
   return html`<h2>Find</h2>
-    ${includes(workspace, 'logs') ? logs : html``} ${includes(workspace, 'tracing') ? traces : html``}
+    ${planHas(workspace, 'logs') ? logs : html``} ${planHas(workspace, 'tracing') ? traces : html``}
     <form class="row" method="get" action="/app/find">
       <label>Any id <input name="id" type="search" size="40" placeholder="trace, span, session or log id" /></label>
       <button type="submit">Find</button>
@@ -63,7 +64,7 @@ const places = [
 ] as const
 
 function whereToSend(workspace: Workspace, baseUrl: string): Html {
-  const rows = places.filter(([feature]) => includes(workspace, feature))
+  const rows = places.filter(([feature]) => planHas(workspace, feature))
   return html`<table class="cards">
       <thead>
         <tr>

@@ -15,11 +15,10 @@ import {
   type Usage,
 } from '#projections/allowance/query.ts'
 import { isCaughtUp, lagMs } from '#projections/index-store.ts'
-import { counted, inWords, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
+import { counted, inWords, planHas, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
 import { formatBytes, minuteOf, named, shortTime } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { behindPart } from '../search/search-parts.ts'
-import { includes } from './last-hour.ts'
 import { forecastSpans } from './usage-forecast.ts'
 
 const path = '/app/usage'
@@ -156,7 +155,7 @@ function serviceRows(usage: Usage, workspace: Workspace, nowMs: number): readonl
   const range = { from: `${month}-01T00:00Z`, ...(resetsAt > nowMs ? {} : { to: shortTime(resetsAt) }) }
   const linked = (service: string, count: number, feature: Feature, path: string): number | Html => {
     const isFound = service !== '' && service.length < serviceCharactersMax && count > 0
-    if (!isFound || !includes(workspace, feature)) return count
+    if (!isFound || !planHas(workspace, feature)) return count
     const search = new URLSearchParams({ service, ...range })
     return html`<a href="${path}?${search.toString()}">${inWords(count)}</a>`
   }
