@@ -12,13 +12,17 @@ describe('a log beside its server', () => {
   beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'throughline-beside-'))))
   afterEach(() => rmSync(folder, { recursive: true }))
 
-  it('ends nothing that was begun after a failure, because of what was begun before it', async () => {
+  /** With so many events that a cut takes many steps, between which others have their turn. */
+  async function openBeside() {
     const log = { file: join(folder, '0.db'), partition: '0' }
     const stream = await createSqliteStream({ ...log, thread: false, limits })
     const { last } = await stream.append(makeEvents(4_000))
     await stream.close()
-    const beside = await openLogBeside(log)
-    // Of many steps, between which others have their turn.
+    return { beside: await openLogBeside(log), last }
+  }
+
+  it('ends nothing that was begun after a failure, because of what was begun before it', async () => {
+    const { beside, last } = await openBeside()
     const before = beside.cut(last)
     const refused = await beside.append([makeEvent('bad', { schemaVersion: 0 })]).catch((error: unknown) => error)
     expect(refused).to.have.property('name', 'PermanentError')
@@ -29,11 +33,7 @@ describe('a log beside its server', () => {
   })
 
   it('stays open where somebody else has decided first', async () => {
-    const log = { file: join(folder, '0.db'), partition: '0' }
-    const stream = await createSqliteStream({ ...log, thread: false, limits })
-    const { last } = await stream.append(makeEvents(4_000))
-    await stream.close()
-    const beside = await openLogBeside(log)
+    const { beside, last } = await openBeside()
     const before = beside.cut(last)
     const decided = await beside
       .append([makeEvent('late', { subject: 'lease' })], { subject: 'lease', position: last })

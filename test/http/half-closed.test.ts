@@ -1,10 +1,9 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { limits } from '#src/config.ts'
 import { createHttpServer, type HttpServer } from '#src/http/server.ts'
-import { rawConnection } from '#test/support/http.ts'
+import { listenAnywhere, rawConnection } from '#test/support/http.ts'
 
 const requestOf = (method: string): string => `${method} / HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n`
 
@@ -14,9 +13,7 @@ describe('a client that writes no more behind its request', () => {
 
   beforeEach(async () => {
     http = createHttpServer((_request, response) => http.server.emit('asked', response), { limits })
-    http.server.listen(0, '127.0.0.1')
-    await once(http.server, 'listening')
-    port = (http.server.address() as AddressInfo).port
+    port = await listenAnywhere(http.server)
   })
   afterEach(async () => {
     http.server.closeAllConnections()

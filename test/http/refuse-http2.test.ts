@@ -1,20 +1,19 @@
 import { once } from 'node:events'
 import http2 from 'node:http2'
-import { connect, type AddressInfo } from 'node:net'
+import { connect } from 'node:net'
 import tls from 'node:tls'
 import { expect } from 'chai'
 import { limits } from '#src/config.ts'
 import { createHttpServer, type HttpServer } from '#src/http/server.ts'
 import { makeCertificate } from '#test/support/certificate.ts'
+import { listenAnywhere } from '#test/support/http.ts'
 
 describe('who comes with gRPC', () => {
   let http: HttpServer
   let port: number
   beforeEach(async () => {
     http = createHttpServer((_request, response) => response.end('over HTTP/1.1'), { limits })
-    http.server.listen(0, '127.0.0.1')
-    await once(http.server, 'listening')
-    port = (http.server.address() as AddressInfo).port
+    port = await listenAnywhere(http.server)
   })
   afterEach(() => http.stop())
 
@@ -30,9 +29,7 @@ describe('who comes with gRPC', () => {
   it('is told so over TLS, where others speak HTTP/1.1', async () => {
     const { certificate, key } = makeCertificate()
     const secure = createHttpServer((_request, response) => response.end(), { limits, tls: { cert: certificate, key } })
-    secure.server.listen(0, '127.0.0.1')
-    await once(secure.server, 'listening')
-    const to = { host: '127.0.0.1', port: (secure.server.address() as AddressInfo).port, rejectUnauthorized: false }
+    const to = { host: '127.0.0.1', port: await listenAnywhere(secure.server), rejectUnauthorized: false }
     const either = tls.connect({ ...to, ALPNProtocols: ['h2', 'http/1.1'] })
     await once(either, 'secureConnect')
     expect(either.alpnProtocol).to.equal('http/1.1')

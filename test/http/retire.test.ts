@@ -1,10 +1,9 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { limits } from '#src/config.ts'
 import { createHttpServer, type HttpServer } from '#src/http/server.ts'
-import { rawConnection } from '#test/support/http.ts'
+import { listenAnywhere, rawConnection } from '#test/support/http.ts'
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: test\r\n\r\n`
 const hasAnswer = (text: string): boolean => text.endsWith('done')
@@ -26,9 +25,7 @@ describe('an HTTP server that is replaced', () => {
       },
       { limits },
     )
-    http.server.listen(0, '127.0.0.1')
-    await once(http.server, 'listening')
-    port = (http.server.address() as AddressInfo).port
+    port = await listenAnywhere(http.server)
   })
   afterEach(async () => {
     http.server.closeAllConnections()

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { connect, type AddressInfo, type Socket } from 'node:net'
+import { connect, type AddressInfo, type Server, type Socket } from 'node:net'
 import { limits as allLimits, type Limits } from '#src/config.ts'
 import { createHttpApp, type HttpAppOptions, type RequestFailure } from '#src/http/app.ts'
 import { createHttpServer } from '#src/http/server.ts'
@@ -12,6 +12,13 @@ export type TestServer = Readonly<{
   close(): Promise<void>
 }>
 
+/** Listens on a port that the system chose, and returns it. */
+export async function listenAnywhere(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
+}
+
 /** The real application on a real socket of this process, on a port that the system chose. */
 export async function listen(
   options: Pick<HttpAppOptions, 'routes' | 'session' | 'observe'> &
@@ -21,9 +28,7 @@ export async function listen(
   const { limits = allLimits, trustedProxies = 0, ...rest } = options
   const app = createHttpApp({ ...rest, random: () => 0.5, trustedProxies, report: (failure) => failures.push(failure) })
   const { server, stop } = createHttpServer(app.callback(), { limits })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  const port = await listenAnywhere(server)
   return {
     baseUrl: `http://127.0.0.1:${port}`,
     port,

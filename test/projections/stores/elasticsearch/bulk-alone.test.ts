@@ -9,6 +9,7 @@ import { acme, epoch } from '#test/support/index-fixture.ts'
 import { rejection } from '#test/streams/read-all.ts'
 
 describe('documents that are written to Elasticsearch', () => {
+  const none = async (): Promise<void> => undefined
   const operation = (key: string): Operation => {
     return { kind: 'index', index: 'lines-1', key, workspaceId: acme, position: 1, document: '{}' }
   }
@@ -22,7 +23,6 @@ describe('documents that are written to Elasticsearch', () => {
       const items = (answers[requests.length - 1] ?? []).map((status): Json => ({ index: { status } }))
       return { errors: true, items }
     })
-    const none = async (): Promise<void> => undefined
     await writeAll({ elasticsearch, epoch, restore: none, pause: none }, ['a', 'b', 'c', 'd'].map(operation))
     return requests
   }
@@ -39,7 +39,6 @@ describe('documents that are written to Elasticsearch', () => {
       if (requests.length > 1) return { errors: false }
       return { errors: true, items: [{ index: { status: 429 } }, { delete: { status: 404 } }] }
     })
-    const none = async (): Promise<void> => undefined
     const deletion: Operation = { ...operation('b'), kind: 'delete', document: '' }
     await writeAll({ elasticsearch, epoch, restore: none, pause: none }, [operation('a'), deletion])
     expect(requests.map((lines) => lines.includes('"_id":"b"'))).to.deep.equal([true, false])
@@ -51,7 +50,6 @@ describe('documents that are written to Elasticsearch', () => {
       if (bodies.push(lines as Buffer) === 1) throw new Error('not answered in time')
       return { status: 200, body: { errors: false } }
     }
-    const none = async (): Promise<void> => undefined
     const elasticsearch = { send, close: none }
     const write = (key: string) => writeAll({ elasticsearch, epoch, restore: none }, [operation(key)])
     expect((await rejection(write('a'))).message).to.equal('not answered in time')
@@ -68,7 +66,6 @@ describe('documents that are written to Elasticsearch', () => {
       await answered.promise
       return { status: 200, body: { errors: false } }
     }
-    const none = async (): Promise<void> => undefined
     let isTold = false
     const all = ['a', 'b', 'c'].map(large)
     const written = rejection(writeAll({ elasticsearch: { send, close: none }, epoch, restore: none }, all))
@@ -88,7 +85,6 @@ describe('documents that are written to Elasticsearch', () => {
       const status = [429, 503][bodies.push(String(lines)) - 1]
       return status === undefined ? { status: 200, body: { errors: false } } : { status, body: { error } }
     }
-    const none = async (): Promise<void> => undefined
     const elasticsearch = { send, close: none }
     await writeAll({ elasticsearch, epoch, restore: none, pause: none }, ['a', 'b'].map(operation))
     expect(bodies).to.deep.equal(Array.from({ length: 3 }, () => bodies[0]))
@@ -98,9 +94,8 @@ describe('documents that are written to Elasticsearch', () => {
   it('are given up after a few tries, each after a longer pause', async () => {
     const pauses: number[] = []
     const elasticsearch = answering(() => ({ errors: true, items: [{ index: { status: 429 } }] }))
-    const restore = async (): Promise<void> => undefined
     const pause = async (ms: number) => pauses.push(ms)
-    const written = writeAll({ elasticsearch, epoch, restore, pause }, [operation('a')])
+    const written = writeAll({ elasticsearch, epoch, restore: none, pause }, [operation('a')])
     expect((await rejection(written)).name).to.equal('TransientError')
     expect(pauses).to.deep.equal([100, 200, 400, 800, 1_600])
   })
@@ -108,9 +103,8 @@ describe('documents that are written to Elasticsearch', () => {
   it('are told with all indices that have no primary shard, whichever request met them', async () => {
     const error = { type: 'unavailable_shards_exception' }
     const elasticsearch = answering(() => ({ errors: true, items: [{ index: { status: 503, error } }] }))
-    const restore = async (): Promise<void> => undefined
     const written = writeAll(
-      { elasticsearch, epoch, restore },
+      { elasticsearch, epoch, restore: none },
       ['a', 'b'].map((key) => ({ ...large(key), index: `lines-${key}` })),
     )
     const { indices } = (await rejection(written)) as NoPrimaryError
