@@ -3,8 +3,8 @@ import { optional, workspaceJson, type Verb } from './verb.ts'
 
 export const workspaceCreate: Verb = {
   names: ['NAME'],
-  usage: '[--plan free|pro]',
-  about: 'creates a workspace, on the plan free unless another is named',
+  usage: '[--plan PLAN]',
+  about: 'creates a workspace, on the plan free unless another of the README’s is named',
   options: { plan: { type: 'string' } },
   run: async (context) => {
     const [name = ''] = context.names
