@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
 import { globSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
-import { basename } from 'node:path'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { availableParallelism, tmpdir } from 'node:os'
+import { basename, join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 import { present } from '#src/lib/assert.ts'
@@ -12,92 +13,75 @@ import { removeFolder, startServer } from '../support/server.ts'
 import { longOnTheCluster, notOnTheCluster } from './not-on-the-cluster.ts'
 
 const isLong = process.env['SOAK'] === '1'
-/** Of a file; its own mocha has the project's timeout for each test. */
-const fileTimeoutMs = 1_800_000
+/** Of all files together; their own mocha has the project's timeout for each test. */
+const suiteTimeoutMs = 3_600_000
 const all = globSync('test/e2e/*.test.ts').sort()
 const isMet = (name: string): boolean =>
   !Object.hasOwn(notOnTheCluster, name) && (isLong || !Object.hasOwn(longOnTheCluster, name))
 
-type Ran = Readonly<{ code: number | null; out: string; errors: string }>
-type Runs = Readonly<{ of(file: string): Promise<Ran>; end(): Promise<void> }>
+/** A test or hook, as the `json` reporter of mocha tells it. */
+type Told = Readonly<{ file: string; fullTitle: string; err: Readonly<{ stack?: string; message?: string }> }>
+type Ran = Readonly<{ passes: readonly Told[]; failures: readonly Told[] }>
 
-async function run(file: string, env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<Ran> {
-  const argv = ['node_modules/mocha/bin/mocha.js', '--exit', '--reporter', 'dot', file]
-  const child = spawn(process.execPath, argv, { env, signal, stdio: ['ignore', 'pipe', 'pipe'] })
-  child.on('error', () => {})
-  const closed = new Promise<number | null>((resolve) => child.on('close', resolve))
-  const [out, errors, code] = await Promise.all([text(child.stdout), text(child.stderr), closed])
-  return { code, out, errors }
-}
-
-/** The cluster that files of the suite use, each in workspaces of its own. */
-type SharedCluster = Awaited<ReturnType<typeof startCluster>>
-async function startCluster() {
-  const cluster = await startServer({ form: 'cluster' })
-  const { baseUrl, dataFolder, output } = cluster
-  const { environment } = present(clusterAt(dataFolder), 'it is a cluster')
-  return {
-    lent: { baseUrl, environment } satisfies LentCluster,
-    output,
-    remove: async () => {
-      await cluster.stop()
-      await removeFolder(dataFolder)
-    },
+/** Runs files in as many processes as there are processors, but at most two: mostly they wait for the index. */
+async function runFiles(files: readonly string[], env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<Ran> {
+  const folder = await mkdtemp(join(tmpdir(), 'throughline-http-suite-'))
+  const output = join(folder, 'ran.json')
+  try {
+    const jobs = String(Math.min(2, availableParallelism()))
+    const told = ['--reporter', 'json', '--reporter-option', `output=${output}`]
+    const argv = ['node_modules/mocha/bin/mocha.js', '--exit', '--parallel', '--jobs', jobs, ...told, ...files]
+    const child = spawn(process.execPath, argv, { env, signal, stdio: ['ignore', 'pipe', 'pipe'] })
+    child.on('error', () => {})
+    const closed = new Promise<number | null>((resolve) => child.on('close', resolve))
+    const [out, errors, code] = await Promise.all([text(child.stdout), text(child.stderr), closed])
+    const written = await readFile(output, 'utf8').catch(() => undefined)
+    const ran = written === undefined ? undefined : (JSON.parse(written) as Ran)
+    // A crash is told by no test.
+    if (ran === undefined || (code !== 0 && ran.failures.length === 0)) throw new Error(`${code}: ${out}\n${errors}`)
+    return ran
+  } finally {
+    await rm(folder, { recursive: true })
   }
 }
 
-/**
- * Runs them in their order, as many at once as there are processors but at most two: mostly they wait for the index. One cluster serves
- * them all: an idle one keeps Elasticsearch as busy as some files do.
- */
-function runAll(files: readonly string[], env: NodeJS.ProcessEnv): Runs {
-  const stopping = new AbortController()
-  const runs = new Map(files.map((file) => [file, Promise.withResolvers<Ran>()]))
-  const waiting = [...runs]
-  const runLane = async ({ lent, output }: SharedCluster): Promise<void> => {
-    for (let one = waiting.shift(); one !== undefined && !stopping.signal.aborted; one = waiting.shift()) {
-      const [file, { resolve }] = one
-      const from = output.length
-      const ran = await run(file, { ...env, LENT_CLUSTER: JSON.stringify(lent) }, stopping.signal)
-      resolve({ ...ran, errors: [ran.errors, ...output.slice(from)].join('\n') })
-    }
-  }
-  const runLanes = async (): Promise<void> => {
-    const cluster = await startCluster()
-    const lanes = Array.from({ length: Math.min(2, availableParallelism()) }, () => runLane(cluster))
-    const ended = await Promise.allSettled(lanes)
-    await cluster.remove()
-    for (const lane of ended) if (lane.status === 'rejected') throw lane.reason
-  }
-  const ran = runLanes()
-  const failed = ran.then(() => new Promise<never>(() => undefined))
-  failed.catch(() => undefined)
-  return {
-    of: (file) => Promise.race([present(runs.get(file), 'it is one of them').promise, failed]),
-    end: async () => {
-      // Where only some of them were asked for.
-      stopping.abort()
-      await Promise.allSettled([ran])
-    },
+/** One cluster serves all files that borrow one: an idle one keeps Elasticsearch as busy as some files do. */
+async function runOnCluster(
+  files: readonly string[],
+  env: NodeJS.ProcessEnv,
+  signal: AbortSignal,
+): Promise<Ran & Readonly<{ output: readonly string[] }>> {
+  const { baseUrl, dataFolder, output, stop } = await startServer({ form: 'cluster' })
+  try {
+    const { environment } = present(clusterAt(dataFolder), 'it is a cluster')
+    const lent: LentCluster = { baseUrl, environment }
+    return { ...(await runFiles(files, { ...env, LENT_CLUSTER: JSON.stringify(lent) }, signal)), output }
+  } finally {
+    await stop()
+    await removeFolder(dataFolder)
   }
 }
 
 /**
- * Each file is run by a mocha of its own, so that nothing in it has to know which form it meets. Those that only borrow a server have
+ * The files are run by a mocha of their own, so that nothing in them has to know which form it meets. Those that only borrow a server have
  * workspaces of their own in one cluster; those that start one have a cluster of their own.
  */
 describe('the HTTP test suite, on the cluster', () => {
   const met = all.filter((file) => isMet(basename(file)))
-  let runs: Runs
+  const stopping = new AbortController()
+  let ran: ReturnType<typeof runOnCluster>
   before(async function () {
     this.timeout(enginesTimeoutMs)
     const { natsUrl, elasticsearchUrl } = await engines()
     const given = { TEST_NATS_URL: natsUrl, TEST_ELASTICSEARCH_URL: elasticsearchUrl }
-    runs = runAll(met, { ...process.env, ...given, THROUGHLINE_FORM: 'cluster' })
+    ran = runOnCluster(met, { ...process.env, ...given, THROUGHLINE_FORM: 'cluster' }, stopping.signal)
+    ran.catch(() => undefined)
   })
-  after(function () {
+  after(async function () {
     this.timeout(enginesTimeoutMs)
-    return runs.end()
+    // Where only some of them were asked for.
+    stopping.abort()
+    await Promise.allSettled([ran])
   })
 
   it('leaves out only files that are there, each for a reason', () => {
@@ -110,10 +94,14 @@ describe('the HTTP test suite, on the cluster', () => {
 
   for (const file of met) {
     it(file, async function () {
-      this.timeout(fileTimeoutMs)
-      const { code, out, errors } = await runs.of(file)
-      expect(code, `${out}\n${errors}`).to.equal(0)
-      expect(out, 'tests that ran').to.match(/^ {2}[1-9]\d* passing/m)
+      this.timeout(suiteTimeoutMs)
+      const { passes, failures, output } = await ran
+      const isHere = (told: Told): boolean => told.file === resolve(file)
+      const complaints = failures
+        .filter(isHere)
+        .map(({ fullTitle, err }) => `${fullTitle}\n${err.stack ?? err.message}`)
+      expect(complaints, [...complaints, ...output].join('\n')).to.deep.equal([])
+      expect(passes.filter(isHere), 'tests that passed').to.not.deep.equal([])
     })
   }
 })

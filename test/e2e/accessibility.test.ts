@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 import { violationsOn } from '../support/axe.ts'
-import { launchChromium, openSignedIn, openTab, signInOn } from '../support/browser.ts'
+import { borrowChromium, closeTabs, openSignedIn, openTab, signInOn } from '../support/browser.ts'
 import { untilIndexed } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { createTenant } from '../support/tenant.ts'
@@ -88,12 +88,12 @@ describe('the accessibility of pages', () => {
   let tab: Page
   before(async () => {
     server = await borrowServer()
-    browser = await launchChromium()
+    browser = await borrowChromium()
     await sendIncident(server)
     ;({ tab } = await openSignedIn(browser, server))
   })
   after(async () => {
-    await browser.close()
+    await closeTabs(browser)
     await server.giveBack()
   })
 

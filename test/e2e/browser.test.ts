@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Browser } from 'playwright-core'
-import { launchChromium, openTab, serveSite, type Site } from '../support/browser.ts'
+import { borrowChromium, closeTabs, openTab, serveSite, type Site } from '../support/browser.ts'
 import { at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 
@@ -14,10 +14,10 @@ describe('the browser SDK in Chromium', () => {
     server = await borrowServer()
     reader = await signIn(server.baseUrl, server.firstRun.sign_in)
     shop = await serveSite('faro-page.js')
-    browser = await launchChromium()
+    browser = await borrowChromium()
   })
   after(async () => {
-    await browser.close()
+    await closeTabs(browser)
     shop.close()
     await server.giveBack()
   })

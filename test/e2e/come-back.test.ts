@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Browser, Locator, Page } from 'playwright-core'
-import { launchChromium, openSignedIn } from '../support/browser.ts'
+import { borrowChromium, closeTabs, openSignedIn } from '../support/browser.ts'
 import { untilIndexed } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { msNs, nowNs, sendingTo } from '../support/workspace.ts'
@@ -14,7 +14,7 @@ describe('coming back to a page in a browser', () => {
   let complaints: readonly string[]
   before(async () => {
     server = await borrowServer()
-    browser = await launchChromium()
+    browser = await borrowChromium()
     const { logs, spans } = sendingTo(server, server.firstRun.keys)
     const at = (n: number) => ({ traceId: traceIdOf(n), spanId: String(n).repeat(16), startNs: nowNs() - msNs * 50n })
     await spans([1, 2, 3].map((n) => ({ ...at(n), name: `operation ${n}` })))
@@ -23,7 +23,7 @@ describe('coming back to a page in a browser', () => {
     ;({ tab, complaints } = await openSignedIn(browser, server))
   })
   after(async () => {
-    await browser.close()
+    await closeTabs(browser)
     await server.giveBack()
   })
   afterEach(() => expect(complaints).to.deep.equal([]))

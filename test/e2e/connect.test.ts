@@ -8,7 +8,7 @@ import { expect } from 'chai'
 import { build } from 'esbuild'
 import type { Browser, Page } from 'playwright-core'
 import { bringPython } from '../../infra/launch/python.ts'
-import { complaintsOf, launchChromium, openTab, signInOn } from '../support/browser.ts'
+import { borrowChromium, closeTabs, complaintsOf, openTab, signInOn } from '../support/browser.ts'
 import { cli } from '../support/cli.ts'
 import { createTenant } from '../support/tenant.ts'
 import { listOf, post, signIn, untilIndexed, type Reader } from '../support/client.ts'
@@ -28,10 +28,10 @@ describe('the connect flow', () => {
   before(async () => {
     server = await borrowServer()
     reader = await signIn(server.baseUrl, server.firstRun.sign_in)
-    browser = await launchChromium()
+    browser = await borrowChromium()
   })
   after(async () => {
-    await browser.close()
+    await closeTabs(browser)
     await server.giveBack()
   })
 

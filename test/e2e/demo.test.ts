@@ -1,8 +1,11 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import type { JsonObject } from '#src/lib/json.ts'
 import { answerOf, at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { runProgram } from '../support/run-program.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
+import { newDataFolder, removeFolder } from '../support/server.ts'
 
 const services = ['web', 'orders', 'payments']
 
@@ -14,11 +17,15 @@ describe('npm run demo', () => {
   let server: LentServer
   let reader: Reader
   let output: string
+  /** With the keys of the workspace, as after a first run. */
+  let folder: string
 
   before(async () => {
     server = await borrowServer()
     reader = await signIn(server.baseUrl, server.firstRun.sign_in)
-    const args = ['infra/demo/demo.ts', '--orders', '5', '--browser', '--data', server.dataFolder]
+    folder = await newDataFolder()
+    await writeFile(join(folder, 'first-run.json'), JSON.stringify(server.firstRun))
+    const args = ['infra/demo/demo.ts', '--orders', '5', '--browser', '--data', folder]
     // As in a shell that was set up for a program of one's own, which sends elsewhere.
     const own = {
       OTEL_EXPORTER_OTLP_TRACES_HEADERS: 'Authorization=Bearer%20tt_another',
@@ -30,6 +37,7 @@ describe('npm run demo', () => {
   })
   after(async () => {
     await server.giveBack()
+    await removeFolder(folder)
   })
 
   /** Addresses of the app's pages that the demo has printed, under their names. */

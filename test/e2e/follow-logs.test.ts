@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
-import { launchChromium, openSignedIn } from '../support/browser.ts'
+import { borrowChromium, closeTabs, openSignedIn } from '../support/browser.ts'
 import { untilIndexed } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { sendingTo } from '../support/workspace.ts'
@@ -12,11 +12,11 @@ describe('pages that follow logs', () => {
 
   before(async () => {
     server = await borrowServer()
-    browser = await launchChromium()
+    browser = await borrowChromium()
     ;({ tab: page } = await openSignedIn(browser, server))
   })
   after(async () => {
-    await browser.close()
+    await closeTabs(browser)
     await server.giveBack()
   })
 

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { Browser } from 'playwright-core'
 import type { JsonObject } from '#src/lib/json.ts'
-import { launchChromium, openTab, serveSite, type Site } from '../support/browser.ts'
+import { borrowChromium, closeTabs, openTab, serveSite, type Site } from '../support/browser.ts'
 import { cli } from '../support/cli.ts'
 import { at, getComplete, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { expectSpan, type SentSpan } from '../support/sent-span.ts'
@@ -21,10 +21,10 @@ describe('browsers without Faro', () => {
     server = await borrowServer()
     reader = await signIn(server.baseUrl, server.firstRun.sign_in)
     site = await serveSite('otel-page.js', 'beacon-page.js')
-    browser = await launchChromium()
+    browser = await borrowChromium()
   })
   after(async () => {
-    await browser.close()
+    await closeTabs(browser)
     site.close()
     await server.giveBack()
   })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Browser } from 'playwright-core'
-import { launchChromium, openSignedIn } from '../support/browser.ts'
+import { borrowChromium, closeTabs, openSignedIn } from '../support/browser.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { msNs, nowNs, sendingTo } from '../support/workspace.ts'
 
@@ -9,10 +9,10 @@ describe('pages on narrow screens', () => {
   let browser: Browser
   before(async () => {
     server = await borrowServer()
-    browser = await launchChromium()
+    browser = await borrowChromium()
   })
   after(async () => {
-    await browser.close()
+    await closeTabs(browser)
     await server.giveBack()
   })
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
-import { launchChromium, openSignedIn, searchOn } from '../support/browser.ts'
+import { borrowChromium, closeTabs, openSignedIn, searchOn } from '../support/browser.ts'
 import { cli } from '../support/cli.ts'
 import { post } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
@@ -17,7 +17,7 @@ describe('two tabs of somebody who has two workspaces', () => {
 
   before(async () => {
     server = await borrowServer()
-    browser = await launchChromium()
+    browser = await borrowChromium()
     ;({ tab, complaints } = await openSignedIn(browser, server))
     second = `Second of ${server.firstRun.workspace}`
     await cli(server, 'workspace', 'create', second, '--plan', 'pro')
@@ -27,7 +27,7 @@ describe('two tabs of somebody who has two workspaces', () => {
     other = await tab.context().newPage()
   })
   after(async () => {
-    await browser.close()
+    await closeTabs(browser)
     await server.giveBack()
   })
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Browser, Locator, Page } from 'playwright-core'
-import { complaintsOf, launchChromium, openSignedIn, openTab } from '../support/browser.ts'
+import { borrowChromium, closeTabs, complaintsOf, openSignedIn, openTab } from '../support/browser.ts'
 import { post } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { sendingTo } from '../support/workspace.ts'
@@ -13,11 +13,11 @@ describe('the scripts of pages in a browser, for keys and copies', () => {
 
   before(async () => {
     server = await borrowServer()
-    browser = await launchChromium()
+    browser = await borrowChromium()
     ;({ tab, complaints } = await openSignedIn(browser, server))
   })
   after(async () => {
-    await browser.close()
+    await closeTabs(browser)
     await server.giveBack()
   })
   afterEach(() => expect(complaints).to.deep.equal([]))

@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core'
 import { readUsageAt } from '#projections/allowance/query.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import type { JsonObject } from '#src/lib/json.ts'
-import { launchChromium, openTab, serveSite, type Site } from '../support/browser.ts'
+import { borrowChromium, closeTabs, openTab, serveSite, type Site } from '../support/browser.ts'
 import { cli } from '../support/cli.ts'
 import { at, listOf, signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { createFlakyProxy, type Fault } from '../support/flaky-proxy.ts'
@@ -29,10 +29,10 @@ describe('senders behind a failing network', () => {
     server = await borrowServer()
     reader = await signIn(server.baseUrl, server.firstRun.sign_in)
     site = await serveSite('faro-page.js')
-    browser = await launchChromium()
+    browser = await borrowChromium()
   })
   after(async () => {
-    await browser.close()
+    await closeTabs(browser)
     site.close()
     await server.giveBack()
   })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
-import { launchChromium, openSignedIn } from '../support/browser.ts'
+import { borrowChromium, closeTabs, openSignedIn } from '../support/browser.ts'
 import { post } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 
@@ -14,12 +14,12 @@ describe('the form of a search in a browser without scripts', () => {
 
   before(async () => {
     server = await borrowServer()
-    browser = await launchChromium()
+    browser = await borrowChromium()
     const options = { javaScriptEnabled: false, viewport: { width, height } }
     ;({ tab: page } = await openSignedIn(browser, server, options))
   })
   after(async () => {
-    await browser.close()
+    await closeTabs(browser)
     await server.giveBack()
   })
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Browser, Locator, Page } from 'playwright-core'
-import { complaintsOf, launchChromium, openTab, searchOn, signInOn } from '../support/browser.ts'
+import { borrowChromium, closeTabs, complaintsOf, openTab, searchOn, signInOn } from '../support/browser.ts'
 import { post } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 
@@ -16,7 +16,7 @@ describe('search pages in a browser', () => {
 
   before(async () => {
     server = await borrowServer()
-    browser = await launchChromium()
+    browser = await borrowChromium()
     tab = await openTab(browser, { baseURL: server.baseUrl })
     complaints = complaintsOf(tab)
     tab.on('dialog', (dialog) => dialogs.push(dialog.message()))
@@ -24,7 +24,7 @@ describe('search pages in a browser', () => {
     await signInOn(tab, server.firstRun.sign_in)
   })
   after(async () => {
-    await browser.close()
+    await closeTabs(browser)
     await server.giveBack()
   })
   afterEach(async () => {

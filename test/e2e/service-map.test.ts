@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 import { violationsOn } from '../support/axe.ts'
-import { launchChromium, onEachScreen, openSignedIn } from '../support/browser.ts'
+import { borrowChromium, closeTabs, onEachScreen, openSignedIn } from '../support/browser.ts'
 import { untilIndexed } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import type { SpanSketch } from '../support/telemetry.ts'
@@ -42,7 +42,7 @@ describe('the service map in a browser', () => {
   let browser: Browser
   before(async () => {
     server = await borrowServer()
-    browser = await launchChromium()
+    browser = await borrowChromium()
     const startNs = minutesAgoNs(5)
     await sendingTo(server, server.firstRun.keys).spans(
       sent.map(({ id, parent, ...span }) => ({
@@ -57,7 +57,7 @@ describe('the service map in a browser', () => {
     await untilIndexed(server)
   })
   after(async () => {
-    await browser.close()
+    await closeTabs(browser)
     await server.giveBack()
   })
 

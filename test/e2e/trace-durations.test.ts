@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 import { violationsOn } from '../support/axe.ts'
-import { launchChromium, onEachScreen, openSignedIn } from '../support/browser.ts'
+import { borrowChromium, closeTabs, onEachScreen, openSignedIn } from '../support/browser.ts'
 import { untilIndexed } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { minutesAgoNs, msNs, secondNs, sendingTo } from '../support/workspace.ts'
@@ -14,7 +14,7 @@ describe('durations of listed traces in a browser', () => {
   let browser: Browser
   before(async () => {
     server = await borrowServer()
-    browser = await launchChromium()
+    browser = await borrowChromium()
     const startNs = minutesAgoNs(5)
     const spans = [1, 2, 3, 4].map((n) => ({
       traceId: traceIdOf(n),
@@ -29,7 +29,7 @@ describe('durations of listed traces in a browser', () => {
     await untilIndexed(server)
   })
   after(async () => {
-    await browser.close()
+    await closeTabs(browser)
     await server.giveBack()
   })
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
-import { launchChromium, openSignedIn } from '../support/browser.ts'
+import { borrowChromium, closeTabs, openSignedIn } from '../support/browser.ts'
 import { post } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 
@@ -13,11 +13,11 @@ describe('the page of a trace in a browser', () => {
 
   before(async () => {
     server = await borrowServer()
-    browser = await launchChromium()
+    browser = await borrowChromium()
     ;({ tab: page } = await openSignedIn(browser, server, { javaScriptEnabled: false }))
   })
   after(async () => {
-    await browser.close()
+    await closeTabs(browser)
     await server.giveBack()
   })
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
-import { launchChromium, openSignedIn, searchOn } from '../support/browser.ts'
+import { borrowChromium, closeTabs, openSignedIn, searchOn } from '../support/browser.ts'
 import { untilIndexed } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { sendingTo } from '../support/workspace.ts'
@@ -12,11 +12,11 @@ describe('an id that is pasted into a search', () => {
   let complaints: readonly string[]
   before(async () => {
     server = await borrowServer()
-    browser = await launchChromium()
+    browser = await borrowChromium()
     ;({ tab, complaints } = await openSignedIn(browser, server))
   })
   after(async () => {
-    await browser.close()
+    await closeTabs(browser)
     await server.giveBack()
     expect(complaints).to.deep.equal([])
   })

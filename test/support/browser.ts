@@ -11,13 +11,19 @@ const quieter = ['--disable-component-update', '--disable-sync']
 /** No limit of its own on anything: a test has one. */
 const timeout = 0
 
-/** The Chromium that infra/launch/browser.ts brought. */
-export const launchChromium = (): Promise<Browser> =>
-  chromium.launch({
+let shared: Promise<Browser> | undefined
+/** The Chromium that infra/launch/browser.ts brought: one for all files that a process of tests runs, with which it ends. */
+export const borrowChromium = (): Promise<Browser> =>
+  (shared ??= chromium.launch({
     executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
     args: [...quiet, ...quieter],
     timeout,
-  })
+  }))
+
+/** Gives it back, with nobody in it. */
+export async function closeTabs(browser: Browser): Promise<void> {
+  await Promise.all(browser.contexts().map((context) => context.close()))
+}
 
 /** A tab of a person who was never here before, and who waits for what a page is to show, however busy the machine is. */
 export async function openTab(browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
