@@ -6,7 +6,6 @@ import type { Usage } from '#projections/allowance/query.ts'
 import {
   baseUrlOf,
   inWords,
-  planHas,
   readUsageNow,
   sendSessionPage,
   sessionHere,
@@ -15,6 +14,7 @@ import {
 } from '../context.ts'
 import { formatBytes, minuteOf } from '../format.ts'
 import { html, type Html } from '../html.ts'
+import { planHas } from '../plan-has.ts'
 import { seeOther } from '../page.ts'
 import { lastHourLinks, servicesOfLastHour } from './last-hour.ts'
 
