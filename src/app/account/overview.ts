@@ -54,7 +54,9 @@ function findPart(workspace: Workspace): Html {
       <label>Any id <input name="id" type="search" size="40" placeholder="trace, span, session or log id" /></label>
       <button type="submit">Find</button>
     </form>
-    <p class="note">Searches cover the last 24 hours. An id is found whatever its age.</p>`
+    <p class="note">
+      Searches cover the last 24 hours. An id is found whatever its age, also in a line that holds it.
+    </p>`
 }
 
 const places = [
