@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import type { Limits } from '#src/config.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
-import type { Feature, Session, Workspace } from '#src/directory/directory.ts'
+import type { Session, Workspace } from '#src/directory/directory.ts'
 import type { PartitionOf } from '#src/events/partition.ts'
 import type { Refusal } from '#src/events/refusal.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
@@ -106,10 +106,6 @@ export const atFault = (isIt: boolean): Html =>
   isIt ? html`autofocus aria-invalid="true" aria-describedby="${problemId}"` : html``
 export const notice = (text: string | Html | undefined): Html =>
   text === undefined ? html`` : html`<p class="notice" role="status">${text}</p>`
-
-/** Whether the plan of a workspace has a feature; it has what needs none. */
-export const planHas = ({ plan }: Workspace, feature: Feature | undefined): boolean =>
-  feature === undefined || plan.features.includes(feature)
 
 const english = new Intl.NumberFormat('en')
 /** `12,345`. */

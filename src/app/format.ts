@@ -18,6 +18,9 @@ export const timeOf = (timestamp: string | null): Html =>
 export const timeAndZone = (timestamp: string | null): Html =>
   timestamp === null ? html`–` : timeShown(timestamp, `${msOf(timestamp)} UTC`)
 
+/** The same to the nanosecond, which needs no tip: a page has a thousand of them. */
+export const exactTime = (timestamp: string): Html => html`<time>${asFar(timestamp, 29)} UTC</time>`
+
 function shownAsFar(ms: number, characters: number): Html {
   const timestamp = new Date(ms).toISOString()
   return timeShown(timestamp, `${asFar(timestamp, characters)} UTC`)

@@ -1,8 +1,9 @@
 import type { Context } from 'koa'
-import type { Session, Workspace } from '#src/directory/directory.ts'
+import type { Feature, Session, Workspace } from '#src/directory/directory.ts'
 import { commonScripts } from './assets.ts'
 import { cut } from './format.ts'
 import { html, type Html } from './html.ts'
+import { planHas } from './plan-has.ts'
 import { withWorkspace } from './workspace-links.ts'
 
 /** Nothing but our own style sheet and forms: no script, no frame, nothing from elsewhere (CSP Level 3). */
@@ -27,20 +28,21 @@ type Page = Readonly<{
   scripts?: readonly string[]
 }>
 
-const links = [
+/** Pages of the menu; some need a feature of the plan. */
+const links: readonly (readonly [path: string, name: string, feature?: Feature])[] = [
   ['/app', 'Overview'],
-  ['/app/traces', 'Traces'],
-  ['/app/logs', 'Logs'],
+  ['/app/traces', 'Traces', 'tracing'],
+  ['/app/logs', 'Logs', 'logs'],
   ['/app/sessions', 'Sessions'],
-  ['/app/map', 'Map'],
+  ['/app/map', 'Map', 'tracing'],
   ['/app/connect', 'Connect'],
   ['/app/usage', 'Usage'],
   ['/app/keys', 'Keys'],
   ['/app/members', 'Members'],
   ['/app/password', 'Password'],
-] as const
+]
 const nameCharactersMax = 100
-const ownerLinks = [['/app/audit', 'Audit']] as const
+const ownerLinks: typeof links = [['/app/audit', 'Audit']]
 
 /** Whether a page of the menu is the one at `path`, or the one that it is below. */
 function currentOf(path: string, linked: string): Html {
@@ -51,7 +53,8 @@ function currentOf(path: string, linked: string): Html {
 }
 
 function navigation({ email }: Session, path: string, { workspace, isOwner = false }: Page): Html {
-  const shown = isOwner ? [...links, ...ownerLinks] : links
+  const all = isOwner ? [...links, ...ownerLinks] : links
+  const shown = all.filter(([, , feature]) => workspace === undefined || planHas(workspace, feature))
   const linkTo = ([linked, name]: (typeof shown)[number]): Html =>
     html`<a href="${linked}" ${currentOf(path, linked)}>${name}</a> `
   return html`<strong>Throughline</strong>

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { logForms, sessionForms, traceForms } from '#src/app/search/search-help.ts'
-import { msNs, noonNs } from '#test/projections/traces/given.ts'
+import { logForms, sessionForms, spanForms, traceForms } from '#src/app/search/search-help.ts'
+import { msNs, noonNs, traceIdOf } from '#test/projections/traces/given.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
 import { textOf } from '#test/support/page-text.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
@@ -9,8 +9,9 @@ describe('help on search pages', () => {
   let browser: SignedIn['browser']
   let logs: SignedIn['logs']
   let site: SignedIn['site']
+  let spans: SignedIn['spans']
   eachSignedIn((signedIn) => {
-    ;({ browser, logs, site } = signedIn)
+    ;({ browser, logs, site, spans } = signedIn)
   })
 
   it('shows what may be typed, and all of it is understood', async () => {
@@ -34,6 +35,21 @@ describe('help on search pages', () => {
       for (const time of times) {
         expect((await browser.get(`${path}?from=${encodeURIComponent(time)}`)).status, time).to.equal(200)
       }
+    }
+  })
+
+  it('shows what finds spans in a trace, and all of it is understood', async () => {
+    await site.index(spans(1, { id: 'a' }, { id: 'b', parent: 'a' }))
+    const path = `/app/trace/${traceIdOf('t')}`
+    const { text } = await browser.get(path)
+    const [, help = ''] = /<summary>How to search<\/summary>([^]*?)<\/details>/.exec(text) ?? []
+    const shown = [...help.matchAll(/<code>([^<]*)<\/code>/g)].map(([, typed = '']) => typed)
+    expect(shown).to.have.length(spanForms.flatMap(({ typed }) => typed).length)
+    for (const query of spanForms.flatMap(({ typed }) => typed)) {
+      const found = await browser.get(`${path}?find=${encodeURIComponent(query)}`)
+      expect(found.text || found.location, query)
+        .to.be.a('string')
+        .and.not.include('role="alert"')
     }
   })
 

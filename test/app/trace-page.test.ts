@@ -345,7 +345,7 @@ describe('the page of a trace', () => {
   it('says of a span and of its events when they were, in which zone, and how long after the beginning', async () => {
     const event = { timeNs: noonNs + 1_250_000n, name: 'exception', attributes: {}, droppedAttributesCount: 0 }
     const text = await pageOf({ id: 'a', forMs: 100, spanEvents: [event] }, { id: 'b', parent: 'a', atMs: 20 })
-    expect(text).to.match(/<td>2026-11-21T12:00:00\.020\d*Z \(\+20\.0 ms in its trace\)</)
+    expect(text).to.match(/Start <time>2026-11-21 12:00:00\.020000000 UTC<\/time> \(\+20\.0 ms in its trace\)</)
     expect(text).to.match(/12:00:00\.001 UTC<\/time> \(\+1\.25 ms\) <strong>exception</)
   })
 

@@ -51,6 +51,23 @@ describe('the page of a trace in a browser', () => {
     }
   })
 
+  it('says when a span was in the zone of the browser, to the nanosecond', async () => {
+    const [trace, spanId, atMs] = ['5b8efff798038103d269b633813fc613', 'eeeeeeeeeeeeeeee', Date.now()]
+    const times = { startTimeUnixNano: `${atMs}000123`, endTimeUnixNano: `${atMs}000456` }
+    const spans = [{ traceId: trace, spanId, name: 'chime', ...times }]
+    const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] })
+    expect((await post(server, '/api/traces/v1/otlp', server.firstRun.keys.tracing, body, json)).status).to.equal(200)
+    const { tab } = await openSignedIn(browser, server, { timezoneId: 'Asia/Dubai' })
+    const start = tab.locator(`#span-${spanId} time`)
+    do await tab.goto(`/app/trace/${trace}?span=${spanId}`)
+    while ((await start.count()) === 0)
+    const shown = (ms: number): string => `${new Date(ms).toISOString().slice(0, 23).replace('T', ' ')}000123`
+    expect(await start.innerText()).to.equal(`${shown(atMs + 4 * 3_600_000)}+04:00`)
+    await tab.getByLabel('Times in').selectOption('UTC')
+    expect(await start.innerText()).to.equal(`${shown(atMs)} UTC`)
+    await tab.context().close()
+  })
+
   it('is no wider than the window with names that have no blanks, nor are the pages that lead to it', async () => {
     const [trace, time, name] = ['5b8efff798038103d269b633813fc611', `${Date.now()}000000`, 'longname'.repeat(25)]
     const span = { traceId: trace, spanId: 'dddddddddddddddd', name, startTimeUnixNano: time, endTimeUnixNano: time }

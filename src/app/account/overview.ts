@@ -6,7 +6,6 @@ import type { Usage } from '#projections/allowance/query.ts'
 import {
   baseUrlOf,
   inWords,
-  planHas,
   readUsageNow,
   sendSessionPage,
   sessionHere,
@@ -15,6 +14,7 @@ import {
 } from '../context.ts'
 import { formatBytes, minuteOf } from '../format.ts'
 import { html, type Html } from '../html.ts'
+import { planHas } from '../plan-has.ts'
 import { seeOther } from '../page.ts'
 import { lastHourLinks, servicesOfLastHour } from './last-hour.ts'
 
@@ -54,7 +54,9 @@ function findPart(workspace: Workspace): Html {
       <label>Any id <input name="id" type="search" size="40" placeholder="trace, span, session or log id" /></label>
       <button type="submit">Find</button>
     </form>
-    <p class="note">Searches cover the last 24 hours. An id is found whatever its age.</p>`
+    <p class="note">
+      Searches cover the last 24 hours. An id is found whatever its age, also in a line that holds it.
+    </p>`
 }
 
 const places = [

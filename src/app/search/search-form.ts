@@ -1,7 +1,7 @@
 import { atFault } from '../context.ts'
 import { cut } from '../format.ts'
 import { html, type Html } from '../html.ts'
-import { searchHelp, type HelpForm } from './search-help.ts'
+import { searchHelp, times, type HelpForm } from './search-help.ts'
 import { givenFields, ofPage, rangeLinks, type Asked } from './search-parts.ts'
 
 type Given = Readonly<{
@@ -52,7 +52,7 @@ export function searchForm(given: Given): Html {
           ${atFault(wrong === 'q')}
       /></label>
       <button type="submit">Search</button>
-      ${searchHelp(help)}
+      ${searchHelp([...help, times])}
       <details class="filters" ${isWrong ? html`open` : html``}>
         <summary>Filters${inUse(conditions)}</summary>
         <div class="inputs">${fields}${givenFields(conditions, own, wrong)}</div>

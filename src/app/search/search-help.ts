@@ -11,19 +11,22 @@ const formsOf = (field: string, noun: string): readonly HelpForm[] => [
   { typed: [`${field}=api`, `${field}!=api`], finds: 'the whole value of a field' },
   { typed: ['user.id:*', '-user.id:*'], finds: `${noun} with the field; without it` },
   { typed: ['null*', 'path:/api/*/orders', '/time-?out/'], finds: 'patterns' },
-  {
-    typed: ['5b8efff798038103d269b633813fc60c', '"5b8efff798038103d269b633813fc60c"'],
-    finds: `what has the id of a trace, span, session or log record; ${noun} that say it`,
-  },
 ]
+
+const byId = (noun: string): HelpForm => ({
+  typed: ['5b8efff798038103d269b633813fc60c', '"5b8efff798038103d269b633813fc60c"'],
+  finds: `what has the id of a trace, span, session or log record; ${noun} that say it`,
+})
 
 export const logForms: readonly HelpForm[] = [
   ...formsOf('service', 'records'),
+  byId('records'),
   { typed: ['level>=warn', 'status>=500', 'status:[400 TO 499]', 'took<1.5s'], finds: 'levels and numbers' },
   { typed: ['order.customer.id=7'], finds: 'a nested field, by its dotted name' },
 ]
 
-export const traceForms: readonly HelpForm[] = [
+/** Of spans within one trace. */
+export const spanForms: readonly HelpForm[] = [
   ...formsOf('peer.service', 'spans'),
   { typed: ['http.response.status_code>=500', 'db.rows:[100 TO *]'], finds: 'numbers' },
   {
@@ -32,8 +35,11 @@ export const traceForms: readonly HelpForm[] = [
   },
 ]
 
+export const traceForms: readonly HelpForm[] = [...spanForms, byId('spans')]
+
 export const sessionForms: readonly HelpForm[] = [
   ...formsOf('app.name', 'events'),
+  byId('events'),
   { typed: ['value>2500', 'status:[400 TO 499]', 'level>=error'], finds: 'numbers, and levels of what was logged' },
   {
     typed: ['page.url:checkout', 'user.email=ann@shop.example', 'browser.name:Firefox'],
@@ -41,7 +47,8 @@ export const sessionForms: readonly HelpForm[] = [
   },
 ]
 
-const times: HelpForm = {
+/** Of a search that has a range. */
+export const times: HelpForm = {
   typed: ['-15m', '-7d', 'now-2d', '2026-11-21T08:00', '2026-11-21T08:00+01:00', '1795557482'],
   finds: 'From and To: relative, in the zone that times are shown in unless one is named, or as Unix time',
 }
@@ -77,7 +84,7 @@ export const searchHelp = (forms: readonly HelpForm[]): Html =>
         </tr>
       </thead>
       <tbody>
-        ${[...forms, times].map(rowOf)}
+        ${forms.map(rowOf)}
       </tbody>
     </table>
     ${shortcuts}

@@ -4,6 +4,7 @@ import { parseRfc3339Ns } from '#src/lib/time.ts'
 import type { CorrelationAnswer, Searches } from '#src/query/searches.ts'
 import { atFault, counted, inWords } from '../context.ts'
 import { html, type Html } from '../html.ts'
+import { searchHelp, spanForms } from '../search/search-help.ts'
 import { whatIsWrong } from '../search/search-parts.ts'
 import { traceAddress } from '../trace-address.ts'
 import { spanIdOf, type TreeRow } from './span-tree.ts'
@@ -109,5 +110,5 @@ export function findInTracePart(place: Place, found: FoundInTrace, asked: string
       ${isFolded ? html`<input type="hidden" name="folded" value="1" />` : html``}
       <button type="submit">Find</button>
     </form>
-    ${typed === '' ? html`` : refused === undefined ? result : whatIsWrong(refused, typed)}`
+    ${searchHelp(spanForms)} ${typed === '' ? html`` : refused === undefined ? result : whatIsWrong(refused, typed)}`
 }

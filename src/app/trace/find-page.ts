@@ -1,6 +1,7 @@
 import type { Context } from 'koa'
 import { parseSpanId } from '#src/events/ids.ts'
 import type { Refusal } from '#src/events/refusal.ts'
+import { isPassing } from '#src/http/errors.ts'
 import type { Route } from '#src/http/route.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
@@ -29,7 +30,7 @@ import { asJson } from './as-json.ts'
 import { compareAddress } from './compare-address.ts'
 import { errorsHere, findErrorsBeside, type ErrorLinks } from './errors-beside.ts'
 import { findInTrace, findInTracePart, firstFound, type FoundInTrace } from './find-in-trace.ts'
-import { idsWithin } from './ids-within.ts'
+import { addressWithin, idsWithin } from './ids-within.ts'
 import { figureLinks, spanFigures } from './span-figures.ts'
 import { createLinkRoom } from './span-links.ts'
 import { originsOf, originsPart } from './span-origins.ts'
@@ -268,7 +269,8 @@ function aboutOf(trace: CorrelationAnswer['trace']): string | undefined {
 const finder = (value: string): Html =>
   html`<form class="row" method="get" action="/app/find" role="search">
     <label
-      >A trace, span, session or log id <input name="id" type="search" size="40" value="${value}" required
+      >A trace, span, session or log id, or a line that holds one
+      <input name="id" type="search" size="40" value="${value}" required
     /></label>
     <button type="submit">Find</button>
   </form>`
@@ -358,8 +360,15 @@ async function sendAnswer(ctx: Context, app: AppContext, wanted: Wanted, found: 
   return sendSessionPage(ctx, app, { ...head, body, scripts: [openTargetScript, reopenScript] })
 }
 
+/** Whether nothing is known to have the id, be it that the index is behind. */
+const isUnseen = (result: Result<Found, Refusal>): boolean =>
+  result.ok ? result.value.answer.timeline.length === 0 : !isPassing(result.error.code)
+
 async function sendFound(ctx: Context, app: AppContext, wanted: Wanted): Promise<void> {
   const result = await find(ctx, app, wanted)
+  // An id may be anything: what stands in it is looked for only where nothing has it whole.
+  const within = wanted.name === 'id' && isUnseen(result) ? addressWithin(wanted.value) : undefined
+  if (within !== undefined) return seeOther(ctx, within)
   if (result.ok) return sendAnswer(ctx, app, wanted, result.value)
   await sendSessionPage(ctx, app, refusedPage(ctx, app, result.error, wanted))
 }

@@ -1,4 +1,5 @@
 import { html, type Html } from '../html.ts'
+import { traceAddress } from '../trace-address.ts'
 
 /** Ids as senders and other tools write them, by themselves: of a trace or a span, a UUID, and a trace of X-Ray in its parts. */
 const idWithin =
@@ -7,9 +8,21 @@ const idsMax = 10
 
 const withoutVersion = (id: string): string => (id.length === 35 ? id.slice(2).replace('-', '') : id)
 
+/** Zeros alone stand where there is no id, as of the parent of a root. */
+const idsIn = (pasted: string): readonly string[] =>
+  [...new Set(pasted.match(idWithin)?.map(withoutVersion))].filter((id) => id !== pasted && /[1-9a-f]/i.test(id))
+
+/** Where what was pasted leads, if it is more than an id and names one thing alone: by one id, or by those of a trace and a span of it. */
+export function addressWithin(pasted: string): string | undefined {
+  const [one, other, ...more] = idsIn(pasted).toSorted((a, b) => b.length - a.length)
+  if (one === undefined || more.length > 0) return undefined
+  if (other === undefined) return `/app/find?id=${encodeURIComponent(one)}`
+  return one.length === 32 && other.length === 16 ? traceAddress(one, other) : undefined
+}
+
 /** The ids that stand in what was pasted to be found by, where that is more than an id: a line of a log, an address, `"trace_id":"…"`. */
 export function idsWithin(pasted: string): Html {
-  const ids = [...new Set(pasted.match(idWithin)?.map(withoutVersion))].filter((id) => id !== pasted)
+  const ids = idsIn(pasted)
   if (ids.length === 0) return html``
   const links = ids
     .slice(0, idsMax)

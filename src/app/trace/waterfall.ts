@@ -2,7 +2,7 @@ import { failureOf } from '#projections/traces/query.ts'
 import { parseRfc3339Ns } from '#src/lib/time.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { counted, inWords } from '../context.ts'
-import { cut, formatDuration, named, nameCharactersMax, since, timeAndZone } from '../format.ts'
+import { cut, exactTime, formatDuration, named, nameCharactersMax, since, timeAndZone } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { fieldTable } from '../search/field-table.ts'
 import { failurePart } from '../search/trace-rows.ts'
@@ -102,15 +102,15 @@ function detailsOf(span: ShownSpan, traceStart: string, linksOf: SpanLinks): Htm
   const facts = {
     span: span.span_id,
     ...(linksOf === noSpanLinks && isWholeInRow(span) ? {} : { service: span.service, operation: span.name }),
-    start: `${span.start} (${since(traceStart, span.start)} in its trace)`,
     kind,
     status: status.message === '' ? status.code : `${status.code}: ${status.message}`,
     ...(repeated > 0 ? { repeated: `came again ${counted(repeated, 'time')}` } : {}),
     ...(cuts.length > 0 ? { changed: cuts.join('; ') } : {}),
     ...(dropped === '' ? {} : { [`dropped by the sender${cuts.length > 0 ? ', or cut here' : ''}`]: dropped }),
   }
-  return html`${fieldTable('Span', facts, linksOf('facts'))}${fieldTable('Attributes', span.attributes, linksOf('span'))}
-  ${eventRows(span, linksOf('event'))}`
+  return html`<p>Start ${exactTime(span.start)} (${since(traceStart, span.start)} in its trace)</p>
+    ${fieldTable('Span', facts, linksOf('facts'))}${fieldTable('Attributes', span.attributes, linksOf('span'))}
+    ${eventRows(span, linksOf('event'))}`
 }
 
 /** A row can be led to, and is marked where it is what somebody looks for. */
