@@ -1,11 +1,14 @@
 import type { Context } from 'koa'
 import type { Refusal } from '#src/events/refusal.ts'
 import { encodings, noRoom } from '#src/http/decompress.ts'
+import { sendProblem } from '#src/http/errors.ts'
 import type { Route } from '#src/http/route.ts'
 import { freeBytes } from '#src/lib/free-bytes.ts'
 import { scanLogs, type LogScan } from '#src/wire/logs/scan.ts'
+import { parseOtlpContentType } from '#src/wire/otlp/content-type.ts'
 import { countRefused, sendJson, setPosition, withBody, type IngestContext, type Received } from './context.ts'
 import { receivedEvent } from './event-of.ts'
+import { refuseOtlp } from './otlp.ts'
 
 /** `{"accepted","rejected","errors":[{"index","code","message"}]}`, the first errors only. */
 function answerOf({ records, rejected }: LogScan, errorsMax: number): string {
@@ -57,7 +60,14 @@ async function ingestLogs(ctx: Context, context: IngestContext): Promise<Refusal
   return withBody(ctx, context, admitted, (received) => store(ctx, context, received))
 }
 
+/** Protobuf is not taken here, and is OTLP: its senders (the Collector, Java) show the message of no other format. */
+function refuse(ctx: Context, refused: Refusal): void {
+  const isOtlp = parseOtlpContentType(ctx.get('Content-Type')) === 'application/x-protobuf'
+  return isOtlp ? refuseOtlp(ctx, refused) : sendProblem(ctx, refused)
+}
+
 /** POST /api/logs/v1/ingest. */
 export function createLogsRoutes(context: IngestContext): readonly Route[] {
-  return [{ method: 'POST', path: '/api/logs/v1/ingest', auth: 'key', handler: (ctx) => ingestLogs(ctx, context) }]
+  const handler = (ctx: Context): Promise<Refusal | undefined> => ingestLogs(ctx, context)
+  return [{ method: 'POST', path: '/api/logs/v1/ingest', auth: 'key', handler, refuse }]
 }

@@ -23,7 +23,7 @@ function send(ctx: Context, { contentType, body }: OtlpReply): void {
 }
 
 /** google.rpc.Status in the encoding of the request's content type; JSON if that is neither. */
-function refuse(ctx: Context, refused: Refusal): void {
+export function refuseOtlp(ctx: Context, refused: Refusal): void {
   const timed = withRetry(ctx, refused)
   setRefusal(ctx, timed)
   send(ctx, encodeStatus(parseOtlpContentType(ctx.get('Content-Type')) ?? 'application/json', timed))
@@ -120,7 +120,7 @@ async function ingestSpans(ctx: Context, context: IngestContext): Promise<Refusa
   return withBody(ctx, context, admitted, (received) => store(ctx, context, contentType, received))
 }
 
-const route = { method: 'POST', auth: 'key', refuse } as const
+const route = { method: 'POST', auth: 'key', refuse: refuseOtlp } as const
 
 const onlyTraces = `Only traces are taken over OTLP, at ${endpoint}`
 

@@ -7,6 +7,7 @@ import type { WorkspacePlan } from '#src/directory/directory.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { rawConnection, rawStatus } from '#test/support/http.ts'
 import { startIngest, type Answer, type TestIngest } from '#test/support/ingest.ts'
+import { fieldsOf, textOf } from './otlp-answers.ts'
 
 const path = '/api/logs/v1/ingest'
 const line = { level: 'info', message: 'paid', order: 7 }
@@ -155,6 +156,21 @@ describe('POST /api/logs/v1/ingest', () => {
       expect(await ingest.events()).to.deep.equal([])
     })
   }
+
+  it('tells senders of OTLP in their own format: the Collector and Java show no other', async () => {
+    const protobuf = { 'content-type': 'application/x-protobuf' }
+    for (const [below, headers, status, told] of [
+      ['', protobuf, 415, 'logs are sent as JSON records'],
+      ['', { ...protobuf, authorization: `Bearer ${ingest.keys.tracing}` }, 403, 'This is a tracing source token'],
+      ['', { ...protobuf, authorization: '' }, 401, 'needs a logs source token'],
+      ['/v1/logs', protobuf, 404, 'There is nothing at'],
+    ] as const) {
+      const answer = await ingest.post(path + below, '', { ...bearer, ...headers })
+      expect(answer.status, below).to.equal(status)
+      expect(answer.headers.get('content-type')).to.equal('application/x-protobuf')
+      expect(textOf(fieldsOf(answer.body).get(2))).to.include(told)
+    }
+  })
 
   it('refuses a gzip bomb', async () => {
     const answer = await post(gzipSync(Buffer.alloc(100_000_000, ' ')), { ...json, 'content-encoding': 'gzip' })
