@@ -25,4 +25,20 @@ describe('the menu of the pages', () => {
         expect(await searchesOn(path), `${plan} ${path}`).to.deep.equal(shown)
     }
   })
+
+  it('is no other than what a page leads to for an id that nothing has', async () => {
+    const { browser, site, workspace } = signedIn
+    await site.index()
+    for (const [plan, shown] of [
+      ['free', ['logs', 'traces']],
+      ['tracing-only', ['traces']],
+      ['logs-only', ['logs']],
+    ] as const) {
+      await site.directory.changePlan(workspace, plan)
+      const { status, text } = await browser.get('/app/find?id=order-7')
+      expect(status).to.equal(404)
+      const searchesFor = linksOfPage(text).flatMap(({ name, address }) => (address.includes('?q=order') ? [name] : []))
+      expect(searchesFor, plan).to.deep.equal(shown)
+    }
+  })
 })

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import type { Workspace } from '#src/directory/directory.ts'
 import { html } from '#src/app/html.ts'
 import { facetRow } from '#src/app/search/facets.ts'
 import { rangeMoves } from '#src/app/search/range-moves.ts'
@@ -7,7 +8,8 @@ import { linksOfPage } from '#test/support/page-links.ts'
 import { textOf } from '#test/support/page-text.ts'
 
 const path = '/app/logs'
-const asked = { conditions: new URLSearchParams(), cursors: [], keptDays: 7 }
+const plan: Workspace['plan'] = { name: 'free', features: ['logs', 'tracing'], spansPerMonth: 50_000, retentionDays: 7 }
+const asked = { conditions: new URLSearchParams(), cursors: [], plan }
 
 describe('parts of search pages', () => {
   it('say by how much the index is behind, where that is known', () => {
@@ -24,7 +26,9 @@ describe('parts of search pages', () => {
       [14, ['7 days', '14 days']],
       [30, ['7 days', '30 days']],
     ] as const) {
-      const names = linksOfPage(rangeLinks(path, { ...asked, keptDays }, html``).markup).map(({ name }) => name)
+      const names = linksOfPage(
+        rangeLinks(path, { ...asked, plan: { ...plan, retentionDays: keptDays } }, html``).markup,
+      ).map(({ name }) => name)
       expect(names, `of ${keptDays}`).to.deep.equal(['15 minutes', 'hour', '6 hours', '24 hours', ...days])
     }
   })
@@ -40,9 +44,21 @@ describe('parts of search pages', () => {
 
   it('move on from a range that is shorter than a millisecond', () => {
     const [from, to] = ['2026-11-21T12:00:00.000000100Z', '2026-11-21T12:00:00.000000900Z']
-    const { markup } = rangeMoves(path, new URLSearchParams(), { from, to }, Date.UTC(2026, 10, 22))
+    const { markup } = rangeMoves(path, asked, { from, to }, Date.UTC(2026, 10, 22))
     const { address = '' } = linksOfPage(markup).find(({ name }) => name === 'Earlier') ?? {}
     expect(new URLSearchParams(address.split('?')[1]).get('from')).to.equal('2026-11-21T11:59:59.999Z')
+  })
+
+  it('lead to the other search of the range only where the plan has it', () => {
+    const others = (here: '/app/logs' | '/app/traces', features: Workspace['plan']['features']) =>
+      linksOfPage(
+        rangeMoves(here, { ...asked, plan: { ...plan, features } }, { from: '2026-11-21T12:00Z', to: null }, Date.now())
+          .markup,
+      ).filter(({ name }) => name.endsWith('of this time')).length
+    expect(others('/app/logs', ['logs', 'tracing'])).to.equal(1)
+    expect(others('/app/logs', ['logs'])).to.equal(0)
+    expect(others('/app/traces', ['tracing'])).to.equal(0)
+    expect(others('/app/traces', ['tracing', 'logs'])).to.equal(1)
   })
 
   it('say that a later page has no more, and not that nothing matches', () => {

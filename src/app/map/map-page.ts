@@ -87,7 +87,7 @@ async function sendMap(ctx: Context, app: AppContext): Promise<void> {
   if (!read.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, read.error))
   const nowMs = app.clock()
   const list = html`<a href="${addressWith(tracesPath, conditions, {})}">List of these traces</a>`
-  const moves = html`${rangeMoves(mapPath, conditions, range, nowMs)}${list}`
+  const moves = html`${rangeMoves(mapPath, asked, range, nowMs)}${list}`
   const services = servicesOf(read.value.graph).slice(0, suggestedMax)
   const values = services.map(({ name, spans }) => ({ value: name, count: spans }))
   const form = formOf(asked, [{ field: 'service', values }], undefined, moves)

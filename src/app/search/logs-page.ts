@@ -116,7 +116,7 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
   const found = { sessionIds: answer.logs.map((log) => log.session_id), isEmpty: answer.logs.length === 0 }
   const typed = await lookUpTyped(ctx, app, asked, found)
   if (typed.address !== undefined) return seeOther(ctx, typed.address)
-  const moves = rangeMoves(path, asked.conditions, answer.range, app.clock())
+  const moves = rangeMoves(path, asked, answer.range, app.clock())
   const body = html`${formOf(asked, answer.facets, undefined, moves)}${typed.notice}${resultsOf(asked, answer, app.clock())}`
   await sendSessionPage(ctx, app, {
     title: 'Logs',

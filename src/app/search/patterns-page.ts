@@ -154,7 +154,7 @@ async function sendPatterns(ctx: Context, app: AppContext): Promise<void> {
   const read = await readSaid(ctx, app, asked)
   if (!read.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, read.error))
   const { range, facets } = read.value.first
-  const moves = rangeMoves(path, asked.conditions, range, app.clock())
+  const moves = rangeMoves(path, asked, range, app.clock())
   const results = await resultsOf(asked, read.value, app.clock())
   await sendSessionPage(ctx, app, {
     title: 'Patterns',

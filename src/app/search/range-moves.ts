@@ -2,8 +2,10 @@ import { parseTimeNs } from '#src/events/point-in-time.ts'
 import { dayMs } from '#src/lib/day.ts'
 import { shortTime } from '../format.ts'
 import { html, type Html } from '../html.ts'
+import { planHas } from '../plan-has.ts'
 import { addressWith, withConditions } from './conditions.ts'
 import type { SearchPath } from './narrow.ts'
+import type { Asked } from './search-parts.ts'
 
 type Range = Readonly<{ from: string | null; to: string | null }>
 
@@ -35,22 +37,29 @@ const isFixed = (conditions: URLSearchParams, nowMs: number): boolean =>
     return end !== null && parseTimeNs(end, nowMs) === parseTimeNs(end, nowMs + dayMs)
   })
 
+/** What is searched now, in a workspace of the plan. */
+type Moved = Pick<Asked, 'conditions' | 'plan'>
+
 type Path = SearchPath | '/app/sessions' | '/app/map'
 
 /** Conditions that logs and traces are searched by alike; sessions by some of them. */
 const ofBoth: readonly string[] = ['service', 'trace_id', 'session_id', 'from', 'to']
 
-/** From logs and their patterns to the traces of the same time and service, and back; from sessions to logs. */
-function otherOfRange(path: Path, conditions: URLSearchParams): Html {
+/** From logs and their patterns to the traces of the same time and service, and back; from sessions to logs. Nothing where the plan has no such search. */
+function otherOfRange(path: Path, { conditions, plan }: Moved): Html {
   const isOfLogs = path === '/app/logs' || path === '/app/patterns'
-  const [other, words] = isOfLogs ? ['/app/traces', 'Traces'] : ['/app/logs', 'Logs']
+  const [other, words, feature] = isOfLogs
+    ? (['/app/traces', 'Traces', 'tracing'] as const)
+    : (['/app/logs', 'Logs', 'logs'] as const)
+  if (!planHas({ plan }, feature)) return html``
   const kept = new URLSearchParams([...conditions].filter(([name]) => ofBoth.includes(name))).toString()
   return html`<a href="${other}${kept === '' ? '' : `?${kept}`}">${words} of this time</a> `
 }
 
 /** Links to the same search of a range beside the one that was searched, of a wider one, of the day before, and of the same as points in time; and to what else is of this time. Nothing where that has no beginning. */
-export function rangeMoves(path: Path, conditions: URLSearchParams, { from, to }: Range, nowMs: number): Html {
+export function rangeMoves(path: Path, moved: Moved, { from, to }: Range, nowMs: number): Html {
   if (from === null) return html``
+  const { conditions } = moved
   const fixed = ['To share', { from: shortTime(Date.parse(from)), to: to ?? shortTime(nowMs) }] as const
   const moves = [...movesOf({ from, to }, nowMs), ...(isFixed(conditions, nowMs) ? [] : [fixed])]
   const or = moves.length === 0 ? html`` : html`<span class="note">or</span> `
@@ -58,5 +67,5 @@ export function rangeMoves(path: Path, conditions: URLSearchParams, { from, to }
     const address = addressWith(path, withConditions(conditions, { to: null }), ends)
     const tip = words === fixed[0] ? html`title="The same as points in time"` : html``
     return html`<a href="${address}" ${tip}>${words}</a> `
-  })}${otherOfRange(path, conditions)}`
+  })}${otherOfRange(path, moved)}`
 }

@@ -1,4 +1,5 @@
 import type { Context } from 'koa'
+import type { Workspace } from '#src/directory/directory.ts'
 import type { Refusal } from '#src/events/refusal.ts'
 import { setRefusal, statusOf, withRetry } from '#src/http/errors.ts'
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
@@ -12,8 +13,8 @@ import { addressWith, withConditions } from './conditions.ts'
 /** Cursors of earlier pages kept in an address: so far back a walk goes page by page. */
 const cursorsMax = 20
 
-/** A search page's address: the conditions as typed, and the cursors of the pages that led here, the last one's own. `keptDays`: of the workspace's plan. */
-export type Asked = Readonly<{ conditions: URLSearchParams; cursors: readonly string[]; keptDays: number }>
+/** A search page's address: the conditions as typed, and the cursors of the pages that led here, the last one's own. `plan`: of the workspace. */
+export type Asked = Readonly<{ conditions: URLSearchParams; cursors: readonly string[]; plan: Workspace['plan'] }>
 
 /** The search takes their words in capitals too; the page compares them with those that it offers. */
 const ofChoice: readonly string[] = ['level', 'status', 'has', 'kind', 'order']
@@ -25,7 +26,7 @@ export function readAsked(ctx: Context, { directory }: Pick<AppContext, 'directo
   const conditions = new URLSearchParams(given.filter(([name]) => name !== 'cursor'))
   const cursors = given.filter(([name]) => name === 'cursor').map(([, cursor]) => cursor)
   const { plan } = present(directory.workspace(sessionHere(ctx).workspaceId), 'a session has a workspace')
-  return { conditions, cursors, keptDays: plan.retentionDays }
+  return { conditions, cursors, plan }
 }
 
 /** The values of a condition that may be given more than once, or as a list. */
@@ -190,13 +191,13 @@ function rangesWithin(keptDays: number): readonly (readonly [string, string])[] 
 }
 
 /** Both ends of the range, with the usual ones suggested. */
-export const rangeFields = ({ conditions, keptDays }: Asked, wrong: string | undefined): Html => {
+export const rangeFields = ({ conditions, plan }: Asked, wrong: string | undefined): Html => {
   const of = (name: string): string => conditions.get(name) ?? ''
   return html`${field({ label: html`From (${zone})`, name: 'from', value: of('from'), placeholder: '-24h', list: 'ranges', wrong })}
   ${field({ label: html`To (${zone})`, name: 'to', value: of('to'), placeholder: 'now', wrong })}
   ${suggestions(
     'ranges',
-    rangesWithin(keptDays).map(([from]) => from),
+    rangesWithin(plan.retentionDays).map(([from]) => from),
   )}`
 }
 
@@ -204,13 +205,13 @@ export const rangeFields = ({ conditions, keptDays }: Asked, wrong: string | und
 const ofAllTimes = ['around', 'trace_id', 'session_id'] as const
 
 /** Links to the same search of the usual ranges: also the way back from a narrow one; and `moves`, of ranges beside its own. */
-export function rangeLinks(path: string, { conditions, keptDays }: Asked, moves: Html): Html {
+export function rangeLinks(path: string, { conditions, plan }: Asked, moves: Html): Html {
   if (conditions.has('around')) return html``
   const byId = ofAllTimes.some((name) => conditions.has(name))
   const shown = conditions.has('to') ? undefined : (conditions.get('from') ?? (byId ? undefined : '-24h'))
   return html`<nav class="tabs" aria-label="Time range">
     <span class="note">Last</span>
-    ${rangesWithin(keptDays).map(([from, words]) => {
+    ${rangesWithin(plan.retentionDays).map(([from, words]) => {
       const current = from === shown ? html`aria-current="true"` : html``
       return html`<a href="${addressWith(path, conditions, { from, to: null })}" ${current}>${words}</a> `
     })}${moves}
@@ -220,10 +221,11 @@ export function rangeLinks(path: string, { conditions, keptDays }: Asked, moves:
 /** Where nothing was found from there on: what to do next. `noun`: what was looked for; `sender`: what alone sends it. */
 export function nothingFits(
   path: string,
-  { conditions, cursors, keptDays }: Asked,
+  { conditions, cursors, plan }: Asked,
   { noun, from, nowMs, sender }: Readonly<{ noun: string; from: string | null; nowMs: number; sender?: 'browser' }>,
 ): Html {
   if (cursors.length > 0) return html`<p>No more ${noun}s match.</p>`
+  const keptDays = plan.retentionDays
   const wider = addressWith(path, conditions, { from: `-${keptDays}d`, to: null })
   const isOfTime = !ofAllTimes.some((name) => conditions.has(name))
   const isWide = from === null || (Date.parse(from) <= nowMs - keptDays * dayMs && !conditions.has('to'))

@@ -104,7 +104,7 @@ async function sendSessions(ctx: Context, app: AppContext): Promise<void> {
   const found = { sessionIds: sessions.map(({ session_id: id }) => id), isEmpty: sessions.length === 0 }
   const typed = await lookUpTyped(ctx, app, asked, found)
   if (typed.address !== undefined) return seeOther(ctx, typed.address)
-  const moves = rangeMoves(path, asked.conditions, range, app.clock())
+  const moves = rangeMoves(path, asked, range, app.clock())
   const body = html`${formOf(asked, undefined, undefined, moves)}${typed.notice}${resultsOf(asked, answer, app.clock())}`
   const typedQuery = asked.conditions.get('q') ?? ''
   await sendSessionPage(ctx, app, { title: 'Sessions', about: typedQuery, body, scripts: [reopenScript] })

@@ -102,7 +102,7 @@ async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
   const found = { sessionIds: traces.flatMap((trace) => trace.session_ids), isEmpty: traces.length === 0 }
   const typed = await lookUpTyped(ctx, app, asked, found)
   if (typed.address !== undefined) return seeOther(ctx, typed.address)
-  const moves = rangeMoves(path, asked.conditions, range, app.clock())
+  const moves = rangeMoves(path, asked, range, app.clock())
   const map = html`<a href="${addressWith(mapPath, asked.conditions, {})}">Service map</a>`
   const body = html`${formOf(asked, facets, undefined, html`${moves}${map}`)}${typed.notice}${resultsOf(asked, result.value, app.clock())}`
   await sendSessionPage(ctx, app, {

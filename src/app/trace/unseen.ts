@@ -1,11 +1,19 @@
 import type { Context } from 'koa'
+import { present } from '#src/lib/assert.ts'
 import { printQuery } from '#src/query/searches.ts'
 import { sessionHere, type AppContext } from '../context.ts'
 import { html, type Html } from '../html.ts'
+import { planHas } from '../plan-has.ts'
+
+const fieldSearches = [
+  ['/app/logs', 'logs', 'logs'],
+  ['/app/traces', 'traces', 'tracing'],
+] as const
 
 /** Why nothing may have an id, and where else it may stand: the id of a user or of an order is one field of many. */
 export function unseenPart(ctx: Context, { directory }: AppContext, value: string): Html {
-  const own = directory.user(sessionHere(ctx).userId)?.workspaceIds ?? []
+  const { userId, workspaceId } = sessionHere(ctx)
+  const own = directory.user(userId)?.workspaceIds ?? []
   const elsewhere = `/app/workspace?next=${encodeURIComponent(ctx.url)}`
   // What somebody was sent a link to may be of a workspace that they are not in now.
   const other =
@@ -13,11 +21,14 @@ export function unseenPart(ctx: Context, { directory }: AppContext, value: strin
       ? html``
       : html`<p>Is it of another of your workspaces? <a href="${elsewhere}">Look for it there</a>.</p>`
   const search = new URLSearchParams({ q: printQuery({ kind: 'text', text: value }) }).toString()
+  const workspace = present(directory.workspace(workspaceId), 'a session has a workspace')
+  const links = fieldSearches
+    .filter(([, , feature]) => planHas(workspace, feature))
+    .map(([path, words], index) => html`${index === 0 ? '' : ' and the '}<a href="${path}?${search}">${words}</a>`)
   return html`${other}
     <p>
       What was just sent is found a moment after it was acknowledged; what is older than the plan keeps is gone. What
       was refused, and why, is under <a href="/app/usage">Usage</a>. An id of something else, such as a user, is found
-      by a search for it among the <a href="/app/logs?${search}">logs</a> and the
-      <a href="/app/traces?${search}">traces</a>.
+      by a search for it among the ${links}.
     </p>`
 }
