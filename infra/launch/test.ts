@@ -33,9 +33,10 @@ try {
   console.error(failure instanceof Error ? failure.message : failure)
   process.exit(1)
 }
-// A test server must not depend on what the developer's shell happens to hold.
+// Neither a test server nor a sender in a test may depend on what the developer's shell happens to hold, as after the README's `export`.
 keepAddressesForTests()
-for (const name of serverVariables.split(/\s+/)) delete process.env[name]
+const senderVariables = Object.keys(process.env).filter((name) => name.startsWith('OTEL_'))
+for (const name of [...serverVariables.split(/\s+/), ...senderVariables]) delete process.env[name]
 // A JVM costs a minute of a processor until it is warm: the processes of a run share one.
 Object.assign(process.env, await lendEngines(bringEngine))
 
