@@ -32,7 +32,9 @@ const lastRequestsMs = 200
 function answerHalfClosed(server: Server, underWay: ReadonlySet<ServerResponse>): void {
   // Node's own switch; without it Node closes a connection as soon as its client writes no more, whatever is under way.
   Object.assign(server, { httpAllowHalfOpen: true })
-  server.on('connection', (socket: Socket) => {
+  // Over TLS there is another socket within that of the connection, which HTTP goes by. Who ends within the handshake is gone.
+  server.on(server instanceof https.Server ? 'secureConnection' : 'connection', (socket: Socket) => {
+    socket.allowHalfOpen = true
     socket.on('end', () => {
       for (const { req } of underWay) if (req.socket === socket && req.method !== 'POST') socket.end()
     })
