@@ -82,7 +82,7 @@ export function createHttpServer(
     })
   }
   // Whoever can speak HTTP/1.1 does; who speaks only HTTP/2 gets far enough to be told what is taken instead.
-  const secure = { ...options, ...tls, ALPNProtocols: ['http/1.1', 'h2'] }
+  const secure = { ...options, ...tls, ALPNProtocols: ['http/1.1', 'h2'], handshakeTimeout: limits.headersTimeoutMs }
   const server = tls === undefined ? http.createServer(options, listener) : https.createServer(secure, listener)
   answerHalfClosed(server, underWay)
   server.on('checkContinue', listener)
