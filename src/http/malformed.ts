@@ -43,7 +43,8 @@ function answerBare(socket: Socket, refused: Malformed, headers = ''): void {
 /** What never became a request. */
 export function refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket, limits: LimitOfHeaders): void {
   const http2 = behindPreface(error)
-  if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
+  // Whoever has not come to the end of TLS's handshake can be told nothing, and Node leaves the connection to us.
+  if (error.code === 'ECONNRESET' || error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT' || !socket.writable) socket.destroy()
   else if (http2 !== undefined) refuseHttp2(socket, http2)
   else answerBare(socket, unparsedOf(error, limits))
 }

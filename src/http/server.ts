@@ -25,6 +25,22 @@ const checkIntervalMs = 1_000
 /** A request that is on its way while its sender learns nothing yet arrives within this. */
 const lastRequestsMs = 200
 
+/** The sockets that HTTP goes by: over TLS there is another one within that of the connection. */
+const onSocket = (server: Server, hear: (socket: Socket) => void): unknown =>
+  server.on(server instanceof https.Server ? 'secureConnection' : 'connection', hear)
+
+/** Closes those on which nothing has come yet, as browsers open them in advance: to Node they are not idle. */
+function createSilentCloser(server: Server): () => void {
+  const open = new Set<Socket>()
+  onSocket(server, (socket) => {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+  })
+  return () => {
+    for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
+  }
+}
+
 /**
  * Who shuts down writing behind a whole request that sends something has it stored, and gets its answer (RFC 9112 §9.6); the connection ends
  * with that. Who only asks may as well have hung up, which looks the same: searches and exports stop then.
@@ -32,7 +48,9 @@ const lastRequestsMs = 200
 function answerHalfClosed(server: Server, underWay: ReadonlySet<ServerResponse>): void {
   // Node's own switch; without it Node closes a connection as soon as its client writes no more, whatever is under way.
   Object.assign(server, { httpAllowHalfOpen: true })
-  server.on('connection', (socket: Socket) => {
+  onSocket(server, (socket) => {
+    // Only now over TLS: who ends within the handshake is gone.
+    socket.allowHalfOpen = true
     socket.on('end', () => {
       for (const { req } of underWay) if (req.socket === socket && req.method !== 'POST') socket.end()
     })
@@ -80,9 +98,10 @@ export function createHttpServer(
     })
   }
   // Whoever can speak HTTP/1.1 does; who speaks only HTTP/2 gets far enough to be told what is taken instead.
-  const secure = { ...options, ...tls, ALPNProtocols: ['http/1.1', 'h2'] }
+  const secure = { ...options, ...tls, ALPNProtocols: ['http/1.1', 'h2'], handshakeTimeout: limits.headersTimeoutMs }
   const server = tls === undefined ? http.createServer(options, listener) : https.createServer(secure, listener)
   answerHalfClosed(server, underWay)
+  const closeSilent = createSilentCloser(server)
   server.on('checkContinue', listener)
   server.on('checkExpectation', listener)
   server.on('connect', (_request, socket: Socket) => refuseConnect(socket))
@@ -106,6 +125,7 @@ export function createHttpServer(
       const closeIdle = (): void => {
         isStopping = true
         server.closeIdleConnections()
+        closeSilent()
       }
       const waiting = setTimeout(closeIdle, lastRequestsMs)
       return retire().finally(() => clearTimeout(waiting))

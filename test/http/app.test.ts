@@ -9,7 +9,8 @@ import { createHttpServer } from '#src/http/server.ts'
 import type { Route } from '#src/http/route.ts'
 import { refusal } from '#src/events/refusal.ts'
 import { LateError, TransientError } from '#src/lib/failure.ts'
-import { listen, rawConnection, rawStatus, type TestServer } from '#test/support/http.ts'
+import { makeCertificate } from '#test/support/certificate.ts'
+import { listen, listenAnywhere, rawConnection, rawStatus, type TestServer } from '#test/support/http.ts'
 
 /** When a client has come to `/left`, and when it has hung up. */
 const came = Promise.withResolvers<void>()
@@ -315,6 +316,16 @@ describe('http application', () => {
     expect(rawStatus(refused)).to.equal(408)
     expect(refused).to.contain('did not come to its end in time')
     await hasty.close()
+  })
+
+  it('gives up on a slow handshake of TLS', async () => {
+    const { certificate: cert, key } = makeCertificate()
+    const hasty = createHttpServer(() => undefined, { limits: { ...limits, headersTimeoutMs: 50 }, tls: { cert, key } })
+    const raw = await rawConnection(await listenAnywhere(hasty.server))
+    // How a hello begins (RFC 8446 §5.1).
+    raw.write(Buffer.from('1603010200010001fc0303', 'hex'))
+    expect(await raw.ended()).to.equal('')
+    await hasty.stop()
   })
 
   it('refuses a length and chunks together', async () => {

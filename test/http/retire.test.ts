@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
 import { limits } from '#src/config.ts'
 import { createHttpServer, type HttpServer } from '#src/http/server.ts'
+import { makeCertificate } from '#test/support/certificate.ts'
 import { listenAnywhere, rawConnection } from '#test/support/http.ts'
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: test\r\n\r\n`
@@ -88,5 +89,19 @@ describe('an HTTP server that is replaced', () => {
       .to.include('its head is sent')
       .and.to.include('done')
     await Promise.all([stopped, retired])
+  })
+
+  it('closes connections that nothing was asked on yet when it is told to stop, over TLS as well', async () => {
+    const { certificate, key } = makeCertificate()
+    const patient = { ...limits, headersTimeoutMs: 3_600_000 }
+    for (const secured of [{}, { tls: { cert: certificate, key } }]) {
+      const stopped = createHttpServer(() => undefined, { limits: patient, ...secured })
+      const options = { ca: 'tls' in secured ? certificate : undefined }
+      const accepted = once(stopped.server, 'tls' in secured ? 'secureConnection' : 'connection')
+      const silent = await rawConnection(await listenAnywhere(stopped.server), options)
+      await accepted
+      await stopped.stop()
+      expect(await silent.ended()).to.equal('')
+    }
   })
 })

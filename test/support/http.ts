@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, type AddressInfo, type Server, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import { limits as allLimits, type Limits } from '#src/config.ts'
 import { createHttpApp, type HttpAppOptions, type RequestFailure } from '#src/http/app.ts'
 import { createHttpServer } from '#src/http/server.ts'
@@ -50,9 +51,12 @@ type RawConnection = Readonly<{
   ended(): Promise<string>
 }>
 
-/** A connection on which a test writes what it likes; it reads from the start, or from `read` on. */
-export async function rawConnection(port: number, { isReading = true } = {}): Promise<RawConnection> {
-  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+type RawOptions = Readonly<{ isReading?: boolean; ca?: string | undefined }>
+
+/** A connection on which a test writes what it likes; it reads from the start, or from `read` on. With `ca` it is one over TLS. */
+export async function rawConnection(port: number, { isReading = true, ca }: RawOptions = {}): Promise<RawConnection> {
+  const to = { port, host: '127.0.0.1', allowHalfOpen: true }
+  const socket = ca === undefined ? connect(to) : connectTls({ ...to, ca })
   let text = ''
   let isOver = false
   const wakers = new Set<() => void>()
@@ -71,7 +75,7 @@ export async function rawConnection(port: number, { isReading = true } = {}): Pr
     wake()
   }
   socket.on('end', over).on('close', over).on('error', over)
-  await once(socket, 'connect')
+  await once(socket, ca === undefined ? 'connect' : 'secureConnect')
   const until = (enough: (text: string) => boolean): Promise<string> =>
     new Promise((resolve) => {
       const check = (): void => {

@@ -4,7 +4,7 @@ import { dayOf } from '#src/lib/day.ts'
 import { isOperatingFailure } from '#src/lib/failure.ts'
 import type { Heartbeat, IndexName } from '../../../index-store.ts'
 import { daysIn, workspacesIn } from '../build-folders.ts'
-import { openDatabase, type Database } from '../database.ts'
+import { isDamage, openDatabase, type Database } from '../database.ts'
 import { dayOfFile, fileOfDay, workspaceFolder, type Tables } from '../layout.ts'
 import { giveBackSome, isWorthPacking, packSome } from './pack-bodies.ts'
 
@@ -54,18 +54,20 @@ export function tidyOnce(
   return packSome(database, collections, pagesPerTurn) || giveBackSome(database, pagesPerTurn)
 }
 
-/** The same for one that may be gone or damaged, or its disk full: others will report that. */
-function tidyFile(path: string, collections: readonly Tables[], state: State, tidying: Tidying): boolean {
-  if (!existsSync(path)) return false
+type Outcome = 'worked' | 'nothing' | 'later'
+
+/** The same for one that may be gone or damaged, or cannot be written to for now, as on a full disk: others will report that. */
+function tidyFile(path: string, collections: readonly Tables[], state: State, tidying: Tidying): Outcome {
+  if (!existsSync(path)) return 'nothing'
   try {
     const database = openDatabase(path)
     try {
-      return tidyOnce(database, collections, state, tidying)
+      return tidyOnce(database, collections, state, tidying) ? 'worked' : 'nothing'
     } finally {
       database.close()
     }
   } catch (error) {
-    if (isOperatingFailure(error)) return false
+    if (isOperatingFailure(error)) return isDamage(error) ? 'nothing' : 'later'
     throw error
   }
 }
@@ -108,14 +110,17 @@ export function createTidier(folder: string, { index, collections, tidying = usu
       written.clear()
     }
   }
-  /** One turn's work on the next file; false if it had none. One that is written may have some for ever, so others come before it. */
+  /**
+   * One turn's work on the next file; false if it had none. Others come before one that is written, which may have some for ever, and before one that
+   * could not be written to.
+   */
   function tidyNext(path: string): boolean {
     const isOver = (dayOfFile(basename(path)) ?? today) < today && !done.has(path)
     const isWritten = written.has(path)
-    const worked = tidyFile(path, collections, { isOver, isWritten }, tidying)
-    if (worked) files = isWritten ? [path, ...files] : [...files, path]
+    const outcome = tidyFile(path, collections, { isOver, isWritten }, tidying)
+    if (outcome !== 'nothing') files = isWritten || outcome === 'later' ? [path, ...files] : [...files, path]
     else if (isOver && !isWritten) done.add(path)
-    return worked
+    return outcome !== 'nothing'
   }
   return {
     wrote: (path: string): void => void written.add(path),

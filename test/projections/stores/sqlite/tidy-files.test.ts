@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -175,6 +175,21 @@ describe('the postings of a day', () => {
     await writer.eraseWorkspace(index, other, 2 * batches)
     await beatUntilMerged(fileOf(previousDay))
     expect(readdirSync(join(folder, index))).not.to.include('other')
+  })
+
+  it('of a file that cannot be written to for a while are merged when it can be, and others meanwhile', async () => {
+    await writeBatches(previousDay)
+    await writeBatches(day, acme, batches)
+    await writer.close()
+    // SQLite can make no write-ahead log there, as on a full disk.
+    const blocked = `${fileOf(day)}-wal`
+    mkdirSync(blocked)
+    writer = createSqliteIndexWriter({ folder, limits, tidying })
+    await writer.open(index, projection, epoch)
+    await beatUntilMerged(fileOf(previousDay))
+    rmdirSync(blocked)
+    expect(segmentsIn(fileOf(day), 'lines')).to.equal(batches)
+    await beatUntilMerged(fileOf(day))
   })
 
   it('of a day that is dropped meanwhile do not make its file anew', async () => {
