@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { BuildContext, BuildPlace } from '#projections/builds/build-place.ts'
 import { createElasticsearchIndexAudit } from '#projections/stores/elasticsearch/audit.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
+import { asksForJson, complain } from '#src/cli/complaint.ts'
 import type { OpenBuilds } from '#src/cli/verb.ts'
 import { foldInThreads, foldWorkers } from '#src/compose/threads/fold-threads.ts'
 import { createFolding } from '#src/compose/threads/folding.ts'
@@ -36,11 +38,15 @@ const openScratchOf = (place: ClusterPlace, dataFolder: string, clusterEpoch: st
 
 /** Another process may hold it at any moment. The work continues at the next call, so this one just ends. */
 function loseLease(): never {
-  console.error(
-    'throughline: this rebuild has lost its lease, because NATS or this machine was too slow to renew it; run this again, and it goes on',
-  )
+  const detail =
+    'the lease of this work is lost, because NATS or this machine was too slow to renew it; run this again, and it goes on'
+  process.stderr.write(complain({ code: 'failed', detail }, asksForJson(process.argv.slice(2))))
   process.exit(1)
 }
+
+/** By then the lease of one that was killed is free, also where NATS is late to forget it: who holds it still is at work. */
+const lockPatienceMs = leaseTtlMs + 2_000
+const lockPollMs = 250
 
 function createLock(nats: Nats, { cluster, partition }: ClusterPlace): BuildContext['lock'] {
   const { indexPrefix: prefix, natsReplicas: replicas } = cluster
@@ -48,7 +54,10 @@ function createLock(nats: Nats, { cluster, partition }: ClusterPlace): BuildCont
     const board = await createLeaseBoard({ nats, prefix, ttlMs: leaseTtlMs, replicas })
     const id = randomBytes(8).toString('hex')
     const name = `rebuild-${projection}-${partition}`
-    return holdLease({ board, name, id, ttlMs: leaseTtlMs, onLost: loseLease })
+    for (const until = performance.now() + lockPatienceMs; ; await pause(lockPollMs)) {
+      const held = await holdLease({ board, name, id, ttlMs: leaseTtlMs, onLost: loseLease })
+      if (held !== undefined || performance.now() > until) return held
+    }
   }
 }
 

@@ -71,7 +71,6 @@ describe('rebuild and verify, beside a running cluster', function () {
     await Promise.race([setTimeout(momentMs), closed])
     rebuilding.kill('SIGKILL')
     const [code] = (await closed) as [number | null]
-    // What one that was killed held is free when its lease has expired.
     if (saysToRunAgain.test(await err)) return killRebuild(linesTold, momentMs)
     expect([code ?? 0, await err]).to.deep.equal([0, ''])
     return rebuilding.signalCode === 'SIGKILL'
@@ -140,6 +139,36 @@ describe('rebuild and verify, beside a running cluster', function () {
     await cli(test, 'drop', before[0] ?? '')
     expect(await buildsOf('logs', 'kept')).to.deep.equal([])
     await verified('logs')
+  })
+
+  it('is refused while another is under way, and is no other to one that was killed just now', async () => {
+    const first = start('rebuild', 'traces', '--throttle', '2')
+    const closed = once(first, 'close')
+    await once(first.stdout!, 'data')
+    const second = await run('rebuild', 'traces')
+    expect([second.code, second.out]).to.deep.equal([1, ''])
+    expect(second.err).to.match(/rebuild traces \(another rebuild of it is under way/)
+    first.kill('SIGKILL')
+    await closed
+    const third = await run('rebuild', 'traces', '--json')
+    expect(third.code, third.err).to.equal(0)
+    expect(listOf(lastLine(third.out), 'rebuilt').map(({ outcome }) => outcome)).to.include('moved')
+    await verified('traces')
+  })
+
+  it('says as JSON, to who asked for it, that it stood still and others may go on with it', async () => {
+    const stopped = start('rebuild', 'traces', '--throttle', '2')
+    const [err, closed] = [text(stopped.stderr!), once(stopped, 'close')]
+    await once(stopped.stdout!, 'data')
+    stopped.kill('SIGSTOP')
+    const other = await run('rebuild', 'traces', '--json')
+    stopped.kill('SIGCONT')
+    expect(other.code, other.err).to.equal(0)
+    expect((await closed)[0]).to.equal(1)
+    const { error } = JSON.parse(await err) as JsonObject
+    expect(error).to.have.property('code', 'failed')
+    expect(error).to.have.property('detail').that.matches(saysToRunAgain)
+    await verified('traces')
   })
 
   it('goes on after kill -9, at whatever moment, and readers see every record, once', async () => {

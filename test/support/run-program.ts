@@ -36,8 +36,8 @@ export async function runVerb(argv: readonly string[], env: NodeJS.ProcessEnv = 
   return { code, out, err }
 }
 
-/** What a rebuild says whose lease has run out, because the machine stood still, or is another's for a moment more. */
-export const saysToRunAgain = /run this again|another rebuild of it is under way/
+/** What a rebuild says whose lease has run out, because the machine stood still. */
+export const saysToRunAgain = /run this again/
 
 /** Runs a verb as `runVerb` does, and again as long as it says that it should be. */
 export async function runVerbAgain(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<Ran> {
