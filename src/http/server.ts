@@ -125,7 +125,8 @@ export function createHttpServer(
       const closeIdle = (): void => {
         isStopping = true
         server.closeIdleConnections()
-        closeSilent()
+        // What has come meanwhile is read before that.
+        setImmediate(closeSilent)
       }
       const waiting = setTimeout(closeIdle, lastRequestsMs)
       return retire().finally(() => clearTimeout(waiting))
