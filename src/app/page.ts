@@ -1,9 +1,9 @@
 import type { Context } from 'koa'
-import type { Feature, Session, Workspace } from '#src/directory/directory.ts'
+import type { Session, Workspace } from '#src/directory/directory.ts'
 import { commonScripts } from './assets.ts'
 import { cut } from './format.ts'
 import { html, type Html } from './html.ts'
-import { planHas } from './plan-has.ts'
+import { planHasPage } from './plan-has.ts'
 import { withWorkspace } from './workspace-links.ts'
 
 /** Nothing but our own style sheet and forms: no script, no frame, nothing from elsewhere (CSP Level 3). */
@@ -28,21 +28,20 @@ type Page = Readonly<{
   scripts?: readonly string[]
 }>
 
-/** Pages of the menu; some need a feature of the plan. */
-const links: readonly (readonly [path: string, name: string, feature?: Feature])[] = [
+const links = [
   ['/app', 'Overview'],
-  ['/app/traces', 'Traces', 'tracing'],
-  ['/app/logs', 'Logs', 'logs'],
+  ['/app/traces', 'Traces'],
+  ['/app/logs', 'Logs'],
   ['/app/sessions', 'Sessions'],
-  ['/app/map', 'Map', 'tracing'],
+  ['/app/map', 'Map'],
   ['/app/connect', 'Connect'],
   ['/app/usage', 'Usage'],
   ['/app/keys', 'Keys'],
   ['/app/members', 'Members'],
   ['/app/password', 'Password'],
-]
+] as const
 const nameCharactersMax = 100
-const ownerLinks: typeof links = [['/app/audit', 'Audit']]
+const ownerLinks = [['/app/audit', 'Audit']] as const
 
 /** Whether a page of the menu is the one at `path`, or the one that it is below. */
 function currentOf(path: string, linked: string): Html {
@@ -54,7 +53,7 @@ function currentOf(path: string, linked: string): Html {
 
 function navigation({ email }: Session, path: string, { workspace, isOwner = false }: Page): Html {
   const all = isOwner ? [...links, ...ownerLinks] : links
-  const shown = all.filter(([, , feature]) => workspace === undefined || planHas(workspace, feature))
+  const shown = all.filter(([linked]) => workspace === undefined || planHasPage(workspace, linked))
   const linkTo = ([linked, name]: (typeof shown)[number]): Html =>
     html`<a href="${linked}" ${currentOf(path, linked)}>${name}</a> `
   return html`<strong>Throughline</strong>

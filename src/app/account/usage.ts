@@ -1,5 +1,5 @@
 import type { Context } from 'koa'
-import type { Feature, Key, Workspace, WorkspacePlan } from '#src/directory/directory.ts'
+import type { Key, Workspace, WorkspacePlan } from '#src/directory/directory.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import { present } from '#src/lib/assert.ts'
@@ -18,7 +18,7 @@ import { isCaughtUp, lagMs } from '#projections/index-store.ts'
 import { counted, inWords, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
 import { formatBytes, minuteOf, named, shortTime } from '../format.ts'
 import { html, type Html } from '../html.ts'
-import { planHas } from '../plan-has.ts'
+import { planHasPage } from '../plan-has.ts'
 import { behindPart } from '../search/search-parts.ts'
 import { forecastSpans } from './usage-forecast.ts'
 
@@ -154,9 +154,9 @@ const nameless = ({ byService }: Usage): string =>
 function serviceRows(usage: Usage, workspace: Workspace, nowMs: number): readonly Row[] {
   const { month, resetsAt } = usage
   const range = { from: `${month}-01T00:00Z`, ...(resetsAt > nowMs ? {} : { to: shortTime(resetsAt) }) }
-  const linked = (service: string, count: number, feature: Feature, path: string): number | Html => {
+  const linked = (service: string, count: number, path: string): number | Html => {
     const isFound = service !== '' && service.length < serviceCharactersMax && count > 0
-    if (!isFound || !planHas(workspace, feature)) return count
+    if (!isFound || !planHasPage(workspace, path)) return count
     const search = new URLSearchParams({ service, ...range })
     return html`<a href="${path}?${search.toString()}">${inWords(count)}</a>`
   }
@@ -164,8 +164,8 @@ function serviceRows(usage: Usage, workspace: Workspace, nowMs: number): readonl
     .sort(([, a], [, b]) => b.spans - a.spans || b.logs - a.logs)
     .map(([service, { spans, logs, rumEvents }]) => [
       service === '' ? nameless(usage) : named(service),
-      linked(service, spans, 'tracing', '/app/traces'),
-      linked(service, logs, 'logs', '/app/logs'),
+      linked(service, spans, '/app/traces'),
+      linked(service, logs, '/app/logs'),
       rumEvents,
     ])
 }

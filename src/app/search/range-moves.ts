@@ -2,7 +2,7 @@ import { parseTimeNs } from '#src/events/point-in-time.ts'
 import { dayMs } from '#src/lib/day.ts'
 import { shortTime } from '../format.ts'
 import { html, type Html } from '../html.ts'
-import { planHas } from '../plan-has.ts'
+import { planHasPage } from '../plan-has.ts'
 import { addressWith, withConditions } from './conditions.ts'
 import type { SearchPath } from './narrow.ts'
 import type { Asked } from './search-parts.ts'
@@ -48,10 +48,8 @@ const ofBoth: readonly string[] = ['service', 'trace_id', 'session_id', 'from', 
 /** From logs and their patterns to the traces of the same time and service, and back; from sessions to logs. Nothing where the plan has no such search. */
 function otherOfRange(path: Path, { conditions, plan }: Moved): Html {
   const isOfLogs = path === '/app/logs' || path === '/app/patterns'
-  const [other, words, feature] = isOfLogs
-    ? (['/app/traces', 'Traces', 'tracing'] as const)
-    : (['/app/logs', 'Logs', 'logs'] as const)
-  if (!planHas({ plan }, feature)) return html``
+  const [other, words] = isOfLogs ? ['/app/traces', 'Traces'] : ['/app/logs', 'Logs']
+  if (!planHasPage({ plan }, other)) return html``
   const kept = new URLSearchParams([...conditions].filter(([name]) => ofBoth.includes(name))).toString()
   return html`<a href="${other}${kept === '' ? '' : `?${kept}`}">${words} of this time</a> `
 }

@@ -3,11 +3,11 @@ import { present } from '#src/lib/assert.ts'
 import { printQuery } from '#src/query/searches.ts'
 import { sessionHere, type AppContext } from '../context.ts'
 import { html, type Html } from '../html.ts'
-import { planHas } from '../plan-has.ts'
+import { planHasPage } from '../plan-has.ts'
 
 const fieldSearches = [
-  ['/app/logs', 'logs', 'logs'],
-  ['/app/traces', 'traces', 'tracing'],
+  ['/app/logs', 'logs'],
+  ['/app/traces', 'traces'],
 ] as const
 
 /** Why nothing may have an id, and where else it may stand: the id of a user or of an order is one field of many. */
@@ -23,7 +23,7 @@ export function unseenPart(ctx: Context, { directory }: AppContext, value: strin
   const search = new URLSearchParams({ q: printQuery({ kind: 'text', text: value }) }).toString()
   const workspace = present(directory.workspace(workspaceId), 'a session has a workspace')
   const links = fieldSearches
-    .filter(([, , feature]) => planHas(workspace, feature))
+    .filter(([path]) => planHasPage(workspace, path))
     .map(([path, words], index) => html`${index === 0 ? '' : ' and the '}<a href="${path}?${search}">${words}</a>`)
   return html`${other}
     <p>
