@@ -103,7 +103,6 @@ export function createDirectoryWriter(options: Options): DirectoryWriter {
         await follow(position, 'this process is slow to follow')
         const decided = decide()
         if (!decided.ok) return decided
-        if (decided.value.length === 0) return ok(undefined)
         if ((await appendFirst(seal(decided.value), { subject, position })) !== undefined) return ok(undefined)
       }
       const hint = 'others change the same at once: try again'

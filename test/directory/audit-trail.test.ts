@@ -44,6 +44,8 @@ describe('audit trail', () => {
     const failed = { type: 'directory.signIn.failed', address: '192.0.2.1', count: 1 } as const
     expect(whose({ ...failed, userId: 'u1' })).to.deep.equal([acme, other])
     expect(whose({ ...failed, userId: null })).to.deep.equal([])
+    const changed = { type: 'directory.user.passwordChanged', passwordHash: 'h', keptSession: null } as const
+    expect(whose({ ...changed, userId: 'u1' }), 'another password').to.deep.equal([acme, other])
     const ended = { type: 'directory.session.ended', userId: 'u1', reason: 'signedOut' } as const
     expect(whose({ ...ended, session: 's1' })).to.deep.equal([acme])
     expect(whose({ ...ended, session: 's2' })).to.deep.equal([])

@@ -50,6 +50,7 @@ describe('directory', () => {
         expect(!refused.ok && refused.error.code, JSON.stringify(name)).to.equal(code)
       }
       expect(directory.workspaces()).to.have.length(1)
+      expect((await directory.createWorkspace({ name: 'x'.repeat(80), plan: 'free' })).ok, 'the longest').to.equal(true)
     })
 
     it('refuse a plan that is not in the table, by inherited names too', async () => {

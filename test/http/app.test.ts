@@ -115,6 +115,12 @@ describe('http application', () => {
     expect(response.headers.get('x-powered-by')).to.equal(null)
   })
 
+  it('lets no other site see its addresses, which hold what was searched for', async () => {
+    for (const path of ['/hello/fixed', '/nowhere']) {
+      expect((await ask(path)).headers.get('referrer-policy'), path).to.equal('same-origin')
+    }
+  })
+
   it('answers HEAD like GET without the body', async () => {
     const response = await ask('/hello/you', { method: 'HEAD' })
     expect(response.status).to.equal(200)

@@ -69,6 +69,13 @@ describe('an answer that is not taken', () => {
     await closed()
   })
 
+  it('is looked at no more once it has gone out: its process may send millions', () => {
+    const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+    const before = timers()
+    gone.abort()
+    expect(timers()).to.equal(before - 1)
+  })
+
   it('is not the client’s fault while there is nothing to take', async () => {
     await looks(5)
     expect(isBroken).to.equal(false)

@@ -19,7 +19,16 @@ function parses(bytes: Buffer): boolean {
 
 describe('JSON as bytes', () => {
   it('takes what JSON.parse takes, and nothing else', () => {
-    const good = ['{}', '[]', '0', '-0.5e+10', '"\\u00e9\\n\\\\"', ' [ 1 , {"a":[null,true,false]} ]\r\n', '"\u00e9"']
+    const good = [
+      '{}',
+      '[]',
+      '0',
+      '-0.5e+10',
+      '1E5',
+      '"\\u00e9\\n\\\\"',
+      ' [ 1 , {"a":[null,true,false]} ]\r\n',
+      '"\u00e9"',
+    ]
     const bad = [
       '', '{', '[', '{]', '[1,]', '{"a":1,}', '{,}', '[,1]', '{"a"}', '{a:1}', "{'a':1}", '01', '1.', '.5', '+1', '1e', '--1',
       '"\t"', '"\\x"', '"\\u12g4"', '"', '"\\', 'tru', 'nulll', 'NaN', '[1 2]', '{"a":1 "b":2}', '1 2', '\u00a01',

@@ -166,7 +166,7 @@ function countItems(body: Uint8Array, reader: JsonReader, members: Members): num
 
 /** How many spans it has, as far as they are taken at all. */
 function countSpans(body: Uint8Array, range: JsonRange | undefined, limits: RumScanLimits): number {
-  if (range === undefined || body[range.start] === letterN) return 0
+  if (range === undefined) return 0
   const scanned = scanSpans(body.subarray(range.start, range.end), 'application/json', limits)
   return scanned.ok ? scanned.value.spans : (scanned.error.records ?? 0)
 }

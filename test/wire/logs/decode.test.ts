@@ -275,6 +275,8 @@ describe('the decoding of log records', () => {
       expect(found[0]?.message).to.equal('a\ufffdb')
       expect(found[0]?.fields).to.deep.equal({ message: 'a\ufffdb', '\ufffd': '\u0000\ufffe\u202e\u001b[31m' })
       expect(found[1]?.fields).to.deep.equal({ message: 'ok' })
+      const under = one('{"a":"x\\ud800","b":["\\udc00"]}').fields
+      expect(under, 'under names that are').to.deep.equal({ a: 'x\ufffd', b: ['\ufffd'] })
       const latin = Buffer.concat([Buffer.from('{"message":"caf'), Buffer.from([0xe9]), Buffer.from('"}')])
       expect(decode(latin)[0]?.message).to.equal('caf\ufffd')
     })

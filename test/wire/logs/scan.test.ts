@@ -201,6 +201,8 @@ describe('the scan of a log request', () => {
       }
       const broken = scan('{"a":1}\n{"b" 2}\n', ndjson)
       expect(broken.rejected[0]?.message).to.equal('not JSON at byte 5 of the line')
+      const single = scan('{"a":1}\n{"b":2', json)
+      expect([text(single), single.rejected.length], 'a single whole line').to.deep.equal(['{"a":1}\n', 1])
     })
 
     it('takes commas behind the lines, and stores them without', () => {
