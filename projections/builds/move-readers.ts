@@ -77,20 +77,16 @@ export async function refuseBesideLater(
   throw new PermanentError({ operation: 'rebuild', subject: name, hint })
 }
 
-type Move = Readonly<{ projection: string; index: IndexName; live: IndexName | undefined }>
-
 /**
- * Folds a build up to where the live one is. The live one may hold more than its heartbeat says, because its projector may have ended between
- * a batch and the heartbeat. So the build is folded to the head of the log.
+ * Folds a build to the head of the log, not only up to where the live one is: that may hold more than its heartbeat says, because its projector
+ * may have ended between a batch and the heartbeat.
  */
-async function catchUpWithLive(context: BuildContext, writer: IndexWriter, { projection, index, live }: Move) {
-  const stored = await writer.builds(projection)
-  const [before, next] = [live, index].map((name) => stored.find((build) => build.index === name))
-  if (before === undefined || next === undefined || before.epoch !== context.stream.epoch) return
+async function catchUp(context: BuildContext, writer: IndexWriter, projection: string, index: IndexName) {
+  const stored = await storedBuild(writer, projection, index)
   const until = await context.stream.head()
-  if (next.checkpoint >= until) return
+  if (stored === undefined || stored.checkpoint >= until) return
   try {
-    await foldShares(context, context.index, [{ projection, index, after: next.after, until }])
+    await foldShares(context, context.index, [{ projection, index, after: stored.after, until }])
   } catch (error) {
     // If the build was removed during the fold, the caller reports that instead.
     if (!isGone(await writer.roster(projection), index)) throw error
@@ -123,7 +119,7 @@ export async function moveReaders(
     // Readers were here already, and moved on to another candidate.
     if (as === 'kept') await changeRoster(writer, name, nominate(index))
     if (!(await isLiveFolded(context, writer, name))) {
-      await catchUpWithLive(context, writer, { projection: name, index, live })
+      await catchUp(context, writer, name, index)
       // A projector may have begun meanwhile. It says so before it writes anything.
       if (await isLiveFolded(context, writer, name)) continue
       const { changed } = await changeRoster(writer, name, promoteTo(index, live, context.clock() + keptMs))

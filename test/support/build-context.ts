@@ -17,7 +17,7 @@ import { createSqliteIndexAudit } from '#projections/stores/sqlite/auditing/audi
 import type { Kept } from '#projections/stores/sqlite/writing/build.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import { createWriteBehind } from '#projections/folding/write-behind.ts'
-import { systemTimers } from '#src/lib/timers.ts'
+import { systemTimers, type Timers } from '#src/lib/timers.ts'
 import type { Stream } from '#streams/stream.ts'
 import { counting, lineDecoders, mirror } from './line-projections.ts'
 
@@ -27,6 +27,7 @@ type Given = Readonly<{
   decoders?: Decoders
   workers?: number
   clock?: () => number
+  timers?: Timers
   /** Without it everything is kept. */
   firstDay?: FirstDay
 }>
@@ -47,7 +48,7 @@ function commonOf({ stream, projections = [counting, mirror], decoders = lineDec
     projections,
     decode: createDecoder(decoders),
     clock: given.clock ?? Date.now,
-    timers: systemTimers,
+    timers: given.timers ?? systemTimers,
     limits,
     workers: given.workers ?? 2,
     firstDays: async () => given.firstDay ?? (() => ''),

@@ -188,12 +188,15 @@ export function createWorld(place: Place, projections: readonly Projection[] = a
     },
     /** Goes on at another time, without anything received. */
     moveTo: (time: string): void => void (now = Date.parse(time)),
-    /** One run that does all there is to do. */
-    retain: (given: Readonly<{ stream?: Stream; writer?: IndexWriter }> = {}): Promise<Retained> =>
+    /** One run that does all there is to do, unless `daysMax` says how many days it may cut. */
+    retain: ({
+      daysMax = Number.POSITIVE_INFINITY,
+      ...given
+    }: Readonly<{ stream?: Stream; writer?: IndexWriter; daysMax?: number }> = {}): Promise<Retained> =>
       applyRetention(
         { stream, writer: writerNow(), projections, clock, timers, limits, keepings, ...given },
         new AbortController().signal,
-        { daysMax: Number.POSITIVE_INFINITY, mayCatchUp: true },
+        { daysMax, mayCatchUp: true },
       ),
     /** Turn after turn, as a process takes them; `pause` is how it waits. */
     startRetaining: (pause: Timers['pause'], events: RetentionEvents): (() => void) =>

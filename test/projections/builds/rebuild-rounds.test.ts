@@ -4,6 +4,7 @@ import { rebuild, type RebuildProgress } from '#projections/rebuild.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
+import { systemTimers } from '#src/lib/timers.ts'
 import { memoryContext } from '#test/support/build-context.ts'
 import { counting, lineEvent } from '#test/support/line-projections.ts'
 import { append } from '#test/support/projector-run.ts'
@@ -56,5 +57,27 @@ describe('the rounds in which a rebuild comes up to the head of a log that grows
   it('go on as long as it becomes less', async () => {
     const rounds = await roundsOf([40, 30, 20, 10, 5, 2, 1])
     expect(rounds).to.deep.equal([100, 40, 30, 20, 10, 5, 2, 1])
+  })
+})
+
+describe('the pace of a rebuild', () => {
+  /** How long one of 100 events takes, in seconds, if nothing takes time but to wait. It reads them twice: to fold, and to verify. */
+  async function secondsOf(eventsPerSecondMax?: number): Promise<number> {
+    const stream = createMemoryStream({ partition: '0' })
+    await append(
+      stream,
+      Array.from({ length: 100 }, () => ['a']),
+    )
+    let waitedMs = 0
+    const timers = { ...systemTimers, pause: async (ms: number) => void (waitedMs += ms) }
+    const given = { stream, projections: [counting], workers: 1, timers, clock: () => 1_000_000 + waitedMs }
+    const options = eventsPerSecondMax === undefined ? {} : { eventsPerSecondMax }
+    const [done] = await rebuild(memoryContext(given, createMemoryIndexStore()), [counting], options)
+    expect(done).to.include({ outcome: 'moved' })
+    return waitedMs / 1_000
+  }
+
+  it('is so many events a second as it is told, also while it verifies', async () => {
+    expect([await secondsOf(10), await secondsOf(50), await secondsOf()]).to.deep.equal([20, 4, 0])
   })
 })

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { createDocumentCache } from '#projections/folding/documents.ts'
 import { dayBefore } from '#src/lib/day.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
-import { day, lineEntry, lines } from '#test/support/index-fixture.ts'
+import { day, lineEntry, lines, thingEntry, things } from '#test/support/index-fixture.ts'
 
 describe('the documents of a lane', () => {
   it('are of a record that a batch puts again the last alone, whichever days these were received on', () => {
@@ -18,6 +18,23 @@ describe('the documents of a lane', () => {
       }
       const entries = cache.takeChanged().flatMap((changed) => changed.entries)
       expect(entries.map((entry) => entry.day)).to.deep.equal([second])
+    }
+  })
+
+  it('are found on the last of the days that they stand on within the look-back, in whichever order they were loaded', () => {
+    const [older, newer] = [
+      thingEntry('one', { note: 'older' }, 1, { day: dayBefore(day, 1) }),
+      thingEntry('one', {}, 1),
+    ]
+    for (const found of [
+      [older, newer],
+      [newer, older],
+    ]) {
+      const cache = createDocumentCache({ cachedDocumentsMax: 9, cachedBytesMax: 1e6 })
+      const event = givenEvent('logs.received', 2, {}, { receivedAt: Date.parse(day) })
+      const { workspaceId } = event.event
+      cache.add([{ workspaceId, collection: things.name, id: 'one', day }], [found])
+      expect(cache.documents(event).get({ collection: things, id: 'one' })).to.equal(newer.document)
     }
   })
 })

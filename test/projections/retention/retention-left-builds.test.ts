@@ -52,6 +52,16 @@ describe('what of the log a build has not had', () => {
     expect([await firstDay(), turns.at(-1)?.heldBy]).to.deep.equal([ago(38), []])
   })
 
+  it('stays for two weeks without that the days of other builds stay as well', async () => {
+    for (let daysAgo = 49; daysAgo >= 10; daysAgo--) {
+      await world.liveOn(ago(daysAgo))
+      turns.push(await world.retain({ daysMax: 1 }))
+    }
+    expect([await firstDay(), turns.at(-1)?.heldBy]).to.deep.equal([ago(60), [left]])
+    const { live: now = '' } = await roster()
+    expect((await daysHeld(world, now, free))[0]).to.equal(ago(18))
+  })
+
   it('does not stay for one that has had it; the two weeks begin anew where it is left again', async () => {
     await live(49, 14)
     expect(await heldSince()).to.be.a('number')
@@ -101,6 +111,21 @@ describe('what of the log a build has not had', () => {
     expect([await firstDay(), turns.at(-1)?.heldBy, givenUp()]).to.deep.equal([ago(38), [], []])
     expect(followedAs(await roster(), left)).to.equal('kept')
     expect(await daysHeld(world, left, free)).to.deep.equal([])
+  })
+
+  it('goes with no regard to a build of another log, which stays as it is', async () => {
+    const other: IndexName = buildName(logs, 8)
+    await folded(await world.stream.head())
+    await world.writer().open(other, logs, 'another')
+    const entry = { collection: 'logs', id: 'old', day: ago(60), document: { timestamp: '0', fields: {} }, position: 1 }
+    await world.writer().write(other, [{ workspaceId: free, entries: [entry] }], { epoch: 'another', position: 1 })
+    for (let daysAgo = 49; daysAgo >= 0; daysAgo--) {
+      await world.liveOn(ago(daysAgo))
+      await folded(await world.stream.head())
+      turns.push(await world.retain())
+    }
+    expect([await firstDay(), turns.at(-1)?.heldBy, givenUp()]).to.deep.equal([ago(38), [], []])
+    expect(await daysHeld(world, other, free)).to.deep.equal([ago(60)])
   })
 
   it('goes into days that stay: another process may be writing it, wherever it has come to', async () => {
