@@ -1,11 +1,12 @@
 // The names that senders use for one thing, in order of precedence. A dot also means nesting. The common names come first, then those
 // of single loggers: Serilog's compact format (`@t @l @m @mt @tr @sp`), Python's JSON formatters (`asctime`, loguru's
 // `record.level.name`), Rust's tracing-subscriber (`fields.message`), journald (`MESSAGE`), GELF (`_trace_id`), log4j (`instant`,
-// `contextMap`, `mdc`), PHP's Monolog (`level_name`, `context`, `extra`), syslog-ng (`ISODATE`), Logtail's appender of logback (`meta`),
-// .NET (Serilog's `Level` and `RenderedMessage`, the JSON console's `LogLevel` and `Message`), HashiCorp's hclog (`@level @message`),
-// PostgreSQL (`error_severity`), Spring Boot's GELF (`_traceId`), Grafana's programs in Go (`traceID`), Google Cloud's structured logging
-// (`timestampSeconds`, `logging.googleapis.com/trace`, `serviceContext`), roarr (`context.logLevel`), LogTape (`properties`), and what
-// OpenTelemetry's and Datadog's tracers put into logs of Python and Node (`otelServiceName`, `dd.service`).
+// `contextMap`, `mdc`), logback (`formattedMessage`, beside its template), PHP's Monolog (`level_name`, `context`, `extra`), syslog-ng
+// (`ISODATE`), Logtail's appender of logback (`meta`), .NET (Serilog's `Level` and `RenderedMessage`, the JSON console's `LogLevel` and
+// `Message`), HashiCorp's hclog (`@level @message`), PostgreSQL (`error_severity`), Spring Boot's GELF (`_traceId`), Grafana's programs in Go
+// (`traceID`), Google Cloud's structured logging (`timestampSeconds`, `logging.googleapis.com/trace`, `serviceContext`), roarr
+// (`context.logLevel`), LogTape (`properties`), and what OpenTelemetry's and Datadog's tracers put into logs of Python and Node
+// (`otelServiceName`, `dd.service`).
 
 /** If you change these, raise the version of the projection of logs: the field that tells a log's time is not searched as text. */
 export const timeNames = [
@@ -57,6 +58,7 @@ export const syslogNumberNames = ['PRIORITY'] as const
 
 /** If you change these, raise the version of the projection of logs: its index goes by them (projections/reading/record-tokens.ts). */
 export const messageNames = [
+  'formattedMessage',
   'message',
   'msg',
   'body',

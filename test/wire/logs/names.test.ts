@@ -38,7 +38,7 @@ describe('names of what a log record says', () => {
       'warn',
     ],
     message: [
-      `message msg body log text short_message event content @m @mt fields.message MESSAGE
+      `formattedMessage message msg body log text short_message event content @m @mt fields.message MESSAGE
       RenderedMessage Message MessageTemplate @message`,
       'hello',
       (record) => record.message,
