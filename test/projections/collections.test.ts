@@ -12,7 +12,7 @@ const known = {
   traces: '16 4dhG9Zv9eqlR',
   logs: '16 zEOe_15QbbCu',
   correlation: '12 eADnUAlXiPOL',
-  allowance: '7 pPR9ntiZrqpF',
+  allowance: '8 pPR9ntiZrqpF',
 }
 
 describe('the collections of the projections', () => {

@@ -6,7 +6,8 @@
 // `Message`), HashiCorp's hclog (`@level @message`), PostgreSQL (`error_severity`), Spring Boot's GELF (`_traceId`), Grafana's programs in Go
 // (`traceID`), Google Cloud's structured logging (`timestampSeconds`, `logging.googleapis.com/trace`, `serviceContext`), roarr
 // (`context.logLevel`), LogTape (`properties`), and what OpenTelemetry's and Datadog's tracers put into logs of Python and Node
-// (`otelServiceName`, `dd.service`).
+// (`otelServiceName`, `dd.service`). Last, by what shippers say of a container that names no service: Fluent Bit and Fluentd (`kubernetes.labels`),
+// Vector (`kubernetes.pod_labels`), Elastic's (`kubernetes.container.name`), Docker (`container_name`), syslog (`appname`, `ident`).
 
 /** If you change these, raise the version of the projection of logs: the field that tells a log's time is not searched as text. */
 export const timeNames = [
@@ -135,6 +136,20 @@ export const serviceNames = [
   'otelServiceName',
   'dd.service',
   'serviceContext.service',
+  'resource.service.name',
+  'resource.attributes.service.name',
+  'appname',
+  'programname',
+  'ident',
+  'kubernetes.labels.app.kubernetes.io/name',
+  'kubernetes.labels.app_kubernetes_io/name',
+  'kubernetes.labels.app',
+  'kubernetes.pod_labels.app.kubernetes.io/name',
+  'kubernetes.pod_labels.app',
+  'kubernetes.container_name',
+  'kubernetes.container.name',
+  'container_name',
+  'container.name',
 ] as const
 
 /** Names by which a record may say the same: what it says by one of them holds over what stands beside its list by another. */

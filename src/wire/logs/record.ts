@@ -140,10 +140,13 @@ export function identifiersOf(record: JsonObject, message = ''): Identifiers {
   return { traceId, spanId: spanId ?? null, sessionId: firstOf(record, sessions, sessionIdOf) ?? null }
 }
 
+/** Docker's names of containers begin with a slash; syslog has `-` for a program without a name (RFC 5424 §6). */
 export const serviceOf = (record: JsonObject): string | null =>
-  firstOf(record, services, (value) => {
-    if (typeof value === 'string') return beginningOf(value.trim(), nameCharactersMax).toWellFormed()
-    return typeof value === 'number' || typeof value === 'bigint' ? String(value) : undefined
+  firstOf(record, services, (value, name) => {
+    if (typeof value === 'number' || typeof value === 'bigint') return String(value)
+    if (typeof value !== 'string' || value === '-') return undefined
+    const text = name === 'container_name' ? value.replace(/^\//, '') : value
+    return beginningOf(text.trim(), nameCharactersMax).toWellFormed()
   }) ?? null
 
 /** A log record of the fields that a sender gave: what each alias says, and the fields themselves. */
