@@ -18,9 +18,9 @@ import { foldAll } from '#test/support/fold-harness.ts'
  */
 const folded: Readonly<Record<string, string>> = {
   traces: 'v16 1f4f63bdc33fca94',
-  logs: 'v16 94e28ee4204e0849',
+  logs: 'v16 fe8a0f9d20a2eaa4',
   correlation: 'v12 deb72f02424dd2fb',
-  allowance: 'v8 4506dd4bfebf1990',
+  allowance: 'v8 6a5723d0a3a28a92',
 }
 
 const golden = new URL('../golden/', import.meta.url)

@@ -85,18 +85,20 @@ function unixNano(value: Json): bigint | undefined {
   return time === 0n ? undefined : time
 }
 
-/** Names over numbers, whatever their order: logtail-python has its own `severity` numbers beside `level`. */
-function levelOf(record: JsonObject): Level | undefined {
-  const named = firstOf(record, levels, levelByName) ?? levelByStatus(record['status'])
-  if (named !== undefined) return named
+/** By a field for levels. Names over numbers, whatever their order: logtail-python has its own `severity` numbers beside `level`. */
+export function namedLevelOf(record: JsonObject): Level | undefined {
   const isGelf = record['short_message'] !== undefined && record['version'] === '1.1'
-  const numbered = firstOf(record, levels, isGelf ? levelBySyslog : levelByNumber)
-  if (numbered !== undefined) return numbered
   return (
-    firstOf(record, severityNumbers, levelBySeverityNumber) ??
-    firstOf(record, syslogNumbers, (value) => levelBySyslog(value) ?? levelByName(value))
+    firstOf(record, levels, levelByName) ??
+    levelByStatus(record['status']) ??
+    firstOf(record, levels, isGelf ? levelBySyslog : levelByNumber)
   )
 }
+
+export const levelOf = (record: JsonObject): Level | undefined =>
+  namedLevelOf(record) ??
+  firstOf(record, severityNumbers, levelBySeverityNumber) ??
+  firstOf(record, syslogNumbers, (value) => levelBySyslog(value) ?? levelByName(value))
 
 /** ECS has objects in `log` and `event`, which are no messages. */
 const messageOf = (record: JsonObject): string =>
