@@ -39,11 +39,10 @@ export function createTakeApart(nodesMax: number): (fields: JsonObject) => JsonO
 
   return (fields) => {
     const name = messageNames.find((each) => isText(fields[each]))
-    if (name === undefined) return fields
-    const text = String(fields[name]).trim()
-    if (!text.startsWith('{')) return fields
+    const said = name === undefined ? undefined : fields[name]
+    if (name === undefined || !isText(said) || !/^\s*\{/.test(said)) return fields
     if (namedLevelOf(fields) !== undefined || firstOf(fields, traces, () => true) === true) return fields
-    const line = lineIn(text)
+    const line = lineIn(said.trim())
     if (line === undefined) return fields
     const { [name]: _text, ...others } = fields
     return { ...others, ...line }
