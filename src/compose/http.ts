@@ -36,10 +36,18 @@ function readTls({ certFile, keyFile }: NonNullable<Config['tls']>): Readonly<{ 
   }
 }
 
+/** Seconds. A search may take a minute before it is broken off. */
+const secondsBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+
 /** The HTTP server of a worker, not listening yet. */
 export async function createWorkerHttp(config: Config, engines: Engines, metrics: Metrics): Promise<HttpServer> {
   const { secrets, directory } = engines
   const answered = metrics.counter('throughline_http_requests_total', 'Requests answered, by route and status.')
+  const took = metrics.histogram(
+    'throughline_http_request_seconds',
+    'Time until an answer began, by route.',
+    secondsBounds,
+  )
   const session = createSessionMiddleware({
     keys: secrets.sessionKeys,
     secure: config.baseUrl?.startsWith('https:') ?? (config.tls === undefined ? undefined : true),
@@ -53,7 +61,10 @@ export async function createWorkerHttp(config: Config, engines: Engines, metrics
     random: Math.random,
     trustedProxies: config.trustedProxies,
     report: createFailureReport(systemTicks),
-    observe: ({ method, route, status }) => answered({ method, route, status: String(status) }),
+    observe: ({ method, route, status, seconds }) => {
+      answered({ method, route, status: String(status) })
+      took({ method, route }, seconds)
+    },
   })
   const tls = config.tls === undefined ? {} : { tls: readTls(config.tls) }
   return createHttpServer(app.callback(), { limits, ...tls })

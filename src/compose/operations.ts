@@ -7,17 +7,20 @@ import { observeDeadLetters } from '#src/operations/dead-letters.ts'
 import { observeDisk } from '#src/operations/disk.ts'
 import { observeIndexes } from '#src/operations/index-lag.ts'
 import type { Metrics } from '#src/operations/metrics.ts'
+import { observeProcess } from '#src/operations/process.ts'
 import { observeQuarantine } from '#src/operations/quarantine.ts'
 import { observeRetention } from '#src/operations/retention.ts'
 import { createOperationsRoutes } from '#src/operations/routes.ts'
 import type { Engines } from './engines.ts'
 import { createFailureReport } from './failure.ts'
+import { openFilesMax } from './open-files.ts'
 
 type Options = Readonly<{ engines: Engines; metrics: Metrics; isReady: () => boolean }>
 
 /** The listener for health and metrics of a worker, not listening yet. */
 export function createOperationsHttp({ engines, metrics, isReady }: Options): HttpServer {
   const { readers, streams, clock, projector, files } = engines
+  observeProcess(metrics, openFilesMax)
   observeIndexes(metrics, {
     indexes: readers.map((reader, partition) => ({ partition: String(partition), reader })),
     projections: projections.map(({ name }) => name),

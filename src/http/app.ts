@@ -9,8 +9,8 @@ import { createRouter, routePathOf, sendRefusal, type Route } from './route.ts'
 /** A failure of ours, for the server's log: never shown to the caller. */
 export type RequestFailure = Readonly<{ requestId: string; method: string; path: string; error: unknown }>
 
-/** An answered request. `route` is the path as declared; `none` where no route matched. */
-type AnsweredRequest = Readonly<{ method: string; route: string; status: number }>
+/** An answered request. `route` is the path as declared; `none` where no route matched. `seconds` passed until its answer began. */
+type AnsweredRequest = Readonly<{ method: string; route: string; status: number; seconds: number }>
 
 export type HttpAppOptions = Readonly<{
   routes: readonly Route[]
@@ -73,6 +73,7 @@ export function createHttpApp({ routes, session, random, trustedProxies, report,
   Object.defineProperty(app.context, 'onerror', { value: answerFailure })
 
   app.use(async (ctx, next) => {
+    const begun = performance.now()
     const requestId = `${boot}-${(++requests).toString(36)}`
     ctx.state['requestId'] = requestId
     ctx.state['random'] = random
@@ -88,7 +89,8 @@ export function createHttpApp({ routes, session, random, trustedProxies, report,
       fail(ctx, error)
       sendFailure(ctx, answerTo(error), fail)
     }
-    observe?.({ method: ctx.method, route: routePathOf(ctx) ?? 'none', status: ctx.status })
+    const seconds = (performance.now() - begun) / 1_000
+    observe?.({ method: ctx.method, route: routePathOf(ctx) ?? 'none', status: ctx.status, seconds })
     if (!ctx.req.complete) answerThenClose(ctx)
   })
   app.use(createRouter(routes, session?.(app)))

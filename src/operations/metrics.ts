@@ -11,9 +11,11 @@ export type Metrics = Readonly<{
   /** A figure that only grows; what is returned adds to it. */
   counter(name: string, help: string): (labels: Labels, by?: number) => void
   /** How values spread over bounds (ascending); what is returned takes one. */
-  histogram(name: string, help: string, bounds: readonly number[]): (value: number) => void
+  histogram(name: string, help: string, bounds: readonly number[]): (labels: Labels, value: number) => void
   /** Figures that are read when they are asked for. One that cannot be read is left out. */
   gauge(name: string, help: string, read: () => Figures | Promise<Figures>): void
+  /** The same of a figure that only grows, and is counted elsewhere. */
+  total(name: string, help: string, read: () => number): void
   text(): Promise<string>
 }>
 
@@ -45,27 +47,42 @@ function createCounter(name: string) {
   }
 }
 
+type Spread = { labels: Labels; counts: number[]; count: number; sum: number }
+
 function createHistogram(name: string, bounds: readonly number[]) {
-  const counts = bounds.map(() => 0)
-  let count = 0
-  let sum = 0
+  const spreads = new Map<string, Spread>()
+  const linesOf = ({ labels, counts, count, sum }: Spread): readonly string[] => [
+    ...bounds.map((bound, index) =>
+      line(`${name}_bucket`, labelText({ ...labels, le: String(bound) }), counts[index] ?? 0),
+    ),
+    line(`${name}_bucket`, labelText({ ...labels, le: '+Inf' }), count),
+    line(`${name}_sum`, labelText(labels), sum),
+    line(`${name}_count`, labelText(labels), count),
+  ]
   return {
-    take: (value: number): void => {
-      count++
-      sum += value
-      for (const [index, bound] of bounds.entries()) if (value <= bound) counts[index] = (counts[index] ?? 0) + 1
+    take: (labels: Labels, value: number): void => {
+      const key = labelText(labels)
+      const spread = spreads.get(key) ?? { labels, counts: bounds.map(() => 0), count: 0, sum: 0 }
+      spreads.set(key, spread)
+      spread.count++
+      spread.sum += value
+      for (const [index, bound] of bounds.entries())
+        if (value <= bound) spread.counts[index] = (spread.counts[index] ?? 0) + 1
     },
-    lines: async () => [
-      ...bounds.map((bound, index) => line(`${name}_bucket`, `{le="${bound}"}`, counts[index] ?? 0)),
-      line(`${name}_bucket`, '{le="+Inf"}', count),
-      line(`${name}_sum`, '', sum),
-      line(`${name}_count`, '', count),
-    ],
+    lines: async () => [...spreads.values()].flatMap(linesOf),
   }
 }
 
 export function createMetrics(readTimeoutMs = readTimeoutMsDefault): Metrics {
   const families: Family[] = []
+  const addRead = (name: string, help: string, type: string, read: () => Figures | Promise<Figures>): void => {
+    const lines = async () => {
+      const figures = await read()
+      if (typeof figures === 'number') return [line(name, '', figures)]
+      return figures.map(({ labels, value }) => line(name, labelText(labels), value))
+    }
+    families.push({ name, help, type, lines })
+  }
   const show = async ({ name, help, type, lines }: Family): Promise<string> => {
     const shown = await inTime(lines(), readTimeoutMs)
     if (shown === undefined) return `# ${name} could not be read\n`
@@ -82,14 +99,8 @@ export function createMetrics(readTimeoutMs = readTimeoutMsDefault): Metrics {
       families.push({ name, help, type: 'histogram', lines })
       return take
     },
-    gauge: (name, help, read) => {
-      const lines = async () => {
-        const figures = await read()
-        if (typeof figures === 'number') return [line(name, '', figures)]
-        return figures.map(({ labels, value }) => line(name, labelText(labels), value))
-      }
-      families.push({ name, help, type: 'gauge', lines })
-    },
+    gauge: (name, help, read) => addRead(name, help, 'gauge', read),
+    total: (name, help, read) => addRead(name, help, 'counter', read),
     text: async () => (await Promise.all(families.map(show))).join(''),
   }
 }

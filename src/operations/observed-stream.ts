@@ -38,7 +38,7 @@ export function createStreamObserver(metrics: Metrics): (stream: Stream) => Stre
       waiting.bytes += bytes
       try {
         const appended = await stream.append(events, expected)
-        seconds((performance.now() - begun) / 1_000)
+        seconds({}, (performance.now() - begun) / 1_000)
         for (const [index, event] of events.entries()) {
           if (appended.events[index]?.repeated === undefined) count(event)
         }

@@ -42,6 +42,11 @@ const shapes: readonly (readonly [logger: string, fields: JsonObject, said: stri
     { record: { exception: { type: 'ValueError', value: 'no digits', traceback: true } } },
     'ValueError: no digits',
   ],
+  [
+    'logback, JsonEncoder',
+    { throwable: { className: 'java.io.IOException', message: 'no digits', stepArray: [] } },
+    'java.io.IOException: no digits',
+  ],
   ['log4j', { thrown: { name: 'java.io.IOException' } }, 'java.io.IOException'],
   ['zap', { error: 'dial tcp: refused', errorVerbose: 'dial tcp: refused\nmain.go:7' }, 'dial tcp: refused'],
   ['Python', { exc_info: python }, 'httpx.ReadTimeout: no answer within 3 s'],

@@ -231,6 +231,37 @@ describe('the way on', () => {
     }
   })
 
+  it('from a search for a line of a source or a port, read as a field, leads to those who say it', async () => {
+    await site.index(
+      logs(
+        1,
+        { message: 'at shop.Cart.add(Cart.java:15)' },
+        { message: 'at src/cart.ts:15:3' },
+        { message: 'refused by localhost:8080' },
+      ),
+      spans(2, { id: 'a', attributes: { 'exception.stacktrace': 'at shop.Cart.add(Cart.java:15)' } }),
+    )
+    const meantBy = async (path: string, typed: string): Promise<string> => {
+      const { text } = await browser.get(`${path}?q=${encodeURIComponent(typed)}`)
+      return /Did you mean <a [^>]*>([^<]*)</.exec(text)?.[1]?.replaceAll('&quot;', '"') ?? ''
+    }
+    for (const [typed, meant] of [
+      ['Cart.java:15', '"Cart.java:15"'],
+      ['shop.Cart.add (Cart.java:15)', 'shop.Cart.add AND "Cart.java:15"'],
+      ['"absent at Cart.java:15" Cart.java:15', '"absent at Cart.java:15" AND "Cart.java:15"'],
+      ['src/cart.ts:15:3', '"src/cart.ts:15:3"'],
+      ['localhost:8080', '"localhost:8080"'],
+      ['"Cart.java:16"', ''],
+      ['Cart.java:[15 TO 16]', ''],
+      ['status:15', ''],
+    ] as const) {
+      expect(await meantBy('/app/logs', typed), typed).to.equal(meant)
+      const found = (await browser.get(`/app/logs?q=${encodeURIComponent(meant)}`)).text
+      if (meant !== '' && !typed.includes('absent')) expect(found, meant).to.include('<strong>1 record<')
+    }
+    expect(await meantBy('/app/traces', 'Cart.java:15')).to.equal('"Cart.java:15"')
+  })
+
   it('from an id that nothing has is to what says it', async () => {
     const odd = 'user "7" & co'
     await site.index(

@@ -132,6 +132,9 @@ describe('the roles of a cluster', function () {
     expect(figures).to.match(
       /^throughline_http_requests_total\{method="POST",route="\/api\/logs\/v1\/ingest",status="200"\} \d+$/m,
     )
+    const took = /^throughline_http_request_seconds_count\{method="POST",route="\/api\/logs\/v1\/ingest"\} (\d+)$/m
+    expect(Number(took.exec(figures)?.[1])).to.be.at.least(1)
+    expect(figures).to.match(/^process_cpu_seconds_total [\d.]+$/m)
     expect(figures).to.match(/^throughline_records_accepted_total\{kind="log"\} \d+$/m)
     const lags = await figuresOf(project.operationsUrl)
     expect(lags).to.match(/^throughline_index_lag_seconds\{projection="logs",partition="3"\} [\d.]+$/m)

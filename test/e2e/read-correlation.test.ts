@@ -20,6 +20,7 @@ const timeAt = (seconds: number): string => formatTimeNs(t0 + BigInt(seconds) * 
 const order = hex(32, 'order')
 const later = hex(32, 'later')
 const other = hex(32, 'other')
+const printed = hex(32, 'printed')
 const [root, db, gone] = ['root', 'db', 'gone'].map((name) => hex(16, name)) as [string, string, string]
 const session = 'session 1/ö'
 const shop = { meta: { app: { name: 'shop' }, session: { id: session } } }
@@ -69,6 +70,7 @@ async function sendAll(send: Sending): Promise<void> {
     // At the same moment, and sharing nothing.
     { message: 'a stranger', timestamp: timeAt(1), service: 'web' },
     { message: 'of nobody else', timestamp: timeAt(3), trace_id: hex(32, 'only a log') },
+    { log: `ERROR no card [trace_id=${printed} span_id=${root}]\n`, time: timeAt(6), container_name: '/payments' },
   ])
   await send.rum({
     ...shop,
@@ -106,6 +108,13 @@ describe('GET /api/app/correlation', () => {
   })
   after(async () => {
     await server.giveBack()
+  })
+
+  it('joins what a container has printed by what its text says of itself', async () => {
+    const [log = {}] = itemsOf(await about(`trace_id=${printed}`), 'logs')
+    expect(log).to.include({ level: 'error', service: 'payments', trace_id: printed, span_id: root })
+    const found = await completeAnswerOf(reader, '/api/app/logs/search?q=level:error+service:payments&from=-1h')
+    expect(listOf(found, 'logs')).to.have.length(1)
   })
 
   it('gives a trace whole, with the logs, browser events and sessions that share an identifier with it', async () => {

@@ -1,9 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { open as openFile } from 'node:fs/promises'
 import { expect } from 'chai'
 import { observeDeadLetters } from '#src/operations/dead-letters.ts'
 import { observeDisk } from '#src/operations/disk.ts'
 import { observeIndexes } from '#src/operations/index-lag.ts'
 import { createMetrics } from '#src/operations/metrics.ts'
+import { observeProcess } from '#src/operations/process.ts'
 import { observeQuarantine } from '#src/operations/quarantine.ts'
 import { createStreamObserver } from '#src/operations/observed-stream.ts'
 import { observeRetention } from '#src/operations/retention.ts'
@@ -26,7 +28,8 @@ describe('metrics', () => {
     add({ route: '/a', status: '200' }, 2)
     add({ route: 'x"\\\n' })
     const take = metrics.histogram('seconds', 'How long.', [0.1, 1])
-    for (const value of [0.05, 0.1, 0.5, 7]) take(value)
+    for (const value of [0.05, 0.1, 0.5, 7]) take({ route: '/a' }, value)
+    take({}, 1)
     metrics.gauge('waiting', 'How many.', () => [{ labels: {}, value: 3 }])
     expect(await metrics.text()).to.equal(`# HELP requests_total Requests.
 # TYPE requests_total counter
@@ -34,11 +37,16 @@ requests_total{route="/a",status="200"} 3
 requests_total{route="x\\"\\\\\\n"} 1
 # HELP seconds How long.
 # TYPE seconds histogram
-seconds_bucket{le="0.1"} 2
-seconds_bucket{le="1"} 3
-seconds_bucket{le="+Inf"} 4
-seconds_sum 7.65
-seconds_count 4
+seconds_bucket{route="/a",le="0.1"} 2
+seconds_bucket{route="/a",le="1"} 3
+seconds_bucket{route="/a",le="+Inf"} 4
+seconds_sum{route="/a"} 7.65
+seconds_count{route="/a"} 4
+seconds_bucket{le="0.1"} 0
+seconds_bucket{le="1"} 1
+seconds_bucket{le="+Inf"} 1
+seconds_sum 1
+seconds_count 1
 # HELP waiting How many.
 # TYPE waiting gauge
 waiting 3
@@ -70,6 +78,38 @@ waiting 3
     expect(await metrics.text())
       .to.include('# hanging could not be read\n')
       .and.to.include('\nrequests_total 1\n')
+  })
+})
+
+describe('a process', () => {
+  it('is told by the names that clients of Prometheus use, its main thread from the second time on', async () => {
+    const metrics = createMetrics()
+    observeProcess(metrics, () => 1_024)
+    const read = async (name: string): Promise<number> =>
+      Number(new RegExp(`^${name} (.+)$`, 'm').exec(await metrics.text())?.[1])
+    expect(await metrics.text()).to.include('# TYPE process_cpu_seconds_total counter\n')
+    const before = process.cpuUsage()
+    const cpu = await read('process_cpu_seconds_total')
+    const after = process.cpuUsage()
+    expect(cpu).to.be.within((before.user + before.system) / 1e6, (after.user + after.system) / 1e6)
+    expect(await read('process_start_time_seconds')).to.be.within(
+      Date.now() / 1_000 - process.uptime() - 10,
+      Date.now() / 1_000,
+    )
+    expect(await read('process_resident_memory_bytes')).to.be.within(10_000_000, 100_000_000_000)
+    expect(await read('process_max_fds')).to.equal(1_024)
+    const open = await read('process_open_fds')
+    const files = await Promise.all(Array.from({ length: 100 }, () => openFile(import.meta.filename)))
+    // What else is open in this process may be closed meanwhile.
+    expect(await read('process_open_fds')).to.be.at.least(open + 50)
+    for (const file of files) await file.close()
+    expect(await read('nodejs_eventloop_lag_p99_seconds')).to.be.within(0, 60)
+  })
+
+  it('has no bound of open files where none is known', async () => {
+    const metrics = createMetrics()
+    observeProcess(metrics, () => undefined)
+    expect(await metrics.text()).to.not.match(/^process_max_fds/m)
   })
 })
 
@@ -256,6 +296,8 @@ describe('the operations listener', () => {
 
   it('hears of requests by route, not by path, and of those that fit none', async () => {
     const heard: unknown[] = []
+    const times: number[] = []
+    const begun = performance.now()
     const server = await listen({
       routes: [
         { method: 'GET', path: '/things/:id', auth: 'public', handler: (ctx) => void (ctx.body = 'thing') },
@@ -266,7 +308,10 @@ describe('the operations listener', () => {
           handler: () => Promise.reject(new TransientError({ operation: 'read', subject: 'it' })),
         },
       ],
-      observe: (request) => heard.push(request),
+      observe: ({ seconds, ...request }) => {
+        heard.push(request)
+        times.push(seconds)
+      },
     })
     for (const path of ['/things/7', '/broken', '/nothing']) await fetch(server.baseUrl + path)
     await server.close()
@@ -275,5 +320,8 @@ describe('the operations listener', () => {
       { method: 'GET', route: '/broken', status: 503 },
       { method: 'GET', route: 'none', status: 404 },
     ])
+    // They came one after the other.
+    expect(times.every((seconds) => seconds > 0)).to.equal(true)
+    expect(times.reduce((sum, seconds) => sum + seconds)).to.be.below((performance.now() - begun) / 1_000)
   })
 })

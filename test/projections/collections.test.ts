@@ -9,10 +9,10 @@ import { stringifyJson } from '#src/lib/json.ts'
  * its projection stops: a digest never changes without its version.
  */
 const known = {
-  traces: '15 4dhG9Zv9eqlR',
-  logs: '15 zEOe_15QbbCu',
-  correlation: '11 eADnUAlXiPOL',
-  allowance: '7 pPR9ntiZrqpF',
+  traces: '16 4dhG9Zv9eqlR',
+  logs: '16 zEOe_15QbbCu',
+  correlation: '12 eADnUAlXiPOL',
+  allowance: '8 pPR9ntiZrqpF',
 }
 
 describe('the collections of the projections', () => {

@@ -123,6 +123,9 @@ const fluentBit: Guide = {
       text(
         `Where most lines are shorter than 200 bytes, give the tail input mem_buf_limit: 256k, and a shorter flush to the service if it falls behind. A request holds ${filled.recordsPerBatchMax} records at most; Fluent Bit fills one to 2 MB, however many these are, and drops what is refused for it (413). The usage page counts what was.`,
       ),
+      text(
+        'In Kubernetes, keep its kubernetes filter: where the fields of a line name no service, the label app.kubernetes.io/name or app of its pod does, else its container. Lines that are JSON are taken apart here.',
+      ),
     ]
   },
 }

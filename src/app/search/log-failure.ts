@@ -4,11 +4,11 @@ import { dottedFields } from './field-table.ts'
 
 // The names under which loggers put an error beside their message: pino and bunyan (`err.message`), ECS, winston and Datadog
 // (`error.message`, `error.kind`), OpenTelemetry (`exception.type`), Monolog (`context.exception.class`), loguru (`record.exception.value`),
-// log4j (`thrown.name`); as one text Go's loggers and Rust's (`error`, `err`), structlog, .NET and NLog (`exception`), Python's JSON
-// formatters (`exc_info`), logback (`stack_trace`), Serilog (`@x`).
+// log4j (`thrown.name`), logback (`throwable.className`); as one text Go's loggers and Rust's (`error`, `err`), structlog, .NET and NLog
+// (`exception`), Python's JSON formatters (`exc_info`), logback's Logstash encoder (`stack_trace`), Serilog (`@x`).
 
-const saidWithin = /(?:^|\.)(?:err|error|exception|thrown)\.(?:message|msg|value)$/i
-const typeWithin = /(?:^|\.)(?:err|error|exception|thrown)\.(?:type|name|kind|class)$/i
+const saidWithin = /(?:^|\.)(?:err|error|exception|thrown|throwable)\.(?:message|msg|value)$/i
+const typeWithin = /(?:^|\.)(?:err|error|exception|thrown|throwable)\.(?:type|name|kind|class|className)$/i
 const asOneText = /(?:^|\.)(?:err|error|exception)$/i
 const asStack = /(?:^|\.)(?:exc_info|exc_text|stack|stacktrace|stack_trace|@x)$/i
 

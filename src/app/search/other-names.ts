@@ -27,10 +27,23 @@ const ofTraces: readonly Habit[] = [
   [/(?<!\w)http\.url(?=[:=!])/gi, 'url.full'],
 ]
 
+const sources =
+  'java|kt|scala|groovy|js|mjs|cjs|jsx|ts|mts|cts|tsx|vue|py|rb|php|go|rs|cs|fs|c|cc|cpp|h|swift|ex|erl|sql'
+
+/** A line of a source, as stack traces name it, or a port: by itself it is a field and its value. What is in quotes is passed over. */
+const place = new RegExp(
+  String.raw`"(?:[^"\\]|\\.)*"|(?<![\w./-])([\w./-]+\.(?:${sources})|localhost):"?(\d+(?::\d+)?)\b"?`,
+  'gi',
+)
+const asText = (query: string): string =>
+  query.replace(place, (typed, before?: string, line?: string) =>
+    before === undefined ? typed : `"${before}:${line}"`,
+  )
+
 /** A search that has found nothing, as it was understood, in the words that are used here; undefined where it is in them. */
 function inOwnNames(path: string, normalized: string): string | undefined {
   const habits = path === '/app/traces' ? ofTraces : ofLogs
-  const changed = habits.reduce((query, [typed, here]) => query.replace(typed, here), normalized)
+  const changed = habits.reduce((query, [typed, here]) => query.replace(typed, here), asText(normalized))
   return changed === normalized ? undefined : changed
 }
 

@@ -1,11 +1,13 @@
 // The names that senders use for one thing, in order of precedence. A dot also means nesting. The common names come first, then those
 // of single loggers: Serilog's compact format (`@t @l @m @mt @tr @sp`), Python's JSON formatters (`asctime`, loguru's
 // `record.level.name`), Rust's tracing-subscriber (`fields.message`), journald (`MESSAGE`), GELF (`_trace_id`), log4j (`instant`,
-// `contextMap`, `mdc`), PHP's Monolog (`level_name`, `context`, `extra`), syslog-ng (`ISODATE`), Logtail's appender of logback (`meta`),
-// .NET (Serilog's `Level` and `RenderedMessage`, the JSON console's `LogLevel` and `Message`), HashiCorp's hclog (`@level @message`),
-// PostgreSQL (`error_severity`), Spring Boot's GELF (`_traceId`), Grafana's programs in Go (`traceID`), Google Cloud's structured logging
-// (`timestampSeconds`, `logging.googleapis.com/trace`, `serviceContext`), roarr (`context.logLevel`), LogTape (`properties`), and what
-// OpenTelemetry's and Datadog's tracers put into logs of Python and Node (`otelServiceName`, `dd.service`).
+// `contextMap`, `mdc`), logback (`formattedMessage`, beside its template), PHP's Monolog (`level_name`, `context`, `extra`), syslog-ng
+// (`ISODATE`), Logtail's appender of logback (`meta`), .NET (Serilog's `Level` and `RenderedMessage`, the JSON console's `LogLevel` and
+// `Message`), HashiCorp's hclog (`@level @message`), PostgreSQL (`error_severity`), Spring Boot's GELF (`_traceId`), Grafana's programs in Go
+// (`traceID`), Google Cloud's structured logging (`timestampSeconds`, `logging.googleapis.com/trace`, `serviceContext`), roarr
+// (`context.logLevel`), LogTape (`properties`), and what OpenTelemetry's and Datadog's tracers put into logs of Python and Node
+// (`otelServiceName`, `dd.service`). Last, by what shippers say of a container that names no service: Fluent Bit and Fluentd (`kubernetes.labels`),
+// Vector (`kubernetes.pod_labels`), Elastic's (`kubernetes.container.name`), Docker (`container_name`), syslog (`appname`, `ident`).
 
 /** If you change these, raise the version of the projection of logs: the field that tells a log's time is not searched as text. */
 export const timeNames = [
@@ -57,6 +59,7 @@ export const syslogNumberNames = ['PRIORITY'] as const
 
 /** If you change these, raise the version of the projection of logs: its index goes by them (projections/reading/record-tokens.ts). */
 export const messageNames = [
+  'formattedMessage',
   'message',
   'msg',
   'body',
@@ -133,6 +136,20 @@ export const serviceNames = [
   'otelServiceName',
   'dd.service',
   'serviceContext.service',
+  'resource.service.name',
+  'resource.attributes.service.name',
+  'appname',
+  'programname',
+  'ident',
+  'kubernetes.labels.app.kubernetes.io/name',
+  'kubernetes.labels.app_kubernetes_io/name',
+  'kubernetes.labels.app',
+  'kubernetes.pod_labels.app.kubernetes.io/name',
+  'kubernetes.pod_labels.app',
+  'kubernetes.container_name',
+  'kubernetes.container.name',
+  'container_name',
+  'container.name',
 ] as const
 
 /** Names by which a record may say the same: what it says by one of them holds over what stands beside its list by another. */

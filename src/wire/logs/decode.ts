@@ -1,8 +1,10 @@
+import type { Limits } from '#src/config.ts'
 import type { LogRecord } from '#src/events/telemetry.ts'
 import { assert } from '#src/lib/assert.ts'
 import { afterMark, skipSpace, textOf, type JsonRange } from '#src/lib/json-bytes.ts'
 import { isJsonObject, parseJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import { timeNames } from './aliases.ts'
+import { createTakeApart } from './json-in-text.ts'
 import { resolveMediaType, type LogMediaType } from './media-type.ts'
 import { createMsgpackValues } from './msgpack-values.ts'
 import { createMsgpackReader } from './msgpack.ts'
@@ -16,7 +18,7 @@ import { parseTime } from './time.ts'
 type DecodeLogsOptions = Readonly<{
   /** Milliseconds since the Unix epoch: the time of records that have none. */
   receivedAt: number
-  limits: TidyLimits
+  limits: TidyLimits & Pick<Limits, 'nodesPerRequestMax'>
 }>
 
 /** The fields of one record, and what its body says beside them. */
@@ -33,8 +35,9 @@ type Exact = Map<object, Map<string, string>>
  */
 export function decodeLogs(payload: Uint8Array, contentType: string, options: DecodeLogsOptions): readonly LogRecord[] {
   const exact: Exact = new Map()
+  const takeApart = createTakeApart(options.limits.nodesPerRequestMax)
   return recordsOf(payload, contentType, exact).map(({ fields, besideNs }, ordinal) =>
-    logRecordOf(fields, { ...options, ordinal, besideNs, exact: exact.get(fields) }),
+    logRecordOf(takeApart(fields), { ...options, ordinal, besideNs, exact: exact.get(fields) }),
   )
 }
 

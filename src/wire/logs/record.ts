@@ -13,8 +13,11 @@ import {
   traceNames,
 } from './aliases.ts'
 import { fieldOf, firstOf, namesOf } from './fields.ts'
+import { idsInText, type IdsInText } from './ids-in-text.ts'
 import { sessionIdOf, spanIdOf, traceIdOf, traceparentOf } from './ids.ts'
 import { levelByName, levelByNumber, levelBySeverityNumber, levelByStatus, levelBySyslog } from './level.ts'
+import { levelInText } from './level-in-text.ts'
+import { filledMessageOf, preciseTimeOf } from './logback.ts'
 import { tidyFields, type TidyLimits } from './tidy.ts'
 import { earliestNs, latestNs, parseEpoch, parseTime } from './time.ts'
 
@@ -68,9 +71,10 @@ export function timeOf(record: JsonObject, context: Omit<RecordContext, 'ordinal
 export const datedBy = (record: JsonObject): string | undefined =>
   firstOf(record, times, (value, name) => (timeBy(name, value, record) === undefined ? undefined : name))
 
-/** Google Cloud's loggers write the nanoseconds of a time into a field of their own. */
+/** Google Cloud's loggers and logback's write the nanoseconds of a time into a field of their own. */
 function timeBy(name: string, value: Json, record: JsonObject): bigint | undefined {
   if (name === 'timeUnixNano') return unixNano(value)
+  if (name === 'timestamp') return parseTime(preciseTimeOf(value, record['nanoseconds']) ?? value)
   if (name !== 'timestampSeconds') return parseTime(value)
   return parseTime({ seconds: value, nanos: record['timestampNanos'] ?? 0 })
 }
@@ -81,26 +85,29 @@ function unixNano(value: Json): bigint | undefined {
   return time === 0n ? undefined : time
 }
 
-/** Names over numbers, whatever their order: logtail-python has its own `severity` numbers beside `level`. */
-function levelOf(record: JsonObject): Level | null {
-  const named = firstOf(record, levels, levelByName) ?? levelByStatus(record['status'])
-  if (named !== undefined) return named
+/** By a field for levels. Names over numbers, whatever their order: logtail-python has its own `severity` numbers beside `level`. */
+export function namedLevelOf(record: JsonObject): Level | undefined {
   const isGelf = record['short_message'] !== undefined && record['version'] === '1.1'
-  const numbered = firstOf(record, levels, isGelf ? levelBySyslog : levelByNumber)
-  if (numbered !== undefined) return numbered
   return (
-    firstOf(record, severityNumbers, levelBySeverityNumber) ??
-    firstOf(record, syslogNumbers, (value) => levelBySyslog(value) ?? levelByName(value)) ??
-    null
+    firstOf(record, levels, levelByName) ??
+    levelByStatus(record['status']) ??
+    firstOf(record, levels, isGelf ? levelBySyslog : levelByNumber)
   )
 }
 
+export const levelOf = (record: JsonObject): Level | undefined =>
+  namedLevelOf(record) ??
+  firstOf(record, severityNumbers, levelBySeverityNumber) ??
+  firstOf(record, syslogNumbers, (value) => levelBySyslog(value) ?? levelByName(value))
+
 /** ECS has objects in `log` and `event`, which are no messages. */
 const messageOf = (record: JsonObject): string =>
+  filledMessageOf(record) ??
   firstOf(record, messages, (value, name) => {
     if (isJsonObject(value) && (name === 'log' || name === 'event')) return undefined
     return name === 'MESSAGE' && isBytes(value) ? Buffer.from(value).toString() : messageText(value)
-  }) ?? ''
+  }) ??
+  ''
 
 /** journald has text with any character that cannot be printed, such as colours, as a list of its bytes. */
 const isBytes = (value: Json): value is number[] =>
@@ -120,33 +127,42 @@ function messageText(value: Json): string {
 
 export type Identifiers = Readonly<{ traceId: string | null; spanId: string | null; sessionId: string | null }>
 
-/** Trace, span and session of a record; a traceparent gives what the ids by name leave open. */
-export function identifiersOf(record: JsonObject): Identifiers {
+/** The ids that a record says together: its traceparent, or where nothing names a trace those in its text. */
+const togetherOf = (record: JsonObject, named: string | undefined, message: string): IdsInText | undefined =>
+  traceparentOf(record['traceparent']) ?? (named === undefined ? idsInText(message) : undefined)
+
+/** Trace, span and session of a record. What is said together gives what the ids by name leave open. */
+export function identifiersOf(record: JsonObject, message = ''): Identifiers {
   const isDecimal = (name: string): boolean => name.startsWith('dd.')
-  const parent = traceparentOf(record['traceparent'])
-  const traceId = firstOf(record, traces, (value, name) => traceIdOf(value, isDecimal(name))) ?? parent?.traceId ?? null
-  const spanId = firstOf(record, spans, (value, name) => spanIdOf(value, isDecimal(name)))
-  const parentSpan = parent?.traceId === traceId ? parent?.spanId : undefined
-  return { traceId, spanId: spanId ?? parentSpan ?? null, sessionId: firstOf(record, sessions, sessionIdOf) ?? null }
+  const namedTrace = firstOf(record, traces, (value, name) => traceIdOf(value, isDecimal(name)))
+  const namedSpan = firstOf(record, spans, (value, name) => spanIdOf(value, isDecimal(name)))
+  const together = togetherOf(record, namedTrace, message)
+  const traceId = namedTrace ?? together?.traceId ?? null
+  const spanId = namedSpan ?? (together?.traceId === traceId ? together?.spanId : undefined)
+  return { traceId, spanId: spanId ?? null, sessionId: firstOf(record, sessions, sessionIdOf) ?? null }
 }
 
+/** Docker's names of containers begin with a slash; syslog has `-` for a program without a name (RFC 5424 §6). */
 export const serviceOf = (record: JsonObject): string | null =>
-  firstOf(record, services, (value) => {
-    if (typeof value === 'string') return beginningOf(value.trim(), nameCharactersMax).toWellFormed()
-    return typeof value === 'number' || typeof value === 'bigint' ? String(value) : undefined
+  firstOf(record, services, (value, name) => {
+    if (typeof value === 'number' || typeof value === 'bigint') return String(value)
+    if (typeof value !== 'string' || value === '-') return undefined
+    const text = name === 'container_name' ? value.replace(/^\//, '') : value
+    return beginningOf(text.trim(), nameCharactersMax).toWellFormed()
   }) ?? null
 
 /** A log record of the fields that a sender gave: what each alias says, and the fields themselves. */
 export function logRecordOf(record: JsonObject, context: RecordContext): LogRecord {
   const { timeNs, cut } = timeOf(record, context)
   const { fields, cuts, text } = tidyFields(record, context.limits)
+  const message = messageOf(record)
   return {
     ordinal: context.ordinal,
     timeNs,
-    level: levelOf(record),
-    message: text(messageOf(record)),
+    level: levelOf(record) ?? levelInText(message) ?? null,
+    message: text(message),
     service: serviceOf(record),
-    ...identifiersOf(record),
+    ...identifiersOf(record, message),
     source: 'logs',
     fields,
     cuts: cut === undefined ? cuts : [cut, ...cuts],

@@ -38,7 +38,7 @@ describe('names of what a log record says', () => {
       'warn',
     ],
     message: [
-      `message msg body log text short_message event content @m @mt fields.message MESSAGE
+      `formattedMessage message msg body log text short_message event content @m @mt fields.message MESSAGE
       RenderedMessage Message MessageTemplate @message`,
       'hello',
       (record) => record.message,
@@ -68,7 +68,10 @@ describe('names of what a log record says', () => {
     ],
     service: [
       `service service.name service_name app application record.extra.service SYSLOG_IDENTIFIER PROGRAM
-      otelServiceName dd.service serviceContext.service`,
+      otelServiceName dd.service serviceContext.service resource.service.name resource.attributes.service.name appname
+      programname ident kubernetes.labels.app.kubernetes.io/name kubernetes.labels.app_kubernetes_io/name
+      kubernetes.labels.app kubernetes.pod_labels.app.kubernetes.io/name kubernetes.pod_labels.app
+      kubernetes.container_name kubernetes.container.name container_name container.name`,
       'shop',
       (record) => record.service,
       'shop',
@@ -104,6 +107,10 @@ describe('names of what a log record says', () => {
   it('does not take objects for services, nor other names', () => {
     expect(one({ service: { name: 'shop', version: '1' } }).service).to.equal('shop')
     expect(one({ app: { name: 'x' }, application: 'y' }).service).to.equal('y')
+    expect(one({ container_name: '/shop', appname: '-' }).service).to.equal('shop')
+    expect(one({ container_name: 'c', kubernetes: { labels: { 'app.kubernetes.io/name': 'shop' } } }).service).to.equal(
+      'shop',
+    )
     expect(one({ service: 'x'.repeat(5_000) }).service).to.equal('x'.repeat(1_024))
     expect(one({ mESSAGE: 'x', LEVEL: 'info', toString: 'x' })).to.include({
       message: '',

@@ -1,0 +1,37 @@
+import { spanIdOf, traceIdOf, traceparentOf } from './ids.ts'
+
+// Where programs that write lines of text put the ids of the span in which they write: by name, as Spring Boot does (`[app,trace,span]`,
+// `[trace-span]`), or as a whole `traceparent` (W3C Trace Context §3.2).
+
+export type IdsInText = Readonly<{ traceId: string; spanId: string | undefined }>
+
+/** Characters from the beginning of a message that are looked through. */
+const headCharacters = 2_048
+
+const anyId = /[\da-f]{16}|dd\.trace/i
+const traceparent = /(?<![\w-])(00-[\da-f]{32}-[\da-f]{16}-[\da-f]{2})(?![\w-])/i
+const bracketed = /\[(?:[^[\],]*,)?\s*([\da-f]{32}|[\da-f]{16})[,-]([\da-f]{16})\s*(?:,[^\]]*)?\]/i
+const named = (what: string): RegExp =>
+  new RegExp(
+    String.raw`(?<![\w.])(dd\.)?(?:otel)?${what}[._]?id["']?\s*[=:]\s*["']?([\da-f]{32}|[\da-f]{16}|\d{1,20})(?![\w-])`,
+    'i',
+  )
+const namedTrace = named('trace')
+const namedSpan = named('span')
+
+/** The ids of a trace and, where it says one, of the span that a line of text says of itself; undefined where it says none. */
+export function idsInText(message: string): IdsInText | undefined {
+  const head = message.slice(0, headCharacters)
+  if (!anyId.test(head)) return undefined
+  const [, whole] = traceparent.exec(head) ?? []
+  const parent = traceparentOf(whole)
+  if (parent !== undefined) return { traceId: parent.traceId, spanId: parent.spanId }
+  const [, inTrace, inSpan] = bracketed.exec(head) ?? []
+  const ofBoth = traceIdOf(inTrace)
+  if (ofBoth !== undefined) return { traceId: ofBoth, spanId: spanIdOf(inSpan) }
+  const [, ofDatadog, trace] = namedTrace.exec(head) ?? []
+  const traceId = traceIdOf(trace, ofDatadog !== undefined)
+  if (traceId === undefined) return undefined
+  const [, spanOfDatadog, span] = namedSpan.exec(head) ?? []
+  return { traceId, spanId: spanIdOf(span, spanOfDatadog !== undefined) }
+}

@@ -1,0 +1,79 @@
+import { expect } from 'chai'
+import { limits } from '#src/config.ts'
+import type { LogRecord } from '#src/events/telemetry.ts'
+import { decodeLogs } from '#src/wire/logs/decode.ts'
+
+const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
+/** As pino writes it. */
+const line = {
+  level: 50,
+  time: 1_795_945_602_123,
+  pid: 7,
+  service: 'pay',
+  trace_id: traceId,
+  order: { id: 7 },
+  msg: 'no card',
+}
+const understood = { level: 'error', message: 'no card', service: 'pay', traceId, timeNs: 1_795_945_602_123_000_000n }
+const kubernetes = { pod_name: 'pay-0', container_name: 'app' }
+
+describe('a line of JSON that a shipper has sent as text', () => {
+  const decode = (body: string, type = 'application/json', nodesPerRequestMax = 100_000): readonly LogRecord[] =>
+    decodeLogs(Buffer.from(body), type, { receivedAt: 0, limits: { ...limits, nodesPerRequestMax } })
+  const one = (record: object): LogRecord => decode(JSON.stringify([record]))[0] as LogRecord
+
+  it('is taken apart, and its fields stand beside those of the shipper', () => {
+    const text = JSON.stringify(line)
+    const record = one({ log: `${text}\n`, stream: 'stderr', time: '2026-11-29T09:46:43Z', kubernetes })
+    expect(record).to.include(understood)
+    expect(record.fields).to.deep.equal({ ...line, stream: 'stderr', kubernetes })
+    for (const name of ['message', 'msg', 'log', 'MESSAGE'])
+      expect(one({ [name]: text, PRIORITY: '6' }), name).to.include(understood)
+    const [first, second] = decode(`${text}\nup\n`, 'text/plain')
+    expect(first).to.include(understood)
+    expect(second).to.include({ message: 'up', level: null })
+  })
+
+  it('stays text where the shipper itself names a level or a trace', () => {
+    const message = JSON.stringify(line)
+    for (const beside of [{ level: 'info' }, { severity: 9 }, { trace_id: 'ab'.repeat(16) }]) {
+      const record = one({ message, ...beside })
+      expect(record.message).to.equal(message)
+      expect(record.fields).to.deep.equal({ message, ...beside })
+      expect(record.service).to.equal(null)
+    }
+  })
+
+  it('stays text where it is no record of a log', () => {
+    for (const text of [
+      '{"order":7}',
+      '{"message":"bought"}',
+      '{"message":"","level":"error"}',
+      '{"level":"error"}',
+      '{"message":"cut off","level":"er',
+      '{"message":"a","level":"error"} and more',
+      '[{"message":"a","level":"error"}]',
+      '{not JSON}',
+      JSON.stringify({ ...line, rest: 'x'.repeat(70_000) }),
+    ]) {
+      expect(one({ log: text, stream: 'stdout' }), text.slice(0, 40)).to.include({ message: text, service: null })
+    }
+  })
+
+  it('has the limits of any record', () => {
+    const deep = `${'{"a":'.repeat(8_000)}1${'}'.repeat(8_000)}`
+    const nested = one({ log: `{"msg":"deep","level":"warn","rest":${deep}}` })
+    expect(nested).to.include({ message: 'deep', level: 'warn' })
+    expect(nested.cuts).to.deep.equal([`fields cut at depth ${limits.nestingDepthMax}`])
+    const odd = one({ log: '{"msg":"odd","level":"warn","__proto__":{"level":"fatal"},"constructor":1}' })
+    expect(odd).to.include({ message: 'odd', level: 'warn' })
+    expect(Object.keys(odd.fields)).to.include.members(['__proto__', 'constructor'])
+  })
+
+  it('stays text beyond what one request may have made of text', () => {
+    const log = JSON.stringify(line)
+    const body = JSON.stringify(Array.from({ length: 10 }, () => ({ log })))
+    const messages = decode(body, 'application/json', 30).map(({ message }) => message)
+    expect(messages).to.deep.equal([...Array(3).fill('no card'), ...Array(7).fill(log)])
+  })
+})
