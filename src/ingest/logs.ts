@@ -6,6 +6,7 @@ import type { Route } from '#src/http/route.ts'
 import { freeBytes } from '#src/lib/free-bytes.ts'
 import { scanLogs, type LogScan } from '#src/wire/logs/scan.ts'
 import { parseOtlpContentType } from '#src/wire/otlp/content-type.ts'
+import { contentTypeOf } from './content-type.ts'
 import { countRefused, sendJson, setPosition, withBody, type IngestContext, type Received } from './context.ts'
 import { receivedEvent } from './event-of.ts'
 import { refuseOtlp } from './otlp.ts'
@@ -18,7 +19,7 @@ function answerOf({ records, rejected }: LogScan, errorsMax: number): string {
 
 async function store(ctx: Context, context: IngestContext, received: Received): Promise<Refusal | undefined> {
   const { body, receipt, credential } = received
-  const scan = scanLogs(body.bytes, ctx.get('Content-Type') || undefined, context.limits)
+  const scan = scanLogs(body.bytes, contentTypeOf(ctx) || undefined, context.limits)
   if (!scan.ok) {
     if (scan.error.records !== undefined) await countRefused(context, received, 'logs', scan.error.records)
     return scan.error
@@ -62,7 +63,7 @@ async function ingestLogs(ctx: Context, context: IngestContext): Promise<Refusal
 
 /** Protobuf is not taken here, and is OTLP: its senders (the Collector, Java) show the message of no other format. */
 function refuse(ctx: Context, refused: Refusal): void {
-  const isOtlp = parseOtlpContentType(ctx.get('Content-Type')) === 'application/x-protobuf'
+  const isOtlp = parseOtlpContentType(contentTypeOf(ctx)) === 'application/x-protobuf'
   return isOtlp ? refuseOtlp(ctx, refused) : sendProblem(ctx, refused)
 }
 

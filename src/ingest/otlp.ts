@@ -9,6 +9,7 @@ import { encodeStatus, encodeSuccess, type OtlpReply, type PartialSuccess } from
 import { scanSpans } from '#src/wire/otlp/scan.ts'
 import type { SpanScan } from '#src/wire/otlp/span-scan.ts'
 import type { Grant } from './allowance.ts'
+import { contentTypeOf } from './content-type.ts'
 import { countRefusedSpans, setPosition, withBody, type IngestContext, type Received } from './context.ts'
 import { cutSpans } from './cut-spans.ts'
 import { receivedEvent, refusedBeside, refusedEvent } from './event-of.ts'
@@ -26,7 +27,7 @@ function send(ctx: Context, { contentType, body }: OtlpReply): void {
 export function refuseOtlp(ctx: Context, refused: Refusal): void {
   const timed = withRetry(ctx, refused)
   setRefusal(ctx, timed)
-  send(ctx, encodeStatus(parseOtlpContentType(ctx.get('Content-Type')) ?? 'application/json', timed))
+  send(ctx, encodeStatus(parseOtlpContentType(contentTypeOf(ctx)) ?? 'application/json', timed))
 }
 
 function unsupportedType(header: string): Refusal {
@@ -109,8 +110,8 @@ async function store(
 async function ingestSpans(ctx: Context, context: IngestContext): Promise<Refusal | undefined> {
   const credential = await context.admit(ctx, 'traces')
   if (!credential.ok) return credential.error
-  const contentType = parseOtlpContentType(ctx.get('Content-Type'))
-  if (contentType === undefined) return unsupportedType(ctx.get('Content-Type'))
+  const contentType = parseOtlpContentType(contentTypeOf(ctx))
+  if (contentType === undefined) return unsupportedType(contentTypeOf(ctx))
   const admitted = {
     credential: credential.value,
     surface: 'traces',

@@ -4,6 +4,7 @@ import type { Refusal } from '#src/events/refusal.ts'
 import type { RefusedSpan } from '#src/events/telemetry.ts'
 import type { Route } from '#src/http/route.ts'
 import { scanRum, type RumScan } from '#src/wire/rum/scan.ts'
+import { contentTypeOf } from './content-type.ts'
 import {
   countRefused,
   countRefusedSpans,
@@ -173,7 +174,7 @@ async function ingestRum(ctx: Context, context: IngestContext): Promise<Refusal 
     identifiedWithoutKey: false,
   } as const
   return withBody(ctx, context, admitted, async (received) => {
-    const scan = scanRum(received.body.bytes, ctx.get('Content-Type') || undefined, context.limits)
+    const scan = scanRum(received.body.bytes, contentTypeOf(ctx) || undefined, context.limits)
     if (scan.ok) return storeByPlan(ctx, context, received, scan.value)
     await countRefusedWhole(context, received, scan.error)
     return scan.error

@@ -58,6 +58,18 @@ describe('POST /api/logs/v1/ingest', () => {
     })
   }
 
+  it('takes the last of several types, as fetch joins that of a logger and that of its user', async () => {
+    // Recorded of @loglayer/transport-http 2.4.0, set up as its README says.
+    const lines = '{"level":"info","message":"one"}\n{"level":"warn","message":"two"}'
+    for (const type of [
+      'application/json, application/x-ndjson',
+      'application/x-ndjson,application/json;charset=utf-8',
+    ]) {
+      expect((await post(lines, { 'content-type': type })).json, type).to.deep.include({ accepted: 2 })
+    }
+    expect((await post(lines, { 'content-type': 'application/json, application/xml' })).status).to.equal(415)
+  })
+
   it('takes MessagePack, also an empty array', async () => {
     const type = { 'content-type': 'application/msgpack' }
     expect((await post(encode([line, line, line]), type)).json).to.deep.include({ accepted: 3 })

@@ -291,6 +291,16 @@ describe('POST /api/traces/v1/otlp', () => {
     }
   })
 
+  it('takes the last of several types, as fetch joins that of an exporter and that of its user', async () => {
+    ingest = await startIngest()
+    const headers = {
+      authorization: `Bearer ${ingest.keys.tracing}`,
+      'content-type': 'application/json, application/json',
+    }
+    const answer = await ingest.post(path, '{}', headers)
+    expect([answer.status, answer.headers.get('content-type')]).to.deep.equal([200, 'application/json'])
+  })
+
   it('takes the credential from the environment as SDKs send it, never from the address', async () => {
     ingest = await startIngest()
     const json = { 'content-type': 'application/json' }

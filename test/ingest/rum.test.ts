@@ -212,6 +212,11 @@ describe('POST /api/rum/v1/ingest', () => {
     expect((await post(faro({}))).json).to.deep.equal({ accepted: 4, rejected: 0 })
   })
 
+  it('takes the last of several types, as fetch joins that of an SDK and that of its user', async () => {
+    const type = { 'content-type': 'application/json, application/json' }
+    expect((await post(faro({}), type)).json).to.deep.equal({ accepted: 4, rejected: 0 })
+  })
+
   for (const [what, body, headers, status, code] of [
     ['no JSON', '{"meta":', json, 400, 'invalid_body'],
     ['another form', '{"a":1}', json, 400, 'invalid_body'],
