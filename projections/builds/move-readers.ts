@@ -187,10 +187,21 @@ export async function wayBack(context: BuildContext, projection: Projection): Pr
 const refuseRollBack = (subject: string, hint: string): PermanentError =>
   new PermanentError({ operation: 'roll back', subject, hint })
 
-/** Readers go back to the build that they used before. */
-export async function rollBack(context: BuildContext, projection: Projection): Promise<WayBack> {
-  const way = await wayBack(context, projection)
-  if (way === undefined) throw refuseRollBack(projection.name, 'no earlier build of it is kept')
+/** The build to which readers are about to move; undefined if there is none. */
+const nextOf = ({ index }: BuildContext, { name }: Projection): Promise<IndexName | undefined> =>
+  withWriter(index, async (writer) => (await writer.roster(name)).followed.find(({ as }) => as === 'candidate')?.index)
+
+/**
+ * Readers go back to the build that they used before. `decided`: the way back as it was when that was decided. Whoever has gone it meanwhile has
+ * done what was wanted: to look for it again would turn round.
+ */
+export async function rollBack(context: BuildContext, projection: Projection, decided?: WayBack): Promise<WayBack> {
+  const way = decided ?? (await wayBack(context, projection))
+  if (way === undefined) {
+    const next = await nextOf(context, projection)
+    const moving = next === undefined ? '' : `; readers are about to move to ${next}`
+    throw refuseRollBack(projection.name, `no earlier build of it is kept${moving}`)
+  }
   await withWriter(context.index, (writer) => moveReaders(context, writer, projection, way.index))
   return way
 }

@@ -29,10 +29,10 @@ async function moveAll(partitions: readonly OpenBuilds[], name: string) {
   const asked = await askAll(partitions, name)
   const able = movable(asked)
   // Throws before any has moved.
-  await Promise.all(able.map(({ builds, projection }) => wayBack(builds, projection)))
+  const ways = await Promise.all(able.map(async (one) => ({ ...one, way: await wayBack(one.builds, one.projection) })))
   const moved: { projection: string; index: string; former: string }[] = []
-  for (const { builds, projection } of able)
-    moved.push({ projection: projection.name, ...(await rollBack(builds, projection)) })
+  for (const { builds, projection, way } of ways)
+    moved.push({ projection: projection.name, ...(await rollBack(builds, projection, way)) })
   return { moved, staying: asked.filter((one) => !able.includes(one)) }
 }
 

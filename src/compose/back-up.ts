@@ -6,6 +6,7 @@ import { loadSecrets } from '#src/directory/secrets.ts'
 import { createClock } from '#src/lib/clock.ts'
 import { syncFile, syncFolder } from '#src/lib/durable-files.ts'
 import { isOperatingFailure, PermanentError } from '#src/lib/failure.ts'
+import { shellWord } from '#src/lib/shell-quote.ts'
 import { makeFolder } from '#src/lib/make-folder.ts'
 import { backUpLog } from '#streams/sqlite/back-up.ts'
 import { foldersOf } from './folders.ts'
@@ -31,7 +32,11 @@ export async function backUpFolder(dataFolder: string, to: string): Promise<Back
     new PermanentError({ operation: 'back up', subject, hint })
   const making = `${folder}.making`
   if (existsSync(folder)) throw refuse(folder, 'it is there already: name a folder that is not')
-  if (existsSync(making)) throw refuse(making, 'a backup is being made there, or was broken off: remove it then')
+  if (existsSync(making))
+    throw refuse(
+      making,
+      `a backup is being made there; if none is, one was broken off: rm -r ${shellWord(making)}, and run this again`,
+    )
   const within = relative(resolve(dataFolder), folder)
   if (!isAbsolute(within) && within.split(sep, 1)[0] !== '..')
     throw refuse(folder, 'it lies in the data folder, and would be lost with it: name another')

@@ -31,6 +31,9 @@ const partition = '0'
  */
 const directoryPollMs = 10
 
+/** A log that can take no more refuses all that wait for it, and what still comes; so long these refusals may take to go out. */
+const refusalsMs = 250
+
 /** Prints what the first run of a data folder has made. */
 async function showFirstRun(directory: Directory, clock: Clock, dataFolder: string, baseUrl: string): Promise<void> {
   const firstRun = await prepareFirstRun({ directory, dataFolder, baseUrl, random: randomBytes })
@@ -47,7 +50,14 @@ async function openLogs({ logFile, directoryFile }: Folders): Promise<readonly [
     return new PermanentError({ operation: 'start', subject, hint })
   }
   const open = (file: string, name: string, more: Readonly<{ pollMs?: number }> = {}): Promise<Stream> =>
-    createSqliteStream({ file, partition: name, thread: true, limits, onBroken: giveUp(`the log ${file}`), ...more })
+    createSqliteStream({
+      file,
+      partition: name,
+      thread: true,
+      limits,
+      onBroken: giveUp(`the log ${file}`, refusalsMs),
+      ...more,
+    })
   const hasDirectory = existsSync(directoryFile)
   if (hasDirectory && !existsSync(logFile)) throw refuse(logFile, 'the directory of its workspaces')
   const telemetry = await open(logFile, partition)

@@ -36,11 +36,15 @@ export type Engines = Readonly<{
   close(): Promise<void>
 }>
 
-/** The process cannot continue: its answers would be wrong from now on. The next start recovers from the log. */
-export function giveUp(what: string) {
+/**
+ * The process cannot continue: its answers would be wrong from now on, or after `answersMs`, in which those that wait hear of it. The next
+ * start recovers from the log.
+ */
+export function giveUp(what: string, answersMs = 0) {
   return (error: Error): void => {
     console.error(`${what}: ${error.message}; the server ends`)
-    process.exit(1)
+    if (answersMs === 0) process.exit(1)
+    setTimeout(() => process.exit(1), answersMs)
   }
 }
 

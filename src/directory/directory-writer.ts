@@ -8,7 +8,7 @@ import { ConflictError, type Expected, type Stream } from '#streams/stream.ts'
 import type { HeldView } from './directory-view.ts'
 import type { RandomBytes } from './keys.ts'
 
-/** A refused command: what was wrong with which field. Nothing was written. */
+/** A refused command: what was wrong with which field. Nothing was written that is of any effect, unless it says so. */
 export type Refused = Readonly<{
   code: 'exists' | 'unknown' | 'invalid'
   field: string

@@ -14,7 +14,10 @@ const emailCharactersMax = 254
 type Membership = Readonly<{ workspaceId: WorkspaceId; role?: MemberRole; by?: string | null }>
 
 export interface UserCommands {
-  /** A new person, as a member of one workspace. Addresses are unique, ignoring case. */
+  /**
+   * A new person, as a member of one workspace. Addresses are unique, ignoring case. Where the workspace is erased at the same moment, there may
+   * be the account without it; the refusal says so then.
+   */
   createUser(wanted: Membership & Readonly<{ email: string; password: string }>): Promise<Result<User, Refused>>
   /** Idempotent. An existing member gets the role, if one is given. The last owner stays an owner. */
   addMember(wanted: Membership & Readonly<{ userId: string }>): Promise<Result<User, Refused>>
@@ -39,6 +42,14 @@ function emailProblem(email: string): string | undefined {
   if (!/^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(email)) return `${JSON.stringify(email)} is not an e-mail address.`
   return undefined
 }
+
+/** The log takes an append by the state of one subject, and for an account that is its address, not the workspace. */
+const outlived = (email: string) =>
+  refuse(
+    'unknown',
+    'workspace',
+    `The workspace was erased at this moment. There is an account ${email} now, in no workspace: give it another password, and add it to one.`,
+  )
 
 export function userCreated(
   { newId }: Pick<DirectoryWriter, 'newId'>,
@@ -100,14 +111,21 @@ export function createUserCommands(writer: DirectoryWriter, passwords: Passwords
       if (problem !== undefined) return refuse('invalid', 'email', problem)
       const weakness = passwordProblem(password)
       if (weakness !== undefined) return refuse('invalid', 'password', weakness)
-      if (view.workspace(workspaceId) === undefined) return noSuchWorkspace
       const taken = refuse('exists', 'email', `There is a user ${email} already.`)
-      if (view.userByEmail(email) !== undefined) return taken
+      const check = (): Result<void, Refused> => {
+        if (view.workspace(workspaceId) === undefined) return noSuchWorkspace
+        return view.userByEmail(email) === undefined ? ok(undefined) : taken
+      }
+      const before = check()
+      if (!before.ok) return before
       const event = userCreated(writer, email, await passwords.hash(password))
+      // That took its time.
+      const now = check()
+      if (!now.ok) return now
       const membership = { type: 'directory.member.added', workspaceId, userId: event.userId, role, by } as const
       const written = await writeFirst([event, membership])
       if (!written.ok) return taken
-      if (view.workspace(workspaceId) === undefined) return noSuchWorkspace
+      if (view.workspace(workspaceId) === undefined) return outlived(email)
       return ok(present(view.user(event.userId), 'a created user is in the view'))
     },
     changePassword: async ({ userId, password, passwordPosition }) => {

@@ -13,6 +13,7 @@ const notHttp: Malformed = { status: 400, detail: 'This is not a request that ca
 const noTarget: Malformed = { status: 400, detail: 'What the request asks for is neither a path nor an address.' }
 const notOneHost: Malformed = { status: 400, detail: 'A request has one Host header.' }
 const notExpected: Malformed = { status: 417, detail: 'Nothing can be expected here but 100-continue.' }
+const notTls: Malformed = { status: 400, detail: 'This port speaks TLS: the address begins with https://.' }
 const noTunnel: Malformed = { status: 405, detail: 'This server opens no connections to others.' }
 
 type LimitOfHeaders = Pick<Limits, 'headerBytesMax'>
@@ -40,9 +41,26 @@ function answerBare(socket: Socket, refused: Malformed, headers = ''): void {
   socket.end(`${head}\r\n${headers}Connection: close\r\n\r\n${body}`)
 }
 
+/** How long a client that was refused may take to close the connection. */
+const closingMs = 5_000
+
+/**
+ * Who speaks plain HTTP where TLS is spoken, in words that it understands. They go by the socket below that of TLS, which Node tells nobody of;
+ * without it the connection is closed.
+ */
+function refusePlain(socket: Socket & Readonly<{ _parent?: Socket | null }>): void {
+  const { _parent: below } = socket
+  if (below?.writable !== true) return void socket.destroy()
+  below.on('error', () => undefined)
+  // Closed with what it has sent unread, the connection would be reset and the answer lost.
+  below.setTimeout(closingMs, () => below.destroy())
+  answerBare(below, notTls)
+}
+
 /** What never became a request. */
 export function refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket, limits: LimitOfHeaders): void {
   const http2 = behindPreface(error)
+  if (error.code === 'ERR_SSL_HTTP_REQUEST') return refusePlain(socket)
   // Whoever has not come to the end of TLS's handshake can be told nothing, and Node leaves the connection to us.
   if (error.code === 'ECONNRESET' || error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT' || !socket.writable) socket.destroy()
   else if (http2 !== undefined) refuseHttp2(socket, http2)

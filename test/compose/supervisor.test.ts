@@ -278,6 +278,7 @@ describe('the supervisor of workers', () => {
     expect(await simulation.outcome).to.equal(true)
     expect([aliveOf(simulation), simulation.workers.length, simulation.waiting()]).to.deep.equal([[], 3, 0])
     expect(simulation.kinds(), 'nothing has failed').to.deep.equal(['serves', 'serves'])
+    expect(ordersOf(simulation, 3), 'has done nothing yet, and is not waited for').to.deep.equal([])
   })
 
   it('is over as well when it is stopped before the first has come up', async () => {

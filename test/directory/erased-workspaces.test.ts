@@ -3,7 +3,8 @@ import type { Directory } from '#src/directory/create-directory.ts'
 import type { Workspace } from '#src/directory/directory.ts'
 import { checkEntitlement } from '#src/directory/entitlement.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
-import { createWorkspace, openDirectory, valueOf, type Opened } from './harness.ts'
+import type { Stream } from '#streams/stream.ts'
+import { createWorkspace, openDirectory, passwords, valueOf, type Opened } from './harness.ts'
 
 const password = 'a long password'
 
@@ -80,6 +81,32 @@ describe('workspaces', () => {
       expect(erased.ok).to.equal(true)
       expect(refused.map((each) => !each.ok && each.error.code)).to.deep.equal(refused.map(() => 'unknown'))
       await other.close()
+    })
+
+    const eve = () => ({ email: 'eve@acme.example', password, workspaceId: workspace.id })
+
+    it('take no new person: no account is made when they are erased while its password is hashed', async () => {
+      const hash = async (text: string) => {
+        await slow.directory.followed((await erase()).position, 60_000)
+        return passwords.hash(text)
+      }
+      const slow = await openDirectory({ stream: one.stream, passwords: { ...passwords, hash } })
+      const refused = await slow.directory.createUser(eve())
+      expect(refused).to.deep.include({ ok: false }).and.have.nested.property('error.field', 'workspace')
+      expect(slow.directory.userByEmail('eve@acme.example')).to.equal(undefined)
+      await slow.directory.close()
+    })
+
+    it('may leave an account behind that was made at that moment, and the refusal says so', async () => {
+      const append: Stream['append'] = async (...given) => {
+        await erase()
+        return one.stream.append(...given)
+      }
+      const late = await openDirectory({ stream: { ...one.stream, append } })
+      const refused = await late.directory.createUser(eve())
+      expect(late.directory.userByEmail('eve@acme.example')?.workspaceIds).to.deep.equal([])
+      expect(refused.ok ? '' : refused.error.detail).to.contain('There is an account eve@acme.example now')
+      await late.directory.close()
     })
 
     it('leave their name to another, once, however often they are erased', async () => {

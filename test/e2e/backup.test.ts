@@ -104,7 +104,11 @@ describe('throughline backup', () => {
     mkdirSync(`${other}.making`)
     for (const [to, place, hint] of [
       [folder, folder, 'it is there already: name a folder that is not'],
-      [other, `${other}.making`, 'a backup is being made there, or was broken off: remove it then'],
+      [
+        other,
+        `${other}.making`,
+        `a backup is being made there; if none is, one was broken off: rm -r ${other}.making, and run this again`,
+      ],
     ] as const) {
       const { code, err } = await tried(server.dataFolder, 'backup', '--to', to)
       expect([code, err]).to.deep.equal([1, `throughline: back up ${place} (${hint})\n`])

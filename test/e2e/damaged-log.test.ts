@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { foldersOf } from '#src/compose/folders.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { cli } from '../support/cli.ts'
-import { at, completeAnswerOf, figuresOf, listOf, post, signIn, untilIndexed } from '../support/client.ts'
+import { at, completeAnswerOf, figuresOf, listOf, post, postOnce, signIn, untilIndexed } from '../support/client.ts'
 import { newDataFolder, removeFolder, startServer, type Server } from '../support/server.ts'
 import { runVerb } from '../support/run-program.ts'
 import { hex } from '../support/telemetry.ts'
@@ -145,6 +145,20 @@ describe('a server whose files were damaged', () => {
     expect(new Set(kept)).to.deep.equal(new Set([...all, messages].filter((n) => n !== 3).map(messageOf)))
     expect(await quarantines()).to.have.length(1)
     await expectEqual()
+  })
+
+  it('answers who waits for a log that can take no more, and ends then; the next worker takes it', async () => {
+    await start()
+    const serves = server.printed(/^worker \d+ serves/)
+    rmSync(`${files().logFile}-wal`)
+    const body = JSON.stringify({ message: messageOf(messages), service: 'shop' })
+    const type = { 'content-type': 'application/json' }
+    const answer = await postOnce(server, '/api/logs/v1/ingest', server.firstRun.keys.logs, body, type)
+    expect(answer.status).to.equal(503)
+    expect(Number(answer.headers.get('retry-after'))).to.be.within(1, 4)
+    await serves
+    await send([messages + 1])
+    expect(await found()).to.include(messageOf(messages + 1))
   })
 
   it('begins a new log where an older one was put back, so that no index takes what comes for what it has had', async () => {

@@ -1,6 +1,7 @@
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -50,6 +51,25 @@ describe('the parent of the worker', () => {
     await stopped
     expect(server.process.exitCode).to.equal(0)
     expect(await send('late').catch(String)).to.include('ECONNREFUSED')
+  })
+
+  it('refuses, too, when it is told to stop while another worker is being started', async () => {
+    await rm(secretsFile())
+    execFileSync('mkfifo', [secretsFile()])
+    server.process.kill('SIGHUP')
+    // It opens as the new worker begins to read, which then waits.
+    const pipe = await open(secretsFile(), 'w')
+    const { answer, finish } = await halfSent('under way')
+    const stopped = server.stop()
+    for (let late = 0; ; late++) {
+      const outcome = await send(`late ${late}`).catch(String)
+      if (String(outcome).includes('ECONNREFUSED')) break
+    }
+    finish()
+    expect((await answer).status).to.equal(200)
+    await stopped
+    expect(server.process.exitCode).to.equal(0)
+    await pipe.close()
   })
 
   it('takes its worker with it, however it ends', async () => {

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { z } from 'zod'
+import { limits } from '#src/config.ts'
 import { elasticsearchImage, natsImage } from '../../infra/engines/images.ts'
 import {
   addressesIn,
@@ -174,6 +175,15 @@ describe('infra/compose.yaml', () => {
       ['query', '8080'],
     ])
     expect(read('Caddyfile')).to.include('@ingest path /api/rum/v1/* /api/logs/v1/* /api/traces/v1/*\n')
+  })
+
+  it('has a front whose times fit those of the servers', () => {
+    const msOf = (name: string): number =>
+      1_000 * Number(new RegExp(`^\\s*${name} (\\d+)s$`, 'm').exec(read('Caddyfile'))?.[1])
+    expect(msOf('keepalive'), 'no request meets a connection that is just closing').to.be.below(
+      limits.keepAliveTimeoutMs,
+    )
+    expect(msOf('read_body'), 'a slow body is refused by the servers').to.be.above(limits.bodyTimeoutMs)
   })
 
   it('has a front that tries another process for a request with a body too, which Caddy does since 2.11.2', () => {

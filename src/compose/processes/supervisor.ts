@@ -78,12 +78,37 @@ const stepTimeoutMs = 30_000
 const restartPauseMinMs = 100
 const restartPauseMaxMs = 5_000
 
+/** One that has not ended when its patience is over is killed. */
+function stopWorker(worker: SupervisedWorker, patienceMs: number, after: SupervisorOptions['after']): void {
+  worker.stop(patienceMs)
+  const cancel = after(patienceMs + closeTimeoutMs, worker.kill)
+  void worker.ended.then(cancel)
+}
+
+/**
+ * Workers that have begun nothing end at once, and before the others stop: they hold the listening sockets, too, and who connects when nobody
+ * accepts any more would wait there until they end, and be reset.
+ */
+async function stopAll(
+  workers: readonly SupervisedWorker[],
+  untouched: ReadonlySet<SupervisedWorker>,
+  stop: (worker: SupervisedWorker) => void,
+): Promise<void> {
+  const first = workers.filter((worker) => untouched.has(worker))
+  const others = workers.filter((worker) => !untouched.has(worker))
+  for (const worker of first) worker.kill()
+  await Promise.all(first.map(({ ended }) => ended))
+  others.forEach(stop)
+}
+
 /** All workers, and which of them serves. */
 function createCrew({ startWorker, report, silenceMs, stopPatienceMs, after }: SupervisorOptions, onLost: () => void) {
   // In the order of their start.
   const workers = new Map<number, SupervisedWorker>()
   const replaced = new Set<SupervisedWorker>()
   const hanging = new Set<SupervisedWorker>()
+  /** Not told to take over yet: there is nothing that they would have to finish. */
+  const untouched = new Set<SupervisedWorker>()
   let started = 0
   let serving: SupervisedWorker | undefined
   let isStopping = false
@@ -92,10 +117,8 @@ function createCrew({ startWorker, report, silenceMs, stopPatienceMs, after }: S
   const remove = (worker: SupervisedWorker, ending: Ending): void => {
     workers.delete(worker.id)
     const wasReplaced = replaced.delete(worker)
-    if (isStopping) {
-      endedWell &&= ending.code === 0
-      return
-    }
+    const isWell = untouched.delete(worker) || ending.code === 0
+    if (isStopping) return void (endedWell &&= isWell)
     const { pid } = worker
     const isTold = hanging.delete(worker)
     if (worker === serving) {
@@ -112,21 +135,19 @@ function createCrew({ startWorker, report, silenceMs, stopPatienceMs, after }: S
     report({ kind: 'hangs', pid: worker.pid })
     worker.kill()
   }
-  const stop = (worker: SupervisedWorker, patienceMs: number): void => {
-    worker.stop(patienceMs)
-    const cancel = after(patienceMs + closeTimeoutMs, worker.kill)
-    void worker.ended.then(cancel)
-  }
 
   return {
     start: (): SupervisedWorker => {
       const id = ++started
       const worker = startWorker(id)
       workers.set(id, worker)
+      untouched.add(worker)
       void worker.ended.then((ending) => remove(worker, ending))
       return worker
     },
     isStopping: (): boolean => isStopping,
+    /** It is about to be told to take over. */
+    touch: (worker: SupervisedWorker): boolean => !isStopping && untouched.delete(worker),
     has: ({ id }: SupervisedWorker): boolean => workers.has(id),
     isEmpty: (): boolean => workers.size === 0,
     others: (worker: SupervisedWorker) => [...workers.values()].filter((each) => each !== worker),
@@ -141,11 +162,11 @@ function createCrew({ startWorker, report, silenceMs, stopPatienceMs, after }: S
         replaced.add(other)
         other.resign()
       }
-      for (const oldest of [...replaced].slice(0, -replacedMax)) stop(oldest, replacedPatienceMs)
+      for (const oldest of [...replaced].slice(0, -replacedMax)) stopWorker(oldest, replacedPatienceMs, after)
     },
     stop: (): void => {
       isStopping = true
-      for (const worker of workers.values()) stop(worker, stopPatienceMs)
+      void stopAll([...workers.values()], untouched, (worker) => stopWorker(worker, stopPatienceMs, after))
     },
     ended: async (): Promise<boolean> => {
       await Promise.all([...workers.values()].map(({ ended }) => ended))
@@ -203,6 +224,7 @@ function createBringUp(crew: Crew, after: SupervisorOptions['after']): () => Pro
   }
   const takeOver = async (next: SupervisedWorker): Promise<void> => {
     try {
+      crew.touch(next)
       await inTime(stepTimeoutMs, next, next.takeOver())
       if (!crew.has(next)) throw new Error('it ended at once')
     } catch (error) {
