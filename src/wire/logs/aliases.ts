@@ -5,9 +5,10 @@
 // (`ISODATE`), Logtail's appender of logback (`meta`), .NET (Serilog's `Level` and `RenderedMessage`, the JSON console's `LogLevel` and
 // `Message`), HashiCorp's hclog (`@level @message`), PostgreSQL (`error_severity`), Spring Boot's GELF (`_traceId`), Grafana's programs in Go
 // (`traceID`), Google Cloud's structured logging (`timestampSeconds`, `logging.googleapis.com/trace`, `serviceContext`), roarr
-// (`context.logLevel`), LogTape (`properties`), and what OpenTelemetry's and Datadog's tracers put into logs of Python and Node
-// (`otelServiceName`, `dd.service`). Last, by what shippers say of a container that names no service: Fluent Bit and Fluentd (`kubernetes.labels`),
-// Vector (`kubernetes.pod_labels`), Elastic's (`kubernetes.container.name`), Docker (`container_name`), syslog (`appname`, `ident`).
+// (`context.logLevel`), LogTape (`properties`), LogLayer (`metadata`), pino in browsers (`messages`, `level.label`), and what OpenTelemetry's
+// and Datadog's tracers put into logs of Python and Node (`otelServiceName`, `dd.service`). Last, by what shippers say of a container that
+// names no service: Fluent Bit and Fluentd (`kubernetes.labels`), Vector (`kubernetes.pod_labels`), Elastic's (`kubernetes.container.name`),
+// Docker (`container_name`), syslog (`appname`, `ident`).
 
 /** If you change these, raise the version of the projection of logs: the field that tells a log's time is not searched as text. */
 export const timeNames = [
@@ -49,6 +50,7 @@ export const levelNames = [
   '@level',
   'error_severity',
   'context.logLevel',
+  'level.label',
 ] as const
 
 /** OpenTelemetry's numbers, whatever else they could mean. */
@@ -76,6 +78,7 @@ export const messageNames = [
   'Message',
   'MessageTemplate',
   '@message',
+  'messages',
 ] as const
 export const traceNames = [
   'trace_id',
@@ -99,6 +102,8 @@ export const traceNames = [
   'traceID',
   'logging.googleapis.com/trace',
   'properties.trace_id',
+  'metadata.trace_id',
+  'metadata.traceId',
 ] as const
 export const spanNames = [
   'span_id',
@@ -122,6 +127,8 @@ export const spanNames = [
   'spanID',
   'logging.googleapis.com/spanId',
   'properties.span_id',
+  'metadata.span_id',
+  'metadata.spanId',
 ] as const
 export const sessionNames = ['session_id', 'sessionId', 'session.id', 'rum.sessionId', 'faro.session.id'] as const
 export const serviceNames = [

@@ -32,14 +32,14 @@ describe('names of what a log record says', () => {
     ],
     level: [
       `level severity severity_text severityText log.level levelname lvl loglevel @l record.level.name
-      level_name Level LogLevel @level error_severity context.logLevel`,
+      level_name Level LogLevel @level error_severity context.logLevel level.label`,
       'WARNING',
       (record) => record.level,
       'warn',
     ],
     message: [
       `formattedMessage message msg body log text short_message event content @m @mt fields.message MESSAGE
-      RenderedMessage Message MessageTemplate @message`,
+      RenderedMessage Message MessageTemplate @message messages`,
       'hello',
       (record) => record.message,
       'hello',
@@ -47,7 +47,7 @@ describe('names of what a log record says', () => {
     trace: [
       `trace_id traceId TraceId trace.id otelTraceID dd.trace_id @tr _trace_id contextMap.trace_id mdc.trace_id
       contextMap.traceId mdc.traceId fields.trace_id context.trace_id extra.trace_id meta.trace_id record.extra.trace_id
-      _traceId traceID logging.googleapis.com/trace properties.trace_id`,
+      _traceId traceID logging.googleapis.com/trace properties.trace_id metadata.trace_id metadata.traceId`,
       traceId,
       (record) => record.traceId,
       traceId,
@@ -55,7 +55,7 @@ describe('names of what a log record says', () => {
     span: [
       `span_id spanId span.id otelSpanID @sp _span_id contextMap.span_id mdc.span_id
       contextMap.spanId mdc.spanId fields.span_id context.span_id extra.span_id meta.span_id record.extra.span_id
-      _spanId spanID logging.googleapis.com/spanId properties.span_id`,
+      _spanId spanID logging.googleapis.com/spanId properties.span_id metadata.span_id metadata.spanId`,
       spanId,
       (record) => record.spanId,
       spanId,
@@ -105,6 +105,11 @@ describe('names of what a log record says', () => {
   })
 
   it('does not take objects for services, nor other names', () => {
+    expect(one({ ts: 1, level: { label: 'warn', value: 40 }, messages: ['no', 'card'] })).to.include({
+      message: 'no card',
+      level: 'warn',
+    })
+    expect(one({ messages: ['no', { card: 7 }] }).message).to.equal('["no",{"card":7}]')
     expect(one({ service: { name: 'shop', version: '1' } }).service).to.equal('shop')
     expect(one({ app: { name: 'x' }, application: 'y' }).service).to.equal('y')
     expect(one({ container_name: '/shop', appname: '-' }).service).to.equal('shop')
