@@ -27,13 +27,28 @@ type Column = Readonly<{
   conditions: string
   /** The column that these are a part of. */
   partOf?: string
+  /** What went wrong somewhere in what the service was part of, or in itself: those with the most of the latter come first. */
+  errors?: 'beside' | 'own'
 }>
 
 const columns: readonly Column[] = [
   { head: 'Traces', feature: 'tracing', conditions: 'from=-1h' },
-  { head: 'Traces with errors', feature: 'tracing', conditions: 'has=error&from=-1h', partOf: 'Traces' },
+  {
+    head: 'Traces with errors',
+    feature: 'tracing',
+    conditions: 'has=error&from=-1h',
+    partOf: 'Traces',
+    errors: 'beside',
+  },
+  { head: 'Failed spans', feature: 'tracing', conditions: 'status=error&from=-1h', errors: 'own' },
   { head: 'Logs', feature: 'logs', conditions: 'from=-1h' },
-  { head: 'Logs of errors', feature: 'logs', conditions: 'level=error&level=fatal&from=-1h', partOf: 'Logs' },
+  {
+    head: 'Logs of errors',
+    feature: 'logs',
+    conditions: 'level=error&level=fatal&from=-1h',
+    partOf: 'Logs',
+    errors: 'own',
+  },
 ]
 
 type Found = Pick<TraceSearchAnswer, 'facets' | 'index'> | Pick<LogSearchAnswer, 'facets' | 'index'>
@@ -91,7 +106,7 @@ const pathOf = ({ feature }: Column): string => (feature === 'tracing' ? '/app/t
 
 /** One figure as a link to what it counts, and its share of what it is a part of. */
 function cell(column: Column, service: string, count: number | undefined, whole: number | undefined): Html {
-  const { head, partOf, conditions } = column
+  const { head, errors, conditions } = column
   const words = (text: Html): Html => html`<td class="number" data-head="${head}">${text}</td>`
   if (count === undefined) return words(html`<span title="Not counted">–</span>`)
   if (count === 0) return words(html`0`)
@@ -99,7 +114,7 @@ function cell(column: Column, service: string, count: number | undefined, whole:
   const shown = html`${inWords(count)}${share}`
   if (service.length > serviceCharactersMax) return words(shown)
   const search = new URLSearchParams([['service', service], ...new URLSearchParams(conditions)])
-  const className = partOf === undefined ? '' : 'bad'
+  const className = errors === undefined ? '' : 'bad'
   return words(html`<a class="${className}" href="${pathOf(column)}?${search.toString()}">${shown}</a>`)
 }
 
@@ -117,7 +132,7 @@ function lackOf(counted: readonly (Counts | undefined)[], rows: number): Html {
 function tableOf(shown: readonly Column[], counted: readonly (Counts | undefined)[]): Html {
   const rows = serviceRows(
     counted,
-    shown.map(({ partOf }) => partOf !== undefined),
+    shown.map(({ errors }) => errors === 'own'),
   )
   const lack = lackOf(counted, rows.length)
   if (rows.length === 0) return lack
