@@ -34,6 +34,38 @@ describe('a line of JSON that a shipper has sent as text', () => {
     expect(second).to.include({ message: 'up', level: null })
   })
 
+  it('says what holds, by whatever name the shipper says the same beside it', () => {
+    const text = JSON.stringify({ level: 50, ts: 1_795_945_602.1, app: 'pay', event: 'no card' })
+    const said = {
+      '@timestamp': '2026-11-30T00:00:00Z',
+      service: 'infra',
+      message: ' ',
+      text: 'of a shipper',
+      PRIORITY: '6',
+    }
+    const record = one({ ...said, log: text })
+    expect(record).to.include({
+      level: 'error',
+      message: 'no card',
+      service: 'pay',
+      timeNs: 1_795_945_602_100_000_000n,
+    })
+    expect(record.fields).to.deep.equal({ ...said, ...JSON.parse(text) })
+    const bare = one({ ...said, log: '{"level":50,"event":"no card","ts":"never"}' })
+    expect(bare).to.include({ service: 'infra', timeNs: BigInt(Date.parse(said['@timestamp'])) * 1_000_000n })
+  })
+
+  it('has the digits of its own time, not those of the time of its shipper', () => {
+    const precise = '{"level":"error","msg":"x","date":1795945602.123456789}'
+    const shipped = (log: string): LogRecord | undefined =>
+      decode(`[{"date":1795945603.987654321,"log":${JSON.stringify(log)}}]`)[0]
+    expect(shipped(precise)?.timeNs).to.equal(1_795_945_602_123_456_789n)
+    expect(shipped('{"level":"error","msg":"x","date":"2026-11-29T09:00:00Z"}')?.timeNs).to.equal(
+      1_795_942_800_000_000_000n,
+    )
+    expect(shipped('{"level":"error","msg":"x"}')?.timeNs).to.equal(1_795_945_603_987_654_321n)
+  })
+
   it('stays text where the shipper itself names a level or a trace', () => {
     const message = JSON.stringify(line)
     for (const beside of [{ level: 'info' }, { severity: 9 }, { trace_id: 'ab'.repeat(16) }]) {
