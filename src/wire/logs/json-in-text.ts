@@ -2,6 +2,7 @@ import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
 import { messageNames, traceNames } from './aliases.ts'
 import { firstOf, namesOf } from './fields.ts'
 import { datedBy, levelOf, namedLevelOf } from './record.ts'
+import { ofRuntime } from './runtime.ts'
 
 /** Of a line; container runtimes cut theirs at 16 KiB. */
 const charactersMax = 64 * 1024
@@ -51,14 +52,24 @@ export function createTakeApart(nodesMax: number, parse: (text: string) => Json)
     }
   }
 
-  return (fields) => {
+  const takeApart = (fields: JsonObject): TakenApart => {
     const name = messageNames.find((each) => isText(fields[each]))
     const said = name === undefined ? undefined : fields[name]
-    if (name === undefined || !isText(said) || !/^\s*\{/.test(said)) return { fields }
+    if (name === undefined || !isText(said)) return { fields }
+    const [prefix = '', time, stream] = ofRuntime.exec(said) ?? []
+    if (!/^\s*\{/.test(said.slice(prefix.length, prefix.length + 64))) return { fields }
     if (namedLevelOf(fields) !== undefined || firstOf(fields, traces, () => true) === true) return { fields }
-    const line = lineIn(said.trim())
+    const line = lineIn(said.slice(prefix.length).trim())
     if (line === undefined) return { fields }
     const { [name]: _text, ...others } = fields
-    return { fields: { ...others, ...line }, line }
+    const ofPrefix = time === undefined || stream === undefined ? {} : { time, stream }
+    return { fields: { ...ofPrefix, ...others, ...line }, line }
+  }
+
+  /** Twice, for the files of Docker: their lines are JSON too, in which the program's stand as `log`. */
+  return (fields) => {
+    const once = takeApart(fields)
+    const twice = once.line === undefined ? once : takeApart(once.fields)
+    return twice.line === undefined ? once : twice
   }
 }

@@ -1,6 +1,7 @@
 import { withoutColours } from '#src/events/tokens.ts'
 import type { Level } from '#src/events/telemetry.ts'
 import { levelByName } from './level.ts'
+import { ofRuntime } from './runtime.ts'
 
 // Where programs that write lines of text put the level of each: what `docker logs` and files of logs hold, which shippers send as a message
 // and nothing else.
@@ -23,7 +24,7 @@ const behindForms: readonly string[] = [
   // LOG [Shop]: NestJS
   String.raw`(LOG) \[`,
   // [error]: nginx, Envoy, Elixir; [core:error]: Apache; [warning  ]: structlog; [Note]: MariaDB
-  String.raw`[[(<](?:\w+:)?(${anyCase}|Note)\s{0,32}[\])>]`,
+  String.raw`[[<](?:\w+:)?(${anyCase}|Note)\s{0,32}[\]>]`,
   // error: .NET's console, npm, compilers; indented, or before no text, it is a field of something that was printed
   String.raw`(?<!^\s+)(?!(?i:alert))(${anyCase}):(?=\s|$)(?!\s+(?:null|undefined|[Nn]one|true|false|\d+|[[{(])[,;]?\s*$)`,
 ]
@@ -69,9 +70,6 @@ const shortened: Readonly<Record<string, Level>> = {
 
 /** Characters from the beginning: what stands later was said by the program, not by its logger. */
 const headCharacters = 256
-
-/** What container runtimes put before each line in their files (Kubernetes, CRI logging format). */
-const ofRuntime = /^\S{20,35} std(?:out|err) [FP] /
 
 /** A sentence in quotes, such as the address and the user agent of an access log: these are others' words. */
 const quoted = /"(?:[^"\\]|\\.)*"?/g

@@ -34,6 +34,26 @@ describe('a line of JSON that a shipper has sent as text', () => {
     expect(second).to.include({ message: 'up', level: null })
   })
 
+  it('is taken apart as runtimes write it into their files', () => {
+    const text = JSON.stringify(line)
+    const { time: _time, ...timeless } = line
+    const docker = (log: string): string =>
+      JSON.stringify({ log: `${log}\n`, stream: 'stderr', time: '2026-11-29T09:46:43.5Z' })
+    const containerd = (log: string): string => `2026-11-29T09:46:43.500000000Z stderr F ${log}`
+    for (const written of [docker, containerd]) {
+      const [of, ofTimeless] = decode(`${written(text)}\n${written(JSON.stringify(timeless))}\n`, 'text/plain')
+      expect(of).to.include(understood)
+      expect(of?.fields).to.deep.equal({ ...line, stream: 'stderr' })
+      expect(ofTimeless).to.include({
+        ...understood,
+        timeNs: BigInt(Date.parse('2026-11-29T09:46:43.5Z')) * 1_000_000n,
+      })
+      expect(decode(written('ERROR up'), 'text/plain')[0]?.level).to.equal('error')
+    }
+    const inner = JSON.stringify({ level: 'info', msg: text })
+    expect(one({ log: inner, stream: 'stderr' })).to.include({ level: 'info', message: text, service: null })
+  })
+
   it('says what holds, by whatever name the shipper says the same beside it', () => {
     const text = JSON.stringify({ level: 50, ts: 1_795_945_602.1, app: 'pay', event: 'no card' })
     const said = {

@@ -124,6 +124,7 @@ const others: readonly string[] = [
   'Logger created (shop, TRACE)',
   'response { ok: true, error: null }',
   '  error: undefined',
+  '    onError: (error) => {',
   '    err: {',
   "  level: Level { level: 40000, levelStr: 'ERROR', colour: 'red' },",
   'error: null',
