@@ -122,12 +122,26 @@ function logRecord(random: Random): string {
   return objectOf(random.chance(0.2) ? members.reverse() : members)
 }
 
+/** What programs print, as shippers send it: a line of JSON or one that a logger wrote, beside what is known of its container. */
+function printedRecord(random: Random): string {
+  const printed = random.chance(0.5) ? logRecord(random) : printedLine(random)
+  const members: (readonly [string, string])[] = [
+    ['log', JSON.stringify(`${printed}\n`)],
+    ['time', timeText(random)],
+    ['kubernetes', `{"container_name":${JSON.stringify(random.pick(services))}}`],
+  ]
+  return objectOf(members)
+}
+
+const printedLine = (random: Random): string =>
+  `2026-11-29 09:46:42,080 ${random.pick(['ERROR', '[warning]', 'level=debug'])} trace_id=${anyTraceId(random)} ${sentence(random)}`
+
 const badRecords = ['7', '"text"', 'null', '[]', '{}', 'true', '{"message":""}', '[{"message":"nested"}]']
 const brokenLines = ['{"message":"cut', 'plain text', '{"a":1}}', '\u0000', '{"a":01}']
 
 function jsonRecords(random: Random, most: number): readonly string[] {
   return Array.from({ length: 1 + random.below(most) }, () =>
-    random.chance(0.06) ? random.pick(badRecords) : logRecord(random),
+    random.chance(0.06) ? random.pick(badRecords) : random.chance(0.1) ? printedRecord(random) : logRecord(random),
   )
 }
 
@@ -174,9 +188,9 @@ function packed(random: Random): Uint8Array {
 }
 
 const lines = (random: Random): string =>
-  Array.from({ length: 1 + random.below(6) }, () => sentence(random).replaceAll(/[\r\n]/g, ' ')).join(
-    random.pick(['\n', '\r\n']),
-  )
+  Array.from({ length: 1 + random.below(6) }, () =>
+    (random.chance(0.3) ? printedLine(random) : sentence(random)).replaceAll(/[\r\n]/g, ' '),
+  ).join(random.pick(['\n', '\r\n']))
 
 type Form = readonly [contentType: string | undefined, body: string | Uint8Array]
 

@@ -8,7 +8,7 @@
 // (`context.logLevel`), LogTape (`properties`), LogLayer (`metadata`), pino in browsers (`messages`, `level.label`), and what OpenTelemetry's
 // and Datadog's tracers put into logs of Python and Node (`otelServiceName`, `dd.service`). Last, by what shippers say of a container that
 // names no service: Fluent Bit and Fluentd (`kubernetes.labels`), Vector (`kubernetes.pod_labels`), Elastic's (`kubernetes.container.name`),
-// Docker (`container_name`), syslog (`appname`, `ident`).
+// Docker (`container_name`; in journald `CONTAINER_NAME`, beside an id of the container as `SYSLOG_IDENTIFIER`), syslog (`appname`, `ident`).
 
 /** If you change these, raise the version of the projection of logs: the field that tells a log's time is not searched as text. */
 export const timeNames = [
@@ -138,6 +138,7 @@ export const serviceNames = [
   'app',
   'application',
   'record.extra.service',
+  'CONTAINER_NAME',
   'SYSLOG_IDENTIFIER',
   'PROGRAM',
   'otelServiceName',

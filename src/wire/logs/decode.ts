@@ -8,7 +8,7 @@ import { createTakeApart } from './json-in-text.ts'
 import { resolveMediaType, type LogMediaType } from './media-type.ts'
 import { createMsgpackValues } from './msgpack-values.ts'
 import { createMsgpackReader } from './msgpack.ts'
-import { logRecordOf } from './record.ts'
+import { datedBy, logRecordOf } from './record.ts'
 import { splitBody } from './scan.ts'
 import { pairAt } from './split-msgpack.ts'
 import { noLimits } from './split.ts'
@@ -35,10 +35,12 @@ type Exact = Map<object, Map<string, string>>
  */
 export function decodeLogs(payload: Uint8Array, contentType: string, options: DecodeLogsOptions): readonly LogRecord[] {
   const exact: Exact = new Map()
-  const takeApart = createTakeApart(options.limits.nodesPerRequestMax)
-  return recordsOf(payload, contentType, exact).map(({ fields, besideNs }, ordinal) =>
-    logRecordOf(takeApart(fields), { ...options, ordinal, besideNs, exact: exact.get(fields) }),
-  )
+  const takeApart = createTakeApart(options.limits.nodesPerRequestMax, (text) => parseExact(text, exact))
+  return recordsOf(payload, contentType, exact).map(({ fields: given, besideNs }, ordinal) => {
+    const { fields, line } = takeApart(given)
+    const dated = line !== undefined && datedBy(line) !== undefined ? line : undefined
+    return logRecordOf(fields, { ...options, ordinal, besideNs, line, dated, exact: exact.get(dated ?? given) })
+  })
 }
 
 function recordsOf(payload: Uint8Array, contentType: string, exact: Exact): readonly Found[] {

@@ -10,10 +10,13 @@ const headCharacters = 2_048
 
 const anyId = /[\da-f]{16}|dd\.trace/i
 const traceparent = /(?<![\w-])(00-[\da-f]{32}-[\da-f]{16}-[\da-f]{2})(?![\w-])/i
-const bracketed = /\[(?:[^[\],]*,)?\s*([\da-f]{32}|[\da-f]{16})[,-]([\da-f]{16})\s*(?:,[^\]]*)?\]/i
+/** A short id only behind the name of a program, and with a letter: two numbers in brackets are a range. */
+const bracketed =
+  /\[(?:(?:[^[\],]*,)?\s*([\da-f]{32})|[^[\],]*,\s*(?=\d*[a-f])([\da-f]{16}))[,-]([\da-f]{16})\s*(?:,[^\]]*)?\]/i
+/** Not in an address: that of a page that shows a trace names it too. */
 const named = (what: string): RegExp =>
   new RegExp(
-    String.raw`(?<![\w.])(dd\.)?(?:otel)?${what}[._]?id["']?\s*[=:]\s*["']?([\da-f]{32}|[\da-f]{16}|\d{1,20})(?![\w-])`,
+    String.raw`(?<![\w.?&/])(dd\.)?(?:otel)?${what}[._]?id["']?\s*[=:]\s*["']?([\da-f]{32}|[\da-f]{16}|\d{1,20})(?![\w-])`,
     'i',
   )
 const namedTrace = named('trace')
@@ -26,8 +29,8 @@ export function idsInText(message: string): IdsInText | undefined {
   const [, whole] = traceparent.exec(head) ?? []
   const parent = traceparentOf(whole)
   if (parent !== undefined) return { traceId: parent.traceId, spanId: parent.spanId }
-  const [, inTrace, inSpan] = bracketed.exec(head) ?? []
-  const ofBoth = traceIdOf(inTrace)
+  const [, long, short, inSpan] = bracketed.exec(head) ?? []
+  const ofBoth = traceIdOf(long ?? short)
   if (ofBoth !== undefined) return { traceId: ofBoth, spanId: spanIdOf(inSpan) }
   const [, ofDatadog, trace] = namedTrace.exec(head) ?? []
   const traceId = traceIdOf(trace, ofDatadog !== undefined)

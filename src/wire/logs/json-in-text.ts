@@ -1,7 +1,8 @@
-import { isJsonObject, parseJson, type Json, type JsonObject } from '#src/lib/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
 import { messageNames, traceNames } from './aliases.ts'
 import { firstOf, namesOf } from './fields.ts'
 import { datedBy, levelOf, namedLevelOf } from './record.ts'
+import { ofRuntime } from './runtime.ts'
 
 /** Of a line; container runtimes cut theirs at 16 KiB. */
 const charactersMax = 64 * 1024
@@ -10,24 +11,38 @@ const messages = namesOf(messageNames)
 const traces = namesOf(traceNames)
 const isText = (value: Json | undefined): value is string => typeof value === 'string' && /\S/.test(value)
 
+const comma = 0x2c
+const openBracket = 0x5b
+const openBrace = 0x7b
+
 /** At least as many as there are values in JSON text, found without making them. */
-const nodesIn = (text: string): number => text.match(/[,[{]/g)?.length ?? 0
+function nodesIn(text: string): number {
+  let count = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === comma || code === openBracket || code === openBrace) count++
+  }
+  return count
+}
+
+/** The fields of a record, and the line among them that was text: what it says of itself holds over what stands beside it. */
+type TakenApart = Readonly<{ fields: JsonObject; line?: JsonObject | undefined }>
 
 /**
  * Takes apart records that a program wrote as lines of JSON and whose shipper has sent as text, beside what it knows of the container: the
  * fields of the line then stand beside the shipper's, in place of the text, and hold over these. Only where the shipper itself names neither
  * level nor trace, and the line is a log record: a message with a level or a time. All else is text that happens to be JSON.
- * `nodesMax`: of one request so many values are made of text; what goes beyond them stays text.
+ * `nodesMax`: of one request so many values are made of text; what goes beyond them stays text. `parse` throws SyntaxError like JSON.parse.
  */
-export function createTakeApart(nodesMax: number): (fields: JsonObject) => JsonObject {
+export function createTakeApart(nodesMax: number, parse: (text: string) => Json): (fields: JsonObject) => TakenApart {
   let left = nodesMax
 
   const lineIn = (text: string): JsonObject | undefined => {
-    if (text.length > charactersMax || !text.startsWith('{') || !text.endsWith('}')) return undefined
+    if (left < 0 || text.length > charactersMax || !text.startsWith('{') || !text.endsWith('}')) return undefined
     left -= nodesIn(text)
     if (left < 0) return undefined
     try {
-      const line = parseJson(text)
+      const line = parse(text)
       if (!isJsonObject(line)) return undefined
       const isRecord = firstOf(line, messages, (value) => isText(value) || undefined) === true
       return isRecord && (levelOf(line) !== undefined || datedBy(line) !== undefined) ? line : undefined
@@ -37,14 +52,24 @@ export function createTakeApart(nodesMax: number): (fields: JsonObject) => JsonO
     }
   }
 
-  return (fields) => {
+  const takeApart = (fields: JsonObject): TakenApart => {
     const name = messageNames.find((each) => isText(fields[each]))
     const said = name === undefined ? undefined : fields[name]
-    if (name === undefined || !isText(said) || !/^\s*\{/.test(said)) return fields
-    if (namedLevelOf(fields) !== undefined || firstOf(fields, traces, () => true) === true) return fields
-    const line = lineIn(said.trim())
-    if (line === undefined) return fields
+    if (name === undefined || !isText(said)) return { fields }
+    const [prefix = '', time, stream] = ofRuntime.exec(said) ?? []
+    if (!/^\s*\{/.test(said.slice(prefix.length, prefix.length + 64))) return { fields }
+    if (namedLevelOf(fields) !== undefined || firstOf(fields, traces, () => true) === true) return { fields }
+    const line = lineIn(said.slice(prefix.length).trim())
+    if (line === undefined) return { fields }
     const { [name]: _text, ...others } = fields
-    return { ...others, ...line }
+    const ofPrefix = time === undefined || stream === undefined ? {} : { time, stream }
+    return { fields: { ...ofPrefix, ...others, ...line }, line }
+  }
+
+  /** Twice, for the files of Docker: their lines are JSON too, in which the program's stand as `log`. */
+  return (fields) => {
+    const once = takeApart(fields)
+    const twice = once.line === undefined ? once : takeApart(once.fields)
+    return twice.line === undefined ? once : twice
   }
 }

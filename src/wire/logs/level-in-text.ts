@@ -1,6 +1,7 @@
 import { withoutColours } from '#src/events/tokens.ts'
 import type { Level } from '#src/events/telemetry.ts'
 import { levelByName } from './level.ts'
+import { ofRuntime } from './runtime.ts'
 
 // Where programs that write lines of text put the level of each: what `docker logs` and files of logs hold, which shippers send as a message
 // and nothing else.
@@ -10,46 +11,74 @@ const words =
   |alert|emerg|emergency|fatal|ftl|panic`.replaceAll(/\s/g, '')
 const anyCase = `(?i:${words})`
 /** TRACE is also a method of HTTP, before a path. */
-const capitals = `${words.toUpperCase()}|FINE|FINER|FINEST`.replace('TRACE', 'TRACE(?! /)')
+const capitals = `${words.toUpperCase()}|FINE|FINER|FINEST|ERRO|FATA|PANI|DEBU|TRAC`.replace('TRACE', 'TRACE(?! /)')
 
+/** Ends of a time: 09:46:42,080, +0100, an epoch or Z, and perhaps the number of a process behind; a zone, AM. */
+const time = String.raw`(?:[:.,+-]\d+|\d{10}|\dZ)(?: \d+)?|:\d\d[.\d]* [A-Z]{3,4}|\d\s?[AP]M`
 /** What a level stands behind: the beginning, a time, the name of a thread or of a logger with a mark after it. In a sentence it is a word. */
-const behind = String.raw`(?<=(?:^|[\])}>[({<|:;,#"'\d-]|\dZ|UTC|\d[AP]M)\s*)`
+const behind = String.raw`(?<=(?:^|[\])}>[<|:;#]|(?:^|\s)-\s|${time})\s{0,32})`
+
+const behindForms: readonly string[] = [
+  // ERROR: Java, Python, Rust, PostgreSQL, Serilog, zerolog
+  String.raw`(${capitals})(?!\w|[.-]\w|=)`,
+  // LOG [Shop]: NestJS
+  String.raw`(LOG) \[`,
+  // [error]: nginx, Envoy, Elixir; [core:error]: Apache; [warning  ]: structlog; [Note]: MariaDB
+  String.raw`[[<](?:\w+:)?(${anyCase}|Note)\s{0,32}[\]>]`,
+  // error: .NET's console, npm, compilers; indented, or before no text, it is a field of something that was printed
+  String.raw`(?<!^\s+)(?!(?i:alert))(${anyCase}):(?=\s|$)(?!\s+(?:null|undefined|[Nn]one|true|false|\d+|[[{(])[,;]?\s*$)`,
+]
 
 const forms: readonly string[] = [
   // logfmt (logrus, slog, go-kit): level=error
   String.raw`(?<=^|[\s,;({[|"'])(?:log\.?)?(?:level|lvl|severity)=["']?(${anyCase})\b`,
-  // ERROR: Java, Python, Rust, PostgreSQL, Serilog, zerolog
-  String.raw`${behind}(${capitals})(?!\w|[.-]\w)`,
-  String.raw`${behind}(LOG): {2}`,
-  // [error]: nginx, Envoy, Elixir; [core:error]: Apache
-  String.raw`${behind}[[(<](?:\w+:)?(${anyCase})[\])>]`,
-  // error: .NET's console, npm, compilers
-  String.raw`${behind}(${anyCase}):(?=\s|$)`,
+  `${behind}(?:${behindForms.join('|')})`,
+  // my.module ERROR, behind a time: Python, log4j about itself
+  String.raw`[.,]\d{3,9}(?:Z|[+-]\d\d:?\d\d)? {1,32}[\w.$-]+ {1,32}(${capitals})(?= )`,
+  // shop@orders ERROR:  PostgreSQL, whatever its prefix
+  String.raw`(?<=^|\s)(${capitals}|LOG): {2}`,
   // between tabs: zap's console
   String.raw`\t(${anyCase})\t`,
   // production.ERROR: Monolog's lines
   String.raw`\]\s[\w-]+\.(${capitals}):`,
+  // PHP Fatal error:
+  String.raw`(?<=^|\s)PHP (?:\w+ )?(${anyCase}):`,
   // E1129 09:46:42.080000: klog, glog
-  String.raw`^([IWEF])\d{4} \d\d:\d\d:\d\d`,
+  String.raw`(?<=^|\s)([IWEF])\d{4} \d\d:\d\d:\d\d`,
   // E, [2026-11-29T09:46:42: Ruby
   String.raw`^([DIWEF]), \[`,
+  // Nov 29, 2026 9:46:42 AM com.acme.Shop main, and a line below SEVERE: java.util.logging
+  String.raw`\d\s[AP]M \S+ \S+\n(${capitals}|CONFIG):`,
 ]
 const inText = new RegExp(forms.join('|'))
 
 /** A record as JSON that its shipper has not taken apart. */
 const inJson = /"(?:log\.?)?(?:level|lvl|severity|levelname|severity_text)"\s*:\s*"([a-z]{1,32})"/i
 
-/** Of .NET's console logger, which has four letters for each. */
-const shortened: Readonly<Record<string, Level>> = { trce: 'trace', dbug: 'debug', fail: 'error' }
+/** Of .NET's console logger and of logrus, which have four letters for each, and MariaDB's. */
+const shortened: Readonly<Record<string, Level>> = {
+  trce: 'trace',
+  trac: 'trace',
+  dbug: 'debug',
+  debu: 'debug',
+  note: 'info',
+  fail: 'error',
+  erro: 'error',
+  fata: 'fatal',
+  pani: 'fatal',
+}
 
 /** Characters from the beginning: what stands later was said by the program, not by its logger. */
 const headCharacters = 256
 
+/** A sentence in quotes, such as the address and the user agent of an access log: these are others' words. */
+const quoted = /"(?:[^"\\]|\\.)*"?/g
+const blankQuoted = (head: string): string => head.replaceAll(quoted, (text) => (/^"\w*"$/.test(text) ? text : '""'))
+
 /** The level that a line of text says of itself, where loggers write it; undefined where none does. */
 export function levelInText(message: string): Level | undefined {
-  const head = withoutColours(message.slice(0, headCharacters)).trimStart()
-  const found = (head.startsWith('{') ? inJson : inText)
-    .exec(head)
+  const head = withoutColours(message.slice(0, headCharacters)).replace(ofRuntime, '')
+  const found = (/^\s*\{/.test(head) ? inJson.exec(head) : inText.exec(blankQuoted(head)))
     ?.slice(1)
     .find((word) => word !== undefined)
   return found === undefined ? undefined : (shortened[found.toLowerCase()] ?? levelByName(found))

@@ -42,14 +42,21 @@ type RecordContext = Readonly<{
   limits: TidyLimits
   /** The time that stands beside the fields (Fluent Bit); a time among the fields comes first. */
   besideNs?: bigint | undefined
-  /** Digits of the fields that a double does not hold, by name. */
+  /** A line of JSON whose fields are among those of the record: what it says holds, by whatever name a shipper says the same beside it. */
+  line?: JsonObject | undefined
+  /** The line, where it tells a time. */
+  dated?: JsonObject | undefined
+  /** Digits of the fields that a double does not hold, by name: of the line that tells the time, else of the record. */
   exact?: ReadonlyMap<string, string> | undefined
 }>
 
 type RecordTime = Readonly<{ timeNs: bigint; cut: string | undefined }>
 
 /** A record's own time within what can be stored, else the time of arrival, and a note when it had to be changed. */
-export function timeOf(record: JsonObject, context: Omit<RecordContext, 'ordinal' | 'limits'>): RecordTime {
+export function timeOf(
+  record: JsonObject,
+  context: Pick<RecordContext, 'receivedAt' | 'besideNs' | 'exact'>,
+): RecordTime {
   let unusable: string | undefined
   const own = firstOf(record, times, (value, name) => {
     const written = context.exact?.get(name) ?? value
@@ -158,15 +165,16 @@ export const serviceOf = (record: JsonObject): string | null =>
 
 /** A log record of the fields that a sender gave: what each alias says, and the fields themselves. */
 export function logRecordOf(record: JsonObject, context: RecordContext): LogRecord {
-  const { timeNs, cut } = timeOf(record, context)
+  const { line = record, dated = record } = context
+  const { timeNs, cut } = timeOf(dated, context)
   const { fields, cuts, text } = tidyFields(record, context.limits)
-  const message = messageOf(record)
+  const message = messageOf(line)
   return {
     ordinal: context.ordinal,
     timeNs,
-    level: levelOf(record) ?? levelInText(message) ?? null,
+    level: levelOf(line) ?? levelOf(record) ?? levelInText(message) ?? null,
     message: text(message),
-    service: serviceOf(record),
+    service: serviceOf(line) ?? serviceOf(record),
     ...identifiersOf(record, message),
     source: 'logs',
     fields,

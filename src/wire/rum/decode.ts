@@ -3,7 +3,7 @@ import { assert } from '#src/lib/assert.ts'
 import { createJsonReader, eachItem, eachMember, skipSpace, textOf, type JsonRange } from '#src/lib/json-bytes.ts'
 import { isJsonObject, parseJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import { sessionIdOf, spanIdOf, traceIdOf } from '../logs/ids.ts'
-import { identifiersOf, logRecordOf, serviceOf, textField, timeOf, type Identifiers } from '../logs/record.ts'
+import { identifiersOf, levelOf, logRecordOf, serviceOf, textField, timeOf, type Identifiers } from '../logs/record.ts'
 import { tidyFields, type TidyLimits } from '../logs/tidy.ts'
 import { decodeSpans } from '../otlp/decode.ts'
 import { fillTimes } from '../otlp/fill-times.ts'
@@ -86,7 +86,8 @@ function decodeFaro(
   }
   const log = (item: JsonObject): LogRecord => {
     const { fields, ids } = about(item)
-    return { ...logRecordOf(fields, { ...options, ordinal: ordinal++ }), ...ids, source: 'rum' }
+    const record = logRecordOf(fields, { ...options, ordinal: ordinal++ })
+    return { ...record, level: levelOf(fields) ?? null, ...ids, source: 'rum' }
   }
   const exception = (item: JsonObject): LogRecord => {
     const record = log(item)

@@ -34,6 +34,58 @@ describe('a line of JSON that a shipper has sent as text', () => {
     expect(second).to.include({ message: 'up', level: null })
   })
 
+  it('is taken apart as runtimes write it into their files', () => {
+    const text = JSON.stringify(line)
+    const { time: _time, ...timeless } = line
+    const docker = (log: string): string =>
+      JSON.stringify({ log: `${log}\n`, stream: 'stderr', time: '2026-11-29T09:46:43.5Z' })
+    const containerd = (log: string): string => `2026-11-29T09:46:43.500000000Z stderr F ${log}`
+    for (const written of [docker, containerd]) {
+      const [of, ofTimeless] = decode(`${written(text)}\n${written(JSON.stringify(timeless))}\n`, 'text/plain')
+      expect(of).to.include(understood)
+      expect(of?.fields).to.deep.equal({ ...line, stream: 'stderr' })
+      expect(ofTimeless).to.include({
+        ...understood,
+        timeNs: BigInt(Date.parse('2026-11-29T09:46:43.5Z')) * 1_000_000n,
+      })
+      expect(decode(written('ERROR up'), 'text/plain')[0]?.level).to.equal('error')
+    }
+    const inner = JSON.stringify({ level: 'info', msg: text })
+    expect(one({ log: inner, stream: 'stderr' })).to.include({ level: 'info', message: text, service: null })
+  })
+
+  it('says what holds, by whatever name the shipper says the same beside it', () => {
+    const text = JSON.stringify({ level: 50, ts: 1_795_945_602.1, app: 'pay', event: 'no card' })
+    const said = {
+      '@timestamp': '2026-11-30T00:00:00Z',
+      service: 'infra',
+      message: ' ',
+      text: 'of a shipper',
+      PRIORITY: '6',
+    }
+    const record = one({ ...said, log: text })
+    expect(record).to.include({
+      level: 'error',
+      message: 'no card',
+      service: 'pay',
+      timeNs: 1_795_945_602_100_000_000n,
+    })
+    expect(record.fields).to.deep.equal({ ...said, ...JSON.parse(text) })
+    const bare = one({ ...said, log: '{"level":50,"event":"no card","ts":"never"}' })
+    expect(bare).to.include({ service: 'infra', timeNs: BigInt(Date.parse(said['@timestamp'])) * 1_000_000n })
+  })
+
+  it('has the digits of its own time, not those of the time of its shipper', () => {
+    const precise = '{"level":"error","msg":"x","date":1795945602.123456789}'
+    const shipped = (log: string): LogRecord | undefined =>
+      decode(`[{"date":1795945603.987654321,"log":${JSON.stringify(log)}}]`)[0]
+    expect(shipped(precise)?.timeNs).to.equal(1_795_945_602_123_456_789n)
+    expect(shipped('{"level":"error","msg":"x","date":"2026-11-29T09:00:00Z"}')?.timeNs).to.equal(
+      1_795_942_800_000_000_000n,
+    )
+    expect(shipped('{"level":"error","msg":"x"}')?.timeNs).to.equal(1_795_945_603_987_654_321n)
+  })
+
   it('stays text where the shipper itself names a level or a trace', () => {
     const message = JSON.stringify(line)
     for (const beside of [{ level: 'info' }, { severity: 9 }, { trace_id: 'ab'.repeat(16) }]) {

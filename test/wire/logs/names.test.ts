@@ -67,7 +67,7 @@ describe('names of what a log record says', () => {
       's-1',
     ],
     service: [
-      `service service.name service_name app application record.extra.service SYSLOG_IDENTIFIER PROGRAM
+      `service service.name service_name app application record.extra.service CONTAINER_NAME SYSLOG_IDENTIFIER PROGRAM
       otelServiceName dd.service serviceContext.service resource.service.name resource.attributes.service.name appname
       programname ident kubernetes.labels.app.kubernetes.io/name kubernetes.labels.app_kubernetes_io/name
       kubernetes.labels.app kubernetes.pod_labels.app.kubernetes.io/name kubernetes.pod_labels.app
@@ -113,6 +113,7 @@ describe('names of what a log record says', () => {
     expect(one({ service: { name: 'shop', version: '1' } }).service).to.equal('shop')
     expect(one({ app: { name: 'x' }, application: 'y' }).service).to.equal('y')
     expect(one({ container_name: '/shop', appname: '-' }).service).to.equal('shop')
+    expect(one({ CONTAINER_NAME: 'shop', SYSLOG_IDENTIFIER: '3f2a9c0b1d2e' }).service).to.equal('shop')
     expect(one({ container_name: 'c', kubernetes: { labels: { 'app.kubernetes.io/name': 'shop' } } }).service).to.equal(
       'shop',
     )

@@ -46,6 +46,11 @@ describe('the decoding of RUM bodies', () => {
       for (const log of logs) expect(log).to.include({ service: 'shop-web', sessionId: 'hGzPoN7uIk' })
     })
 
+    it('has the level that a log names, whatever its text begins with', () => {
+      const [log] = decode('{"logs":[{"message":"ERROR: x"}],"meta":{}}').logs
+      expect(log).to.include({ message: 'ERROR: x', level: null })
+    })
+
     it('keeps the items whole, and beside them what the body says of the page', () => {
       expect(logs[0]?.fields).to.deep.equal({ ...shared, ...(parts.logs[0] as object) })
       expect(logs[2]?.fields).to.deep.equal({ ...shared, ...(parts.exceptions[0] as object) })
