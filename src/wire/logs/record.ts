@@ -112,14 +112,16 @@ const messageOf = (record: JsonObject): string =>
   filledMessageOf(record) ??
   firstOf(record, messages, (value, name) => {
     if (isJsonObject(value) && (name === 'log' || name === 'event')) return undefined
-    if (name === 'messages' && isTexts(value)) return value.join(' ')
+    if (name === 'messages' && typeof value !== 'string') return textsOf(value)
     return name === 'MESSAGE' && isBytes(value) ? Buffer.from(value).toString() : messageText(value)
   }) ??
   ''
 
-/** pino in browsers has what its caller passed, one by one. */
-const isTexts = (value: Json): value is string[] =>
-  Array.isArray(value) && value.every((text) => typeof text === 'string')
+/** The texts among what the caller of pino in a browser passed, one by one. */
+function textsOf(value: Json): string | undefined {
+  const texts = Array.isArray(value) ? value.filter((part) => typeof part === 'string') : []
+  return texts.length === 0 ? undefined : texts.join(' ')
+}
 
 /** journald has text with any character that cannot be printed, such as colours, as a list of its bytes. */
 const isBytes = (value: Json): value is number[] =>

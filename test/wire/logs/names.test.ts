@@ -109,7 +109,8 @@ describe('names of what a log record says', () => {
       message: 'no card',
       level: 'warn',
     })
-    expect(one({ messages: ['no', { card: 7 }] }).message).to.equal('["no",{"card":7}]')
+    expect(one({ messages: ['no', { card: 7 }, 'card'] }).message).to.equal('no card')
+    expect(one({ messages: [{ role: 'user', content: 'hello' }] }).message).to.equal('')
     expect(one({ service: { name: 'shop', version: '1' } }).service).to.equal('shop')
     expect(one({ app: { name: 'x' }, application: 'y' }).service).to.equal('y')
     expect(one({ container_name: '/shop', appname: '-' }).service).to.equal('shop')
