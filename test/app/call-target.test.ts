@@ -37,6 +37,11 @@ const given: readonly (readonly [said: string, query: string, attributes: CallAt
   ],
   ['other a.example', 'server.address=a.example', { 'server.address': ' a.example ', 'server.port': 443 }],
   ['other a.example', 'server.address=a.example', { 'server.address': 'a.example', 'server.port': 'many' }],
+  [
+    'other a.example:8081',
+    'server.address=a.example AND net.peer.port=8081',
+    { 'server.address': 'a.example', 'server.port': 'many', 'net.peer.port': 8_081 },
+  ],
   ['other b.example:8443', 'http.url:"b.example:8443"', { 'http.url': 'https://b.example:8443/v1?key=x' }],
   ['nothing', '', { 'url.full': '/only/a/path', 'server.address': '', 'peer.service': 7 }],
   ['nothing', '', { 'url.full': 'file:///srv/page.html' }],
