@@ -24,6 +24,9 @@ describe('what has arrived by a key', () => {
     const { state, text, link } = arrival({ refused: { at: 0, reason: 'rejected_invalid' } })
     expect([state, link.path]).to.deep.equal(['refused', '/app/usage'])
     expect(text).to.include('was rejected: their ids are not valid. Still waiting for the first span.')
+    // Of an index that a later version has written.
+    const other = arrival({ refused: { at: 0, reason: 'another' } })
+    expect(other.text).to.include('was rejected: they could not be taken. ')
   })
 
   it('leads to where it is found', () => {
@@ -34,6 +37,7 @@ describe('what has arrived by a key', () => {
       [{ kind: 'rumEvent', sessionId: 's/1' }, '/app/find?id=s%2F1'],
       [{ kind: 'rumEvent' }, '/app'],
       [{ kind: 'log', traceId, service: 'a&b' }, '/app/logs?service=a%26b'],
+      [{ kind: 'log', sessionId: 's' }, '/app/logs'],
       [{ kind: 'log' }, '/app/logs'],
     ] as const
     for (const [record, path] of leads) expect(first(record).link.path, JSON.stringify(record)).to.equal(path)
@@ -41,5 +45,6 @@ describe('what has arrived by a key', () => {
       state: 'arrived',
       text: 'The first log record has arrived from the service shop, at 12:00:00 UTC.',
     })
+    expect(first({ kind: 'log' }).text).to.equal('The first log record has arrived, at 12:00:00 UTC.')
   })
 })

@@ -26,14 +26,25 @@ const given: readonly (readonly [said: string, query: string, attributes: CallAt
     { 'messaging.system': 'kafka', 'messaging.destination.name': 'orders', 'server.address': 'broker-1' },
   ],
   [
+    'queue kafka/broker-1',
+    'messaging.system=kafka AND server.address=broker-1',
+    { 'messaging.system': 'kafka', 'server.address': 'broker-1' },
+  ],
+  [
     'other localhost:8081',
     'server.address=localhost AND server.port=8081',
     { 'server.address': 'localhost', 'server.port': 8_081, 'url.full': 'http://localhost:8081/' },
   ],
   ['other a.example', 'server.address=a.example', { 'server.address': ' a.example ', 'server.port': 443 }],
   ['other a.example', 'server.address=a.example', { 'server.address': 'a.example', 'server.port': 'many' }],
+  [
+    'other a.example:8081',
+    'server.address=a.example AND net.peer.port=8081',
+    { 'server.address': 'a.example', 'server.port': 'many', 'net.peer.port': 8_081 },
+  ],
   ['other b.example:8443', 'http.url:"b.example:8443"', { 'http.url': 'https://b.example:8443/v1?key=x' }],
   ['nothing', '', { 'url.full': '/only/a/path', 'server.address': '', 'peer.service': 7 }],
+  ['nothing', '', { 'url.full': 'file:///srv/page.html' }],
   ['nothing', '', {}],
 ]
 

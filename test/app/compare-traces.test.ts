@@ -65,6 +65,8 @@ describe('comparing two traces', () => {
         { ...get, trace: 'c', id: 'c', atMs: 3_000, forMs: 40 },
         { name: 'GET /other', trace: 'd', id: 'd', atMs: 4_000 },
         { ...get, trace: 'd', id: 'd1', parent: 'd', atMs: 4_000 },
+        { ...get, trace: 'e', id: 'e', atMs: 5_000, service: 'proxy' },
+        { ...get, trace: 'e', id: 'e1', parent: 'e', atMs: 5_000 },
       ),
     )
     const { text: trace } = await browser.get(`/app/trace/${a}`)
@@ -76,11 +78,25 @@ describe('comparing two traces', () => {
     ])
     const links = linksOfPage(text)
     const longest = links.find(({ name }) => name === 'longest first')?.address ?? ''
+    const currentIn = (page: string) =>
+      />([^<]*)</.exec(/<a[^>]*aria-current="true"[^>]*>[^<]* first</.exec(page)?.[0] ?? '')?.[1]
+    expect(currentIn(text)).to.equal('newest first')
+    expect(currentIn((await browser.get(longest)).text)).to.equal('longest first')
     expect(rowsOf((await browser.get(longest)).text)[0]).to.include(b?.slice(0, 8))
     const compare = links.find(({ name }) => name === `Compare with ${b?.slice(0, 8)}`)?.address ?? ''
     expect(rowsOf((await browser.get(compare)).text)[2]).to.equal('Difference +2.00 s +150 ms 0 +1')
     const search = links.find(({ name }) => name === 'Search them')?.address ?? ''
     expect((await browser.get(search)).text).to.include(`/app/trace/${b}`)
+  })
+
+  it('names the first of many others, and says where there are none', async () => {
+    await site.index(spans(1, { ...get, trace: 'a', id: 'a' }))
+    expect(await page(`trace_id=${a}`)).to.include('There are no others.')
+    const many = Array.from({ length: 25 }, (_, n) => ({ ...get, trace: `n${n}`, id: `n${n}`, atMs: n + 1 }))
+    await site.index(spans(2, ...many))
+    const text = await page(`trace_id=${a}`)
+    expect(text).to.not.include('There are no others.')
+    expect(rowsOf(text)).to.have.length(20)
   })
 
   it('finds others of the time of a trace that is older than a day', async () => {

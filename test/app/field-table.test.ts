@@ -13,6 +13,16 @@ describe('a table of fields', () => {
     expect(text).to.match(/ more characters\)<\/pre>/)
   })
 
+  it('ends where a record is longer than a page shows, and says how many fields are left out', () => {
+    const fields = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`field-${n}`, 'x'.repeat(1_900)]))
+    const text = shown(fields)
+    const names = text.match(/<th>field-\d+<\/th>/g) ?? []
+    expect(names.length).to.be.within(1, 199)
+    expect(text).to.include(
+      `<th>…</th><td>${200 - names.length} more fields: the search API and the export have them all.</td>`,
+    )
+  })
+
   it('shows a list of objects item by item, as the frames of a browser’s error are', () => {
     const frames = ['renderTotal', 'update'].map((name, n) => ({ function: name, lineno: BigInt(n + 7) }))
     const lines = '{"function":"renderTotal","lineno":7}\n{"function":"update","lineno":8}'

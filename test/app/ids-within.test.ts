@@ -62,6 +62,9 @@ describe('ids', () => {
       `/app/find?id=${uuid}`,
       `/app/find?id=${spanIdOf('x')}`,
     ])
+    expect(await leadsTo(`${id} and ${'1'.repeat(32)}`)).to.have.length(2)
+    const many = Array.from({ length: 12 }, (_, n) => `${n}`.padStart(32, '1'))
+    expect(await leadsTo(many.join(' '))).to.deep.equal(many.slice(0, 10).map((each) => `/app/find?id=${each}`))
     for (const pasted of ['1'.repeat(32), 'mistyped', `${id}${id}`, 'a 1234567 b']) {
       expect(await leadsTo(pasted), pasted).to.deep.equal([])
     }

@@ -15,10 +15,14 @@ describe('counts by service', () => {
   const noErrors = [false, false, false]
 
   it('are of all services, those with the most first', () => {
-    const counted = [countsOf(facetsOf(['web', 5], ['pay', 5])), countsOf(facetsOf(['cron', 9], ['pay', 1]))]
+    const counted = [
+      countsOf(facetsOf(['web', 5], ['pay', 5], ['sync', 5])),
+      countsOf(facetsOf(['cron', 9], ['pay', 1])),
+    ]
     expect(serviceRows(counted, noErrors)).to.deep.equal([
       { service: 'cron', counts: [0, 9] },
       { service: 'pay', counts: [5, 1] },
+      { service: 'sync', counts: [5, 0] },
       { service: 'web', counts: [5, 0] },
     ])
   })

@@ -98,12 +98,15 @@ describe('the graph of services', () => {
   it('takes a parent for missing only where it is known to be, of a trace that was not read whole', async () => {
     const spans = [
       { id: 'a', parent: 'later' },
-      { id: 'b', parent: 'lost' },
+      { id: 'b', parent: 'lost', service: 'api' },
     ]
     const { nodes, edges } = await serviceGraph([trace(spans, { isWhole: false, missing: new Set(['lost']) })])
-    expect(edges.map(({ from, calls }) => [from.key, calls])).to.deep.equal([['missing/', 1]])
+    expect(edges.map(({ from, to, calls }) => [from.key, to.key, calls])).to.deep.equal([
+      ['missing/', 'service/api', 1],
+    ])
     expect(nodes.map(({ spans: count, begins }) => [count, begins])).to.deep.equal([
-      [2, 0],
+      [1, 0],
+      [1, 0],
       [1, 0],
     ])
   })

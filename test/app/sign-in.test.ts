@@ -316,6 +316,10 @@ describe('sign-in', () => {
       const proxied = await openSite({ opened: site, baseUrl: 'https://obs.example' })
       const headers = { origin: 'https://obs.example' }
       expect((await createBrowser(proxied).post('/app/sign-in', { email, password }, headers)).status).to.equal(303)
+      for (const origin of ['https://evil.example', 'https://obs.example.evil.example', 'null']) {
+        const answer = await createBrowser(proxied).post('/app/sign-in', { email, password }, { origin })
+        expect([answer.status, answer.headers.getSetCookie()], origin).to.deep.equal([403, []])
+      }
       await proxied.close()
     })
   })

@@ -21,12 +21,14 @@ describe('the page of a trace with strange spans', () => {
         { id: 'a', parent: 'root', atMs: -5, forMs: 1 },
         { id: 'b', parent: 'root', atMs: -7_200_000, forMs: 1 },
         { id: 'c', parent: 'gone', atMs: -9_000_000, forMs: 1 },
+        { id: 'late', parent: 'root', atMs: 10_800_000, forMs: 1 },
+        { id: 'f', parent: 'late', atMs: 0, forMs: 1 },
       ),
     )
     const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
     const words = textOf(text)
-    expect(words).to.include('2 spans start before their parents, by up to 2.00 h: their clocks seem to differ.')
-    expect(linksOfPage(text).find(({ name }) => name === '2.00 h')?.address).to.equal(`#span-${spanIdOf('b')}`)
+    expect(words).to.include('3 spans start before their parents, by up to 3.00 h: their clocks seem to differ.')
+    expect(linksOfPage(text).find(({ name }) => name === '3.00 h')?.address).to.equal(`#span-${spanIdOf('f')}`)
     await site.index(spans(2, { id: 'd', trace: 'u' }, { id: 'e', trace: 'u', parent: 'd', atMs: 900 }))
     expect((await browser.get(`/app/trace/${traceIdOf('u')}`)).text).to.not.include('clocks')
   })

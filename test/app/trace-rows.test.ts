@@ -1,7 +1,9 @@
 import { expect } from 'chai'
+import { marksOf, type ShownTrace } from '#src/app/search/trace-rows.ts'
 import { present } from '#src/lib/assert.ts'
 import { noonNs, traceIdOf, type givenSpan } from '#test/projections/traces/given.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
+import { textOf } from '#test/support/page-text.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
 
 describe('a list of traces', () => {
@@ -10,6 +12,17 @@ describe('a list of traces', () => {
   let spans: SignedIn['spans']
   eachSignedIn((signedIn) => {
     ;({ browser, site, spans } = signedIn)
+  })
+
+  it('marks what stands out about a trace, and nothing else', () => {
+    const counts = { error_count: 0, missing_parent_count: 0, rejected_span_count: 0, repeated_count: 0 }
+    const marks = (more: Partial<ShownTrace>): readonly string[] =>
+      marksOf({ ...counts, has_logs: false, has_rum: false, ...more } as ShownTrace).map(({ markup }) => textOf(markup))
+    expect(marks({})).to.deep.equal([])
+    expect(
+      marks({ error_count: 1, missing_parent_count: 2, rejected_span_count: 1, repeated_count: 1_200 }),
+    ).to.deep.equal(['1 error', '2 parents missing', '1 span rejected', '1,200 repeated'])
+    expect(marks({ has_logs: true, has_rum: true })).to.deep.equal(['logs', 'browser'])
   })
 
   it('says why the spans that fit have failed', async () => {

@@ -204,11 +204,11 @@ describe('usage page', () => {
   describe('at the head of each page', () => {
     const heads = [
       [39_999, undefined],
-      [40_000, 'At least 80 % of the monthly allowance of 50,000 spans is used'],
+      [40_000, 'At least 80 % of the monthly allowance of 50,000 spans is used; it resets on 2026-12-01.'],
       [47_499, 'At least 80 %'],
       [47_500, 'At least 95 %'],
       [49_999, 'At least 95 %'],
-      [50_000, 'is used up: further spans are rejected until 2026-12-01'],
+      [50_000, 'is used up: further spans are rejected until 2026-12-01.'],
     ] as const
     for (const [spans, warning] of heads) {
       it(`${spans} spans of 50,000: ${warning ?? 'no warning'}`, async () => {

@@ -227,7 +227,12 @@ describe('links beside values', () => {
     const page = await follow('/app/logs?q=late&service=checkout')
     const cursor = /data-cursor="([^"]*)"/.exec(page)?.[1] ?? ''
     await site.index(logs(1, { message: 'late', fields: { f: 'x y' } }))
-    const { rows } = JSON.parse(await follow(address + encodeURIComponent(cursor))) as { rows: string }
+    const { text, headers } = await browser.get(address + encodeURIComponent(cursor))
+    const { rows } = JSON.parse(text) as { rows: string }
+    expect([headers.get('cache-control'), headers.get('content-type')]).to.deep.equal([
+      'no-store',
+      'application/json; charset=utf-8',
+    ])
     expect([...searchIn(linkIn(rows, 'f: x y'))]).to.have.deep.members([
       ['service', 'checkout'],
       ['q', 'late AND f="x y"'],

@@ -54,6 +54,25 @@ describe('the verbs of dead letters', () => {
     expect(await states()).to.deep.equal(['retried'])
   })
 
+  it('decide on the one of the partition that is named, and of partition 0 where none is', async () => {
+    const second = createMemoryStream({ partition: '1' })
+    await addLetter('a')
+    const [first, of] = [stream, createDeadLetters({ stream: second, clock: () => 5 })]
+    await append(second, [['a']])
+    const [event] = await readAll(second)
+    await of.put(fold, new PoisonError(event as RecordedEvent, new PermanentError({ operation: 'fold', subject: 'a' })))
+    const logs = [first, second].map((log) => ({ ...log, close: async () => undefined }))
+    const drop = (name: string) =>
+      run(['dead-letters', 'drop', name], { services: { ...createServices(), openLogs: async () => logs } })
+    const both = async () => [await states(), (await of.letters(fold)).map(({ state }) => state)]
+    expect((await drop('1/4096')).code).to.equal(0)
+    expect(await both()).to.deep.equal([['open'], ['dropped']])
+    expect((await drop('2/4096')).code).to.equal(1)
+    expect(await both()).to.deep.equal([['open'], ['dropped']])
+    expect((await drop('4096')).code).to.equal(0)
+    expect(await both()).to.deep.equal([['dropped'], ['dropped']])
+  })
+
   it('show what was sent so that it does nothing to a terminal', async () => {
     const said = 'a\u001b]0;b\u0007\u009b2J\r\n\tc'
     await stream.append([makeEvent('a', { payload: Buffer.from(said) })])

@@ -49,6 +49,14 @@ describe('throughline rollback', () => {
     }
   })
 
+  it('moves those that can go back, and says why others stay', async () => {
+    expect(await rollback('counting')).to.equal('Readers use counting-v1-001 again; counting-v1-002 is kept.\n')
+    expect(await rollback('all')).to.equal(
+      'Readers use mirror-v1-001 again; mirror-v1-002 is kept.\ncounting stays: its readers have gone back already.\n',
+    )
+    expect(await lives()).to.deep.equal(['counting-v1-001', 'mirror-v1-001'])
+  })
+
   it('says where readers are about to move, when there is nowhere to go back to', async () => {
     await rollBack(context, counting)
     await withWriterOf(place, (writer) => changeRoster(writer, 'counting', nominate('counting-v1-002')))

@@ -78,6 +78,30 @@ describe('a verdict says up to where was compared', () => {
     expect(of(3).at(-1)).to.equal('  … and 2 more')
   })
 
+  it('and of an entry that only one side has, that it is missing or should not be there, without its content', () => {
+    const part = { workspaceId: workspaceIdOf('w0'), day: '2026-11-21', collection: 'logs', kind: 'entry' } as const
+    const text = verdictText({
+      ...verdictAt(900),
+      equal: false,
+      differences: [
+        { ...part, id: 'a', expected: { text: 'x' } },
+        { ...part, id: 'b', indexed: { text: 'x' } },
+      ],
+    })
+    expect(text.split('\n').slice(1)).to.deep.equal([
+      '  w0 2026-11-21 logs a: is missing',
+      '  w0 2026-11-21 logs b: should not be there',
+    ])
+  })
+
+  it('from the day on from which the log is whole, and of what reaches further back from a later one', () => {
+    const comparedFrom = { summaries: '2026-11-02', logs: '2026-11-01', spans: '2026-11-01' }
+    const told = ' Compared from 2026-11-01, summaries from 2026-11-02 on: the log was cut before.'
+    for (const equal of [true, false])
+      expect(verdictText({ ...verdictAt(900), equal, comparedFrom }), String(equal)).to.include(told)
+    expect(verdictText(verdictAt(900))).to.not.include('Compared from')
+  })
+
   it('of each workspace, as JSON', () => {
     expect(verdictJson(verdictAt(900, 70)).workspaces).to.deep.equal([
       { workspace: 'w0', entries: 2, different: 0, position: 900 },

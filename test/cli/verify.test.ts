@@ -29,6 +29,30 @@ describe('throughline verify', () => {
     expect(await verify('all')).to.deep.equal(expected)
   })
 
+  it('compares a part of the workspaces, the same ones in each index, and one at least', async () => {
+    const names = ['acme', 'other', 'third', 'fourth']
+    await stream.append(names.map((workspace, n) => lineEvent(n, ['one'], workspace)))
+    await foldLive(place.context(stream, 1))
+    const compared = async (part: string): Promise<readonly (readonly string[])[]> => {
+      const { code, out } = await verify('all', '--sample', part, '--json')
+      expect(code).to.equal(0)
+      const { verdicts } = JSON.parse(out.trimEnd().split('\n').at(-1) ?? '') as {
+        verdicts: readonly Readonly<{ workspaces: readonly Readonly<{ workspace: string }>[] }>[]
+      }
+      return verdicts.map(({ workspaces }) => workspaces.map(({ workspace }) => workspace).toSorted())
+    }
+    for (const [part, count] of [
+      ['1', 4],
+      ['0.5', 2],
+      ['0.001', 1],
+    ] as const) {
+      const [first = [], second] = await compared(part)
+      expect(first, part).to.have.length(count)
+      expect(second, part).to.deep.equal(first)
+      expect(names, part).to.include.members([...first])
+    }
+  })
+
   it('says that an index is missing, and compares the others', async () => {
     await stream.append([lineEvent(1, ['one'])])
     const line = (name: string) =>

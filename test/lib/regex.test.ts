@@ -48,6 +48,17 @@ describe('lib/regex', () => {
     expect(matched).to.be.greaterThan(1_000)
   })
 
+  it('keeps the bound of a repeat around one that has none', () => {
+    for (const [source, matching, other] of [
+      ['(a*){0}', '', 'a'],
+      ['(a+){0}b', 'b', 'ab'],
+      ['(a?){0,1}', 'a', 'aa'],
+    ] as const) {
+      expect(createLinearMatcher(source)(matching), source).to.equal(true)
+      expect(createLinearMatcher(source)(other), source).to.equal(false)
+    }
+  })
+
   it('knows a text that every match contains behind its beginning', () => {
     for (const [source, literal] of [
       ['.*time.*', 'time'],

@@ -102,6 +102,21 @@ describe('the OpenAPI document', () => {
     expect(names).to.include.members(['cursor', 'around', 'before', 'after', 'include'])
   })
 
+  it('tells no bounds of integers that are only those of a double, and those that are meant', () => {
+    const text = JSON.stringify(document)
+    expect(text).to.not.include(String(Number.MAX_SAFE_INTEGER))
+    expect(text).to.include('"type":"integer","minimum":0}')
+  })
+
+  it('offers the servers of a base URL, and asks for bodies where there are any', () => {
+    expect(document['servers']).to.deep.include.members([
+      { url: '{base_url}', variables: { base_url: { default: 'http://localhost:8080' } } },
+    ])
+    for (const { method, requestBody } of operations) {
+      expect(requestBody?.required).to.equal(method === 'post' ? true : undefined)
+    }
+  })
+
   it('is what npm run openapi prints', async () => {
     const { version, scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as {
       version: string

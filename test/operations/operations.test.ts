@@ -192,8 +192,10 @@ describe('an observed log', () => {
     const memory = createMemoryStream({ partition: '0' })
     const stream = createStreamObserver(metrics)(memory)
     const event = { ...makeEvent('one'), counts }
+    const begun = performance.now()
     await stream.append([event])
     await stream.append([event])
+    const seconds = (performance.now() - begun) / 1_000
     const conflict = stream.append([{ ...makeEvent('two'), counts }], { subject: 'other', position: 1 })
     expect(await conflict.catch((error: Error) => error.name)).to.equal('ConflictError')
     const text = await metrics.text()
@@ -203,6 +205,7 @@ describe('an observed log', () => {
     expect(text).to.match(/^throughline_records_refused_total 1$/m)
     expect(text).to.match(/^throughline_appends_failed_total 1$/m)
     expect(text).to.match(/^throughline_append_seconds_count 2$/m)
+    expect(Number(/^throughline_append_seconds_sum (.+)$/m.exec(text)?.[1])).to.be.within(0, seconds)
     expect(text).to.match(/^throughline_append_queue_events 0$/m)
     expect(await stream.head(), 'it is the log still').to.equal(await memory.head())
   })
@@ -243,6 +246,25 @@ describe('the lag of indexes', () => {
   it('is nothing at the head, and time since when behind it', async () => {
     expect(await lagOf({})).to.equal('0')
     expect(await lagOf({ position: 4_096, caughtUpAt: now - 2_500 })).to.equal('2.5')
+  })
+
+  it('stands beside the place of the index, the head of its log and the days that it has lost', async () => {
+    const metrics = createMetrics()
+    const progress = { index: 'logs-v1-001', after: 0, position: 4_096, head: 8_192, at: now, caughtUpAt: now }
+    const readers = [progress, { ...progress, lostDays: ['2026-11-20', '2026-11-21'] }].map(
+      (told) => ({ progress: async () => told }) as unknown as IndexReader,
+    )
+    const indexes = readers.map((reader, at) => ({ partition: String(at), reader }))
+    observeIndexes(metrics, { indexes, projections: ['logs'], clock: () => now })
+    const told = (await metrics.text()).split('\n').filter((line) => /^throughline_index_(?!lag)/.test(line))
+    expect(told).to.deep.equal([
+      'throughline_index_position{projection="logs",partition="0"} 4096',
+      'throughline_index_position{projection="logs",partition="1"} 4096',
+      'throughline_index_lost_days{projection="logs",partition="0"} 0',
+      'throughline_index_lost_days{projection="logs",partition="1"} 2',
+      'throughline_index_log_head{projection="logs",partition="0"} 8192',
+      'throughline_index_log_head{projection="logs",partition="1"} 8192',
+    ])
   })
 
   it('grows while nobody folds, even at the head', async () => {

@@ -42,10 +42,10 @@ export function addressGroup(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
   if (mapped !== undefined) return mapped
   if (!isIPv6(address)) return address
-  const [head = '', tail] = address.split('%')[0]?.toLowerCase().split('::') ?? []
+  const [head = '', tail = ''] = address.split('%')[0]?.toLowerCase().split('::') ?? []
   const groups = head === '' ? [] : head.split(':')
-  const after = tail === undefined || tail === '' ? [] : tail.split(':')
-  const zeros = tail === undefined ? [] : Array<string>(Math.max(0, 8 - groups.length - after.length)).fill('0')
+  const after = tail === '' ? [] : tail.split(':')
+  const zeros = Array<string>(Math.max(0, 8 - groups.length - after.length)).fill('0')
   return [...groups, ...zeros, ...after].slice(0, 4).join(':')
 }
 

@@ -33,11 +33,11 @@ function partOfSystem(kind: CallTarget['kind'], system: Condition, part: Conditi
 const usualPorts: readonly string[] = ['80', '443']
 
 function portOf(attributes: CallAttributes): Condition | undefined {
-  const field = ['server.port', 'net.peer.port'].find((each) => attributes[each] !== undefined)
-  const text = field === undefined ? '' : String(attributes[field])
-  return field === undefined || !/^\d{1,5}$/.test(text) || usualPorts.includes(text)
-    ? undefined
-    : { field, operator: '=', text }
+  for (const field of ['server.port', 'net.peer.port']) {
+    const text = String(attributes[field])
+    if (/^\d{1,5}$/.test(text)) return usualPorts.includes(text) ? undefined : { field, operator: '=', text }
+  }
+  return undefined
 }
 
 /** `api.pay.example`, `localhost:8081`. */

@@ -25,8 +25,7 @@ function lineOf(text: string): string {
 
 /** Whether the message has said it; a stack trace says it behind the error's type. */
 const isSaid = (line: string, message: string): boolean =>
-  message.includes(line) ||
-  (line.endsWith(`: ${message}`) && /^\S+: /.test(line.slice(0, line.length - message.length)))
+  message.includes(line) || (line.endsWith(`: ${message}`) && /^\S+: /.test(line))
 
 type Log = Readonly<{ message: string; fields: Readonly<Record<string, unknown>> }>
 

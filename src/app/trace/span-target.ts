@@ -29,7 +29,8 @@ export function targetPart({ kind, name, attributes }: Pick<ShownSpan, 'kind' | 
   const values = names.map((each) => attributes[each])
   const found = values.find((value): value is string => typeof value === 'string' && value.trim() !== '')
   const text = shortened(found ?? '').trim()
-  if (text === '' || name.includes(text)) return html``
+  // Of nothing too.
+  if (name.includes(text)) return html``
   const isCut = text.length > charactersMax
   const shown = isCut ? `${text.slice(0, charactersMax).toWellFormed()}…` : text
   return html` <small class="target">${isolated(shown)}</small>`

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import type { BuildContext } from '#projections/builds/build-place.ts'
-import { reachedFor, type IndexWriter } from '#projections/index-store.ts'
+import type { Part } from '#projections/index-audit.ts'
+import { reachedFor, type IndexWriter, type WorkspaceEntries } from '#projections/index-store.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { rebuild } from '#projections/rebuild.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
@@ -147,30 +148,27 @@ describe('verify finds', () => {
     expect(verdict.differences.every(({ workspaceId }) => workspaceId === 'other')).to.equal(true)
   })
 
-  it('nothing wrong in an index whose projector is between two files of a batch', async () => {
+  /** The projector writes what `isFirst` takes of a batch before verify comes to a part, and the rest when verify waits for it. */
+  const verdictBetween = async (isFirst: (part: Part, written: Part) => boolean) => {
     const gate = Promise.withResolvers<void>()
     let stopProjector = async (): Promise<void> => {}
     let { clock } = context
-    /** The projector writes one workspace's part of a batch, and the others' when verify waits for it. */
-    const writeOneOf = async (workspaceId: string): Promise<void> => {
-      await stream.append(workspaces.map((workspace, n) => lineEvent(95 + n, ['late'], workspace)))
+    const writeFirst = async (part: Part): Promise<void> => {
+      await stream.append(workspaces.map((workspace, n) => lineEvent(95 + n, ['late', 'alpha'], workspace)))
       const writer = createSqliteIndexWriter({ folder, limits })
       const written = Promise.withResolvers<void>()
       const slow: IndexWriter = {
         ...writer,
         async write(index, entries, checkpoint) {
-          await writer.write(
-            index,
-            entries.filter((of) => of.workspaceId === workspaceId),
-            checkpoint,
-          )
+          const taken = (first: boolean): readonly WorkspaceEntries[] =>
+            entries.map(({ workspaceId, entries: all }) => ({
+              workspaceId,
+              entries: all.filter(({ day }) => isFirst(part, { workspaceId, day }) === first),
+            }))
+          await writer.write(index, taken(true), checkpoint)
           written.resolve()
           await gate.promise
-          await writer.write(
-            index,
-            entries.filter((of) => of.workspaceId !== workspaceId),
-            checkpoint,
-          )
+          await writer.write(index, taken(false), checkpoint)
         },
       }
       const run = start({ stream, writer: slow, projections: [counting] })
@@ -183,6 +181,7 @@ describe('verify finds', () => {
       }
     }
     let freezes = 0
+    let first: Part | undefined
     const parts = (await context.index.audit().parts('counting-v1-001')).length
     const hooked: BuildContext = {
       ...context,
@@ -196,7 +195,7 @@ describe('verify finds', () => {
             ...audit,
             async freeze(index, part) {
               // Each part is looked at once for its place, then they are compared one by one.
-              if (++freezes === parts + 1) await writeOneOf(part.workspaceId)
+              if (++freezes === parts + 1) await writeFirst((first = part))
               return audit.freeze(index, part)
             },
           }
@@ -205,9 +204,26 @@ describe('verify finds', () => {
     }
     const [verdict] = await verify(hooked, await liveBuilds(hooked, ['counting']))
     await stopProjector()
-    expect(verdict?.differences).to.deep.equal([])
-    expect(verdict?.equal).to.equal(true)
-  })
+    return { verdict, first }
+  }
+
+  for (const [what, isFirst] of [
+    ['files of two workspaces', (part, written) => part.workspaceId === written.workspaceId],
+    [
+      'two days of a workspace',
+      (part, written) => part.workspaceId === written.workspaceId && part.day === written.day,
+    ],
+  ] satisfies readonly (readonly [string, (part: Part, written: Part) => boolean])[]) {
+    it(`nothing wrong in an index whose projector is between ${what} in a batch, and compares all of it`, async () => {
+      const { verdict, first } = await verdictBetween(isFirst)
+      expect(verdict?.differences).to.deep.equal([])
+      expect(verdict?.equal).to.equal(true)
+      const entriesOf = (found: Verdict | undefined) =>
+        found?.workspaces.find(({ workspaceId }) => workspaceId === first?.workspaceId)?.entries
+      expect(entriesOf(verdict)).to.be.a('number')
+      expect(entriesOf(verdict)).to.equal(entriesOf(await verdictNow()))
+    })
+  }
 
   it('nothing wrong in an index whose projector was killed in the middle of a batch', async () => {
     await appendRandom(stream, 100, 140)
