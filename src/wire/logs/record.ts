@@ -167,16 +167,17 @@ export const serviceOf = (record: JsonObject): string | null =>
 
 /** A log record of the fields that a sender gave: what each alias says, and the fields themselves. */
 export function logRecordOf(record: JsonObject, context: RecordContext): LogRecord {
-  const { line = record, dated = record } = context
+  const { line, dated = record } = context
+  const told = <T>(read: (from: JsonObject) => T): T => (line === undefined ? undefined : read(line)) ?? read(record)
   const { timeNs, cut } = timeOf(dated, context)
   const { fields, cuts, text } = tidyFields(record, context.limits)
-  const message = messageOf(line)
+  const message = messageOf(line ?? record)
   return {
     ordinal: context.ordinal,
     timeNs,
-    level: levelOf(line) ?? levelOf(record) ?? levelInText(message) ?? null,
+    level: told(levelOf) ?? levelInText(message) ?? null,
     message: text(message),
-    service: serviceOf(line) ?? serviceOf(record),
+    service: told(serviceOf),
     ...identifiersOf(record, message),
     source: 'logs',
     fields,
