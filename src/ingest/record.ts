@@ -1,8 +1,10 @@
-import { ConflictError, type Expected, type Stream } from '#streams/stream.ts'
+import { ConflictError, repeatWindowMs, type Expected, type Stream } from '#streams/stream.ts'
 import { reservationSubject } from '#src/events/allowance.ts'
 import { beforeAll, type EventHeader, type NewEvent, type Position } from '#src/events/envelope.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { present } from '#src/lib/assert.ts'
+import type { Clock } from '#src/lib/clock.ts'
+import { TransientError } from '#src/lib/failure.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { nothingGranted, type AllowanceGate, type Grant, type SpansAsked } from './allowance.ts'
 import type { Credential } from './credential.ts'
@@ -21,7 +23,7 @@ type MakeEvents = (grant: Grant) => Promise<readonly NewEvent[]>
 export type Recorder = Readonly<{
   /** The partition of the log that it writes to, as acknowledgements name it. */
   partition: Stream['partition']
-  /** Makes and appends the event of a request without spans; resolves when it is durable. */
+  /** Makes and appends the event of a request without spans; resolves when it is durable. Rejects as `recordSpans` does. */
   record(make: () => Promise<NewEvent>): Promise<Recorded>
   /**
    * Takes spans from the allowance, makes the events of one request and appends them; resolves when they are durable. A request that
@@ -41,11 +43,17 @@ const heldByOthers = refusal(
   { retryAfterS: 1 },
 )
 
+/**
+ * The most time from a request's receipt to its append, in ms. A process that is suspended goes on with requests whose senders have sent them
+ * again meanwhile; an event received longer ago than the log's window, or on another day, would not be known as a repeat of theirs.
+ */
+const heldMsMax = repeatWindowMs / 4
+
 /** The credential, and whether its plan has been refreshed from the head of the log, not only taken as this process last knew it. */
 type Plan = Readonly<{ credential: Credential; isRenewed: boolean }>
 /** Granted spans; or the outcome of an earlier copy of the request; or a refreshed plan, to ask again by. */
 type Reserved = Readonly<{ grant: Grant }> | Readonly<{ earlier: RecordedSpans }> | Readonly<{ plan: Plan }>
-type RecorderOptions = Readonly<{ stream: Stream; gate: AllowanceGate; renew: Renew }>
+type RecorderOptions = Readonly<{ stream: Stream; gate: AllowanceGate; renew: Renew; clock: Clock }>
 
 type FindEarlier = (receipt: Receipt) => Promise<RecordedSpans | undefined>
 
@@ -83,15 +91,25 @@ function createReserve({ gate, renew }: RecorderOptions, findEarlier: FindEarlie
   }
 }
 
-export function createRecorder(options: RecorderOptions): Recorder {
-  const { stream, gate } = options
-  const findEarlier = createFindEarlier(options)
-  const reserve = createReserve(options, findEarlier)
-  const append = async (events: readonly NewEvent[], expected?: Expected): Promise<Recorded> => {
+function checkHeld(events: readonly NewEvent[], now: number): void {
+  if (events.every(({ receivedAt }) => now - receivedAt <= heldMsMax)) return
+  const hint = 'it was held for too long; send it again'
+  throw new TransientError({ operation: 'store', subject: 'a request', hint })
+}
+
+const createAppend =
+  ({ stream }: RecorderOptions) =>
+  async (events: readonly NewEvent[], expected?: Expected): Promise<Recorded> => {
     const { events: appended, last } = await stream.append(events, expected)
     const { position, repeated } = present(appended[0], 'each event has its place')
     return repeated === undefined ? { position: last } : { position, repeated }
   }
+
+export function createRecorder(options: RecorderOptions): Recorder {
+  const { stream, gate, clock } = options
+  const findEarlier = createFindEarlier(options)
+  const reserve = createReserve(options, findEarlier)
+  const append = createAppend(options)
 
   /** Makes and appends the events of a grant, and settles it. Undefined: the reservation was closed, so the log refused the append. */
   const spend = async (
@@ -102,6 +120,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
     let isUnknown = false
     try {
       const events = await make(grant)
+      checkHeld(events, clock())
       if (events.length === 0) {
         gate.release(grant)
         return { grant, position: undefined }
@@ -126,7 +145,11 @@ export function createRecorder(options: RecorderOptions): Recorder {
 
   return {
     partition: stream.partition,
-    record: async (make) => append([await make()]),
+    record: async (make) => {
+      const events = [await make()]
+      checkHeld(events, clock())
+      return append(events)
+    },
     recordSpans: async (receipt, { valid, isPartial, isSilent = false }, make) => {
       const { credential, receivedAt } = receipt
       const asking = { workspaceId: credential.workspaceId, spans: valid, at: receivedAt, isSilent }

@@ -36,7 +36,7 @@ export function createIngestRoutes(options: IngestOptions): readonly Route[] {
   const renew = createRenewal(options.directory)
   const context: IngestContext = {
     admit: createAdmission(options),
-    recorderOf: partitionOf(partitions.map((partition) => createRecorder({ ...partition, renew }))),
+    recorderOf: partitionOf(partitions.map((partition) => createRecorder({ ...partition, renew, clock }))),
     renew,
     limits,
     budget: createBodyBudget(limits.bodiesInFlightBytesMax),

@@ -95,11 +95,12 @@ export async function simulateAllowance(scenario: Scenario): Promise<Outcome> {
     alive.set(holder, process)
     void process.died.then(() => alive.delete(holder))
     const skewMs = below(2_000)
+    const clock = () => world.now() + skewMs
     const network = { delayMs: () => below(20), fault, lateMs: () => below(20_000) }
     const stream = reach(reached, world, process, network)
     const allowance = createReservedAllowance({
       stream,
-      clock: () => world.now() + skewMs,
+      clock,
       holder,
       newId: () => createHash('sha256').update(`${seed} ${++made}`).digest('hex').slice(0, 32),
       timers: process.timers,
@@ -113,7 +114,7 @@ export async function simulateAllowance(scenario: Scenario): Promise<Outcome> {
     return {
       process,
       allowance,
-      recorder: createRecorder({ stream, gate: allowance, renew: async (credential) => ok(credential) }),
+      recorder: createRecorder({ stream, gate: allowance, renew: async (credential) => ok(credential), clock }),
     }
   }
   const ingests = Array.from({ length: scenario.processes }, start)

@@ -61,7 +61,7 @@ export function startIngest(stage: Stage, name: string, spansPerMonth: number): 
     counted: createCountedSpans({ ...stage.index.reader, ...reader }, async () => false),
     onFailure: () => undefined,
   })
-  const recorder = createRecorder({ stream, gate: allowance, renew: async (credential) => ok(credential) })
+  const recorder = createRecorder({ stream, gate: allowance, renew: async (credential) => ok(credential), clock })
   const began = insist(member, () => beginLedgers(ledgers)).then(() => void allowance.sweep(workspaces))
   const takeSpans = async (request: Request, receipt: Receipt): Promise<Answer | undefined> => {
     const spans = { valid: request.records.length, isPartial: false }
