@@ -57,11 +57,11 @@ export const nominate =
     return { ...roster, followed: [...without(roster, index), candidate] }
   }
 
-/** As `nominate`, for a build that a projector has chosen; not if a rebuild has begun one of that name meanwhile. */
+/** As `nominate`, for a build that a projector has chosen; not if a rebuild has begun one of that name meanwhile, or it is to be removed. */
 export const claim =
   (index: IndexName): Change =>
   (roster) =>
-    followedAs(roster, index) === undefined ? nominate(index)(roster) : undefined
+    ['kept', undefined].includes(followedAs(roster, index)) ? nominate(index)(roster) : undefined
 
 /** Of builds of one projection: whether one is of an earlier version than another. */
 const isEarlier = (index: IndexName, other: IndexName): boolean => buildVersion(index) < buildVersion(other)
