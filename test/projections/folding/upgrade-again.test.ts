@@ -90,4 +90,26 @@ describe('an upgrade after a way back', () => {
     await changeRoster(store.writer, 'counting', giveUp('counting-v2-002'))
     expect([...(await upgrade()).written]).to.deep.equal(['counting-v2-003'])
   })
+
+  it('leaves readers where they are who have left a build for another of its version while it was opened', async () => {
+    const second = 'counting-v1-002'
+    const taken = { at: false }
+    const writer: IndexWriter = {
+      ...store.writer,
+      async open(index, ...more) {
+        await store.writer.open(index, ...more)
+        if (taken.at) return
+        taken.at = true
+        // A rebuild of an index that nobody folds.
+        await store.writer.open(second, ...more)
+        await moveReaders(second, first)
+      },
+    }
+    const run = start({ stream, writer, projections: [counting] })
+    await run.until(({ position }, index) => index === second && position > 0)
+    await run.stop()
+    const { live, followed } = await store.writer.roster('counting')
+    expect(live).to.equal(second)
+    expect(followed.find(({ index }) => index === first)?.as).to.equal('kept')
+  })
 })
