@@ -1,5 +1,5 @@
 import { PermanentError } from '#src/lib/failure.ts'
-import type { IndexName, IndexWriter } from '../index-store.ts'
+import type { IndexName, IndexWriter, Roster } from '../index-store.ts'
 import type { Projection } from '../projection.ts'
 import { buildName, buildNumber, buildVersion } from './build-name.ts'
 import { followedAs, isGone } from './roster.ts'
@@ -14,10 +14,16 @@ function refuseDowngrade({ name, version }: Projection, live: IndexName | undefi
   })
 }
 
+/** The build of this version that readers left last, where they went back to an earlier program. */
+const leftByReaders = ({ followed }: Roster, projection: Projection): IndexName | undefined =>
+  followed.findLast(
+    ({ index, as, lost }) => as === 'kept' && lost !== true && buildNumber(projection, index) !== undefined,
+  )?.index
+
 /**
- * The build to fold a log into: the live one if it is of this version and this log, otherwise the next one that is, or that does not exist
- * yet. A build of another log (recreated, or moved), or one that a rebuild has begun, is left as it is. Throws PermanentError if the live
- * build is of a later version.
+ * The build to fold a log into: the live one if it is of this version and this log, otherwise the one that readers left for an earlier
+ * program's, otherwise the next one that is, or that does not exist yet. A build of another log (recreated, or moved), or one that a rebuild
+ * has begun, is left as it is. Throws PermanentError if the live build is of a later version.
  */
 export async function chooseBuild(
   writer: Pick<IndexWriter, 'roster' | 'checkpoint'>,
@@ -27,7 +33,10 @@ export async function chooseBuild(
   const roster = await writer.roster(projection.name)
   const { live } = roster
   refuseDowngrade(projection, live)
-  for (let build = (live === undefined ? undefined : buildNumber(projection, live)) ?? 1; ; build++) {
+  const number = live === undefined ? undefined : buildNumber(projection, live)
+  const left = number === undefined ? leftByReaders(roster, projection) : undefined
+  if (left !== undefined && (await writer.checkpoint(left)).epoch === epoch) return left
+  for (let build = number ?? 1; ; build++) {
     const index = buildName(projection, build)
     if (isGone(roster, index) || !['candidate', undefined].includes(followedAs(roster, index))) continue
     const checkpoint = await writer.checkpoint(index)

@@ -187,9 +187,11 @@ export async function wayBack(context: BuildContext, projection: Projection): Pr
 const refuseRollBack = (subject: string, hint: string): PermanentError =>
   new PermanentError({ operation: 'roll back', subject, hint })
 
-/** The build to which readers are about to move; undefined if there is none. */
-const nextOf = ({ index }: BuildContext, { name }: Projection): Promise<IndexName | undefined> =>
-  withWriter(index, async (writer) => (await writer.roster(name)).followed.find(({ as }) => as === 'candidate')?.index)
+/** The build to which readers are about to move; undefined if there is none. To one of another version no program of this one moves them. */
+async function nextOf({ index }: BuildContext, { name, version }: Projection): Promise<IndexName | undefined> {
+  const { followed } = await withWriter(index, (writer) => writer.roster(name))
+  return followed.find((build) => build.as === 'candidate' && buildVersion(build.index) === version)?.index
+}
 
 /**
  * Readers go back to the build that they used before. `decided`: the way back as it was when that was decided. Whoever has gone it meanwhile has

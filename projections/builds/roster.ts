@@ -57,14 +57,20 @@ export const nominate =
     return { ...roster, followed: [...without(roster, index), candidate] }
   }
 
-/** As `nominate`, for a build that a projector has chosen; not if a rebuild has begun one of that name meanwhile. */
-export const claim =
-  (index: IndexName): Change =>
-  (roster) =>
-    followedAs(roster, index) === undefined ? nominate(index)(roster) : undefined
-
 /** Of builds of one projection: whether one is of an earlier version than another. */
 const isEarlier = (index: IndexName, other: IndexName): boolean => buildVersion(index) < buildVersion(other)
+
+/**
+ * As `nominate`, for a build that a projector has chosen; not if a rebuild has begun one of that name meanwhile, or it is to be removed, or
+ * readers have left it for another of its version.
+ */
+export const claim =
+  (index: IndexName): Change =>
+  (roster) => {
+    const as = followedAs(roster, index)
+    const isLeft = as === 'kept' && roster.live !== undefined && isEarlier(roster.live, index)
+    return as === undefined || isLeft ? nominate(index)(roster) : undefined
+  }
 
 /**
  * What a build is when readers move to another one. Only the build that they left last is kept for a time: each costs as much as the live one.

@@ -53,15 +53,13 @@ function optionsIn(partition: string, { from, ...options }: Asked): RebuildOptio
   return from === undefined || !isOf(from, partition) ? options : { ...options, from: justBefore(from.position) }
 }
 
-async function plan(given: VerbContext, asked: Asked) {
-  const plans = (
-    await withBuilds(
-      given,
-      (context, partition) =>
-        planRebuild(context, projectionsNamed(context, given.names[0] ?? ''), optionsIn(partition, asked)),
-      asked.workspaceId,
-    )
-  ).flat()
+async function plansOf(given: VerbContext, asked: Asked): Promise<readonly RebuildPlan[]> {
+  const planOne = (context: OpenBuilds, partition: string): Promise<readonly RebuildPlan[]> =>
+    planRebuild(context, projectionsNamed(context, given.names[0] ?? ''), optionsIn(partition, asked))
+  return (await withBuilds(given, planOne, asked.workspaceId)).flat()
+}
+
+function showPlans(plans: readonly RebuildPlan[]) {
   const rows = plans.map((one) => [
     one.projection,
     one.live ?? '',
@@ -105,7 +103,9 @@ export const rebuild: Verb = {
       ...(workspaceId === undefined ? {} : { workspaceId }),
       ...(throttle === undefined ? {} : { eventsPerSecondMax: throttle }),
     }
-    if (given.options['dry-run'] === true) return plan(given, asked)
+    // What is refused in one partition begins in none.
+    const plans = await plansOf(given, asked)
+    if (given.options['dry-run'] === true) return showPlans(plans)
     const rebuildOne = (context: OpenBuilds, partition: string) =>
       rebuildPartition(given, context, optionsIn(partition, asked))
     const done = (await withBuilds(given, rebuildOne, workspaceId)).flat()

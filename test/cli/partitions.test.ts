@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { Stream } from '#streams/stream.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
+import { withWriter } from '#projections/builds/build-place.ts'
 import { buildPlaces, type Place } from '#test/support/build-places.ts'
 import { lineEvent } from '#test/support/line-projections.ts'
 import { createServices, useInstallation } from './harness.ts'
@@ -73,5 +74,17 @@ describe('a position of one partition', () => {
     }
     expect(await fromOf('1/8192')).to.deep.equal([3, 2, 3])
     expect(await fromOf('8192')).to.deep.equal([2, 2, 2])
+  })
+
+  it('beyond the end of one log begins a rebuild of none', async () => {
+    const logs = [...(await threeLogs()), createMemoryStream({ partition: '3' })]
+    const contexts = logs.map((log) => (buildPlaces['memory'] as () => Place)().context(log, 1))
+    const openBuilds = async () => contexts.map((context) => ({ ...context, close: async () => undefined }))
+    const services = { ...createServices(), openBuilds }
+    const { code, out, err } = await run(['rebuild', 'counting', '--from', '8192'], { services })
+    expect([code, out]).to.deep.equal([1, ''])
+    expect(err).to.contain('the log of partition 3 ends at position 0: begin no later')
+    const builds = await Promise.all(contexts.map(({ index }) => withWriter(index, (it) => it.builds('counting'))))
+    expect(builds.flat()).to.deep.equal([])
   })
 })

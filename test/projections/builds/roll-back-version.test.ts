@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { BuildContext } from '#projections/builds/build-place.ts'
 import { heartbeatMaxMs, type IndexWriter } from '#projections/index-store.ts'
 import { rollBack, wayBack } from '#projections/builds/move-readers.ts'
-import { changeRoster, keepOn } from '#projections/builds/roster.ts'
+import { changeRoster, keepOn, nominate } from '#projections/builds/roster.ts'
 import { planRebuild, rebuild } from '#projections/rebuild.ts'
 import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import type { Stream } from '#streams/stream.ts'
@@ -95,6 +95,17 @@ for (const [name, create] of Object.entries(buildPlaces)) {
       const [done] = await rebuild(older, [counting])
       expect(done).to.include({ outcome: 'moved' })
       expect(await wayBack(older, counting), "the newer program's is no way back").to.equal(undefined)
+    })
+
+    it('has nothing to do where readers have not moved yet, and does not say that they are about to', async () => {
+      now += 2 * heartbeatMaxMs
+      await rollBack(older, counting)
+      // The newer program was started again, and stopped before its build had caught up.
+      await withWriter((writer) => changeRoster(writer, 'counting', nominate(newerLive)))
+      const before = await roster()
+      const failure = await rollBack(older, counting).catch((error: unknown) => error)
+      expect(String(failure)).to.include('roll back counting (no earlier build of it is kept)')
+      expect(await roster()).to.deep.equal(before)
     })
 
     it('is no rebuild either while the newer program runs: nothing is folded that readers would not get', async () => {
