@@ -14,9 +14,10 @@ describe('the page of browser sessions', () => {
   let browser: SignedIn['browser']
   let logs: SignedIn['logs']
   let site: SignedIn['site']
+  let spans: SignedIn['spans']
   let workspace: SignedIn['workspace']
   eachSignedIn((signedIn) => {
-    ;({ browser, logs, site, workspace } = signedIn)
+    ;({ browser, logs, site, spans, workspace } = signedIn)
   })
 
   const sent = (
@@ -145,6 +146,24 @@ describe('the page of browser sessions', () => {
     expect(wordsOf(text)).to.not.include('of browsers').and.not.include('A session is found once')
     expect(linksOfPage(text)).to.deep.include({ name: 'connect', address: '/app/connect?what=browser' })
     expect((await browser.get('/app/connect?what=browser')).text).to.include('Faro')
+  })
+
+  it('leads to the traces of sessions that only spans name, where the plan has traces', async () => {
+    const inPage = { trace: 'of a page', id: 'a', attributes: { 'session.id': 'visit-1' } }
+    await site.index(spans(1, inPage, { trace: 'of a server', id: 'b' }))
+    const leads = async (more: string): Promise<string | undefined> =>
+      linksOfPage((await browser.get(`/app/sessions${more}`)).text).find(
+        ({ name }) => name === 'the traces that name a session',
+      )?.address
+    const traces = (await leads('')) ?? ''
+    expect((await browser.get(traces)).text)
+      .to.include('operation a')
+      .and.not.include('operation b')
+    const narrowed = new URL((await leads('?q=paid&service=shop&has=error&from=-2h')) ?? '', 'http://here').searchParams
+    const conditions = { q: 'session.id:*', service: 'shop', has: 'error', from: '-2h' }
+    expect(Object.fromEntries(narrowed)).to.deep.equal(conditions)
+    await site.directory.changePlan(workspace, 'logs-only')
+    expect(await leads('')).to.equal(undefined)
   })
 
   it('says what an event must have, where there are events but no session', async () => {

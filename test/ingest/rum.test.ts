@@ -68,6 +68,21 @@ describe('POST /api/rum/v1/ingest', () => {
     expect(await ingest.events()).to.have.length(2)
   })
 
+  it('takes spans with the key where each SDK for pages that README names puts it', async () => {
+    const { publishable } = ingest.keys
+    const ways: readonly (readonly [string, Record<string, string>])[] = [
+      [path, { authorization: `Bearer ${publishable}` }],
+      [path, { authorization: publishable }],
+      [`${path}?key=${publishable}`, {}],
+    ]
+    for (const [first, [address, headers]] of ways.entries()) {
+      const body = encodeJson(requestOf(spansWithIds(1, first)))
+      const answer = await ingest.post(address, body, { ...json, origin, ...headers })
+      expect([answer.status, answer.json]).to.deep.equal([202, { accepted: 1, rejected: 0 }])
+      expect(answer.headers.get('access-control-allow-origin')).to.equal(origin)
+    }
+  })
+
   it('takes an equal body for the same request where it has a key, spans or times, and for the next click where it has none', async () => {
     const click = '{"session_id":"s","events":[{"type":"click"}]}'
     const line = JSON.stringify({ meta, logs: [{ message: 'again', level: 'info' }] })

@@ -7,6 +7,7 @@ import { timeAndZone } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { seeOther } from '../page.ts'
 import { createRefuseSearch } from '../refuse-page.ts'
+import { addressWith } from './conditions.ts'
 import { rangeMoves } from './range-moves.ts'
 import { searchForm } from './search-form.ts'
 import { sessionForms } from './search-help.ts'
@@ -71,6 +72,16 @@ function lookedAt({ conditions, cursors }: Asked, answer: SessionSearchAnswer): 
   </p>`
 }
 
+/** Spans are no browser events: the sessions of an SDK that sends nothing else are told by its traces. */
+function amongTraces({ conditions, plan }: Asked): Html {
+  if (!plan.features.includes('tracing')) return html``
+  const traces = addressWith('/app/traces', conditions, { q: 'session.id:*' })
+  return html`<p>
+    OpenTelemetry in a page sends spans, and no browser events: see
+    <a href="${traces}">the traces that name a session</a>.
+  </p>`
+}
+
 /** Where there is no session to show: for want of any, or only here. */
 function noneHere(asked: Asked, { read, range, next_cursor: next }: SessionSearchAnswer, nowMs: number): Html {
   if (next !== null) return html`<p>None among these: there are older events on the next page.</p>`
@@ -81,7 +92,7 @@ function noneHere(asked: Asked, { read, range, next_cursor: next }: SessionSearc
           Faro.
         </p>`
       : html``
-  return html`${nothingFits(path, asked, { noun: 'browser session', from: range.from, nowMs, sender: 'browser' })}${howTo}`
+  return html`${nothingFits(path, asked, { noun: 'browser session', from: range.from, nowMs, sender: 'browser' })}${howTo}${amongTraces(asked)}`
 }
 
 function resultsOf(asked: Asked, answer: SessionSearchAnswer, nowMs: number): Html {
