@@ -149,7 +149,7 @@ describe('the page of browser sessions', () => {
   })
 
   it('leads to the traces of sessions that only spans name, where the plan has traces', async () => {
-    const inPage = { trace: 'of a page', id: 'a', attributes: { 'session.id': 'visit-1' } }
+    const inPage = { trace: 'of a page', id: 'a', sessionId: 'visit-1' }
     await site.index(spans(1, inPage, { trace: 'of a server', id: 'b' }))
     const leads = async (more: string): Promise<string | undefined> =>
       linksOfPage((await browser.get(`/app/sessions${more}`)).text).find(
@@ -160,7 +160,7 @@ describe('the page of browser sessions', () => {
       .to.include('operation a')
       .and.not.include('operation b')
     const narrowed = new URL((await leads('?q=paid&service=shop&has=error&from=-2h')) ?? '', 'http://here').searchParams
-    const conditions = { q: 'session.id:*', service: 'shop', has: 'error', from: '-2h' }
+    const conditions = { q: 'session_id:*', service: 'shop', has: 'error', from: '-2h' }
     expect(Object.fromEntries(narrowed)).to.deep.equal(conditions)
     await site.directory.changePlan(workspace, 'logs-only')
     expect(await leads('')).to.equal(undefined)

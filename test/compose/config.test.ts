@@ -157,7 +157,7 @@ describe('configuration', () => {
     ],
     [
       'a prefix under which another installation finds a build of its own',
-      { ...cluster, INDEX_PREFIX: 'throughline-logs-v16-001' },
+      { ...cluster, INDEX_PREFIX: 'throughline-logs-v17-001' },
       [],
       /^INDEX_PREFIX: is named like a build .*choose another/,
     ],

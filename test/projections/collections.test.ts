@@ -9,9 +9,9 @@ import { stringifyJson } from '#src/lib/json.ts'
  * its projection stops: a digest never changes without its version.
  */
 const known = {
-  traces: '16 4dhG9Zv9eqlR',
-  logs: '16 zEOe_15QbbCu',
-  correlation: '12 eADnUAlXiPOL',
+  traces: '17 4dhG9Zv9eqlR',
+  logs: '17 zEOe_15QbbCu',
+  correlation: '13 eADnUAlXiPOL',
   allowance: '8 pPR9ntiZrqpF',
 }
 

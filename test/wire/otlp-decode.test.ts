@@ -388,6 +388,11 @@ for (const { name, decode } of encodings) {
       expect(own(session('s'.repeat(128)), [])?.sessionId).to.equal('s'.repeat(128))
       expect(own(session('s'.repeat(129)), session('of the resource'))?.sessionId).to.equal('of the resource')
       expect(own(session('s'.repeat(129)), [])?.sessionId).to.equal(null)
+      const named = (name: string): Bag => [[name, { string: name }]]
+      // As HyperDX's and Splunk's SDKs for pages call it.
+      expect(own([], named('rum.sessionId'))?.sessionId).to.equal('rum.sessionId')
+      expect(own(named('splunk.rumSessionId'), [])?.sessionId).to.equal('splunk.rumSessionId')
+      expect(own(named('rum.sessionId'), session('of the resource'))?.sessionId).to.equal('of the resource')
     })
 
     it('cuts the name of a service, which stands on each of its spans, and keeps the resource as it is', () => {

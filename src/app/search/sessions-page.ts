@@ -75,7 +75,7 @@ function lookedAt({ conditions, cursors }: Asked, answer: SessionSearchAnswer): 
 /** Spans are no browser events: the sessions of an SDK that sends nothing else are told by its traces. */
 function amongTraces({ conditions, plan }: Asked): Html {
   if (!plan.features.includes('tracing')) return html``
-  const traces = addressWith('/app/traces', conditions, { q: 'session.id:*' })
+  const traces = addressWith('/app/traces', conditions, { q: 'session_id:*' })
   return html`<p>
     OpenTelemetry in a page sends spans, and no browser events: see
     <a href="${traces}">the traces that name a session</a>.

@@ -47,6 +47,10 @@ const forms: readonly string[] = [
   String.raw`(?<=^|\s)([IWEF])\d{4} \d\d:\d\d:\d\d`,
   // E, [2026-11-29T09:46:42: Ruby
   String.raw`^([DIWEF]), \[`,
+  // 1:M 29 Nov 2026 09:46:42.080 * : Redis, Valkey
+  String.raw`^\d+:[CMSX] \d\d \w{3} \d{4} \d\d:\d\d:\d\d\.\d{3} ([.*#-]) `,
+  // [System] [MY-010931]: MySQL
+  String.raw`(?<=\s)\[(System)\] \[MY-\d`,
   // Nov 29, 2026 9:46:42 AM com.acme.Shop main, and a line below SEVERE: java.util.logging
   String.raw`\d\s[AP]M \S+ \S+\n(${capitals}|CONFIG):`,
 ]
@@ -55,13 +59,18 @@ const inText = new RegExp(forms.join('|'))
 /** A record as JSON that its shipper has not taken apart. */
 const inJson = /"(?:log\.?)?(?:level|lvl|severity|levelname|severity_text)"\s*:\s*"([a-z]{1,32})"/i
 
-/** Of .NET's console logger and of logrus, which have four letters for each, and MariaDB's. */
+/** Of .NET's console logger and of logrus, which have four letters for each, MariaDB's, MySQL's, and the marks of Redis. */
 const shortened: Readonly<Record<string, Level>> = {
   trce: 'trace',
   trac: 'trace',
   dbug: 'debug',
   debu: 'debug',
   note: 'info',
+  system: 'info',
+  '.': 'debug',
+  '-': 'debug',
+  '*': 'info',
+  '#': 'warn',
   fail: 'error',
   erro: 'error',
   fata: 'fatal',

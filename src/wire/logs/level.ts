@@ -1,4 +1,4 @@
-import type { Json } from '#src/lib/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
 import { withoutColours } from '#src/events/tokens.ts'
 import { levelOfWord } from '#src/events/level-word.ts'
 import type { Level } from '#src/events/telemetry.ts'
@@ -57,6 +57,12 @@ export function levelByStatus(value: Json | undefined): Level | undefined {
   const word = value.trim().toLowerCase()
   return word.length > 1 && !notStatus.has(word) ? level : undefined
 }
+
+/** MongoDB's severity in `s`, beside its time: F, E, W, I, and D or D1 to D5 (MongoDB manual, "Log Messages"). */
+export const levelByMongodb = ({ t, s }: JsonObject): Level | undefined =>
+  isJsonObject(t) && typeof t['$date'] === 'string' && typeof s === 'string' && /^(?:[FEWI]|D[1-5]?)$/.test(s)
+    ? letter(s.charAt(0).toLowerCase())
+    : undefined
 
 /** OpenTelemetry's SeverityNumber, 1 to 24 in steps of four (logs data model, "Severity fields"). */
 export function levelBySeverityNumber(value: Json | undefined): Level | undefined {

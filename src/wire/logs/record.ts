@@ -15,7 +15,14 @@ import {
 import { fieldOf, firstOf, namesOf } from './fields.ts'
 import { idsInText, type IdsInText } from './ids-in-text.ts'
 import { sessionIdOf, spanIdOf, traceIdOf, traceparentOf } from './ids.ts'
-import { levelByName, levelByNumber, levelBySeverityNumber, levelByStatus, levelBySyslog } from './level.ts'
+import {
+  levelByMongodb,
+  levelByName,
+  levelByNumber,
+  levelBySeverityNumber,
+  levelByStatus,
+  levelBySyslog,
+} from './level.ts'
 import { levelInText } from './level-in-text.ts'
 import { filledMessageOf, preciseTimeOf } from './logback.ts'
 import { tidyFields, type TidyLimits } from './tidy.ts'
@@ -105,7 +112,8 @@ export function namedLevelOf(record: JsonObject): Level | undefined {
 export const levelOf = (record: JsonObject): Level | undefined =>
   namedLevelOf(record) ??
   firstOf(record, severityNumbers, levelBySeverityNumber) ??
-  firstOf(record, syslogNumbers, (value) => levelBySyslog(value) ?? levelByName(value))
+  firstOf(record, syslogNumbers, (value) => levelBySyslog(value) ?? levelByName(value)) ??
+  levelByMongodb(record)
 
 /** ECS has objects in `log` and `event`, which are no messages. */
 const messageOf = (record: JsonObject): string =>

@@ -32,14 +32,19 @@ const serviceCharactersMax = 1_024
 export const serviceOf = (resource: SharedAttributes): string =>
   beginningOf(asText(resource.attributes['service.name']), serviceCharactersMax).toWellFormed() || 'unknown_service'
 
+/** Those beside `session.id`: of HyperDX's and of Splunk's SDKs for pages. */
+const sessionNames = ['session.id', 'rum.sessionId', 'splunk.rumSessionId']
+
 /**
- * `session.id` of the span, else of its resource; null where neither has one of at most `charactersMax`. A longer one is not
- * cut: two sessions could become one.
+ * `session.id`, or what SDKs call it, of the span, else of its resource; null where neither has one of at most `charactersMax`. A longer one
+ * is not cut: two sessions could become one.
  */
 export function sessionIdOf(attributes: Attributes, resource: SharedAttributes, charactersMax: number): string | null {
-  for (const bag of [attributes, resource.attributes]) {
-    const id = asText(bag['session.id'])
-    if (id.length <= charactersMax && id.trim() !== '') return id
+  for (const name of sessionNames) {
+    for (const bag of [attributes, resource.attributes]) {
+      const id = asText(bag[name])
+      if (id.length <= charactersMax && id.trim() !== '') return id
+    }
   }
   return null
 }
