@@ -7,7 +7,7 @@ import { createRetryReport } from '#src/compose/troubles.ts'
 import { limits } from '#src/config.ts'
 import { beginLedgers } from '#src/ingest/begin-ledgers.ts'
 import { createReservedAllowance, type ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
-import type { Clock } from '#src/lib/clock.ts'
+import { systemTicks, type Clock } from '#src/lib/clock.ts'
 import { randomId } from '#src/lib/random-id.ts'
 import { systemTimers } from '#src/lib/timers.ts'
 import type { Stream } from '#streams/stream.ts'
@@ -41,6 +41,7 @@ export async function openAllowance({ stream, reader, clock, isGone }: Allowance
   const leavesOut = async (): Promise<boolean> => (await deadLetters.letters(allowanceProjection)).length > 0
   return createReservedAllowance({
     ...ledgers,
+    ticks: systemTicks,
     timers: systemTimers,
     random: Math.random,
     limits,

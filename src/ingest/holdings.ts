@@ -1,6 +1,6 @@
 import type { EventId, Position } from '#src/events/envelope.ts'
 import { present } from '#src/lib/assert.ts'
-import type { Clock } from '#src/lib/clock.ts'
+import type { Ticks } from '#src/lib/clock.ts'
 import type { Grant, SpansAsked } from './allowance.ts'
 
 /** A reservation of this process. */
@@ -8,6 +8,7 @@ export type Holding = {
   readonly id: string
   /** The limit it was reserved under. */
   readonly limit: number | null
+  /** As `usedAt`, by `Ticks`. */
   readonly takenAt: number
   /** Position of the ledger event that made it. */
   readonly since: Position
@@ -51,7 +52,7 @@ export const canGrant = (holding: Holding | undefined, { spans, limit }: SpansAs
   holding !== undefined && holding.limit === limit && holding.granted + spans <= holding.spans
 
 /** What this process holds of one month's allowance. `ledger`: the subject of that month's ledger. */
-export function createHoldings(clock: Clock, ledger: string): Holdings {
+export function createHoldings(ticks: Ticks, ledger: string): Holdings {
   const holdings = new Map<string, Holding>()
   let current: Holding | undefined
   let usedAfter = Infinity
@@ -71,7 +72,7 @@ export function createHoldings(clock: Clock, ledger: string): Holdings {
     current: () => current,
     find: (id) => holdings.get(id),
     add: (holding) => {
-      const now = clock()
+      const now = ticks()
       const fresh = {
         takenAt: now,
         usedAt: now,
@@ -91,7 +92,7 @@ export function createHoldings(clock: Clock, ledger: string): Holdings {
       isUntold = isSilent && holding.limit !== null
       holding.granted += spans
       holding.underWay++
-      holding.usedAt = clock()
+      holding.usedAt = ticks()
       return { granted: spans, limit: holding.limit, used, usedBefore, reservation: holding.id, ledger }
     },
     isUntold: () => isUntold,

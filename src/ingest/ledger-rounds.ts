@@ -1,6 +1,6 @@
 import type { Limits } from '#src/config.ts'
 import type { OpenReservation } from '#src/events/allowance.ts'
-import type { Clock } from '#src/lib/clock.ts'
+import type { Clock, Ticks } from '#src/lib/clock.ts'
 import type { ChunkLimits } from './decide-spans.ts'
 import { createCounting } from './counting.ts'
 import { createHoldings, type Holding } from './holdings.ts'
@@ -23,6 +23,7 @@ export type RoundOptions = Readonly<{
   /** The unique name of this process. */
   holder: string
   clock: Clock
+  ticks: Ticks
   newId: () => string
   limits: ReservationLimits
   /** Whether a holder is certainly dead. A mistake only costs that holder a new reservation. */
@@ -49,8 +50,8 @@ const usedIn = ({ open, spent }: Round, holder: string, isNear: boolean): number
 
 /** The rounds of one month at its ledger. Each round reads it, decides, and appends at most one event. */
 export function createRounds(options: RoundOptions, onCounted: () => void) {
-  const { ledger, holder, clock, newId, limits, isGone, onFailure } = options
-  const holdings = createHoldings(clock, ledger.subject)
+  const { ledger, holder, clock, ticks, newId, limits, isGone, onFailure } = options
+  const holdings = createHoldings(ticks, ledger.subject)
   const counting = createCounting(ledger, { onCounted, onFailure })
   let others: readonly OpenReservation[] = []
 

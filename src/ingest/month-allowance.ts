@@ -40,7 +40,7 @@ const recountPauseMs = 1_000
 
 /** One turn at the ledger: reads it, and serves the first waiting requests as far as possible. Rejects with ConflictError. */
 function createTurn(
-  { clock, limits, ledger, counted, signal }: MonthOptions,
+  { ticks, limits, ledger, counted, signal }: MonthOptions,
   { rounds, waiting, bell }: Readonly<{ rounds: Rounds; waiting: Waiting; bell: Bell }>,
 ): () => Promise<void> {
   const { holdings } = rounds
@@ -49,9 +49,9 @@ function createTurn(
   /** Before refusing anything: does less count than the ledger says, because a request is twice in the log? */
   const correct = async ({ standing }: Round): Promise<boolean> => {
     if (standing.open.length > 0 || standing.spent === 0 || recount?.position === standing.position) return false
-    if (recount !== undefined && clock() - recount.at < recountPauseMs) return false
+    if (recount !== undefined && ticks() - recount.at < recountPauseMs) return false
     const spent = await counted(standing.position)
-    recount = { position: spent === undefined ? 0 : standing.position, at: clock() }
+    recount = { position: spent === undefined ? 0 : standing.position, at: ticks() }
     if (spent === undefined || spent >= standing.spent) return false
     await ledger.append('allowance.counted', { ended: [], spent, open: [] }, standing.position)
     return true
@@ -92,11 +92,11 @@ function createTurn(
 }
 
 /** The grants from the current holding, and how long to keep it. */
-function createServing({ clock, limits }: MonthOptions, holdings: Holdings, waiting: Waiting) {
-  const isWorn = ({ takenAt }: Holding): boolean => clock() - takenAt >= limits.reservationUseMs
+function createServing({ ticks, limits }: MonthOptions, holdings: Holdings, waiting: Waiting) {
+  const isWorn = ({ takenAt }: Holding): boolean => ticks() - takenAt >= limits.reservationUseMs
   /** Without a limit, nobody waits for unused spans. */
   const isUnused = ({ limit, underWay, usedAt }: Holding): boolean =>
-    limit !== null && underWay === 0 && clock() - usedAt >= limits.reservationIdleMs
+    limit !== null && underWay === 0 && ticks() - usedAt >= limits.reservationIdleMs
   const mayGrant = (asked: SpansAsked): boolean => {
     const current = holdings.current()
     return canGrant(current, asked) && !isWorn(current)

@@ -7,7 +7,7 @@ import { createMonthLedger, type LedgerOptions } from './ledger.ts'
 import { createMonthAllowance, type MonthAllowance, type MonthOptions } from './month-allowance.ts'
 
 export type ReservedAllowanceOptions = LedgerOptions &
-  Pick<MonthOptions, 'timers' | 'random' | 'limits' | 'isGone' | 'onFailure'> &
+  Pick<MonthOptions, 'ticks' | 'timers' | 'random' | 'limits' | 'isGone' | 'onFailure'> &
   Readonly<{
     /** Like `MonthOptions.counted`, for a workspace's month. */
     counted: (workspaceId: WorkspaceId, month: Month, position: Position) => Promise<number | undefined>

@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import { limits, plans } from '#src/config.ts'
 import type { WorkspacePlan } from '#src/directory/directory.ts'
-import { ledgerAfter, ledgerSubject, monthOf } from '#src/events/allowance.ts'
+import { ledgerAfter, ledgerSubject, monthEnd, monthOf, type Month } from '#src/events/allowance.ts'
 import type { NewEvent } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import type { Grant } from '#src/ingest/allowance.ts'
 import type { Receipt } from '#src/ingest/event-of.ts'
 import { createRecorder, type Recorder } from '#src/ingest/record.ts'
 import { createReservedAllowance, type ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
+import type { Clock } from '#src/lib/clock.ts'
 import { ok } from '#src/lib/result.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
@@ -29,28 +30,36 @@ export type Scenario = Readonly<{
   /** Chance of a fault of each call to the log, and of a crash or a sleep of some process at each turn. */
   faults: number
   crashes: number
+  /** How long before the end of a month clocks start, ms; 0: in the middle of one. */
+  beforeMonthEndMs: number
   /** The log that processes reach, if it is not as it should be: for showing that the simulation can fail. */
   spoil?: (stream: Stream) => Stream
 }>
 
 type Outcome = Readonly<{
   demand: number
-  /** Spans in the log. */
+  /** Spans in the log, and spans refused by what is there. */
   stored: number
+  refused: number
+  /** The same by month of receipt. */
+  months: ReadonlyMap<Month, Readonly<{ stored: number; refused: number }>>
   /** Spans that senders were told are stored. */
   told: number
   /** What the log held for each request against what its sender was told. */
   lies: readonly string[]
+  /** What the ledger of the last month says. */
+  month: Month
   spent: number
   open: number
   ledgerEvents: number
   answers503: number
 }>
 
-type Ingest = Readonly<{ process: Process; allowance: ReservedAllowance; recorder: Recorder }>
+type Ingest = Readonly<{ process: Process; allowance: ReservedAllowance; recorder: Recorder; clock: Clock }>
 type Request = Readonly<{ name: string; spans: number }>
 
 const workspaceId = workspaceIdOf('acme')
+const nothing = { stored: 0, refused: 0 }
 
 /** The only event of a request: what was granted of it, and what its sender is to be told. */
 function eventOf({ spans }: Request, { id, receivedAt }: Receipt, { granted }: Grant): NewEvent {
@@ -64,9 +73,11 @@ export async function simulateAllowance(scenario: Scenario): Promise<Outcome> {
   const { seed, limit, requestsOfEach, spansMax, knowsDead } = scenario
   const random = randomNumbers(seed)
   const below = (max: number): number => Math.floor(random() * max)
-  const world = createWorld()
+  const { beforeMonthEndMs } = scenario
+  const world = beforeMonthEndMs === 0 ? createWorld() : createWorld(monthEnd('2026-11') - beforeMonthEndMs)
   const memory = createMemoryStream({ partition: '0', epoch: 'virtual' })
-  let [stored, ledgerEvents, answers503, made] = [0, 0, 0, 0]
+  let [ledgerEvents, answers503, made] = [0, 0, 0]
+  const months = new Map<Month, Readonly<{ stored: number; refused: number }>>()
   let isCalm = false
   const log: Stream = {
     ...memory,
@@ -74,7 +85,10 @@ export async function simulateAllowance(scenario: Scenario): Promise<Outcome> {
       const appended = await memory.append(events, expected)
       for (const [index, event] of events.entries()) {
         if (appended.events[index]?.repeated !== undefined) continue
-        stored += event.counts.spans
+        const month = monthOf(event.receivedAt)
+        const { stored, refused } = months.get(month) ?? nothing
+        const { counts } = event
+        months.set(month, { stored: stored + counts.spans, refused: refused + counts.refused })
         if (event.type.startsWith('allowance.')) ledgerEvents++
       }
       return appended
@@ -101,6 +115,7 @@ export async function simulateAllowance(scenario: Scenario): Promise<Outcome> {
     const allowance = createReservedAllowance({
       stream,
       clock,
+      ticks: world.now,
       holder,
       newId: () => createHash('sha256').update(`${seed} ${++made}`).digest('hex').slice(0, 32),
       timers: process.timers,
@@ -113,14 +128,15 @@ export async function simulateAllowance(scenario: Scenario): Promise<Outcome> {
     void allowance.sweep([workspaceId])
     return {
       process,
+      clock,
       allowance,
       recorder: createRecorder({ stream, gate: allowance, renew: async (credential) => ok(credential), clock }),
     }
   }
   const ingests = Array.from({ length: scenario.processes }, start)
 
-  const attempt = async ({ recorder, process }: Ingest, request: Request): Promise<number | undefined> => {
-    const receipt = { credential, id: `acme.traces.${request.name}`, identified: true, receivedAt: world.now() }
+  const attempt = async ({ recorder, process, clock }: Ingest, request: Request): Promise<number | undefined> => {
+    const receipt = { credential, id: `acme.traces.${request.name}`, identified: true, receivedAt: clock() }
     const make = async (grant: Grant): Promise<readonly NewEvent[]> => [eventOf(request, receipt, grant)]
     const answer = recorder.recordSpans(receipt, { valid: request.spans, isPartial: false }, make).then(
       (recorded) => {
@@ -179,17 +195,16 @@ export async function simulateAllowance(scenario: Scenario): Promise<Outcome> {
   await world.until(Promise.all(ingests.map(({ allowance }) => allowance.close())))
   const month = monthOf(world.now())
   const { spent, open } = ledgerAfter(await memory.last(ledgerSubject(workspaceId, month)), memory.epoch)
-  return { demand, stored, told, lies, spent, open: open.length, ledgerEvents, answers503 }
+  const sum = (of: keyof typeof nothing): number => [...months.values()].reduce((all, each) => all + each[of], 0)
+  const counted = { stored: sum('stored'), refused: sum('refused'), months }
+  return { demand, ...counted, told, lies, month, spent, open: open.length, ledgerEvents, answers503 }
 }
 
-/** Fails unless the outcome is exact. */
+/** Fails unless the outcome is exact: what is refused is refused in a month that is full, and nothing is left of the last month's ledger. */
 export function expectExact({ limit }: Scenario, outcome: Outcome, what: string): void {
-  const { demand, stored, told, lies, spent, open } = outcome
+  const { demand, stored, refused, months, told, lies, month, spent, open } = outcome
   expect(lies, what).to.deep.equal([])
-  expect({ stored, told, spent, open }, what).to.deep.equal({
-    stored: Math.min(limit, demand),
-    told: stored,
-    spent: stored,
-    open: 0,
-  })
+  expect({ told, all: stored + refused }, what).to.deep.equal({ told: stored, all: demand })
+  for (const [each, of] of months) expect(of.stored, `${what}, ${each}`).to.be.within(of.refused > 0 ? limit : 0, limit)
+  expect({ spent, open }, what).to.deep.equal({ spent: months.get(month)?.stored ?? 0, open: 0 })
 }

@@ -239,6 +239,23 @@ describe('reservations', () => {
     expect(asked).to.equal(2)
   })
 
+  it('come to what counts, and are returned when nothing uses them, also while the clock stands still that was set back', async () => {
+    let counts: number | undefined
+    const stood = site.world.now()
+    const [gate, other] = [start({ counted: async () => counts, clock: () => stood }), start()]
+    const limit = 10_000
+    await spend(gate, await granted(gate, 100, { limit }), 'first')
+    await site.world.until(site.world.sleep(2_000))
+    expect((await ledger()).open).to.deep.equal([])
+    await spend(other, await granted(other, limit - 100, { limit }), 'all')
+    expect(await granted(gate, 10, { limit })).to.include({ granted: 0 })
+    counts = limit - 5
+    await site.world.until(site.world.sleep(2_000))
+    const grant = await granted(gate, 10, { limit })
+    expect(grant).to.include({ granted: 5, used: limit - 5 })
+    await spend(gate, grant, 'the rest')
+  })
+
   it('come to what counts also for a request that waited for the last of them to end', async () => {
     const gate = start({ counted: async () => 95 })
     const all = await granted(gate, 100, { limit: 100 })

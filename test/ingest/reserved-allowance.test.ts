@@ -12,6 +12,7 @@ const busy: Omit<Scenario, 'seed'> = {
   knowsDead: false,
   faults: 0.03,
   crashes: 0.2,
+  beforeMonthEndMs: 0,
 }
 
 describe('the span allowance over several processes', function () {
@@ -21,6 +22,7 @@ describe('the span allowance over several processes', function () {
     'that are spared': { ...busy, faults: 0, crashes: 0 },
     'that crash and sleep, and lose their log now and then': busy,
     'of one machine, where it is known who is gone': { ...busy, knowsDead: true },
+    'over the end of a month': { ...busy, limit: 500, senders: 8, beforeMonthEndMs: 5_000 },
     'far from the limit': { ...busy, limit: 50_000 },
     'that all ask for the last few spans': { ...busy, limit: 60, requestsOfEach: 4 },
   })) {

@@ -47,6 +47,7 @@ export function reserving() {
     const gate = createReservedAllowance({
       stream: site.stream,
       clock: site.world.now,
+      ticks: site.world.now,
       holder: `process-${++made}`,
       newId,
       timers: createProcess(site.world).timers,

@@ -1,14 +1,14 @@
 import { buildName } from '#projections/builds/build-name.ts'
 import { createDocumentCache } from '#projections/folding/documents.ts'
 import { foldBatch } from '#projections/folding/fold-batch.ts'
-import { readUsageAt } from '#projections/allowance/query.ts'
+import { readUsage } from '#projections/allowance/query.ts'
 import type { BuildContext } from '#projections/builds/build-place.ts'
 import type { IndexReader } from '#projections/index-store.ts'
 import type { Projection } from '#projections/projection.ts'
 import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import { createMemoryIndexStore, type Dump, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { liveBuilds, verify } from '#projections/verify.ts'
-import { monthOf, ledgerAfter, ledgerSubject } from '#src/events/allowance.ts'
+import { ledgerAfter, ledgerSubject, monthOf, type Month } from '#src/events/allowance.ts'
 import type { RecordedEvent } from '#src/events/envelope.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import { stringifyJson } from '#src/lib/json.ts'
@@ -108,13 +108,28 @@ export async function findNothingOf(
   }
 }
 
+/** What is counted and held of a workspace's spans in the months that were. */
+async function sumMonths({ index, log, world }: Stage, workspaceId: WorkspaceId) {
+  const sumOf = async (month: Month) => {
+    const { spans, total } = await readUsage(index.reader, workspaceId, month)
+    const { spent, open } = ledgerAfter(await log.last(ledgerSubject(workspaceId, month)), log.epoch)
+    return { used: spans, refused: total.refusedSpans, spent, open: open.length }
+  }
+  const now = await sumOf(monthOf(world.now()))
+  if (monthOf(world.startsAt) === monthOf(world.now())) return now
+  const before = await sumOf(monthOf(world.startsAt))
+  // What dead processes have left of a month that is over is of no use to anybody, and is left there.
+  const spent = before.open > 0 ? Infinity : before.spent + now.spent
+  return { used: before.used + now.used, refused: before.refused + now.refused, spent, open: now.open }
+}
+
 /** What senders were told is there, once, and the counts are those of what is there. */
 export async function compareWithTold(
   stage: Stage,
   sent: ReadonlyMap<string, Sent>,
   spansPerMonth: number,
 ): Promise<void> {
-  const { index, log, violate, world } = stage
+  const { index, violate } = stage
   for (const workspace of workspaces) {
     const spans = await namesIn(index.reader, 'traces', 'spans', workspace)
     const logs = await namesIn(index.reader, 'logs', 'logs', workspace)
@@ -125,12 +140,10 @@ export async function compareWithTold(
     const demand = ofSpans.reduce((sum, { request }) => sum + request.records.length, 0)
     const scope = { workspaceId: workspaceIdOf(workspace), projection: 'traces', collection: 'spans' }
     const stored = await index.reader.count(scope, { filter: isStored })
-    const usage = await readUsageAt(index.reader, scope.workspaceId, world.now())
-    const newest = await log.last(ledgerSubject(scope.workspaceId, monthOf(world.now())))
-    const { spent, open } = ledgerAfter(newest, log.epoch)
-    const counted = { told, stored, used: usage.spans, open: open.length }
+    const { spent, ...months } = await sumMonths(stage, scope.workspaceId)
+    const counted = { told, stored, ...months }
     const right = Math.min(demand, spansPerMonth)
-    const expected = { told: right, stored: right, used: right, open: 0 }
+    const expected = { told: right, stored: right, used: right, refused: demand - right, open: 0 }
     if (stringifyJson(counted) !== stringifyJson(expected)) {
       violate(`spans of ${workspace} are ${stringifyJson(counted)} and should be ${stringifyJson(expected)}`)
     }

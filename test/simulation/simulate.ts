@@ -1,5 +1,6 @@
 import { projections } from '#projections/registry.ts'
 import { positionStep } from '#src/events/envelope.ts'
+import { dayMs } from '#src/lib/day.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import { startEraser } from './eraser.ts'
 import { startIngest } from './ingest.ts'
@@ -19,6 +20,10 @@ export type Scenario = Readonly<{
   spansPerMonth: number
   /** How far all clocks are put forward each time; 0: not at all. */
   jumpMs: number
+  /** Every other time they are put to the last seconds of a day instead. */
+  jumpsToMidnight?: boolean
+  /** When they start, ms; at noon of a day within a month, where it is left out. */
+  startsAt?: number
   /** Two projectors at once, for a time. */
   zombies: boolean
   /** A second one looks and tidies up while the first is at work. */
@@ -51,14 +56,39 @@ export function scenarioOf(seed: number): Scenario {
   }
 }
 
+export const mostOfADayMs = 19 * 60 * minuteMs
+/** The same over the end of a month and over midnights, without limits: in a new month there is another. */
+export const calendarScenarioOf = (seed: number): Scenario => ({
+  ...scenarioOf(seed),
+  spansPerMonth: unlimited,
+  startsAt: Date.UTC(2026, 10, 30, 23, 59, 45),
+  jumpMs: mostOfADayMs,
+  jumpsToMidnight: seed % 2 === 0,
+})
+
 const dayMostMs = 20 * 60 * minuteMs
+const beforeMidnightMs = 10_000
 const endsWithinMs = 20 * minuteMs
 
+/** Puts all clocks forward, within a day in all: folds know repeats for so long. */
+function createJump({ chance: { below }, world }: Stage, { jumpMs, jumpsToMidnight = false }: Scenario): () => void {
+  let jumped = 0
+  return () => {
+    const isToMidnight = jumpsToMidnight && below(2) === 0
+    const by = isToMidnight ? Math.max(0, dayMs - (world.now() % dayMs) - below(beforeMidnightMs)) : below(jumpMs)
+    if (jumped + by > dayMostMs) return
+    jumped += by
+    world.jump(by)
+    world.note(`clocks go forward by ${by} ms`)
+  }
+}
+
 /** Everything that lives at some moment, and what befalls it. */
-function createCast(stage: Stage, { spansPerMonth, jumpMs, tearing, zombies, operators: operatorsMax }: Scenario) {
+function createCast(stage: Stage, scenario: Scenario) {
+  const { spansPerMonth, tearing, zombies, operators: operatorsMax } = scenario
   const { chance, world, index } = stage
   const { below } = chance
-  let [made, powerCuts, jumped] = [0, 0, 0]
+  let [made, powerCuts] = [0, 0]
   const name = (what: string): string => `${what}-${++made}`
   const newIngest = () => startIngest(stage, name('ingest'), spansPerMonth)
   const newProjector = (): ProjectorProcess => startProjector(stage, name('projector'))
@@ -100,13 +130,6 @@ function createCast(stage: Stage, { spansPerMonth, jumpMs, tearing, zombies, ope
     projectors.push(newProjector())
     for (const at of operators.keys()) operators[at] = newOperator(at)
   }
-  const jump = (): void => {
-    const by = below(jumpMs)
-    if (jumped + by > dayMostMs) return
-    jumped += by
-    world.jump(by)
-    world.note(`clocks go forward by ${by} ms`)
-  }
   const troubles: readonly (() => void | Promise<void>)[] = [
     replaceIngest,
     () => ingests[below(ingests.length)]?.member.process.sleep(below(15_000)),
@@ -114,7 +137,7 @@ function createCast(stage: Stage, { spansPerMonth, jumpMs, tearing, zombies, ope
     zombies ? addZombie : replaceProjector,
     replaceOperator,
     cutPower,
-    jump,
+    createJump(stage, scenario),
   ]
   return {
     ingests,
@@ -203,7 +226,7 @@ export async function simulate(seed: number, options: Options = {}): Promise<Out
     steps ??= stage.world.lastSteps()
     violations.push(what)
   }
-  const stage: Stage = createStage({ seed, spoil, log, projections, openIndex, violate })
+  const stage: Stage = createStage({ seed, startsAt: scenario.startsAt, spoil, log, projections, openIndex, violate })
   const { world, index } = stage
   const late = world.sleep(endsWithinMs).then(() => undefined)
   const played = await world.until(Promise.race([play(stage, scenario, createCast(stage, scenario)), late]))

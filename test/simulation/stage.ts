@@ -58,6 +58,7 @@ export const foldLimits = {
 
 type Given = Readonly<{
   seed: number
+  startsAt: number | undefined
   spoil: Spoil
   log: Stream
   openIndex: (chance: Chance) => SimulatedIndex
@@ -65,14 +66,14 @@ type Given = Readonly<{
   violate: (what: string) => void
 }>
 
-export function createStage({ seed, spoil, log, openIndex, projections, violate }: Given): Stage {
+export function createStage({ seed, startsAt, spoil, log, openIndex, projections, violate }: Given): Stage {
   const random = randomNumbers(seed)
   const below = (max: number): number => Math.floor(random() * max)
   let [made, isCalm] = [0, false]
   const chance = { random, below, happens: (chance: number) => !isCalm && random() < chance }
   return {
     seed,
-    world: createWorld(),
+    world: createWorld(startsAt),
     chance,
     log,
     index: openIndex(chance),

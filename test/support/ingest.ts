@@ -74,6 +74,7 @@ export async function startIngest({
     createReservedAllowance({
       stream,
       clock,
+      ticks: () => now.ticks,
       holder,
       newId,
       timers: systemTimers,

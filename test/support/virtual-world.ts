@@ -4,11 +4,11 @@ type Task = { at: number; order: number; run: () => void }
 
 const stepsKept = 60
 
-/** Time that passes only when everything that is due has been done. Equal times go in the order of their making. */
-export function createWorld() {
+/** Time that passes only when everything that is due has been done. Equal times go in the order of their making. `startsAt`: ms. */
+export function createWorld(startsAt = Date.UTC(2026, 10, 21, 12)) {
   let tasks: Task[] = []
   let made = 0
-  let now = Date.UTC(2026, 10, 21, 12)
+  let now = startsAt
   let jumped = 0
   const steps: string[] = []
   const after = (ms: number, run: () => void): (() => void) => {
@@ -19,6 +19,7 @@ export function createWorld() {
     }
   }
   return {
+    startsAt,
     /** What clocks show. */
     now: () => Math.floor(now + jumped),
     /** All clocks are put forward; what is due is not due sooner. */
