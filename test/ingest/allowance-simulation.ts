@@ -115,7 +115,7 @@ export async function simulateAllowance(scenario: Scenario): Promise<Outcome> {
     const allowance = createReservedAllowance({
       stream,
       clock,
-      ticks: world.now,
+      ticks: world.ticks,
       holder,
       newId: () => createHash('sha256').update(`${seed} ${++made}`).digest('hex').slice(0, 32),
       timers: process.timers,

@@ -54,7 +54,7 @@ export function startIngest(stage: Stage, name: string, spansPerMonth: number): 
   const reader = reachReader(stage.index.reader, call)
   const allowance = createReservedAllowance({
     ...ledgers,
-    ticks: stage.world.now,
+    ticks: stage.world.ticks,
     timers: process.timers,
     random: stage.chance.random,
     limits: { ...limits, reservedSpansMin: 4 },

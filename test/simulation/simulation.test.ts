@@ -6,7 +6,7 @@ import { createSqliteSimulatedIndex } from './sqlite-index.ts'
 const isSoak = process.env['SOAK'] === '1'
 const given = process.env['SEED']
 const range = (from: number, count: number): readonly number[] => Array.from({ length: count }, (_, n) => from + n)
-const seeds = given === undefined ? range(1, isSoak ? 10_000 : 160) : [Number(given)]
+const seeds = given === undefined ? range(1, isSoak ? 10_000 : 200) : [Number(given)]
 const calendarSeeds = given === undefined ? range(1, isSoak ? 3_000 : 30) : [Number(given)]
 const sqliteSeeds = given === undefined ? range(1, isSoak ? 100 : 3) : seeds
 /** Bugs that seeds beyond the first ones have found. */

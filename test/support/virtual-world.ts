@@ -22,6 +22,8 @@ export function createWorld(startsAt = Date.UTC(2026, 10, 21, 12)) {
     startsAt,
     /** What clocks show. */
     now: () => Math.floor(now + jumped),
+    /** Goes on evenly (`Ticks`). */
+    ticks: () => now - startsAt,
     /** All clocks are put forward; what is due is not due sooner. */
     jump: (ms: number): void => {
       jumped += ms
