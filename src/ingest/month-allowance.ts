@@ -36,6 +36,7 @@ export type MonthAllowance = Pick<Holdings, 'settle' | 'release' | 'doubt' | 'is
 
 const conflictsMax = 100
 const conflictPauseMaxMs = 20
+/** Between two looks at what counts, once it has been waited for in vain. */
 const recountPauseMs = 1_000
 
 /** One turn at the ledger: reads it, and serves the first waiting requests as far as possible. Rejects with ConflictError. */
@@ -44,23 +45,34 @@ function createTurn(
   { rounds, waiting, bell }: Readonly<{ rounds: Rounds; waiting: Waiting; bell: Bell }>,
 ): () => Promise<void> {
   const { holdings } = rounds
-  let recount: Readonly<{ position: Position; at: number }> | undefined
+  let [knownAt, inVain, askedAt]: [Position | undefined, number, number] = [undefined, 0, -Infinity]
 
   /** Before refusing anything: does less count than the ledger says, because a request is twice in the log? */
-  const correct = async ({ standing }: Round): Promise<boolean> => {
-    if (standing.open.length > 0 || standing.spent === 0 || recount?.position === standing.position) return false
-    if (recount !== undefined && ticks() - recount.at < recountPauseMs) return false
+  const correct = async ({ standing }: Round): Promise<'right' | 'corrected' | 'unknown'> => {
+    if (standing.open.length > 0 || standing.spent === 0 || knownAt === standing.position) return 'right'
+    const isAwaited = inVain < limits.heldSpansPollsMax
+    if (!isAwaited && ticks() - askedAt < recountPauseMs) return 'right'
     const spent = await counted(standing.position)
-    recount = { position: spent === undefined ? 0 : standing.position, at: ticks() }
-    if (spent === undefined || spent >= standing.spent) return false
-    await ledger.append('allowance.counted', { ended: [], spent, open: [] }, standing.position)
-    return true
+    askedAt = ticks()
+    if (spent === undefined) {
+      inVain++
+      return isAwaited ? 'unknown' : 'right'
+    }
+    ;[knownAt, inVain] = [standing.position, 0]
+    if (spent >= standing.spent) return 'right'
+    knownAt = await ledger.append('allowance.counted', { ended: [], spent, open: [] }, standing.position)
+    return 'corrected'
   }
 
   /** Grants the first request what is left, which is less than it asks for. */
   const refuse = async (round: Round, spans: number, limit: number | null): Promise<void> => {
     if (round.ended.length > 0) return rounds.end(round)
-    if (await correct(round)) return undefined
+    const count = await correct(round)
+    if (count === 'corrected') return undefined
+    if (count === 'unknown') {
+      await bell.wait(limits.heldSpansPollMs)
+      return signal.aborted ? waiting.disappoint(0) : undefined
+    }
     if (spans > 0) await rounds.reserve(round, spans, limit, true)
     const first = waiting.shift()
     first?.resolve(spans > 0 ? holdings.grant({ ...first.asked, spans }) : nothingGranted(round.spent, limit))

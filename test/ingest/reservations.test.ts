@@ -211,7 +211,7 @@ describe('reservations', () => {
     let counts: number | undefined
     const gate = start({ counted: async () => counts })
     await spend(gate, await granted(gate, 100, { limit: 100 }), 'all')
-    expect((await granted(gate, 10, { limit: 100 })).granted).to.equal(0)
+    expect((await granted(gate, 10, { limit: 100 })).granted, 'where nobody counts').to.equal(0)
     counts = 95
     await site.world.until(site.world.sleep(2_000))
     const grant = await granted(gate, 10, { limit: 100 })
@@ -220,7 +220,17 @@ describe('reservations', () => {
     expect((await entries()).map(([type]) => type)).to.include('allowance.counted')
   })
 
-  it('are counted once for all who are refused, and each second while it is not known what counts', async () => {
+  it('are refused to nobody before it is known what counts, for as long as that may take', async () => {
+    let looks = 0
+    const gate = start({ counted: async () => (++looks < allLimits.heldSpansPollsMax ? undefined : 95) })
+    await spend(gate, await granted(gate, 100, { limit: 100 }), 'all')
+    const began = site.world.ticks()
+    expect(await granted(gate, 10, { limit: 100 })).to.include({ granted: 5, used: 95 })
+    expect(looks).to.equal(allLimits.heldSpansPollsMax)
+    expect(site.world.ticks() - began).to.be.within(2_000, 2_500)
+  })
+
+  it('are counted once for all who are refused, and each second once it is known that nobody counts', async () => {
     let counts: number | undefined
     let asked = 0
     const gate = start({ counted: async () => (asked++, counts) })
@@ -229,14 +239,17 @@ describe('reservations', () => {
       for (let time = 0; time < times; time++) expect((await granted(gate, 1, { limit: 100 })).granted).to.equal(0)
     }
     await refused(3)
-    expect(asked).to.equal(1)
+    expect(asked).to.equal(allLimits.heldSpansPollsMax)
+    site.world.jump(1_000)
+    await refused(3)
+    expect(asked).to.equal(allLimits.heldSpansPollsMax + 1)
     site.world.jump(1_000)
     counts = 100
     await refused(3)
-    expect(asked).to.equal(2)
+    expect(asked).to.equal(allLimits.heldSpansPollsMax + 2)
     site.world.jump(60_000)
     await refused(3)
-    expect(asked).to.equal(2)
+    expect(asked).to.equal(allLimits.heldSpansPollsMax + 2)
   })
 
   it('come to what counts, and are returned when nothing uses them, also while the clock stands still that was set back', async () => {

@@ -81,7 +81,7 @@ export async function startIngest({
       random: Math.random,
       limits: allOfThem,
       isGone: () => false,
-      counted: async () => undefined,
+      counted: (workspace, month) => usedSpansOf(memory, workspace, month),
       onFailure: () => undefined,
     })
   const gate = createGate('this process')
