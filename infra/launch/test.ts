@@ -57,8 +57,8 @@ function spread(files: readonly string[]): readonly string[] {
 }
 const isOfCluster = (file: string): boolean => file.includes('test/cluster/')
 const files = spread(positionals.length > 0 ? positionals : globSync('test/**/*.test.ts').sort())
-/** One more than the processors of the smallest machine: of two, one often waits for an engine or a process. */
-const jobs = Math.min(3, files.length)
+/** Of three at a time, what one waits for costs the others more than they gain: tests poll, and clients send until something has happened. */
+const jobs = Math.min(2, files.length)
 const grep = values.grep === undefined ? {} : { grep: values.grep }
 // In parallel each process of tests takes them from their file, and this one ends at such a rejection by itself.
 const hooks = jobs > 1 ? { require: [resolve('infra/launch/unhandled-rejections.ts')] } : {}

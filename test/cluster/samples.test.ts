@@ -38,7 +38,7 @@ describe('samples of a cluster’s indexes, compared with the log', function () 
 
   before(async function () {
     this.timeout(enginesTimeoutMs)
-    test = await createTestCluster({ partitions: 1 })
+    test = await createTestCluster()
     const often = { INDEX_SAMPLE_MS: '250' }
     const starting = ['ingest', 'project', 'project'].map((role) => test.start(role, often))
     const [ingest, ...rest] = (await Promise.all(starting)) as [RoleProcess, ...RoleProcess[]]
