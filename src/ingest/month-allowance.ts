@@ -45,6 +45,7 @@ function createTurn(
   { rounds, waiting, bell }: Readonly<{ rounds: Rounds; waiting: Waiting; bell: Bell }>,
 ): () => Promise<void> {
   const { holdings } = rounds
+  /** The position at which it is known what counts; how often it was asked since in vain; when last, by `ticks`. */
   let [knownAt, inVain, askedAt]: [Position | undefined, number, number] = [undefined, 0, -Infinity]
 
   /** Before refusing anything: does less count than the ledger says, because a request is twice in the log? */

@@ -1,14 +1,15 @@
-// The names that senders use for one thing, in order of precedence. A dot also means nesting. The common names come first, then those
-// of single loggers: Serilog's compact format (`@t @l @m @mt @tr @sp`), Python's JSON formatters (`asctime`, loguru's
-// `record.level.name`, and `record.message` before the whole line that it has in `text`), Rust's tracing-subscriber (`fields.message`), journald (`MESSAGE`), GELF (`_trace_id`), log4j (`instant`,
-// `contextMap`, `mdc`), logback (`formattedMessage`, beside its template), PHP's Monolog (`level_name`, `context`, `extra`), syslog-ng
-// (`ISODATE`), Logtail's appender of logback (`meta`), .NET (Serilog's `Level` and `RenderedMessage`, the JSON console's `LogLevel` and
-// `Message`), HashiCorp's hclog (`@level @message`), PostgreSQL (`error_severity`), Spring Boot's GELF (`_traceId`), Grafana's programs in Go
-// (`traceID`), Google Cloud's structured logging (`timestampSeconds`, `logging.googleapis.com/trace`, `serviceContext`), roarr
-// (`context.logLevel`), MongoDB (`t.$date`), LogTape (`properties`), LogLayer (`metadata`), pino in browsers (`messages`, `level.label`), and what OpenTelemetry's
-// and Datadog's tracers put into logs of Python and Node (`otelServiceName`, `dd.service`). Last, by what shippers say of a container that
-// names no service: Fluent Bit and Fluentd (`kubernetes.labels`), Vector (`kubernetes.pod_labels`), Elastic's (`kubernetes.container.name`),
-// Docker (`container_name`; in journald `CONTAINER_NAME`, beside an id of the container as `SYSLOG_IDENTIFIER`), syslog (`appname`, `ident`).
+// The names that senders use for one thing, in order of precedence. A dot also means nesting. The common names come first, then those of
+// single loggers: Serilog's compact format (`@t @l @m @mt @tr @sp`), Python's JSON formatters (`asctime`, loguru's `record.level.name`, and
+// `record.message` before the whole line that it has in `text`), Rust's tracing-subscriber (`fields.message`), journald (`MESSAGE`), GELF
+// (`_trace_id`), log4j (`instant`, `contextMap`, `mdc`), logback (`formattedMessage`, beside its template), PHP's Monolog (`level_name`,
+// `context`, `extra`), syslog-ng (`ISODATE`), Logtail's appender of logback (`meta`), .NET (Serilog's `Level` and `RenderedMessage`, the
+// JSON console's `LogLevel` and `Message`), HashiCorp's hclog (`@level @message`), PostgreSQL (`error_severity`), Spring Boot's GELF
+// (`_traceId`), Grafana's programs in Go (`traceID`), Google Cloud's structured logging (`timestampSeconds`,
+// `logging.googleapis.com/trace`, `serviceContext`), roarr (`context.logLevel`), MongoDB (`t.$date`), LogTape (`properties`), LogLayer
+// (`metadata`), pino in browsers (`messages`, `level.label`), and what OpenTelemetry's and Datadog's tracers put into logs of Python and
+// Node (`otelServiceName`, `dd.service`). Last, by what shippers say of a container that names no service: Fluent Bit and Fluentd
+// (`kubernetes.labels`), Vector (`kubernetes.pod_labels`), Elastic's (`kubernetes.container.name`), Docker (`container_name`; in journald
+// `CONTAINER_NAME`, beside an id of the container as `SYSLOG_IDENTIFIER`), syslog (`appname`, `ident`).
 
 /** If you change these, raise the version of the projection of logs: the field that tells a log's time is not searched as text. */
 export const timeNames = [
