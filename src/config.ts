@@ -110,7 +110,10 @@ export const limits = {
   reservationTermMs: 10_000,
   /** Open reservations of one month of a workspace, over all processes. */
   reservationsOpenMax: 256,
-  /** How often a request checks whether spans held by others were returned, and how many times before it gets 503. */
+  /**
+   * How often a request looks whether spans that others hold were returned, or whether fewer count, and how many times before it gets 503, or is
+   * refused where no projector counts.
+   */
   heldSpansPollMs: 100,
   heldSpansPollsMax: 25,
 } as const

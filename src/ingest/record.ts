@@ -1,4 +1,4 @@
-import { ConflictError, repeatWindowMs, type Expected, type Stream } from '#streams/stream.ts'
+import { ConflictError, type Expected, type Stream } from '#streams/stream.ts'
 import { reservationSubject } from '#src/events/allowance.ts'
 import { beforeAll, type EventHeader, type NewEvent, type Position } from '#src/events/envelope.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
@@ -45,9 +45,9 @@ const heldByOthers = refusal(
 
 /**
  * The most time from a request's receipt to its append, in ms. A process that is suspended goes on with requests whose senders have sent them
- * again meanwhile; an event received longer ago than the log's window, or on another day, would not be known as a repeat of theirs.
+ * again meanwhile; an event received longer ago than the log's window (`repeatWindowMs`) would not be known as a repeat of theirs.
  */
-const heldMsMax = repeatWindowMs / 4
+const heldMsMax = 15 * 60_000
 
 /** The credential, and whether its plan has been refreshed from the head of the log, not only taken as this process last knew it. */
 type Plan = Readonly<{ credential: Credential; isRenewed: boolean }>
