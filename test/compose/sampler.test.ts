@@ -51,11 +51,7 @@ describe('samples of an index, compared with the log', () => {
 
   /** The first sample that is taken from now on. */
   const firstSample = async (): Promise<Sampled> => {
-    const sampler = createSampler({
-      places: () => [{ dataFolder, partition: '0' }],
-      everyMs: 1,
-      eventsPerSecondMax: 1_000,
-    })
+    const sampler = createSampler({ places: () => [{ dataFolder, partition: '0' }], everyMs: 1 })
     const found = Promise.withResolvers<Sampled>()
     sampler.listen((sample) => ('error' in sample ? found.reject(sample.error) : found.resolve(sample)))
     sampler.start()
