@@ -2,8 +2,15 @@ import type { TelemetryEventType } from '#src/events/envelope.ts'
 import type { DecodedEvent, Key, Projection } from '../projection.ts'
 import { dayOf } from '#src/lib/day.ts'
 import { addKeyUse, keyUseCollection, type KeyUse } from './key-use.ts'
-import type { RefusalCounts, RefusalDocument, UsageOfDay } from './usage-document.ts'
-import { addUsage, refusalCollection, refusalsOf, usageCollection } from './usage-document.ts'
+import {
+  addUsage,
+  refusalCollection,
+  refusalsOf,
+  usageCollection,
+  type RefusalCounts,
+  type RefusalDocument,
+  type UsageOfDay,
+} from './usage-document.ts'
 
 const usageKey = ({ event }: DecodedEvent): Key<UsageOfDay> => ({
   collection: usageCollection,

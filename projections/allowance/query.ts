@@ -3,8 +3,16 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexReader, Progress, Scope } from '../index-store.ts'
 import { all, is } from '../reading/filters.ts'
 import { keyUseCollection, type KeyUse } from './key-use.ts'
-import type { RefusalDocument, UsageOfDay, UsageOfMonth } from './usage-document.ts'
-import { dayStartNs, daysOfMonthMax, refusalCollection, sumUsage, usageCollection } from './usage-document.ts'
+import {
+  dayStartNs,
+  daysOfMonthMax,
+  refusalCollection,
+  sumUsage,
+  usageCollection,
+  type RefusalDocument,
+  type UsageOfDay,
+  type UsageOfMonth,
+} from './usage-document.ts'
 
 export { monthOf } from '#src/events/allowance.ts'
 export { serviceCharactersMax, servicesMax } from './usage-document.ts'

@@ -1,6 +1,13 @@
 import { memoize } from '#src/lib/memoize.ts'
-import { identityOf, recordId } from '../projection.ts'
-import type { DecodedEvent, DocumentId, Documents, Key, Projection } from '../projection.ts'
+import {
+  identityOf,
+  recordId,
+  type DecodedEvent,
+  type DocumentId,
+  type Documents,
+  type Key,
+  type Projection,
+} from '../projection.ts'
 import { linkId, links, type LinkDocument } from './link-document.ts'
 import { rumEventDocument, rumEvents } from './rum-event-document.ts'
 

@@ -24,7 +24,7 @@ import { timelineOf, type TimelineEntry } from './timeline.ts'
 export { usualLimits, type CorrelationRequest, type PagedPart } from './correlation-request.ts'
 export type { CorrelationId } from './anchor.ts'
 export { isErrorEvent } from './rum-event-document.ts'
-export { searchSessions, type RumSession, type SessionPage, type SessionRequest } from './search-sessions.ts'
+export { searchSessions, type SessionPage } from './search-sessions.ts'
 export type { WalkKey } from '../traces/trace-request.ts'
 
 /** The parts of the answer, with sort keys in the place of cursors. A part that is left out is null. */

@@ -16,8 +16,6 @@ import { progressOf } from './progress-of.ts'
 import { rumEventSchema, type RumEventDocument } from './rum-event-document.ts'
 import { ofSessions, recordOfEvent, recordOfLog, sessionsOf, type RumRecord, type RumSession } from './rum-session.ts'
 
-export type { RumSession } from './rum-session.ts'
-
 /** Which records of browsers are read; their sessions are listed. */
 export type SessionRequest = Readonly<{
   query?: QueryTree

@@ -4,10 +4,8 @@ import { mapInTurns } from '#src/lib/in-turns.ts'
 import type { Hit, IndexReader, Selection, SortKey } from '../index-store.ts'
 import { isAll, pageCharactersMax } from '../reading/page-size.ts'
 import { messageOf, type LogDocument } from './log-document.ts'
-import type { LogItem } from './log-item.ts'
-import { logItem } from './log-item.ts'
-import type { LogFilters } from './log-selection.ts'
-import { logSelection, logsScope } from './log-selection.ts'
+import { logItem, type LogItem } from './log-item.ts'
+import { logSelection, logsScope, type LogFilters } from './log-selection.ts'
 
 /** How many records the snapshot holds, and the records in batches. */
 type LogExport = Readonly<{ matched: number; batches: AsyncIterable<readonly LogItem[]> }>

@@ -1,5 +1,4 @@
-import type { Projection } from '../projection.ts'
-import { identityOf, recordId } from '../projection.ts'
+import { identityOf, recordId, type Projection } from '../projection.ts'
 import { logCollection, logDocument } from './log-document.ts'
 
 /** Log records of servers, and the logs and exceptions of browsers: each a record of its own. */

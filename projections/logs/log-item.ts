@@ -1,6 +1,5 @@
 import type { Level } from '#src/events/telemetry.ts'
-import type { Json, JsonObject } from '#src/lib/json.ts'
-import { isJsonObject } from '#src/lib/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import type { Hit } from '../index-store.ts'
 import type { Span } from '../reading/highlight.ts'

@@ -1,6 +1,5 @@
 import { assert } from '#src/lib/assert.ts'
-import type { Json } from '#src/lib/json.ts'
-import { isJsonObject } from '#src/lib/json.ts'
+import { isJsonObject, type Json } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { Hit, SortKey } from '../index-store.ts'
 

@@ -16,8 +16,13 @@ import {
   words,
   wordToken,
 } from '#src/events/tokens.ts'
-import { wildcardAtEndOnly, wildcardIsAnywhere, wildcardOverWhole, wildcardShapes } from '#src/events/wildcard.ts'
-import type { WildcardShape } from '#src/events/wildcard.ts'
+import {
+  wildcardAtEndOnly,
+  wildcardIsAnywhere,
+  wildcardOverWhole,
+  wildcardShapes,
+  type WildcardShape,
+} from '#src/events/wildcard.ts'
 import { parseRegex } from '#src/lib/regex/parse-regex.ts'
 import { escapeRegex, literalPrefix, regexSource } from '#src/lib/regex/regex-node.ts'
 import type { Filter } from '../index-store.ts'

@@ -1,6 +1,5 @@
 import type { QueryTree } from '#src/events/query-tree.ts'
-import type { PlacedWord } from '#src/events/tokens.ts'
-import { bareName, foldCase, placedWords, words } from '#src/events/tokens.ts'
+import { bareName, foldCase, placedWords, words, type PlacedWord } from '#src/events/tokens.ts'
 import { wildcardShapes } from '#src/events/wildcard.ts'
 import { createLinearMatcher, type MatcherWork } from '#src/lib/regex/linear-matcher.ts'
 import { parseRegex } from '#src/lib/regex/parse-regex.ts'

@@ -51,36 +51,33 @@ type RecordTokenOptions = Readonly<{
   room?: TokenRoom
 }>
 
-/** The texts of two `tokens` fields: the words of all string values, and the tokens of all fields (events/tokens.ts). */
-type RecordTokens = Readonly<{ values: string; fields: string }>
+/** Texts for two `tokens` fields, of a record or of one value of a field: the words of strings, and the tokens of fields (events/tokens.ts). */
+type Tokens = Readonly<{ values: string; fields: string }>
 
 type Scalar = string | number | bigint | boolean
-
-/** What one value of one field adds to the two texts; nothing to `values` if it has no words. */
-type ValueTokens = Readonly<{ values: string; fields: string }>
 
 /**
  * A cache of the tokens of short values, by field and value, because most records repeat values of others. A field whose first values do not
  * repeat (ids, addresses) is not cached any further. At a bound, all is forgotten.
  */
-type OfField = { tokens: Map<Scalar, ValueTokens> | undefined; met: number }
+type OfField = { tokens: Map<Scalar, Tokens> | undefined; met: number }
 const kept = new Map<string, OfField>()
 const keptMax = { values: 50_000, valuesOfField: 2_048, fields: 10_000, textCharacters: 200 }
 let keptValues = 0
 
-function makeTextTokens(name: string, text: string, fieldWordsMax: number): ValueTokens {
+function makeTextTokens(name: string, text: string, fieldWordsMax: number): Tokens {
   const found = words(text)
   const named = found.length > fieldWordsMax ? found.slice(0, fieldWordsMax) : found
   return { values: found.join(' '), fields: valueTokens(name, text, named).join(' ') }
 }
 
-function makeLongTextTokens(name: string, value: string, { characters }: TokenRoom): ValueTokens {
+function makeLongTextTokens(name: string, value: string, { characters }: TokenRoom): Tokens {
   const cut = value.length > searchableMax.textCharacters ? value.slice(0, searchableMax.textCharacters) : value
   // A word has at least one character, a sign before it and a blank after it.
   return makeTextTokens(name, cut, Math.floor(characters / (fieldToken(name).length + 3)))
 }
 
-function makeTokens(name: string, value: Scalar): ValueTokens {
+function makeTokens(name: string, value: Scalar): Tokens {
   if (typeof value === 'string') return makeTextTokens(name, value, Infinity)
   const whole = wholeToken(name, String(value))
   const isNumber = typeof value === 'bigint' || (typeof value === 'number' && Number.isFinite(value))
@@ -100,7 +97,7 @@ function keptOf(name: string): OfField {
   return made
 }
 
-function tokensOfValue(name: string, value: Scalar, room: TokenRoom): ValueTokens {
+function tokensOfValue(name: string, value: Scalar, room: TokenRoom): Tokens {
   if (typeof value === 'string' && value.length > keptMax.textCharacters) return makeLongTextTokens(name, value, room)
   if (isCutName(name)) return makeTokens(name, value)
   const ofField = keptOf(name)
@@ -126,7 +123,7 @@ function tokensOfValue(name: string, value: Scalar, room: TokenRoom): ValueToken
 export function fieldTokens(
   object: JsonObject,
   { prefix = '', message, datedBy, room = createTokenRoom() }: RecordTokenOptions = {},
-): RecordTokens {
+): Tokens {
   const fields: string[] = []
   const values: string[] = []
   let left = searchableMax.values

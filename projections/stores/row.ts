@@ -1,7 +1,14 @@
 import { sentinel, wholePrefix, wholeToken } from '#src/events/tokens.ts'
 import { clampInt64, int64Max, int64Min } from '#src/lib/int64.ts'
-import { collectionsOf, timeOfRecordId } from '../projection.ts'
-import type { Collection, Entry, Fields, NumberFrom, Projection } from '../projection.ts'
+import {
+  collectionsOf,
+  timeOfRecordId,
+  type Collection,
+  type Entry,
+  type Fields,
+  type NumberFrom,
+  type Projection,
+} from '../projection.ts'
 
 /** What every store needs to know of a collection. Plain data, stored with the index for its readers. */
 export type CollectionShape = Readonly<{

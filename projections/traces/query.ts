@@ -10,11 +10,9 @@ import { traceFilters, walkKeyOf, type TraceRequest, type WalkKey } from './trac
 import { walkByNumber, walkSpans, walkTraces } from './walk-traces.ts'
 
 export { failureOf } from './failure.ts'
-export { readTrace } from './read-trace.ts'
 export { nearestError, placesOfSpan, spansFound, type FoundSpan } from './span-places.ts'
 export { unmetIdPatterns } from './span-filter.ts'
-export type { TraceSummary } from './trace-answer.ts'
-export type { TraceConditions, TraceRequest, WalkKey } from './trace-request.ts'
+export type { TraceRequest, WalkKey } from './trace-request.ts'
 
 /** What a search of spans compares under a name. */
 export const ownSpanField = (name: string): OwnField | undefined => ownField(spanFields, name)

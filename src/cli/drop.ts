@@ -1,4 +1,4 @@
-import { dropBuild, knowsBuild, noSuchBuild } from '#projections/builds/move-readers.ts'
+import { dropBuild, knowsBuild, noSuchBuild } from '#projections/builds/drop-build.ts'
 import { ok } from '#src/lib/result.ts'
 import type { Verb } from './verb.ts'
 import { projectionOf, withBuilds } from './with-builds.ts'

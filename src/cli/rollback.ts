@@ -1,4 +1,4 @@
-import { isBack, rollBack, wayBack } from '#projections/builds/move-readers.ts'
+import { isBack, rollBack, wayBack } from '#projections/builds/roll-back.ts'
 import type { Projection } from '#projections/projection.ts'
 import { ok } from '#src/lib/result.ts'
 import type { OpenBuilds, Verb } from './verb.ts'

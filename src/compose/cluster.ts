@@ -8,7 +8,7 @@ import type { PartitionsData } from '#src/compose/threads/partitions-thread.ts'
 import { createProjectorThread, withBeside, type ProjectorThread } from '#src/compose/threads/projector.ts'
 import { retainedReaders } from '#src/compose/threads/retention.ts'
 import { createSampler, type Sampler } from '#src/compose/threads/sampler.ts'
-import { dutiesOf, limits, type ClusterConfig, type Config } from '#src/config.ts'
+import { dutiesOf, type ClusterConfig, type Config } from '#src/config.ts'
 import { givenSecrets } from '#src/directory/secrets.ts'
 import { partitionNumber, partitionOf, type PartitionOf } from '#src/events/partition.ts'
 import { abortScope } from '#src/lib/abort-scope.ts'
@@ -73,7 +73,7 @@ function createProjector(
   const dataFolder = samplesFolder()
   tidySamples(dataFolder)
   const places = () => thread.folded().map((partition) => ({ dataFolder, partition, cluster }))
-  const sampler = createSampler({ places, everyMs, eventsPerSecondMax: limits.sampledEventsPerSecondMax })
+  const sampler = createSampler({ places, everyMs })
   const projector = withEraser(withBeside(thread, sampler), erasing)
   return {
     projector,

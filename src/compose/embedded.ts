@@ -79,7 +79,7 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
   const data: ProjectorData = { logFile, partition, indexFolder, directoryFile }
   const thread = createProjectorThread('projector-thread.ts', data)
   const places = () => thread.folded().map((each) => ({ dataFolder, partition: each }))
-  const sampler = createSampler({ places, everyMs, eventsPerSecondMax: limits.sampledEventsPerSecondMax })
+  const sampler = createSampler({ places, everyMs })
   const sampled = withBeside(thread, sampler)
   const projector = withEraser(sampled, { directory, partitions: 1, openLog: async () => lent(telemetry), clock })
   const files = { folder: folders.indexFolder, limits }

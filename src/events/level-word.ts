@@ -1,5 +1,4 @@
-import type { Level } from './telemetry.ts'
-import { levels } from './telemetry.ts'
+import { levels, type Level } from './telemetry.ts'
 
 const synonyms: ReadonlyMap<string, Level> = new Map([
   ...levels.map((level): [string, Level] => [level, level]),

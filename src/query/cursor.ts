@@ -1,12 +1,9 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
-import type { Refusal } from '#src/events/refusal.ts'
-import { refusal } from '#src/events/refusal.ts'
+import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import type { Json } from '#src/lib/json.ts'
-import { parseJson, stringifyJson } from '#src/lib/json.ts'
-import type { Result } from '#src/lib/result.ts'
-import { fail, ok } from '#src/lib/result.ts'
+import { parseJson, stringifyJson, type Json } from '#src/lib/json.ts'
+import { fail, ok, type Result } from '#src/lib/result.ts'
 
 /** Where a walk stands: its keyset key, and the range that its first page resolved (`from=15m` must not slide). */
 export type Place = Readonly<{ key: Json; fromNs?: bigint; toNs?: bigint }>

@@ -1,13 +1,10 @@
 import { z } from 'zod'
-import type { Refusal } from '#src/events/refusal.ts'
-import { refusal } from '#src/events/refusal.ts'
+import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { levels } from '#src/events/telemetry.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Json } from '#src/lib/json.ts'
-import type { Result } from '#src/lib/result.ts'
-import { fail, ok } from '#src/lib/result.ts'
-import type { LogFilters, LogRequest } from '#projections/logs/query.ts'
-import { searchLogs, timesAsText } from '#projections/logs/query.ts'
+import { fail, ok, type Result } from '#src/lib/result.ts'
+import { searchLogs, timesAsText, type LogFilters, type LogRequest } from '#projections/logs/query.ts'
 import {
   andLater,
   count,
@@ -21,8 +18,16 @@ import {
   timestamp,
   type AnswerOf,
 } from './answer-parts.ts'
-import type { Answered, QueryContext, Walk, Where } from './context.ts'
-import { defined, indexState, resolveWalk, understand } from './context.ts'
+import {
+  defined,
+  indexState,
+  resolveWalk,
+  understand,
+  type Answered,
+  type QueryContext,
+  type Walk,
+  type Where,
+} from './context.ts'
 import { countOf, invalidParameter, limitOf, listOf, readParameters, shared, text } from './parameters.ts'
 import { farFutureNs, rangeAnswer } from './time-range.ts'
 

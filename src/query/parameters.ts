@@ -1,11 +1,9 @@
 import { z } from 'zod'
 import { parseTraceId } from '#src/events/ids.ts'
 import { parseDurationNs } from '#src/events/quantity.ts'
-import type { Refusal } from '#src/events/refusal.ts'
-import { refusal } from '#src/events/refusal.ts'
+import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { nearest } from '#src/lib/nearest.ts'
-import type { Result } from '#src/lib/result.ts'
-import { fail, ok } from '#src/lib/result.ts'
+import { fail, ok, type Result } from '#src/lib/result.ts'
 import { parseQuotedList } from '#src/lib/quoted-list.ts'
 
 /** A client's idea of the workspace is ignored wherever it comes. */

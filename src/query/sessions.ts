@@ -3,8 +3,15 @@ import { searchSessions, type SessionPage, type WalkKey } from '#projections/cor
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { ok } from '#src/lib/result.ts'
 import type { AnswerOf, query as querySchema, range as rangeSchema } from './answer-parts.ts'
-import type { Answered, IndexState, QueryContext } from './context.ts'
-import { defined, indexState, resolveWalk, understand } from './context.ts'
+import {
+  defined,
+  indexState,
+  resolveWalk,
+  understand,
+  type Answered,
+  type IndexState,
+  type QueryContext,
+} from './context.ts'
 import { limitOf, listOf, readParameters, shared, text } from './parameters.ts'
 import { rangeAnswer } from './time-range.ts'
 

@@ -1,7 +1,6 @@
 import { parseTimeNs } from '#src/events/point-in-time.ts'
 import type { Refusal } from '#src/events/refusal.ts'
-import type { Result } from '#src/lib/result.ts'
-import { ok } from '#src/lib/result.ts'
+import { ok, type Result } from '#src/lib/result.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import { invalidParameter } from './parameters.ts'
 

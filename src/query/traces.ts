@@ -2,13 +2,25 @@ import { z } from 'zod'
 import type { Refusal } from '#src/events/refusal.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Json } from '#src/lib/json.ts'
-import type { Result } from '#src/lib/result.ts'
-import { ok } from '#src/lib/result.ts'
-import type { TracePage, TraceRequest, WalkKey } from '#projections/traces/query.ts'
-import { searchTraces, unmetIdPatterns } from '#projections/traces/query.ts'
+import { ok, type Result } from '#src/lib/result.ts'
+import {
+  searchTraces,
+  unmetIdPatterns,
+  type TracePage,
+  type TraceRequest,
+  type WalkKey,
+} from '#projections/traces/query.ts'
 import type { AnswerOf } from './answer-parts.ts'
-import type { Answered, QueryContext, Walk, Where } from './context.ts'
-import { defined, indexState, resolveWalk, understand } from './context.ts'
+import {
+  defined,
+  indexState,
+  resolveWalk,
+  understand,
+  type Answered,
+  type QueryContext,
+  type Walk,
+  type Where,
+} from './context.ts'
 import { duration, invalidParameter, limitOf, listOf, readParameters, shared, text } from './parameters.ts'
 import { farFutureNs, rangeAnswer } from './time-range.ts'
 import { spanStatuses, type traceSearchAnswer } from './trace-answer.ts'

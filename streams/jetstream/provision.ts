@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import { askApi, callApi, failureOf, serverCodes, type ServerError } from './api.ts'
+import { askApi, failureOf, serverCodes, type ServerError } from './api.ts'
 import { replicasOn, type Nats } from './connect.ts'
 import { examineDurability, type DurabilityProof } from './durability.ts'
 import { headerBytesMax } from './publish.ts'
 import { configOf, lossesOf, misfitsOf, type StreamConfig, type Wanted } from './stream-config.ts'
+import { infoOf, streamInfo, type StreamInfo } from './stream-state.ts'
 import { directoryPartition, logName, type LogName } from './subjects.ts'
 
 export type ProvisionOptions = Readonly<{
@@ -38,21 +39,6 @@ const epochBytes = 10
 /** An election takes some seconds, and longer right after servers start on a busy machine. */
 const electionTimeoutMs = 60_000
 const electionPauseMs = 250
-
-type StreamInfo = Readonly<{
-  config: StreamConfig
-  state: Readonly<{ first_seq: number; last_seq: number; messages: number }>
-}>
-
-const infoOf = (answer: Record<string, unknown>): StreamInfo => answer as unknown as StreamInfo
-
-/** The stream's configuration and state; undefined when there is none. */
-export async function streamInfo(nats: Nats, stream: string): Promise<StreamInfo | undefined> {
-  const asked = await askApi(nats, `STREAM.INFO.${stream}`)
-  if ('answer' in asked) return infoOf(asked.answer)
-  if (asked.error.code === serverCodes.streamNotFound) return undefined
-  throw failureOf(asked.error, 'look at', `stream ${stream}`)
-}
 
 const roomHint =
   'the streams of all PARTITIONS (8 GiB each) and of the directory (1 GiB) must fit in what each server may store: raise its max_file_store (NATS_STORE_BYTES), or set fewer PARTITIONS'
@@ -227,45 +213,4 @@ async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
   }
   refuseLazy(copies < replicas ? `give the streams ${replicas} replicas, or set NATS_REPLICAS=${copies}; ` : '')
   if (problems.length > 0) warn?.(`acknowledged events may be lost: ${problems.join('; ')}`)
-}
-
-/** Sequences of the first and last message; `first` is beyond `last` if the log is empty. `cut`: the last one that was cut off. */
-export type Ends = Readonly<{ first: number; last: number; cut: number }>
-
-/** Of a stream that a running process had. It may come back, or another be made in its place. */
-export function goneFailure({ stream }: LogName, operation: string): TransientError {
-  const hint = 'it is not there: if it was removed, put it back from a backup of NATS'
-  return new TransientError({ operation, subject: `stream ${stream}`, hint })
-}
-
-/**
- * The current ends of a log; `see` is shown the configuration that comes with them. Throws PermanentError if the log was recreated,
- * TransientError if it is gone.
- */
-export async function endsOf(
-  nats: Nats,
-  log: LogName,
-  epoch: string,
-  see: (config: StreamConfig) => void = () => {},
-): Promise<Ends> {
-  const info = await streamInfo(nats, log.stream)
-  if (info === undefined) throw goneFailure(log, 'look at')
-  const subject = `stream ${log.stream}`
-  const { first_seq: first, last_seq: last, messages } = info.state
-  const { epoch: found, cut = '0' } = info.config.metadata
-  if (found === epoch) {
-    see(info.config)
-    return { first: messages === 0 ? last + 1 : first, last, cut: Number(cut) }
-  }
-  const hint = 'it was made anew and is another log: restart this process, and rebuild its indexes'
-  throw new PermanentError({ operation: 'look at', subject, hint })
-}
-
-/** Notes in the stream's metadata where the log is cut off, since messages missing at its beginning may also have been erased. */
-export async function noteCut(nats: Nats, { stream }: LogName, sequence: number): Promise<void> {
-  const info = await streamInfo(nats, stream)
-  if (info === undefined || Number(info.config.metadata['cut'] ?? '0') >= sequence) return
-  const metadata = { ...info.config.metadata, cut: String(sequence) }
-  const doing = { operation: 'cut', subject: `stream ${stream}` }
-  await callApi(nats, `STREAM.UPDATE.${stream}`, { ...info.config, metadata }, doing)
 }

@@ -5,7 +5,7 @@ import { cutBefore, lostTail, readBytesMax, type Stream } from '../stream.ts'
 import type { Nats } from './connect.ts'
 import { sequenceAfter } from './message.ts'
 import type { MessageSource } from './message-source.ts'
-import type { Ends } from './provision.ts'
+import type { Ends } from './stream-state.ts'
 import { damageAt, missing, type Run } from './stored.ts'
 import type { LogName } from './subjects.ts'
 

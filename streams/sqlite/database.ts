@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { isOperatingFailure, PermanentError, TransientError } from '#src/lib/failure.ts'
+import { isBusy, isCorrupt, isDiskFull, sqliteCodeOf, sqliteCodes } from '#src/lib/sqlite-errors.ts'
 import { unwritableOf } from '#src/lib/unwritable.ts'
 import { forgetCopied, refuseBesideCopied } from './copied.ts'
 import { suspect } from './suspicion.ts'
@@ -40,45 +41,12 @@ const schema = `
   PRAGMA user_version = ${formatVersion};
 `
 
-const sqliteBusy = 5
-const sqliteLocked = 6
-const sqliteReadOnly = 8
-const sqliteCorrupt = 11
-const sqliteFull = 13
-const sqliteCantOpen = 14
-const sqliteNotADatabase = 26
-
-/** The file ends before a page it should have. */
-const sqliteShortRead = 10 | (2 << 8)
-
-/** The file beside a WAL that connections share could not be made as large as it must be: the disk is full. */
-const sqliteNoShared: readonly (number | undefined)[] = [10 | (18 << 8), 10 | (19 << 8)]
-
-/** SQLite's extended result code of a driver error; undefined for any other error. */
-function extendedCodeOf(error: unknown): number | undefined {
-  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return undefined
-  return error.errcode
-}
-
-/** SQLite's primary result code. */
-function codeOf(error: unknown): number | undefined {
-  const code = extendedCodeOf(error)
-  return code === undefined ? undefined : code & 0xff
-}
-
 /** The operating system refused permission. */
 const isForbidden = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && ['EACCES', 'EPERM', 'EROFS'].includes(String(error.code))
 
-/** Another connection holds the lock. */
-export const isBusy = (error: unknown): boolean => codeOf(error) === sqliteBusy || codeOf(error) === sqliteLocked
-
 /** After these the connection is still good: nothing was written, and the next attempt may succeed. */
-export const isHarmless = (error: unknown): boolean => isBusy(error) || codeOf(error) === sqliteFull
-
-/** The file does not hold what was written. */
-export const isCorrupt = (error: unknown): boolean =>
-  codeOf(error) === sqliteCorrupt || codeOf(error) === sqliteNotADatabase || extendedCodeOf(error) === sqliteShortRead
+export const isHarmless = (error: unknown): boolean => isBusy(error) || sqliteCodeOf(error) === sqliteCodes.full
 
 /** A log is damaged. The next start of the server can mend it (mending/). */
 class DamageError extends PermanentError {}
@@ -105,15 +73,13 @@ export function failureOf(error: unknown, operation: string, file: string): Tran
   if (isCorrupt(error) && isFile(file)) return damageOf(file, { operation, cause: error })
   const context = { operation, subject: file, cause: error }
   if (isBusy(error)) return new TransientError({ ...context, hint: 'another process is writing to it' })
-  const code = codeOf(error)
-  if (code === sqliteFull || sqliteNoShared.includes(extendedCodeOf(error))) {
-    return new TransientError({ ...context, hint: 'the disk is full: free some space' })
-  }
-  if (code === sqliteReadOnly || isForbidden(error)) {
+  if (isDiskFull(error)) return new TransientError({ ...context, hint: 'the disk is full: free some space' })
+  const code = sqliteCodeOf(error)
+  if (code === sqliteCodes.readOnly || isForbidden(error)) {
     const hint = 'this user may not write it: check its owner and mode, and how its disk is mounted'
     return new PermanentError({ ...context, subject: unwritableOf(file), hint })
   }
-  if (code === sqliteCantOpen) {
+  if (code === sqliteCodes.cannotOpen) {
     return new PermanentError({ ...context, hint: 'the folder must be there, and be writable for this user' })
   }
   return new PermanentError({ ...context, hint: 'check the disk, and whether it is full' })

@@ -2,7 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { PermanentError } from '#src/lib/failure.ts'
-import { failureOf, isBusy, isCorrupt } from './database.ts'
+import { isBusy, isCorrupt } from '#src/lib/sqlite-errors.ts'
+import { failureOf } from './database.ts'
 import { inodeOf } from './file-stat.ts'
 
 type FolderLock = Readonly<{ release(): void }>

@@ -6,13 +6,12 @@ import { expect } from 'chai'
 import { openBuilds } from '#src/compose/builds.ts'
 import { foldersOf } from '#src/compose/folders.ts'
 import { createSampler } from '#src/compose/threads/sampler.ts'
-import type { Sampled } from '#src/operations/index-samples.ts'
+import { observeSamples, type Sampled, type IndexSample } from '#src/operations/index-samples.ts'
 import { limits } from '#src/config.ts'
 import { sealEvent } from '#src/events/codec.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { createMetrics } from '#src/operations/metrics.ts'
-import { observeSamples, type IndexSample } from '#src/operations/index-samples.ts'
 import { rebuild } from '#projections/rebuild.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import { makeFirstRun } from '../support/first-run.ts'
@@ -52,11 +51,7 @@ describe('samples of an index, compared with the log', () => {
 
   /** The first sample that is taken from now on. */
   const firstSample = async (): Promise<Sampled> => {
-    const sampler = createSampler({
-      places: () => [{ dataFolder, partition: '0' }],
-      everyMs: 1,
-      eventsPerSecondMax: 1_000,
-    })
+    const sampler = createSampler({ places: () => [{ dataFolder, partition: '0' }], everyMs: 1 })
     const found = Promise.withResolvers<Sampled>()
     sampler.listen((sample) => ('error' in sample ? found.reject(sample.error) : found.resolve(sample)))
     sampler.start()

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { bringPython } from '../../infra/launch/python.ts'
-import type { JsonObject } from '#src/lib/json.ts'
-import { parseJson } from '#src/lib/json.ts'
+import { parseJson, type JsonObject } from '#src/lib/json.ts'
 import { at, listOf, signIn, untilIndexed, withKey, type Reader } from '../support/client.ts'
 import { runNode, runProgram } from '../support/run-program.ts'
 import { expectSpan, nanoseconds, type SentSpan } from '../support/sent-span.ts'

@@ -1,7 +1,6 @@
 import { gunzipSync } from 'node:zlib'
-import { get } from 'node:http'
+import { get, type IncomingMessage } from 'node:http'
 import { once } from 'node:events'
-import type { IncomingMessage } from 'node:http'
 import { expect } from 'chai'
 import { parseJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'

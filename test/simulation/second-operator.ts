@@ -1,5 +1,6 @@
 import type { BuildContext } from '#projections/builds/build-place.ts'
-import { dropBuild, rollBack } from '#projections/builds/move-readers.ts'
+import { dropBuild } from '#projections/builds/drop-build.ts'
+import { rollBack } from '#projections/builds/roll-back.ts'
 import { rebuild } from '#projections/rebuild.ts'
 import { liveBuilds, verify } from '#projections/verify.ts'
 import { judgeRebuilt } from './operator.ts'

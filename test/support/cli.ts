@@ -1,6 +1,5 @@
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
-import type { JsonObject } from '#src/lib/json.ts'
-import { parseJson } from '#src/lib/json.ts'
+import { parseJson, type JsonObject } from '#src/lib/json.ts'
 import { listOf } from './client.ts'
 import { clusterAt } from './clusters.ts'
 import { runProgram } from './run-program.ts'

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Json } from '#src/lib/json.ts'
-import { isJsonObject, stringifyJson } from '#src/lib/json.ts'
+import { isJsonObject, stringifyJson, type Json } from '#src/lib/json.ts'
 
 /** Hex text of a given length that depends only on its seed. */
 export const hex = (length: number, ...seed: readonly (string | number)[]): string =>

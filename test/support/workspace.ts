@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import type { Json } from '#src/lib/json.ts'
-import { stringifyJson } from '#src/lib/json.ts'
+import { stringifyJson, type Json } from '#src/lib/json.ts'
 import { post } from './client.ts'
 import type { FirstRun, Server } from './server.ts'
 import { otlpJson, type SpanSketch } from './telemetry.ts'

@@ -3,43 +3,34 @@ import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { hasNoRoomToShare, isCorrupt, isDiskFull, sqliteCodeOf, sqliteCodes } from '#src/lib/sqlite-errors.ts'
 import { unwritableOf } from '#src/lib/unwritable.ts'
 
 export type Value = SQLInputValue
 export type Columns = Readonly<Record<string, SQLOutputValue>>
 
-/** SQLite result codes of failures that may pass: busy, locked, out of memory, I/O error, disk full, cannot open (out of handles). */
-const passing: ReadonlySet<number> = new Set([5, 6, 7, 10, 13, 14])
+const { busy, locked, noMemory, readOnly, ioError, full, cannotOpen } = sqliteCodes
 
-/** The file is not what was written: damaged, no database at all, or shorter than it says. */
-const damages: ReadonlySet<number> = new Set([11, 26, 10 | (2 << 8)])
-
-const codeOf = (error: unknown): number | undefined =>
-  error instanceof Error && 'errcode' in error ? Number(error.errcode) : undefined
-const isDamageCode = (code: number): boolean => damages.has(code) || damages.has(code & 0xff)
+/** Failures that may pass; a file cannot be opened where the process has no handle left. */
+const passing: ReadonlySet<number> = new Set([busy, locked, noMemory, ioError, full, cannotOpen])
 
 /** Of an error that `guarded` threw. */
-export const isDamage = (error: unknown): boolean => error instanceof Error && isDamageCode(codeOf(error.cause) ?? 0)
+export const isDamage = (error: unknown): boolean => error instanceof Error && isCorrupt(error.cause)
 
-/** The file beside a WAL that connections share could not be opened, or made as large as it must be: the disk is full. */
-const noShared: readonly (number | undefined)[] = [10 | (18 << 8), 10 | (19 << 8)]
-
-const full = 'the disk is full: free some space'
-const readOnly = 8
 const remedies: Readonly<Record<number, string>> = {
   [readOnly]: 'this user may not write it: check its owner and mode, and how its disk is mounted',
-  10: 'check the disk, and whether it is full',
-  13: full,
-  14: 'its folder must be there, and be writable for this user; this process may open too few files (ulimit -n)',
+  [ioError]: 'check the disk, and whether it is full',
+  [cannotOpen]:
+    'its folder must be there, and be writable for this user; this process may open too few files (ulimit -n)',
 }
 
 /** What the operator can do about it. The log can restore whatever an index holds. */
-function hintOf(code: number): { hint?: string } {
-  if (isDamageCode(code)) {
+function hintOf(cause: unknown, code: number): { hint?: string } {
+  if (isCorrupt(cause)) {
     const remedy = 'throughline rebuild folds its index again; where it cannot, stop the server and start it again'
     return { hint: `damaged: ${remedy}` }
   }
-  const hint = noShared.includes(code) ? full : remedies[code & 0xff]
+  const hint = isDiskFull(cause) ? 'the disk is full: free some space' : remedies[code]
   return hint === undefined ? {} : { hint }
 }
 
@@ -48,18 +39,23 @@ function guarded<T>(operation: string, subject: string, run: () => T): T {
   try {
     return run()
   } catch (cause) {
-    const code = codeOf(cause)
+    const code = sqliteCodeOf(cause)
     if (code === undefined) throw cause
-    const isPassing = passing.has(code & 0xff) && !isDamageCode(code)
-    const named = (code & 0xff) === readOnly ? unwritableOf(subject) : subject
-    throw new (isPassing ? TransientError : PermanentError)({ operation, subject: named, cause, ...hintOf(code) })
+    const isPassing = passing.has(code) && !isCorrupt(cause)
+    const named = code === readOnly ? unwritableOf(subject) : subject
+    throw new (isPassing ? TransientError : PermanentError)({
+      operation,
+      subject: named,
+      cause,
+      ...hintOf(cause, code),
+    })
   }
 }
 
 /** The same of what we have found ourselves. */
 export const throwDamage = (path: string, what: string): never =>
   guarded('read', path, () => {
-    throw Object.assign(new Error(what), { errcode: 11 })
+    throw Object.assign(new Error(what), { errcode: sqliteCodes.corrupt })
   })
 
 /** Prepared statements per connection. A query's text depends only on its shape, so there are few. */
@@ -274,7 +270,7 @@ export function readIfThere<T>(path: string, read: (database: Database) => T | u
   try {
     return readBy(openDatabaseToRead)
   } catch (error) {
-    if (!(error instanceof Error && noShared.includes(codeOf(error.cause)))) throw error
+    if (!(error instanceof Error && hasNoRoomToShare(error.cause))) throw error
     return readBy(openDatabaseAlone)
   }
 }

@@ -2,10 +2,9 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { PermanentError } from '#src/lib/failure.ts'
+import { sqliteCodeOf, sqliteCodes } from '#src/lib/sqlite-errors.ts'
 
 export type HeldLock = Readonly<{ release(): void }>
-
-const sqliteBusy = 5
 
 /**
  * Holds a file for this process alone; undefined when another one does, or its folder is gone. It is an exclusive transaction on an empty database: the
@@ -18,8 +17,7 @@ export function holdLock(path: string): HeldLock | undefined {
     database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
   } catch (cause) {
     database?.close()
-    const code = cause instanceof Error && 'errcode' in cause ? Number(cause.errcode) & 0xff : 0
-    if (code === sqliteBusy || !existsSync(dirname(path))) return undefined
+    if (sqliteCodeOf(cause) === sqliteCodes.busy || !existsSync(dirname(path))) return undefined
     const hint = 'this user must be able to write it, and its disk must have room'
     throw new PermanentError({ operation: 'lock', subject: path, cause, hint })
   }

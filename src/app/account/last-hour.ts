@@ -54,7 +54,7 @@ const columns: readonly Column[] = [
 type Found = Pick<TraceSearchAnswer, 'facets' | 'index'> | Pick<LogSearchAnswer, 'facets' | 'index'>
 
 /** How many of a column each service has. `isWhole`: a service that is not among them has none. */
-export type Counts = Readonly<{ byService: ReadonlyMap<string, number>; isWhole: boolean }>
+type Counts = Readonly<{ byService: ReadonlyMap<string, number>; isWhole: boolean }>
 
 /** A search counts so many values at most. */
 const facetValuesMax = 20

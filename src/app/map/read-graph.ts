@@ -12,7 +12,7 @@ export const tracesMax = 100
 /** Spans of a trace that are read: as many as an answer has of one. */
 export const spansOfTraceMax = 1_000
 /** Spans of all traces: those after are left out. */
-export const spansMax = 10_000
+const spansMax = 10_000
 /** Traces that are read together: the page is one of many queries of its workspace. */
 const readAtOnce = 4
 

@@ -2,15 +2,16 @@ import { randomInt } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import { verifySample } from '#projections/builds/sample.ts'
 import type { OpenBuilds } from '#src/cli/verb.ts'
+import { limits } from '#src/config.ts'
 import { present } from '#src/lib/assert.ts'
 import { makeOwnFolder } from '#src/lib/make-folder.ts'
 import type { Sampled } from '#src/operations/index-samples.ts'
 import { giveWay, niceness } from './folding.ts'
-import type { SampleData, SamplePlace } from './sampler.ts'
+import type { SamplePlace } from './sampler.ts'
 
 // One sample of an index compared with the log, in a thread of the lowest priority. It says what it found, and ends.
 
-const { place, eventsPerSecondMax } = workerData as SampleData
+const place = workerData as SamplePlace
 const port = present(parentPort, 'a sample is taken in a thread')
 giveWay(niceness.checking)
 
@@ -24,7 +25,7 @@ async function open({ cluster, partition, dataFolder }: SamplePlace): Promise<Op
 const context = await open(place)
 try {
   const pick = (below: number): number => (below <= 1 ? 0 : randomInt(below))
-  const verdict = await verifySample(context, pick, eventsPerSecondMax)
+  const verdict = await verifySample(context, pick, limits.sampledEventsPerSecondMax)
   for (const { workspaceId, entries, different } of verdict?.workspaces ?? []) {
     const { projection, index } = present(verdict, 'it has workspaces')
     const { partition } = place

@@ -5,14 +5,10 @@ import type { IndexSample } from '#src/operations/index-samples.ts'
 /** A partition whose indexes are compared. `dataFolder`: where there is room for a while; embedded, where they are too. */
 export type SamplePlace = Readonly<{ dataFolder: string; partition: string }> & Partial<Pick<ClusterPlace, 'cluster'>>
 
-/** What the thread of a sample is started with. */
-export type SampleData = Readonly<{ place: SamplePlace; eventsPerSecondMax: number }>
-
 type SamplerOptions = Readonly<{
   /** What is sampled next, one after the other; asked each time. */
   places: () => readonly SamplePlace[]
   everyMs: number
-  eventsPerSecondMax: number
 }>
 
 export type Sampler = Readonly<{
@@ -24,7 +20,7 @@ export type Sampler = Readonly<{
 }>
 
 /** Compares a part of each index with the log from time to time, as long as it is started, one sample at a time. */
-export function createSampler({ places, everyMs, eventsPerSecondMax }: SamplerOptions): Sampler {
+export function createSampler({ places, everyMs }: SamplerOptions): Sampler {
   const listeners: ((sample: IndexSample) => void)[] = []
   let timer: NodeJS.Timeout | undefined
   let current: Worker | undefined
@@ -32,8 +28,7 @@ export function createSampler({ places, everyMs, eventsPerSecondMax }: SamplerOp
   const tell = (sample: IndexSample): void => listeners.forEach((listener) => listener(sample))
   const takeOne = (place: SamplePlace): Promise<void> =>
     new Promise((resolve) => {
-      const workerData: SampleData = { place, eventsPerSecondMax }
-      const thread = new Worker(new URL('sample-thread.ts', import.meta.url), { workerData, name: 'sample' })
+      const thread = new Worker(new URL('sample-thread.ts', import.meta.url), { workerData: place, name: 'sample' })
       current = thread
       thread.on('message', tell)
       thread.on('error', (error: Error) => tell({ partition: place.partition, error }))

@@ -1,11 +1,8 @@
 import { assert } from '../assert.ts'
-import type { Result } from '../result.ts'
-import { fail, ok } from '../result.ts'
+import { fail, ok, type Result } from '../result.ts'
 import { parseClass, parseEscape } from './parse-class.ts'
-import type { RegexNode } from './regex-node.ts'
-import { escapeRegex, sizeOf } from './regex-node.ts'
-import type { Scanner } from './scanner.ts'
-import { createScanner, SyntaxStop } from './scanner.ts'
+import { escapeRegex, sizeOf, type RegexNode } from './regex-node.ts'
+import { createScanner, SyntaxStop, type Scanner } from './scanner.ts'
 
 /** Where the text stops being an expression of regex-node.ts (UTF-16 units from 0), and why. */
 type RegexSyntaxError = Readonly<{ position: number; message: string }>

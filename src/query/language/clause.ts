@@ -4,10 +4,8 @@ import { takeComparison, takeRange } from './bounds.ts'
 import type { FieldContext, Parse } from './parse.ts'
 import { inQuotes } from './print-query.ts'
 import { checkRegex } from './check-regex.ts'
-import type { Part } from './tree.ts'
-import { negatePart } from './tree.ts'
-import type { Word } from './words.ts'
-import { plainField, takeOperator, takeQuoted, takeRegex, takeSpacedOperator, takeWord } from './words.ts'
+import { negatePart, type Part } from './tree.ts'
+import { plainField, takeOperator, takeQuoted, takeRegex, takeSpacedOperator, takeWord, type Word } from './words.ts'
 
 const valuesExpected = ['a value', '"a phrase"', '*', '>=', '[a TO b]', '(']
 

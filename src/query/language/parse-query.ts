@@ -1,15 +1,12 @@
 import type { QueryTree } from '#src/events/query-tree.ts'
 import { words } from '#src/events/tokens.ts'
-import type { Result } from '#src/lib/result.ts'
-import { fail, ok } from '#src/lib/result.ts'
+import { fail, ok, type Result } from '#src/lib/result.ts'
 import { parseClause, warnOfBoth } from './clause.ts'
 import type { Parse, QueryLimits } from './parse.ts'
 import { printQuery } from './print-query.ts'
 import { createReader, type Reader } from './reader.ts'
-import type { QuerySyntaxRefusal } from './refuse.ts'
-import { QueryStop } from './refuse.ts'
-import type { Part } from './tree.ts'
-import { joinParts, negatePart } from './tree.ts'
+import { QueryStop, type QuerySyntaxRefusal } from './refuse.ts'
+import { joinParts, negatePart, type Part } from './tree.ts'
 
 export type ParsedQuery = Readonly<{
   tree: QueryTree

@@ -1,6 +1,5 @@
 import type { Bound, QueryTree } from '#src/events/query-tree.ts'
-import type { Level } from '#src/events/telemetry.ts'
-import { levels } from '#src/events/telemetry.ts'
+import { levels, type Level } from '#src/events/telemetry.ts'
 import { wildcardPieces } from '#src/events/wildcard.ts'
 import { plainField } from './words.ts'
 

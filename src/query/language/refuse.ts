@@ -1,5 +1,4 @@
-import type { Refusal } from '#src/events/refusal.ts'
-import { refusal } from '#src/events/refusal.ts'
+import { refusal, type Refusal } from '#src/events/refusal.ts'
 
 /** A refusal of a query: always with a place in it and what could stand there. */
 export type QuerySyntaxRefusal = Refusal &

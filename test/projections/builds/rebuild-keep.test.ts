@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { BuildContext } from '#projections/builds/build-place.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
-import { rollBack } from '#projections/builds/move-readers.ts'
+import { rollBack } from '#projections/builds/roll-back.ts'
 import { rebuild } from '#projections/rebuild.ts'
 import { changeRoster, nominate, promoteTo } from '#projections/builds/roster.ts'
 import { withSeenEvents } from '#projections/folding/seen-events.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { BuildContext } from '#projections/builds/build-place.ts'
 import { heartbeatMaxMs, type IndexWriter } from '#projections/index-store.ts'
-import { rollBack, wayBack } from '#projections/builds/move-readers.ts'
+import { rollBack, wayBack } from '#projections/builds/roll-back.ts'
 import { changeRoster, keepOn, nominate } from '#projections/builds/roster.ts'
 import { planRebuild, rebuild } from '#projections/rebuild.ts'
 import { withSeenEvents } from '#projections/folding/seen-events.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { correlationProjection } from '#projections/correlation/fold.ts'
-import { searchSessions, type SessionPage, type SessionRequest } from '#projections/correlation/query.ts'
+import { searchSessions, type SessionPage, type SessionRequest } from '#projections/correlation/search-sessions.ts'
 import { ofSessions, sessionsOf, type RumRecord } from '#projections/correlation/rum-session.ts'
 import type { IndexReader } from '#projections/index-store.ts'
 import { pageCharactersMax } from '#projections/reading/page-size.ts'

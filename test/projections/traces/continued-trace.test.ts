@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { IndexReader } from '#projections/index-store.ts'
-import { placesOfSpan, readTrace, type WalkKey } from '#projections/traces/query.ts'
+import { placesOfSpan, type WalkKey } from '#projections/traces/query.ts'
+import { readTrace } from '#projections/traces/read-trace.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { describeOnEveryStore } from './every-store.ts'
 import { givenLog, givenRumEvent, msNs, noonNs, received, spanIdOf, traceIdOf } from './given.ts'

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { withFirstDays } from '#projections/retention/first-days.ts'
-import { readTrace, type WalkKey } from '#projections/traces/query.ts'
+import type { WalkKey } from '#projections/traces/query.ts'
+import { readTrace } from '#projections/traces/read-trace.ts'
 import { dayOf } from '#src/lib/day.ts'
 import { describeOnEveryStore } from './every-store.ts'
 import { received, spanIdOf, traceIdOf } from './given.ts'

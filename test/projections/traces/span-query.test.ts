@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import type { IndexReader } from '#projections/index-store.ts'
-import { TooBroadError } from '#projections/index-store.ts'
+import { TooBroadError, type IndexReader } from '#projections/index-store.ts'
 import { unmetIdPatterns } from '#projections/traces/query.ts'
 import type { QueryTree } from '#src/events/query-tree.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
