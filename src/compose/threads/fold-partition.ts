@@ -5,7 +5,7 @@ import { explain } from '#src/compose/failure.ts'
 import { present } from '#src/lib/assert.ts'
 import type { Stream } from '#streams/stream.ts'
 import type { createFolding } from './folding.ts'
-import type { ProjectorMessage, ProjectorOrder } from './projector.ts'
+import type { ProjectorMessage, ProjectorOrder } from './projector-messages.ts'
 import { retainPartition } from './retention.ts'
 
 export type Tell = (message: ProjectorMessage) => void
@@ -48,16 +48,16 @@ export async function foldPartition(
     writer,
     ...folding,
     onFailure: ({ projection, error, retried }) =>
-      tell({ projection: nameOf(projection), reason: explain(error), retried }),
-    onDeadLetter: (letter) => tell({ ...letter, projection: nameOf(letter.projection) }),
-    onBeside: (beside) => tell({ ...beside, projection: nameOf(beside.projection) }),
+      tell({ kind: 'failed', projection: nameOf(projection), reason: explain(error), retried }),
+    onDeadLetter: (letter) => tell({ kind: 'leftOut', ...letter, projection: nameOf(letter.projection) }),
+    onBeside: (beside) => tell({ kind: 'beside', ...beside, projection: nameOf(beside.projection) }),
   })
   const stopRetaining = retainPartition({ stream, writer, directory }, tell)
   try {
-    tell({ partition, isFolded: true })
+    tell({ kind: 'began', partition })
     await projector.run(signal)
   } finally {
-    tell({ partition, isFolded: false })
+    tell({ kind: 'ceased', partition })
     stopRetaining()
   }
 }

@@ -6,7 +6,7 @@ import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { foldPartition, runWhenTold } from './fold-partition.ts'
 import { createFolding, giveWay } from './folding.ts'
 import { openLogBeside } from './log-beside.ts'
-import type { ProjectorData } from './projector.ts'
+import type { ProjectorData } from './projector-messages.ts'
 
 // The thread that folds the log into the indexes. It opens them when it is told to start, because another process may have them open
 // until then.

@@ -18,7 +18,7 @@ import type { PartitionOf } from '#src/events/partition.ts'
 import { createClock, type Clock } from '#src/lib/clock.ts'
 import { systemTimers } from '#src/lib/timers.ts'
 import type { Stream } from '#streams/stream.ts'
-import type { ProjectorMessage } from './projector.ts'
+import type { ProjectorMessage } from './projector-messages.ts'
 
 /** Of a workspace of which the directory says nothing yet. */
 const unknown = longestKeeping(plans)
@@ -64,11 +64,12 @@ export function retainedReaders(
 }
 
 /** Retention of one partition, by the thread that folds it, which tells of it; until what is answered is called. */
-export const retainPartition = (
+export function retainPartition(
   { stream, writer, directory }: Readonly<{ stream: Stream; writer: IndexWriter; directory: Pick<Stream, 'read'> }>,
   tell: (message: ProjectorMessage) => void,
-): (() => void) =>
-  startRetention(
+): () => void {
+  const { partition } = stream
+  return startRetention(
     {
       stream,
       writer,
@@ -79,9 +80,9 @@ export const retainPartition = (
       keepings: createKeepings(directory),
     },
     {
-      onRetained: ({ dropped, heldBy, givenUp, standsAt }) =>
-        tell({ partition: stream.partition, daysDropped: dropped, heldBy, givenUp, standsAt }),
-      onFailure: (error) => tell({ partition: stream.partition, notRetained: explain(error) }),
-      onWaiting: (silentSince, until) => tell({ partition: stream.partition, silentSince, until }),
+      onRetained: ({ cutTo: _, ...done }) => tell({ kind: 'retained', partition, ...done }),
+      onFailure: (error) => tell({ kind: 'notRetained', partition, reason: explain(error) }),
+      onWaiting: (since, until) => tell({ kind: 'retentionWaits', partition, since, until }),
     },
   )
+}

@@ -1,0 +1,143 @@
+import type { LeftOut } from '#projections/folding/lane.ts'
+import type { Beside } from '#projections/folding/lanes.ts'
+import { createTroubles } from '#src/compose/troubles.ts'
+import { createClock } from '#src/lib/clock.ts'
+import { dayOf } from '#src/lib/day.ts'
+import type { Failed, ProjectorMessage, RetentionDone, RetentionFailed, RetentionWaits } from './projector-messages.ts'
+
+// What the operator and the metrics hear of a projector's thread.
+
+type Tell = (line: string) => void
+
+const describeFailed = ({ projection, reason, retried }: Failed): string =>
+  `projection ${projection} ${retried ? 'is tried again' : 'has stopped'}: ${reason}`
+
+const describeLeftOut = ({ projection, position, reason }: LeftOut): string =>
+  `projection ${projection} leaves out the event at ${position} (see throughline dead-letters list): ${reason}`
+
+/** As after an upgrade: until readers move, answers are not complete. */
+function describeBeside({ projection, index, live, moved }: Beside): string {
+  if (moved) return `projection ${projection}: readers use ${index} now; ${live} is kept to roll back to`
+  return `projection ${projection} is folded into ${index}; readers use ${live} until that has caught up`
+}
+
+const describeNotRetained = ({ partition, reason }: RetentionFailed): string =>
+  `expired data of partition ${partition} could not be removed; trying again: ${reason}`
+
+function describeWait(wait: RetentionWaits): string {
+  const [since, until] = [wait.since, wait.until].map((at) => new Date(at).toISOString())
+  return `partition ${wait.partition} has received nothing since ${since}: what has expired is removed at ${until}; if this machine's clock is ahead, stop the server before`
+}
+
+/** Which builds keep logs from being cut, partition by partition; the operator hears of it when that changes. */
+function createHolding(tell: Tell) {
+  const held = new Map<string, readonly string[]>()
+  return {
+    hear({ partition, heldBy, givenUp }: RetentionDone): void {
+      const before = held.get(partition) ?? []
+      held.set(partition, heldBy)
+      for (const build of givenUp)
+        tell(`${build} of partition ${partition} has not been folded for too long and is removed`)
+      if (heldBy.length === 0 || heldBy.join() === before.join()) return
+      tell(
+        `the log of partition ${partition} is kept for longer than needed: ${heldBy.join(', ')} has not folded its beginning yet (see throughline builds)`,
+      )
+    },
+    forget: (partition: string): void => void held.delete(partition),
+    clear: (): void => held.clear(),
+    count: (): number => [...held.values()].reduce((sum, { length }) => sum + length, 0),
+  }
+}
+
+/** Which day retention has come to where it is behind, partition by partition; the operator hears of each. */
+function createStanding(tell: Tell) {
+  const told = new Map<string, string>()
+  return ({ partition, standsAt }: RetentionDone): void => {
+    if (standsAt === undefined) return void told.delete(partition)
+    const day = dayOf(standsAt)
+    if (told.get(partition) === day) return
+    told.set(partition, day)
+    tell(
+      `more than a day of the log of partition ${partition} has expired: it goes day by day, as on ${day} by now, as after a time off; if this machine's clock is ahead, stop the server before more goes (see "Retention" in infra/operating.md)`,
+    )
+  }
+}
+
+/** What is tried again is told once, and that it goes on; whatever else happens to a projection is told each time. */
+function createFailures(tell: Tell) {
+  const troubles = createTroubles({ clock: createClock(), tell })
+  return {
+    hear(failed: Failed): void {
+      const subject = `projection ${failed.projection}`
+      if (failed.retried) return troubles.hear(subject, describeFailed(failed))
+      troubles.forget((one) => one === subject)
+      tell(describeFailed(failed))
+    },
+    sweep: troubles.sweep,
+    forget: (partition: string): void => troubles.forget((subject) => subject.endsWith(` of partition ${partition}`)),
+  }
+}
+
+export type ProjectorReport = Readonly<{
+  hear(message: ProjectorMessage): void
+  /** To be called from time to time: tells that what was in trouble goes on. */
+  sweep(): void
+  /** The thread has ended, and folds nothing. */
+  ended(): void
+  /** The partitions that are folded now. */
+  folded(): readonly string[]
+  /** How many days of indexes were dropped. */
+  daysDropped(): number
+  /** How many builds keep logs from being cut. */
+  buildsHolding(): number
+}>
+
+/** `tell`: on standard error, unless it is given. */
+export function createProjectorReport(tell: Tell = (line) => console.error(line)): ProjectorReport {
+  const folded = new Set<string>()
+  let dropped = 0
+  const failures = createFailures(tell)
+  const holding = createHolding(tell)
+  const hearStanding = createStanding(tell)
+
+  const retained = (done: RetentionDone): void => {
+    dropped += done.dropped
+    hearStanding(done)
+    holding.hear(done)
+  }
+  const ceased = (partition: string): void => {
+    folded.delete(partition)
+    holding.forget(partition)
+    failures.forget(partition)
+  }
+  return {
+    hear(message) {
+      switch (message.kind) {
+        case 'began':
+          return void folded.add(message.partition)
+        case 'ceased':
+          return ceased(message.partition)
+        case 'failed':
+          return failures.hear(message)
+        case 'leftOut':
+          return tell(describeLeftOut(message))
+        case 'beside':
+          return tell(describeBeside(message))
+        case 'retained':
+          return retained(message)
+        case 'notRetained':
+          return tell(describeNotRetained(message))
+        case 'retentionWaits':
+          return tell(describeWait(message))
+      }
+    },
+    sweep: failures.sweep,
+    ended: () => {
+      folded.clear()
+      holding.clear()
+    },
+    folded: () => [...folded],
+    daysDropped: () => dropped,
+    buildsHolding: holding.count,
+  }
+}
