@@ -56,9 +56,12 @@ const firstMsMax = 1_000
 const versionMin = [2, 12] as const
 const noResponders = 503
 const operation = 'connect to NATS at'
-/** What has a full disk is up, answers reads, and says nothing to what it cannot write, until it is started again. */
+/**
+ * So it is for seconds where a server that led is lost. What has a full disk is up, answers reads, and says nothing to what it cannot write, until
+ * it is started again.
+ */
 const lateHint =
-  'no answer in time; if it runs, its disk may be full or have failed, see /healthz there: make room and restart it'
+  'no answer in time, as for seconds when another server comes to lead; if it lasts, its disk may be full or have failed, see /healthz there: make room and restart it'
 
 /** Why the first connection failed, in one line. */
 function refusal(error: unknown, { servers }: NatsAddress): Error {

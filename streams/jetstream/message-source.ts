@@ -1,6 +1,7 @@
 import type { RecordedEvent } from '#src/events/envelope.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { readBytesMax } from '../stream.ts'
+import { noLeaderHint } from './api.ts'
 import type { Nats } from './connect.ts'
 import { createOfLeader } from './of-leader.ts'
 import { goneFailure, streamInfo } from './provision.ts'
@@ -41,7 +42,7 @@ export function createMessageSource(nats: Nats, log: LogName, subjects: Subjects
     const status = received.at(-1)?.code
     if (status === 204 || status === 404) return received.slice(0, -1).map(storedOf)
     if (status === 503 && (await streamInfo(nats, log.stream)) === undefined) throw goneFailure(log, 'read')
-    const hint = status === 503 ? 'no server has it now' : `the server answers ${status ?? 'nothing'}`
+    const hint = status === 503 ? noLeaderHint : `the server answers ${status ?? 'nothing'}`
     throw new TransientError({ operation: 'read', subject: name, hint })
   }
 
