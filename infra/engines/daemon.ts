@@ -42,6 +42,8 @@ export type Daemon = Readonly<{
   start(launch: Launch, isReady: () => Promise<boolean>, timeoutMs: number): Promise<void>
   /** Sends the signal to the program (SIGKILL: to its whole group), and waits until all of its group is gone. */
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
+  /** Sends the signal to the whole group, if the program runs. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void
   /** Ends the program and removes the folder. */
   remove(): Promise<void>
   group(): number | undefined
@@ -83,11 +85,11 @@ export function createDaemon(name: string): Daemon {
   async function end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     if (running === undefined) return
     const { child, gone } = running
-    if (signal === 'SIGKILL') killGroup(child.pid)
+    if (signal === 'SIGKILL') signalGroup(child.pid, signal)
     else child.kill(signal)
     const overdue = new AbortController()
     const isLate = setTimeout(stopTimeoutMs, true, { signal: overdue.signal }).catch(() => false)
-    if ((await Promise.race([gone, isLate])) === true) killGroup(child.pid)
+    if ((await Promise.race([gone, isLate])) === true) signalGroup(child.pid, 'SIGKILL')
     overdue.abort()
     await gone
   }
@@ -107,6 +109,7 @@ export function createDaemon(name: string): Daemon {
       }
     },
     end,
+    signal: (signal) => signalGroup(running?.child.pid, signal),
     remove: async () => {
       await end('SIGTERM')
       const gone = once(guard, 'close')
@@ -118,9 +121,9 @@ export function createDaemon(name: string): Daemon {
   }
 }
 
-function killGroup(group: number | undefined): void {
+function signalGroup(group: number | undefined, signal: NodeJS.Signals): void {
   try {
-    if (group !== undefined) process.kill(-group, 'SIGKILL')
+    if (group !== undefined) process.kill(-group, signal)
   } catch {
     // Nobody is left in it.
   }

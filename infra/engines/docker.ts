@@ -38,6 +38,12 @@ export async function startContainer(container: GenericContainer, url: string, p
     kill: async () => {
       await docker.kill()
     },
+    pause: async () => {
+      await docker.pause()
+    },
+    resume: async () => {
+      await docker.unpause()
+    },
     remove: async () => {
       await started.stop()
     },

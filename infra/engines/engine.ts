@@ -10,6 +10,9 @@ export type Engine = Readonly<{
   stop(): Promise<void>
   /** SIGKILL, and until all of it is gone. */
   kill(): Promise<void>
+  /** It hangs: its connections stay, and nothing is answered until `resume`. */
+  pause(): Promise<void>
+  resume(): Promise<void>
   /** Stops it for good and removes its data. */
   remove(): Promise<void>
   /** The process group it runs in, for who adds up its CPU seconds; undefined when it is down, or in a container. */

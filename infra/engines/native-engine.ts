@@ -23,6 +23,8 @@ export async function startNative({ name, url, launch, probe }: NativeEngine): P
     start,
     stop: () => daemon.end('SIGTERM'),
     kill: () => daemon.end('SIGKILL'),
+    pause: async () => daemon.signal('SIGSTOP'),
+    resume: async () => daemon.signal('SIGCONT'),
     remove: daemon.remove,
     group: daemon.group,
   }

@@ -27,6 +27,10 @@ export const serverCodes = {
   rollupRefused: 10_111,
 } as const
 
+/** What it means that nobody listens to the subjects of a stream that is there. */
+export const noLeaderHint =
+  'no server leads it now: the next leader is chosen within seconds, where most of the servers that have copies of it are up'
+
 /** The disk, the stream or the account is full. */
 const fullCodes: readonly number[] = [10_002, 10_023, 10_028, 10_047, 10_077]
 

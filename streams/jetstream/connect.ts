@@ -30,8 +30,11 @@ export type Nats = Readonly<{
   server(): Readonly<{ id: string; cluster: boolean }>
   /** The first answer. One with the status 503 means that nobody listens to the subject. */
   request(subject: string, data: Uint8Array | string, fields?: Headers): Promise<Received>
-  /** All answers, up to and including the first one with a status. */
-  requestMany(subject: string, data: string): Promise<readonly Received[]>
+  /**
+   * All answers, up to and including the first one with a status. For what any of several servers answers: undefined if nothing has come
+   * within a second, as from one that hangs.
+   */
+  requestMany(subject: string, data: string): Promise<readonly Received[] | undefined>
   /** Sends without waiting for an answer. */
   publish(subject: string, data: Uint8Array, fields?: Headers): void
   /** Resolves when the server has the subscription. */
@@ -47,13 +50,18 @@ export const replicasOn = (nats: Pick<Nats, 'server'>, asked: number | undefined
 
 const timeoutMsDefault = 5_000
 const greetingMsDefault = 20_000
+/** How long any server may take to begin with its answers. */
+const firstMsMax = 1_000
 /** Atomic batches came with 2.12. */
 const versionMin = [2, 12] as const
 const noResponders = 503
 const operation = 'connect to NATS at'
-/** What has a full disk is up, answers reads, and says nothing to what it cannot write, until it is started again. */
+/**
+ * So it is for seconds where a server that led is lost. What has a full disk is up, answers reads, and says nothing to what it cannot write, until
+ * it is started again.
+ */
 const lateHint =
-  'no answer in time; if it runs, its disk may be full or have failed, see /healthz there: make room and restart it'
+  'no answer in time, as for seconds when another server comes to lead; if it lasts, its disk may be full or have failed, see /healthz there: make room and restart it'
 
 /** Why the first connection failed, in one line. */
 function refusal(error: unknown, { servers }: NatsAddress): Error {
@@ -163,24 +171,30 @@ function watch(connection: NatsConnection, subject: string): Presence {
 }
 
 /** Collects answers in an inbox of its own, because the client's own method ends by time, not by status. */
-function gather(connection: NatsConnection, subject: string, data: string, timeoutMs: number): Promise<Received[]> {
+function gather(
+  connection: NatsConnection,
+  subject: string,
+  data: string,
+  timeoutMs: number,
+): Promise<Received[] | undefined> {
   const answers: Received[] = []
   return new Promise((resolve, reject) => {
     const inbox = `_INBOX.${crypto.randomUUID()}`
     const late = (): void => {
       subscription.unsubscribe()
+      if (answers.length === 0) return resolve(undefined)
       reject(new TransientError({ operation: 'ask', subject, hint: `no answer within ${timeoutMs} ms` }))
     }
-    const timer = setTimeout(late, timeoutMs)
+    let timer = setTimeout(late, firstMsMax)
     const subscription = connection.subscribe(inbox, {
       callback: (_error, message) => {
         const received = receivedOf(message)
         answers.push(received)
+        clearTimeout(timer)
         if (received.code === 0) {
           // The timeout is for each answer, not for all of them.
-          timer.refresh()
+          timer = setTimeout(late, timeoutMs)
         } else {
-          clearTimeout(timer)
           subscription.unsubscribe()
           resolve(answers)
         }

@@ -1,5 +1,5 @@
 import { TransientError } from '#src/lib/failure.ts'
-import { askApi, callApi, failureOf, parseAnswer, serverCodes, type ServerError } from './api.ts'
+import { askApi, callApi, failureOf, noLeaderHint, parseAnswer, serverCodes, type ServerError } from './api.ts'
 import { replicasOn, type Nats } from './connect.ts'
 
 /** The number of a partition, or a name (letters, digits and `-`) of other work that one process does at a time. */
@@ -117,9 +117,8 @@ export async function createLeaseBoard(options: LeaseBoardOptions): Promise<Leas
     const expected = revision === undefined ? {} : { 'Nats-Expected-Last-Subject-Sequence': String(revision) }
     const { code, data } = await nats.request(subject, Buffer.from(text), expected)
     if (code !== 0) {
-      // A single server forgets the stream when it is restarted.
-      if (isAgain)
-        throw new TransientError({ operation: 'write', subject: subjectOfFailure, hint: 'their stream is gone' })
+      // A single server forgets the stream when it is restarted; of several, none may lead it.
+      if (isAgain) throw new TransientError({ operation: 'write', subject: subjectOfFailure, hint: noLeaderHint })
       await provision(options, stream, root)
       return post(subject, text, revision, true)
     }

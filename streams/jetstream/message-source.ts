@@ -1,11 +1,12 @@
 import type { RecordedEvent } from '#src/events/envelope.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { readBytesMax } from '../stream.ts'
-import { askApi, failureOf, serverCodes } from './api.ts'
+import { noLeaderHint } from './api.ts'
 import type { Nats } from './connect.ts'
-import { goneFailure, streamInfo } from './stream-state.ts'
+import { createOfLeader } from './of-leader.ts'
 import type { Part } from './publish.ts'
-import { assemble, damageAt, eventsOf, missing, storedByLeader, storedOf, type Run, type Stored } from './stored.ts'
+import { assemble, damageAt, eventsOf, missing, storedOf, type Run, type Stored } from './stored.ts'
+import { goneFailure, streamInfo } from './stream-state.ts'
 import type { LogName, Subjects } from './subjects.ts'
 
 /** Reads the messages of a log from the server. */
@@ -31,22 +32,18 @@ const partsBefore = (message: Stored | undefined, sequence: number): number =>
 
 export function createMessageSource(nats: Nats, log: LogName, subjects: Subjects): MessageSource {
   const name = `stream ${log.stream}`
+  const ofLeader = createOfLeader(nats, log)
 
   async function fetch(sequence: number, count: number): Promise<readonly Stored[]> {
     const request = JSON.stringify({ seq: sequence, batch: count, max_bytes: readBytesMax })
     const received = await nats.requestMany(`$JS.API.DIRECT.GET.${log.stream}`, request)
+    // The servers go on choosing one that hangs until they know that it does.
+    if (received === undefined) return ofLeader.run(sequence, count)
     const status = received.at(-1)?.code
     if (status === 204 || status === 404) return received.slice(0, -1).map(storedOf)
     if (status === 503 && (await streamInfo(nats, log.stream)) === undefined) throw goneFailure(log, 'read')
-    const hint = status === 503 ? 'no server has it now' : `the server answers ${status ?? 'nothing'}`
+    const hint = status === 503 ? noLeaderHint : `the server answers ${status ?? 'nothing'}`
     throw new TransientError({ operation: 'read', subject: name, hint })
-  }
-
-  async function ofLeader(request: object): Promise<Stored | undefined> {
-    const asked = await askApi(nats, `STREAM.MSG.GET.${log.stream}`, request)
-    if ('answer' in asked) return storedByLeader(asked.answer)
-    if (asked.error.code === serverCodes.messageNotFound) return undefined
-    throw failureOf(asked.error, 'read', name)
   }
 
   async function whole(last: Stored): Promise<readonly RecordedEvent[]> {
@@ -54,7 +51,7 @@ export function createMessageSource(nats: Nats, log: LogName, subjects: Subjects
       throw damageAt(last.sequence, log, 'it is of another log: this one was made anew')
     const parts: Stored[] = [last]
     for (let sequence = last.sequence - 1; parts.length < last.part.count; sequence--) {
-      const part = await ofLeader({ seq: sequence })
+      const part = await ofLeader.message({ seq: sequence })
       if (part === undefined) throw damageAt(sequence, log, missing())
       parts.unshift(part)
     }
@@ -65,7 +62,7 @@ export function createMessageSource(nats: Nats, log: LogName, subjects: Subjects
   let erased = 0
   async function isErased(sequence: number): Promise<boolean> {
     if (sequence <= erased) return true
-    const newest = await ofLeader({ last_by_subj: subjects.ofErasures })
+    const newest = await ofLeader.message({ last_by_subj: subjects.ofErasures })
     erased = Math.max(erased, (newest?.sequence ?? 0) - 1)
     return sequence <= erased
   }
@@ -92,14 +89,14 @@ export function createMessageSource(nats: Nats, log: LogName, subjects: Subjects
         more = await fetch(last + 1, max)
       }
     },
-    has: async (sequence) => (await ofLeader({ seq: sequence })) !== undefined || (await isErased(sequence)),
+    has: async (sequence) => (await ofLeader.message({ seq: sequence })) !== undefined || (await isErased(sequence)),
     message: async (sequence) => {
-      const last = await ofLeader({ seq: sequence })
+      const last = await ofLeader.message({ seq: sequence })
       return last === undefined ? [] : whole(last)
     },
-    part: async (sequence) => (await ofLeader({ seq: sequence }))?.part,
+    part: async (sequence) => (await ofLeader.message({ seq: sequence }))?.part,
     lastOf: async (subject) => {
-      const last = await ofLeader({ last_by_subj: subject })
+      const last = await ofLeader.message({ last_by_subj: subject })
       return last === undefined ? [] : whole(last)
     },
   }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import { failureOf, parseAnswer, serverCodes, type ServerError } from './api.ts'
+import { failureOf, noLeaderHint, parseAnswer, serverCodes, type ServerError } from './api.ts'
 import type { Headers, Nats } from './connect.ts'
 
 /** The sequence of the last message of a subject, or of the whole stream. */
@@ -33,6 +33,8 @@ export const messagesPerBatchMax = 512
 /** How long messages are sent again that collide with others being replicated, or meet a change of leader. */
 const contentionTimeoutMs = 5_000
 const contentionPauseMs = 10
+/** How long the reason why nobody listens is waited for: where there is no leader, nobody tells one. */
+const explainMsMax = 500
 
 const partHeader = 'Throughline-Part'
 const idHeader = 'Nats-Msg-Id'
@@ -113,8 +115,8 @@ export function createPublisher(nats: Nats, log: string, explain: () => Promise<
   async function request(operation: string, subject: string, data: Uint8Array | string, fields: Headers) {
     const received = await nats.request(subject, data, fields)
     if (received.code !== 503) return parseAnswer(received.data)
-    await explain()
-    throw new TransientError({ operation, subject: log, hint: 'no server has it now' })
+    await Promise.race([explain(), sleep(explainMsMax)])
+    throw new TransientError({ operation, subject: log, hint: noLeaderHint })
   }
 
   async function ask({ subject, data, fields }: Message): Promise<Published | typeof again> {

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 import { expect } from 'chai'
-import { PermanentError } from '#src/lib/failure.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { connectNats, type Headers, type Nats, type Received } from '#streams/jetstream/connect.ts'
 import { firstOf } from '#streams/jetstream/cut.ts'
 import type { MessageSource } from '#streams/jetstream/message-source.ts'
@@ -46,6 +46,26 @@ describe('an event of several messages', () => {
   it('is refused for good where the server takes fewer messages in one step', async () => {
     const failure = await rejection(publish(answering([refusal(10_199, 'atomic publish batch is too large: 1')])))
     expect(failure).to.be.instanceOf(PermanentError)
+  })
+})
+
+describe('an event that nobody takes', () => {
+  const nobody = {
+    payloadBytesMax: () => 5_000,
+    request: async (): Promise<Received> => ({ code: 503, data: new Uint8Array(), header: () => '' }),
+  } as unknown as Nats
+  const publish = (explain: () => Promise<unknown>) =>
+    createPublisher(nobody, 'stream LOG', explain).publish([{ subject: 'log.a', data: Buffer.alloc(10) }])
+
+  it('is refused with the reason', async () => {
+    const reason = new PermanentError({ operation: 'look at', subject: 'stream LOG' })
+    expect(await rejection(publish(() => Promise.reject(reason)))).to.equal(reason)
+  })
+
+  it('is refused at once while no server leads, and so none tells a reason', async () => {
+    const failure = await rejection(publish(() => new Promise(() => undefined)))
+    expect(failure).to.be.instanceOf(TransientError)
+    expect(failure.message).to.match(/^append to stream LOG \(no server leads it now: .*\)$/)
   })
 })
 

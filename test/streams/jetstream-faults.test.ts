@@ -157,6 +157,28 @@ describe('the JetStream log of three servers', function () {
     for (const stream of streams) await load.audit(stream)
   })
 
+  it('is read on by everyone while the one that led hangs', async () => {
+    const [stream] = streams as [Stream]
+    await stream.append(makeEvents(300))
+    const leader = Number(/\d+$/.exec((await info()).cluster.leader)?.[0])
+    const hung = cluster.nodes[leader] as Engine
+    const others = cluster.nodes.filter((node) => node !== hung)
+    const readers = await Promise.all(others.map(({ url }) => connectNats({ url, timeoutMs: 2_000 })))
+    await hung.pause()
+    try {
+      // Until another leads.
+      const logs = await Promise.all(readers.map((nats) => openJetStream(nats, { partition: '0', limits })))
+      for (const log of logs) {
+        // The others go on giving reads to it, until they know.
+        for (let round = 0; round < 2; round++) expect(await readAll(log)).to.have.length(300)
+        await log.close()
+      }
+    } finally {
+      await hung.resume()
+      await Promise.all(readers.map((nats) => nats.close()))
+    }
+  })
+
   it('lets calls through that expect the same of a subject, all at once and from both processes', async () => {
     const [first, second] = streams as [Stream, Stream]
     const { last } = await first.append([makeEvent('opened', { subject: 'open' })])

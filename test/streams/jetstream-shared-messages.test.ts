@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { afterEach, before, beforeEach, describe, it } from 'mocha'
 import type { NewEvent } from '#src/events/envelope.ts'
+import { sealErasure } from '#src/events/erasure.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { limits } from '#src/config.ts'
@@ -8,7 +9,7 @@ import { openJetStream } from '#streams/jetstream/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
 import { makeJetStreamLog, type JetStreamLog } from './jetstream-log.ts'
-import { makeEvent, makeLarge, makeLine } from './make-event.ts'
+import { makeEvent, makeLarge, makeLine, noon } from './make-event.ts'
 import { idsOf, never, readAll, rejection } from './read-all.ts'
 
 describe('group commit of the JetStream log', () => {
@@ -135,6 +136,22 @@ describe('group commit of the JetStream log', () => {
     await counted.close()
     expect(new Set(found).size).to.equal(60)
     expect(asked).to.equal(2)
+  })
+
+  it('is read alike from its leader, where no copy answers', async () => {
+    const globex = workspaceIdOf('globex')
+    await stream.append([makeLine('erased', globex), makeEvent('erased', { workspaceId: globex })])
+    await stream.append(Array.from({ length: 10 }, (_, index) => makeLine(`${index}`)))
+    await stream.append([makeEvent('in parts', { payload: Buffer.alloc(3 * log.nats.payloadBytesMax(), 'x') })])
+    await stream.append(Array.from({ length: 300 }, (_, index) => makeEvent(`after ${index}`)))
+    const { last } = await stream.append([sealErasure(globex, { at: noon, unique: 'erasure' })])
+    await stream.erase(globex, last)
+    const nats: typeof log.nats = { ...log.nats, requestMany: async () => undefined }
+    const ofLeader = await openJetStream(nats, { partition: '0', prefix: log.prefix, limits })
+    const all = await readAll(stream, 1_000)
+    expect(all.length).to.be.above(310)
+    expect(await readAll(ofLeader, 1_000)).to.deep.equal(all)
+    await ofLeader.close()
   })
 
   it('is read from the middle of a message, and followed there', async () => {
