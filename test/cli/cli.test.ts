@@ -255,6 +255,13 @@ describe('command line', () => {
       expect(err).to.include('free, pro')
     })
 
+    it('of a workspace are not taken for all of them', async () => {
+      for (const verb of ['verify logs', 'rebuild logs', 'rebuild logs --dry-run', 'replay', 'key list']) {
+        const { out, err } = await run([...verb.split(' '), '--workspace', 'nobody'])
+        expect([out, err], verb).to.deep.equal(['', 'throughline: There is no workspace "nobody".\n'])
+      }
+    })
+
     it('of the folder make no new one, nor take the one that somebody stands in for it', async () => {
       expect(runMain(['workspace', 'list'], { THROUGHLINE_DATA: '' }).stderr).to.include('the data folder ./data')
       const nowhere = join(dataFolder(), 'nowhere')
