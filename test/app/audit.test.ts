@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { sealDirectoryEvent } from '#src/events/directory.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { withPlainTimes } from '#test/support/plain-times.ts'
 import { valueOf } from '../directory/harness.ts'
@@ -43,7 +44,8 @@ describe('audit page', () => {
     })
     const nameOf = (place: number): string => `pk_live_…${site.directory.keys(workspace)[place]?.last4} (shop)`
     const key = site.directory.keys(workspace)[0]?.id ?? ''
-    await browser.post('/app/keys', { action: 'origins', key, origins: '' })
+    for (const origins of ['https://b.example', ''])
+      await browser.post('/app/keys', { action: 'origins', key, origins })
     await browser.post('/app/keys', { action: 'rotate', key, hours: '24' })
     await browser.post('/app/keys', { action: 'revoke', key })
     await site.directory.changePlan(workspace, 'free')
@@ -68,11 +70,31 @@ describe('audit page', () => {
       `${email}: The key ${nameOf(0)} was rotated to ${nameOf(1)}; it works until 2026-11-22 00:00 UTC.`,
       `${email}: The key ${nameOf(1)} was created.`,
       `${email}: The key ${nameOf(0)} may be used from any page.`,
+      `${email}: The key ${nameOf(0)} may be used only from https://b.example.`,
       `${email}: The key ${nameOf(0)} was created.`,
       'the operator: bob@acme.example became a member (member).',
       `${email}: Signed in from 192.0.2.1.`,
       `the operator: ${email} became a member (owner).`,
       'the operator: The workspace was created with the plan pro.',
+    ])
+  })
+
+  it('tells who has changed their password from whom the operator has given another', async () => {
+    await site.directory.createUser({ email: 'bob@acme.example', password, workspaceId: workspace, role: 'owner' })
+    const bob = createBrowser(site)
+    await bob.post('/app/sign-in', { email: 'bob@acme.example', password })
+    await bob.post('/app/password', { current: password, password: 'another password', repeated: 'another password' })
+    valueOf(await site.directory.changePassword({ userId, password: 'set by the operator' }))
+    // As older programs have written a change of one's own.
+    const kept = { userId, passwordHash: 'none', keptSession: 'a'.repeat(64) }
+    const older = { type: 'directory.user.passwordChanged', ...kept } as const
+    const { last } = await site.stream.append([sealDirectoryEvent(older, site.clock(), 'older')])
+    await site.directory.followed(last, 60_000)
+    const told = (await audit(bob)).filter((row) => row.includes('password'))
+    expect(told).to.deep.equal([
+      `${email}: The password of ${email} was changed.`,
+      `the operator: The password of ${email} was changed.`,
+      'bob@acme.example: The password of bob@acme.example was changed.',
     ])
   })
 

@@ -80,7 +80,11 @@ export async function openSite(options: Options = {}): Promise<Site> {
     report: (failure) => failures.push(failure.error),
   })
   const callback = app.callback()
-  const server: Server = createServer((incoming, outgoing) => void callback(incoming, outgoing))
+  // Else a busy test finds the connection that it was about to use again just closed.
+  const server: Server = createServer(
+    { keepAliveTimeout: 0 },
+    (incoming, outgoing) => void callback(incoming, outgoing),
+  )
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   return {

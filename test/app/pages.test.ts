@@ -311,6 +311,10 @@ describe('pages', () => {
       const wrong = await browser.post('/app/keys', { action: 'create', kind: 'publishable', origins: 'nonsense' })
       expect(wrong.status).to.equal(400)
       expect(wrong.text).to.include('is not an origin')
+      for (const name of ['x'.repeat(81), 'two\nlines']) {
+        const refused = await browser.post('/app/keys', { action: 'create', kind: 'logs', name })
+        expect([refused.status, refused.text.includes('The name of a key m')], name).to.deep.equal([400, true])
+      }
       expect((await browser.post('/app/keys', { action: 'create', kind: 'master' })).status).to.equal(400)
       expect((await browser.post('/app/keys', { action: 'destroy' })).status).to.equal(400)
       expect(site.directory.keys(workspaceId)).to.deep.equal([])

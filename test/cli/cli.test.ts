@@ -198,10 +198,14 @@ describe('command line', () => {
       ['workspace list --data=', '--data is empty'],
       ['workspace create caf\ufffd', 'is not UTF-8'],
       ['key rotate k --overlap -5', '--overlap needs a value; one that begins with a dash is written --overlap=-'],
+      ['key rotate k --overlap soon', '--overlap is a time such as 24h, 90m or 0'],
+      ['key create --workspace a --kind logs --scope traces:read', 'this kind of key may have logs:write'],
+      ['user create a@a.example --workspace a --role god', '--role god is neither owner nor member'],
       ['verify all --sample', '--sample needs a value'],
       ['verify all --workspace a --sample 0.1', '--sample some at random: choose one'],
       ['workspace create a --plan free --plan pro', '--plan is given twice'],
       ['workspace erase a --confirm a --confirm a', '--confirm is given twice'],
+      ['workspace erase a --confirm b', '--confirm b is not a: nothing was changed'],
       ['replay --from 2h --to 3h', '--from is after --to'],
       ['replay --from 0/8192 --to 4096', '--from is after --to'],
       ['replay --from 1/4096 --to 2/8192', '--from and --to are of different partitions'],
@@ -249,6 +253,13 @@ describe('command line', () => {
       const { code, err } = await run(['workspace', 'create', 'x', '--plan', 'gold'])
       expect(code).to.equal(1)
       expect(err).to.include('free, pro')
+    })
+
+    it('of a workspace are not taken for all of them', async () => {
+      for (const verb of ['verify logs', 'rebuild logs', 'rebuild logs --dry-run', 'replay', 'key list']) {
+        const { out, err } = await run([...verb.split(' '), '--workspace', 'nobody'])
+        expect([out, err], verb).to.deep.equal(['', 'throughline: There is no workspace "nobody".\n'])
+      }
     })
 
     it('of the folder make no new one, nor take the one that somebody stands in for it', async () => {

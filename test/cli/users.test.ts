@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { passwordCharactersMin } from '#src/directory/passwords.ts'
 import { useInstallation } from './harness.ts'
 
 describe('users of the command line', () => {
@@ -30,7 +31,11 @@ describe('users of the command line', () => {
 
   it('are not created with a short or missing password, a bad address, in no workspace, or twice', async () => {
     const argv = ['user', 'create', 'ann@acme.example', '--workspace', 'acme']
-    expect((await run(argv, { input: 'short' })).code).to.equal(1)
+    const short = await run(argv, { input: 'short' })
+    expect([short.code, short.err]).to.deep.equal([
+      1,
+      `throughline: The password must have at least ${passwordCharactersMin} characters.\n`,
+    ])
     expect((await run([...argv, '--password-stdin'])).code).to.equal(2)
     expect((await run(['user', 'create', 'nobody', '--workspace', 'acme'])).code).to.equal(1)
     expect((await run(['user', 'create', 'ann@acme.example', '--workspace', 'other'])).err).to.include(

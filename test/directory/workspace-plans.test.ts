@@ -31,6 +31,9 @@ describe('the plans that retention goes by', () => {
     expect(read.size).to.equal(2)
     expect(read.get(other.id)?.retentionDays).to.equal(30)
     valueOf(await directory.eraseWorkspace(other.id))
+    // As of another process, which had not seen the erasure.
+    const late = { workspaceId: other.id, from: 'pro', plan: 'free' }
+    await stream.append([sealDirectoryEvent({ type: 'directory.workspace.planChanged', ...late }, clock(), 'late')])
     expect([...(await workspacePlans.read()).keys()]).to.deep.equal([id])
     await directory.close()
   })

@@ -135,6 +135,7 @@ describe('http application', () => {
     const problem = (await response.json()) as Record<string, unknown>
     expect(problem).to.deep.include({ type: 'about:blank', status: 404, code: 'not_found', title: 'Not found' })
     expect(problem['request_id']).to.equal(response.headers.get('x-request-id'))
+    expect(response.headers.get('retry-after'), 'it will not pass').to.equal(null)
   })
 
   it('answers an unknown path under a route in the form of that route', async () => {

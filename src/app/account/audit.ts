@@ -39,7 +39,7 @@ const deeds: Deeds = {
   'directory.workspace.planChanged': ({ from, plan }) => `The plan was changed from ${from} to ${plan}.`,
   'directory.workspace.erased': () => 'The workspace was erased.',
   'directory.user.created': ({ email }) => `The account ${email} was created.`,
-  'directory.user.passwordChanged': () => 'The password was changed.',
+  'directory.user.passwordChanged': ({ userId }, { person }) => `The password of ${person(userId)} was changed.`,
   'directory.member.added': ({ userId, role }, { person }) => `${person(userId)} became a member (${role}).`,
   'directory.member.removed': ({ userId }, { person }) => `${person(userId)} was removed.`,
   'directory.key.created': ({ keyId }, { key }) => `The key ${key(keyId)} was created.`,
@@ -65,9 +65,14 @@ function deedOf<Type extends DirectoryEvent['type']>(event: Fact<Type>, names: N
   return tell(event, names)
 }
 
+/** Who changes their own password gives the one before; in older entries, which do not say that, they kept their session. The operator does neither. */
+const isOwnChange = ({ passwordPosition, keptSession }: Fact<'directory.user.passwordChanged'>): boolean =>
+  passwordPosition !== undefined || keptSession !== null
+
 /** Who did it: the person of the event, or the operator by the command line. */
 function whoOf(event: DirectoryEvent, { person }: Names): string {
   if ('by' in event) return event.by === null ? 'the operator' : person(event.by)
+  if (event.type === 'directory.user.passwordChanged' && !isOwnChange(event)) return 'the operator'
   if ('userId' in event && event.userId !== null) return person(event.userId)
   return event.type === 'directory.key.exposed' ? 'somebody’s browser' : 'the operator'
 }
