@@ -10,7 +10,7 @@ import type { Stream } from '#streams/stream.ts'
 import { createEventFile, readEvents, type PlacedEvent } from './replay-file.ts'
 import type { Rejected } from './replay-answer.ts'
 import { createSender } from './replay-send.ts'
-import { all, optional, UsageError, type Outcome, type Verb, type VerbContext } from './verb.ts'
+import { all, optional, unknownWorkspace, UsageError, type Outcome, type Verb, type VerbContext } from './verb.ts'
 import { isOf, placeOf, workspaceNamed, workspaceOption, type Place } from './with-builds.ts'
 
 const eventsAtOnce = 256
@@ -180,19 +180,33 @@ function createTally() {
 /** As the directory makes them; its own events have another. */
 const idOfWorkspace = /^w[0-9a-f]{16}$/
 
-/** Which workspace is meant. One of a file need not be known here: its id is taken as it stands. */
+/** Which workspace is meant. An id is taken as it stands: one of a file need not be known here, nor one that the directory has lost. */
 async function workspaceOf(given: VerbContext, name: string): Promise<WorkspaceId | undefined> {
-  const isOfFile = optional(given, 'in') !== undefined && idOfWorkspace.test(name)
-  return isOfFile ? workspaceIdOf(name) : workspaceNamed(given, name)
+  const id = idOfWorkspace.test(name) ? workspaceIdOf(name) : undefined
+  if (id !== undefined && optional(given, 'in') !== undefined) return id
+  return (await workspaceNamed(given, name)) ?? id
 }
 
 /** So many workspaces of a file are named. */
 const othersMax = 20
 
-/** That a file has events, and none of the workspace: whoever sends it would take the exit code 0 for all is there. */
-function noneOf(workspaceId: WorkspaceId, others: ReadonlySet<WorkspaceId>): Outcome {
-  const named = [...others].slice(0, othersMax).join(', ')
-  const detail = `The file has no event of ${workspaceId}. It has those of: ${named}${others.size > othersMax ? ', …' : ''}.`
+/**
+ * That nothing of the workspace was met, though a file has events, or where the directory does not know it: whoever sends it would take the
+ * exit code 0 for all is there.
+ */
+async function noneOf(
+  given: VerbContext,
+  workspaceId: WorkspaceId,
+  met: ReadonlySet<WorkspaceId>,
+): Promise<Outcome | undefined> {
+  if (met.has(workspaceId)) return undefined
+  if (optional(given, 'in') === undefined) {
+    const known = await workspaceNamed(given, workspaceId)
+    return known === undefined ? unknownWorkspace(workspaceId) : undefined
+  }
+  if (met.size === 0) return undefined
+  const named = [...met].slice(0, othersMax).join(', ')
+  const detail = `The file has no event of ${workspaceId}. It has those of: ${named}${met.size > othersMax ? ', …' : ''}.`
   return fail({ code: 'unknown', field: 'workspace', detail })
 }
 
@@ -221,8 +235,8 @@ async function replayAll(given: VerbContext, workspaceId: WorkspaceId | undefine
         if (idOfWorkspace.test(placed.event.workspaceId)) met.add(placed.event.workspaceId)
         if (wanted.isWanted(placed)) tally.add(placed, await sink.take(placed))
       }
-      if (file !== undefined && workspaceId !== undefined && met.size > 0 && !met.has(workspaceId))
-        return noneOf(workspaceId, met)
+      const none = workspaceId === undefined ? undefined : await noneOf(given, workspaceId, met)
+      if (none !== undefined) return none
       await sink.end()
       return tally.done(sink.done)
     })

@@ -22,6 +22,7 @@ import { giveUp, openDirectory, type Engines } from './engines.ts'
 import { foldersOf, type Folders } from './folders.ts'
 import { embeddedFilesOpen } from './open-files.ts'
 import { setAsideOf } from './quarantines.ts'
+import { tellUnknownWorkspaces } from './unknown-workspaces.ts'
 
 /** The one partition of an embedded log. */
 const partition = '0'
@@ -76,6 +77,7 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
   mkdirSync(folders.logFolder, { recursive: true })
   const [telemetry, directoryStream] = await openLogs(folders)
   const directory = await openDirectory(directoryStream, clock, secrets.pepper)
+  tellUnknownWorkspaces(folders, directory)
   const { logFile, indexFolder, directoryFile } = folders
   const data: ProjectorData = { logFile, partition, indexFolder, directoryFile }
   const thread = createProjectorThread('projector-thread.ts', data)

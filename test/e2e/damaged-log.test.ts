@@ -292,4 +292,34 @@ describe('a server whose files were damaged', () => {
     expect(readdirSync(files().quarantineFolder)).to.have.length(1)
     expect(await found(), 'the log and its indexes are as they were').to.have.length(messages)
   })
+
+  it('says which workspaces a directory has lost that ends too early, and sends what was theirs to another', async () => {
+    const older = readFileSync(files().directoryFile)
+    await start()
+    const made = await cli(server, 'workspace', 'create', 'lost')
+    const create = async (workspace: string): Promise<JsonObject> =>
+      cli(server, 'key', 'create', '--workspace', workspace, '--kind', 'logs')
+    const key = String((await create('lost'))['secret'])
+    await sendingTo(server, { ...server.firstRun.keys, logs: key }).logs([{ message: 'kept', service: 'of-the-lost' }])
+    const id = String(made['id'])
+    await untilIndexed(server)
+    await server.stop()
+    expect(server.output.join('\n')).not.to.include('has lost its end')
+    writeFileSync(files().directoryFile, older)
+    await start()
+    expect(server.output.join('\n')).to.include(`it does not know: ${id}.`)
+    expect(await found(), 'what it knows is as it was').to.have.length(messages)
+
+    const to = String((await create(server.firstRun.workspace))['secret'])
+    const replay = async (workspace: string) => {
+      const argv = ['src/main.ts', 'replay', '--workspace', workspace, '--to-url', server.baseUrl]
+      return runVerb([...argv, '--data', server.dataFolder], { ...process.env, LOGS_TOKEN: to })
+    }
+    expect((await replay('w0123456789abcdef')).err).to.include('There is no workspace "w0123456789abcdef"')
+    expect((await replay(id)).out).to.include('1 events sent to')
+    await untilIndexed(server)
+    const reader = await signIn(server.baseUrl, server.firstRun.sign_in)
+    const body = await completeAnswerOf(reader, '/api/app/logs/search?service=of-the-lost')
+    expect(listOf(body, 'logs').map(({ message }) => message)).to.deep.equal(['kept'])
+  })
 })

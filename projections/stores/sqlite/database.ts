@@ -21,7 +21,7 @@ const remedies: Readonly<Record<number, string>> = {
   [readOnly]: 'this user may not write it: check its owner and mode, and how its disk is mounted',
   [ioError]: 'check the disk, and whether it is full',
   [cannotOpen]:
-    'its folder must be there, and be writable for this user; this process may open too few files (ulimit -n)',
+    'it and its folder must be there and writable for this user: check owner and mode; or too few files may be open (ulimit -n)',
 }
 
 /** What the operator can do about it. The log can restore whatever an index holds. */

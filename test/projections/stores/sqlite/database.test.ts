@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDatabase } from '#projections/stores/sqlite/database.ts'
 
-describe('a file of an index that its user may only read', () => {
+describe('a file of an index that its user may only read, or not even that', () => {
   let folder: string
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'throughline-sqlite-database-'))
@@ -24,6 +24,10 @@ describe('a file of an index that its user may only read', () => {
     const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
     const said = (): string =>
       spawnSync(process.execPath, ['--input-type=module', '-e', code, path], { encoding: 'utf8', ...user }).stderr
+    chmodSync(path, 0o000)
+    expect(said()).to.match(
+      /live\.db: .*it and its folder must be there and writable for this user: check owner and mode/,
+    )
     chmodSync(path, 0o444)
     expect(said()).to.match(/live\.db: .*this user may not write it/)
     chmodSync(path, 0o666)
