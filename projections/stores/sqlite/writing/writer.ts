@@ -67,7 +67,12 @@ const pathOf = ({ folder, index }: Build, workspaceId: WorkspaceId, day: string)
 function createFiles(openMax: number, builds: ReadonlyMap<IndexName, Build>): Files {
   const sync = ({ path }: Database): void => {
     // Its commits are synced before a connection is closed, because closing the last one removes the WAL.
-    for (const build of builds.values()) if (build.unsynced.has(path)) syncFiles(build, [path])
+    for (const build of builds.values()) {
+      if (!build.unsynced.has(path)) continue
+      syncFiles(build, [path])
+      // Its name is still to be noted (`created`), but there is nothing more of it to be synced.
+      build.unsynced.delete(path)
+    }
   }
   const files = createOpenFiles(openMax, sync)
   return {
