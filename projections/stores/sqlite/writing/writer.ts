@@ -131,8 +131,9 @@ function letGo(files: Files, build: Build | undefined, path: string): void {
 }
 
 const letGoOfDays =
-  (files: Files, build: Build | undefined) =>
+  (files: Files, build: Build | undefined, telling: Readonly<{ again(): void }>) =>
   (workspaceId: WorkspaceId, day: string, path: string): void => {
+    telling.again()
     build?.days.get(workspaceId)?.delete(day)
     letGo(files, build, path)
   }
@@ -232,8 +233,9 @@ export function createSqliteIndexWriter(options: SqliteWriterOptions): IndexWrit
     },
     async dropDays(index, kept) {
       const build = builds.get(index)
+      telling.begin()
       forgetDropped(folder, index, kept, build?.meta)
-      const dropped = dropDays(folder, index, kept, letGoOfDays(files, build))
+      const dropped = dropDays(folder, index, kept, letGoOfDays(files, build, telling))
       if (build !== undefined) transaction(build.meta, () => noteGone(build.meta, storedDays(folder, index)))
       // Readers close what they have open of it.
       if (dropped > 0) renewLive(live, index)
