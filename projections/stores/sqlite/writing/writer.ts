@@ -160,7 +160,7 @@ function eraseFiles(
     letGo(files, build, database.path)
     gone.push(database.path)
   }
-  forgetDays(build.meta, (of) => of.workspaceId === workspaceId && !stays.has(of.day))
+  forgetDays(build.meta, (of) => !stays.has(of.day), workspaceId)
   build.days.delete(workspaceId)
   removeDays(workspaceFolder(build.folder, build.index, workspaceId), gone)
 }
