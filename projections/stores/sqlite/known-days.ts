@@ -1,4 +1,4 @@
-import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexName, LostDay } from '../../index-store.ts'
 import { daysIn, workspacesIn } from './build-folders.ts'
 import { hasTable, readIfThere, transaction, type Database } from './database.ts'
@@ -12,10 +12,13 @@ import { syncDatabases } from './sync-files.ts'
 
 const keyOf = ({ workspaceId, day }: LostDay): string => `${workspaceId}/${day}`
 
-const daysOf = (meta: Database, table: 'days' | 'lostDays'): readonly LostDay[] =>
-  meta
-    .all(`SELECT workspace, day FROM ${table} ORDER BY workspace, day`)
+/** `of`: of one workspace alone. */
+function daysOf(meta: Database, table: 'days' | 'lostDays', of?: WorkspaceId): readonly LostDay[] {
+  const [where, values] = of === undefined ? ['', []] : ['WHERE workspace = ?', [of]]
+  return meta
+    .all(`SELECT workspace, day FROM ${table} ${where} ORDER BY workspace, day`, ...values)
     .map(({ workspace, day }) => ({ workspaceId: workspaceIdOf(String(workspace)), day: String(day) }))
+}
 
 function insert(meta: Database, table: 'days' | 'lostDays', days: readonly LostDay[]): void {
   for (const { workspaceId, day } of days) meta.run(`INSERT OR IGNORE INTO ${table} VALUES (?, ?)`, workspaceId, day)
@@ -55,9 +58,9 @@ export const noteMade = (meta: Database, { workspaceId, day }: LostDay): void =>
     day,
   )
 
-/** Forgets files that are about to be removed, or are gone already; durable when it returns. */
-export function forgetDays(meta: Database, isGone: (day: LostDay) => boolean): void {
-  const gone = [...daysOf(meta, 'days'), ...daysOf(meta, 'lostDays')].filter(isGone)
+/** Forgets files, if given of one workspace, that are about to be removed, or are gone already; durable when it returns. */
+export function forgetDays(meta: Database, isGone: (day: LostDay) => boolean, of?: WorkspaceId): void {
+  const gone = [...daysOf(meta, 'days', of), ...daysOf(meta, 'lostDays', of)].filter(isGone)
   if (gone.length === 0) return
   transaction(meta, () => {
     for (const table of ['days', 'lostDays']) {

@@ -8,7 +8,8 @@ type Telling = { readonly meta: Database; told: Told | undefined }
 
 /**
  * Readers take a build without a recent heartbeat for one that nobody folds. A batch may take longer than they wait: one event may have 64 MiB, and
- * workspaces have a file for each day. So while a batch is loaded or written, the last heartbeat is repeated with the current time.
+ * workspaces have a file for each day. So while a batch is loaded or written, or expired days are dropped, the last heartbeat is repeated with the
+ * current time.
  */
 export function createTellAgain(builds: () => Iterable<Telling>, everyMs: number) {
   let lastMs = performance.now()
@@ -18,13 +19,13 @@ export function createTellAgain(builds: () => Iterable<Telling>, everyMs: number
       lastMs = performance.now()
       build.told = { progress, atMs: lastMs }
     },
-    /** A batch, or its loading, begins. Builds that nobody folds any more are left out. */
+    /** A batch, its loading, or a drop of days begins. Builds that nobody folds any more are left out. */
     begin(): void {
       const nowMs = performance.now()
       for (const build of builds())
         if (build.told !== undefined && !isFolded({ at: build.told.atMs }, nowMs)) build.told = undefined
     },
-    /** Called within a batch. */
+    /** Called within it. */
     again(): void {
       const nowMs = performance.now()
       if (nowMs - lastMs < everyMs) return

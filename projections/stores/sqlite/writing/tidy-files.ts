@@ -91,7 +91,8 @@ export function createTidier(folder: string, { index, collections, tidying = usu
   const written = new Set<string>()
   /** Those whose day is over that are done with for today, whatever is written to them. */
   const done = new Set<string>()
-  let files: string[] = []
+  /** Those to be checked, in order. One that has more work stays in its place. */
+  let files = new Set<string>()
   const pathsBefore = (day: string): string[] =>
     workspacesIn(folder, index).flatMap((workspaceId) => {
       const own = workspaceFolder(folder, index, workspaceId)
@@ -103,10 +104,10 @@ export function createTidier(folder: string, { index, collections, tidying = usu
     if (dayOf(at) !== today) {
       today = dayOf(at)
       done.clear()
-      files = pathsBefore(today)
+      files = new Set(pathsBefore(today).reverse())
     } else if (Math.abs(at - writtenAt) >= writtenEveryMs) {
       writtenAt = at
-      files = [...written].filter((path) => !files.includes(path)).concat(files)
+      for (const path of written) files.add(path)
       written.clear()
     }
   }
@@ -118,7 +119,9 @@ export function createTidier(folder: string, { index, collections, tidying = usu
     const isOver = (dayOfFile(basename(path)) ?? today) < today && !done.has(path)
     const isWritten = written.has(path)
     const outcome = tidyFile(path, collections, { isOver, isWritten }, tidying)
-    if (outcome !== 'nothing') files = isWritten || outcome === 'later' ? [path, ...files] : [...files, path]
+    if (outcome === 'worked' && !isWritten) return true
+    files.delete(path)
+    if (outcome !== 'nothing') files.add(path)
     else if (isOver && !isWritten) done.add(path)
     return outcome !== 'nothing'
   }
@@ -130,10 +133,8 @@ export function createTidier(folder: string, { index, collections, tidying = usu
       if (isBehind || Math.abs(at - turnAt) < turnEveryMs) return
       turnAt = at
       list(at)
-      for (let looked = 0; looked < filesPerTurn; looked++) {
-        const path = files.pop()
-        if (path === undefined || tidyNext(path)) return
-      }
+      let looked = 0
+      for (const path of files) if (tidyNext(path) || ++looked === filesPerTurn) return
     },
   }
 }

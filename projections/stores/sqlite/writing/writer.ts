@@ -67,7 +67,12 @@ const pathOf = ({ folder, index }: Build, workspaceId: WorkspaceId, day: string)
 function createFiles(openMax: number, builds: ReadonlyMap<IndexName, Build>): Files {
   const sync = ({ path }: Database): void => {
     // Its commits are synced before a connection is closed, because closing the last one removes the WAL.
-    for (const build of builds.values()) if (build.unsynced.has(path)) syncFiles(build, [path])
+    for (const build of builds.values()) {
+      if (!build.unsynced.has(path)) continue
+      syncFiles(build, [path])
+      // Its name is still to be noted (`created`), but there is nothing more of it to be synced.
+      build.unsynced.delete(path)
+    }
   }
   const files = createOpenFiles(openMax, sync)
   return {
@@ -126,8 +131,9 @@ function letGo(files: Files, build: Build | undefined, path: string): void {
 }
 
 const letGoOfDays =
-  (files: Files, build: Build | undefined) =>
+  (files: Files, build: Build | undefined, telling: Readonly<{ again(): void }>) =>
   (workspaceId: WorkspaceId, day: string, path: string): void => {
+    telling.again()
     build?.days.get(workspaceId)?.delete(day)
     letGo(files, build, path)
   }
@@ -154,7 +160,7 @@ function eraseFiles(
     letGo(files, build, database.path)
     gone.push(database.path)
   }
-  forgetDays(build.meta, (of) => of.workspaceId === workspaceId && !stays.has(of.day))
+  forgetDays(build.meta, (of) => !stays.has(of.day), workspaceId)
   build.days.delete(workspaceId)
   removeDays(workspaceFolder(build.folder, build.index, workspaceId), gone)
 }
@@ -227,8 +233,9 @@ export function createSqliteIndexWriter(options: SqliteWriterOptions): IndexWrit
     },
     async dropDays(index, kept) {
       const build = builds.get(index)
+      telling.begin()
       forgetDropped(folder, index, kept, build?.meta)
-      const dropped = dropDays(folder, index, kept, letGoOfDays(files, build))
+      const dropped = dropDays(folder, index, kept, letGoOfDays(files, build, telling))
       if (build !== undefined) transaction(build.meta, () => noteGone(build.meta, storedDays(folder, index)))
       // Readers close what they have open of it.
       if (dropped > 0) renewLive(live, index)

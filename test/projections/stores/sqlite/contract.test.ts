@@ -117,17 +117,19 @@ describe('the SQLite index', () => {
     }
   })
 
-  it('tells readers while it loads and writes a long batch that it is still folded, as far as it was', async () => {
+  it('tells readers while it loads and writes a long batch, or drops days, that it is still folded, as far as it was', async () => {
     const writer = createSqliteIndexWriter({ folder, limits, tellAgainMs: 0 })
     open.push(writer)
     await openFixture(writer)
     const told = { position: 1, head: 9, at: 1_000, caughtUpAt: 500 }
+    const dayAfter = '2026-11-22'
     await withSteppingClock(2, async () => {
       await writer.heartbeat(index, told)
       let before = told.at
       for (const work of [
         () => writer.load(index, [{ workspaceId: acme, collection: 'things', id: 'a', day }]),
         () => write(writer, [lineEntry({}, 2)], 2),
+        () => writer.dropDays(index, { of: () => dayAfter, all: dayAfter }),
       ]) {
         await work()
         const progress = await readerIn(folder).progress('fixture')

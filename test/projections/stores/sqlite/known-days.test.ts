@@ -6,7 +6,9 @@ import { expect } from 'chai'
 import { withOwnProgress } from '#projections/retention/first-days.ts'
 import { isCaughtUp, type IndexReader, type IndexWriter, type LostDay } from '#projections/index-store.ts'
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/auditing/audit.ts'
-import { missedDays } from '#projections/stores/sqlite/known-days.ts'
+import { forgetDays, missedDays } from '#projections/stores/sqlite/known-days.ts'
+import { openDatabase } from '#projections/stores/sqlite/database.ts'
+import { metaPath } from '#projections/stores/sqlite/layout.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reading/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import { dayBefore } from '#src/lib/day.ts'
@@ -214,5 +216,28 @@ describe('the days of a SQLite index', () => {
       await isComplete(acme, day),
       await isComplete(other, before),
     ]).to.deep.equal([false, true, true])
+  })
+
+  it('of others are not read where those of one workspace are forgotten', async () => {
+    remove(acme, before)
+    await again()
+    const meta = openDatabase(metaPath(folder, index))
+    const read: unknown[] = []
+    const heard = {
+      ...meta,
+      all: (sql: string, ...values: readonly string[]) => {
+        const rows = meta.all(sql, ...values)
+        read.push(...rows.map(({ workspace, day: on }) => [workspace, on]))
+        return rows
+      },
+    }
+    forgetDays(heard, ({ day: on }) => on === before, acme)
+    meta.close()
+    expect(read).to.deep.equal([
+      [acme, before],
+      [acme, day],
+      [acme, before],
+    ])
+    expect([await lost(), missedDays(folder, index)]).to.deep.equal([[], []])
   })
 })

@@ -1,9 +1,10 @@
 import { expect } from 'chai'
-import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { IndexWriter } from '#projections/index-store.ts'
 import type { Collection } from '#projections/projection.ts'
+import { missedDays } from '#projections/stores/sqlite/known-days.ts'
 import { openLive } from '#projections/stores/sqlite/live.ts'
 import { storedMeta } from '#projections/stores/sqlite/meta.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reading/reader.ts'
@@ -67,6 +68,25 @@ describe('what a SQLite index has on the disk', () => {
     const left = await syncedBy(() => next.open(index, fixture, epoch))
     expect(left).to.include.members([`${file}-wal`, file, own, build, folder])
     await next.close()
+  })
+
+  it('is synced once where more files are written than are open at once', async () => {
+    const { folder } = given
+    const few = createSqliteIndexWriter({ folder, limits: { ...limits, indexFilesOpenMax: 1 }, syncEveryMs: 0 })
+    await few.open(index, fixture, epoch)
+    await write(few, [lineEntry({}, 1)], 1)
+    const closed = await syncedBy(() => write(few, [lineEntry({}, 1)], 1, other))
+    expect(closed).to.include.members([`${given.dayFile()}-wal`, given.dayFile(), own, build, folder])
+    const theirs = join(build, other)
+    const file = join(theirs, `${day}.db`)
+    const heartbeat = { position: 1, head: 1, at: 1, caughtUpAt: 1 }
+    const synced = await syncedBy(() => few.heartbeat(index, heartbeat))
+    expect(synced).to.have.members([`${file}-wal`, file, theirs, build, folder])
+    const next = createSqliteIndexWriter({ folder, limits })
+    rmSync(given.dayFile())
+    await next.open(index, fixture, epoch)
+    expect(missedDays(folder, index), 'both are named').to.deep.equal([{ workspaceId: acme, day }])
+    for (const { close } of [few, next]) await close()
   })
 
   it('is what the checkpoint says, from time to time, and readers are told no more than that after a crash', async () => {

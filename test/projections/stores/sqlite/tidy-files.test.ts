@@ -23,6 +23,7 @@ import {
   thingEntry,
   write,
 } from '#test/support/index-fixture.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { createRandom } from '#test/support/random.ts'
 import { promote } from '#test/support/promote.ts'
 import { digestsIn, limits } from '#test/support/sqlite-fixture.ts'
@@ -40,6 +41,23 @@ const rowsOfBatch = 2_000
 /** First comes what has no postings. */
 const { sets, ...searchable } = fixture.collections
 const projection = { ...fixture, collections: { sets: sets!, ...searchable } }
+
+/** How many elements of lists a task goes through at most to see whether something is among them. */
+async function passedByIncludes(task: () => Promise<unknown>): Promise<number> {
+  const lists = Array.prototype
+  const { includes } = lists
+  let passed = 0
+  lists.includes = function (this: unknown[], ...sought) {
+    passed += this.length
+    return includes.apply(this, sought)
+  }
+  try {
+    await task()
+  } finally {
+    lists.includes = includes
+  }
+  return passed
+}
 
 describe('the postings of a day', () => {
   let folder: string
@@ -216,6 +234,17 @@ describe('the postings of a day', () => {
     for (let turn = 0; turn < 3; turn++) await beat(nextNoonMs + 3_600_000 + turn * 1_000)
     await writeBatches(nextDay)
     await beatUntilMerged(fileOf(nextDay))
+  })
+
+  it('of many workspaces are each looked up among those of days that are over, which are not gone through for each', async () => {
+    const workspaces = Array.from({ length: 40 }, (_, each) => workspaceIdOf(`many-${each}`))
+    for (const [at, onDay] of [day, nextDay].entries())
+      for (const workspaceId of workspaces)
+        await write(writer, [lineEntry({}, at + 1, { day: onDay })], at + 1, workspaceId)
+    // The first day's are listed, then what was written.
+    await beat(nextNoonMs)
+    const passed = await passedByIncludes(() => beat(nextNoonMs + 60_000))
+    expect(passed).to.be.below(workspaces.length)
   })
 
   it('of a day that grows are merged in steps: no batch writes many times what another writes', () => {
