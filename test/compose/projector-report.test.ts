@@ -3,7 +3,7 @@ import type { RetentionDone } from '#src/compose/threads/projector-messages.ts'
 import { createProjectorReport, type ProjectorReport } from '#src/compose/threads/projector-report.ts'
 
 const retained = (done: Partial<RetentionDone>) =>
-  ({ kind: 'retained', partition: '0', dropped: 0, heldBy: [], givenUp: [], ...done }) as const
+  ({ kind: 'retained', partition: '0', dropped: 0, cutTo: undefined, heldBy: [], givenUp: [], ...done }) as const
 
 const failed = (projection: string, retried: boolean) =>
   ({ kind: 'failed', projection, reason: 'the disk is full', retried }) as const

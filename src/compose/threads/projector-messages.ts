@@ -16,7 +16,7 @@ export type ProjectorOrder = 'start' | 'stop'
 /** A projection has stopped, or is tried again; the reason in words. */
 export type Failed = Omit<ProjectionFailure, 'error'> & Readonly<{ reason: string }>
 /** One turn of retention. */
-export type RetentionDone = Readonly<{ partition: string }> & Omit<Retained, 'cutTo'>
+export type RetentionDone = Readonly<{ partition: string }> & Retained
 /** What has expired could not be removed; it is tried again. */
 export type RetentionFailed = Readonly<{ partition: string; reason: string }>
 /** Nothing expires until `until` (ms): what was sent last was received long ago, at `since` (ms), by this machine's clock. */

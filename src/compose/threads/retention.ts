@@ -80,7 +80,7 @@ export function retainPartition(
       keepings: createKeepings(directory),
     },
     {
-      onRetained: ({ cutTo: _, ...done }) => tell({ kind: 'retained', partition, ...done }),
+      onRetained: (done) => tell({ kind: 'retained', partition, ...done }),
       onFailure: (error) => tell({ kind: 'notRetained', partition, reason: explain(error) }),
       onWaiting: (since, until) => tell({ kind: 'retentionWaits', partition, since, until }),
     },
