@@ -4,6 +4,7 @@ import { PermanentError } from '#src/lib/failure.ts'
 import { openPayload } from './codec.ts'
 import type { NewEvent, RecordedEvent } from './envelope.ts'
 import { sealFact } from './fact.ts'
+import { upcast } from './upcast.ts'
 import { workspaceIdOf, type WorkspaceId } from './workspace-id.ts'
 
 /** The workspace of directory events that belong to none: people and their sign-ins. No workspace may have this id. */
@@ -130,13 +131,14 @@ const isDirectoryEventType = (type: string): type is DirectoryEventType => Objec
  * shut out.
  */
 export function decodeDirectoryEvent(recorded: RecordedEvent): DirectoryEvent {
-  const { type, schemaVersion, position } = recorded
-  const context = { operation: 'read directory event', subject: `${type} v${schemaVersion} at ${position}` }
-  if (!isDirectoryEventType(type) || schemaVersion !== 1) {
+  const { type, position } = recorded
+  const context = { operation: 'read directory event', subject: `${type} at ${position}` }
+  if (!isDirectoryEventType(type)) {
     throw new PermanentError({ ...context, hint: 'written by a newer version of Throughline: run that version' })
   }
+  const event = upcast(recorded)
   try {
-    const fields: unknown = JSON.parse(Buffer.from(openPayload(recorded)).toString('utf8'))
+    const fields: unknown = JSON.parse(Buffer.from(openPayload(event)).toString('utf8'))
     return { type, ...payloads[type].parse(fields) } as DirectoryEvent
   } catch (cause) {
     throw new PermanentError({ ...context, hint: 'the directory log is damaged', cause })

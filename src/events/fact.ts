@@ -2,18 +2,18 @@ import type { z } from 'zod'
 import { PermanentError } from '#src/lib/failure.ts'
 import { openPayload, sealEvent } from './codec.ts'
 import { noCounts, type EventHeader, type NewEvent, type RecordedEvent } from './envelope.ts'
-import { upcast } from './upcast.ts'
+import { currentSchemaVersion, upcast } from './upcast.ts'
 
 /** `at`: ms. */
 type FactHeader = Pick<EventHeader, 'id' | 'type' | 'workspaceId' | 'retentionClass'> &
   Readonly<{ at: number; subject?: string | undefined }>
 
-/** An event made by us, not by a sender, as the log takes it: JSON of schema version 1. */
+/** An event made by us, not by a sender, as the log takes it: JSON. */
 export function sealFact({ at, subject, ...header }: FactHeader, payload: object): NewEvent {
   return sealEvent(
     {
       ...header,
-      schemaVersion: 1,
+      schemaVersion: currentSchemaVersion(header.type),
       keyId: null,
       receivedAt: at,
       identified: true,

@@ -12,6 +12,7 @@ import {
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { retentionClassOf } from '#src/events/retention.ts'
 import type { RefusedSpan } from '#src/events/telemetry.ts'
+import { currentSchemaVersion } from '#src/events/upcast.ts'
 import type { Body } from '#src/http/body.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { stringifyJson } from '#src/lib/json.ts'
@@ -54,7 +55,7 @@ function headerOf(receipt: Receipt, type: TelemetryEventType, counts: Partial<Co
   return {
     id,
     type,
-    schemaVersion: 1,
+    schemaVersion: currentSchemaVersion(type),
     workspaceId: credential.workspaceId,
     keyId: credential.keyId,
     receivedAt,

@@ -62,7 +62,7 @@ describe('stored events of every version', () => {
       expect(Buffer.from(openPayload(event)).equals(decoded)).to.equal(true)
       const current = upcast(event)
       expect([current.type, current.schemaVersion]).to.deep.equal([type, currentSchemaVersion(type)])
-      if (type.startsWith('directory.')) expect(decodeDirectoryEvent(current).type).to.equal(type)
+      if (type.startsWith('directory.')) expect(decodeDirectoryEvent(event).type).to.equal(type)
       if (type === 'deadletter.explained') {
         expect(reasonIn(current)).to.equal('decode logs.received at 8192: unexpected end of input')
       } else if (type.startsWith('deadletter.')) {
@@ -102,5 +102,7 @@ describe('upcast', () => {
   it('refuses a version it does not know, and says what to do', () => {
     expect(() => toThird({ ...old, schemaVersion: 4 })).to.throw(PermanentError, 'upgrade')
     expect(() => upcast({ ...old, schemaVersion: 2 })).to.throw(PermanentError, /spans.received.*2.*upgrade/)
+    const revoked = recorded(goldenOf('directory.key.revoked.v1.json'))
+    expect(() => decodeDirectoryEvent({ ...revoked, schemaVersion: 2 })).to.throw(PermanentError, /2.*upgrade/)
   })
 })
