@@ -80,7 +80,10 @@ export function retainPartition(
       keepings: createKeepings(directory),
     },
     {
-      onRetained: ({ cutTo: _, ...done }) => tell({ kind: 'retained', partition, ...done }),
+      onRetained: (retained) => {
+        const { cutTo: _, ...done } = retained
+        tell({ kind: 'retained', partition, ...done })
+      },
       onFailure: (error) => tell({ kind: 'notRetained', partition, reason: explain(error) }),
       onWaiting: (since, until) => tell({ kind: 'retentionWaits', partition, since, until }),
     },
