@@ -1,15 +1,20 @@
 import { projectionNames } from '#projections/names.ts'
 import { storedBuilds, workspacesIn } from '#projections/stores/sqlite/build-folders.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
-import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { isOfTenant, type WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Folders } from './folders.ts'
 
 const namedMax = 5
 
-/** The workspaces of a projection's builds; none of an index that cannot be read, which is told by whoever folds it. */
+/**
+ * The workspaces of a projection's builds, without folders that have another name, as a copy of a build that was put into it; none of an index
+ * that cannot be read, which is told by whoever folds it.
+ */
 function workspacesOf(indexFolder: string, projection: string): readonly WorkspaceId[] {
   try {
-    return storedBuilds(indexFolder, projection).flatMap(({ index }) => workspacesIn(indexFolder, index))
+    return storedBuilds(indexFolder, projection).flatMap(({ index }) =>
+      workspacesIn(indexFolder, index).filter(isOfTenant),
+    )
   } catch {
     return []
   }
