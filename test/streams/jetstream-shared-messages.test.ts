@@ -191,6 +191,28 @@ describe('group commit of the JetStream log', () => {
     await slow.close()
   })
 
+  it('is not read where neither a copy nor its leader answers, as the leader says', async () => {
+    await stream.append([makeEvent('one')])
+    const failed = (operation: string) => new TransientError({ operation, subject: 'it' })
+    let isAsked = false
+    const nats: typeof log.nats = {
+      ...log.nats,
+      requestMany: async (_subject, _data, onLate) => {
+        onLate()
+        throw failed('ask a copy of')
+      },
+      request: async (subject, ...given) => {
+        if (isAsked) throw failed('ask the leader of')
+        return log.nats.request(subject, ...given)
+      },
+    }
+    const lost = await openJetStream(nats, { partition: '0', prefix: log.prefix, limits })
+    isAsked = true
+    expect((await rejection(lost.read(0, 10))).message).to.match(/^ask the leader of/)
+    isAsked = false
+    await lost.close()
+  })
+
   it('is read alike from its leader, where no copy answers', async () => {
     const globex = workspaceIdOf('globex')
     await stream.append([makeLine('erased', globex), makeEvent('erased', { workspaceId: globex })])
