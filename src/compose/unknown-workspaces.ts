@@ -27,13 +27,14 @@ function workspacesOf(indexFolder: string, projection: string): readonly Workspa
 export function tellUnknownWorkspaces(
   { directoryFile, indexFolder }: Folders,
   directory: Pick<Directory, 'workspaces' | 'erasedWorkspaces'>,
+  tell: (text: string) => void = console.error,
 ): void {
   const known = new Set([...directory.workspaces(), ...directory.erasedWorkspaces()].map(({ id }) => id))
   const stored = new Set(projectionNames.flatMap((name) => workspacesOf(indexFolder, name)))
   const unknown = [...stored].filter((id) => !known.has(id)).sort()
   if (unknown.length === 0) return
   const more = unknown.length > namedMax ? `, … (${unknown.length} of them)` : ''
-  console.error(
+  tell(
     [
       `The directory has lost its end: the log holds workspaces that it does not know: ${unknown.slice(0, namedMax).join(', ')}${more}.`,
       `  since then: their keys are refused for good (401), nobody can read them, and what else was changed is not in force either`,

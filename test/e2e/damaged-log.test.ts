@@ -306,9 +306,6 @@ describe('a server whose files were damaged', () => {
     await server.stop()
     expect(server.output.join('\n')).not.to.include('has lost its end')
     writeFileSync(files().directoryFile, older)
-    // What stands there for another reason is no workspace.
-    const [build = ''] = readdirSync(files().indexFolder).filter((name) => name.startsWith('logs-'))
-    mkdirSync(join(files().indexFolder, build, build))
     await start()
     expect(server.output.join('\n')).to.include(`it does not know: ${id}.`)
     expect(await found(), 'what it knows is as it was').to.have.length(messages)
