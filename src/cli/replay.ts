@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { formatHeader } from '#src/events/codec.ts'
 import { telemetryEventTypes, type Position, type RecordedEvent } from '#src/events/envelope.ts'
 import { parseTimeNs } from '#src/events/point-in-time.ts'
-import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
+import { isOfTenant, workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import { nearest } from '#src/lib/nearest.ts'
 import { fail, ok } from '#src/lib/result.ts'
 import { readCurrent } from '#streams/follow.ts'
@@ -177,12 +177,9 @@ function createTally() {
   }
 }
 
-/** As the directory makes them; its own events have another. */
-const idOfWorkspace = /^w[0-9a-f]{16}$/
-
 /** Which workspace is meant. An id is taken as it stands: one of a file need not be known here, nor one that the directory has lost. */
 async function workspaceOf(given: VerbContext, name: string): Promise<WorkspaceId | undefined> {
-  const id = idOfWorkspace.test(name) ? workspaceIdOf(name) : undefined
+  const id = isOfTenant(name) ? workspaceIdOf(name) : undefined
   if (id !== undefined && optional(given, 'in') !== undefined) return id
   return (await workspaceNamed(given, name)) ?? id
 }
@@ -232,7 +229,7 @@ async function replayAll(given: VerbContext, workspaceId: WorkspaceId | undefine
   try {
     return await withSink(given, async (sink) => {
       for await (const placed of file === undefined ? eventsOfAll(logs, wanted) : readEvents(file)) {
-        if (idOfWorkspace.test(placed.event.workspaceId)) met.add(placed.event.workspaceId)
+        if (isOfTenant(placed.event.workspaceId)) met.add(placed.event.workspaceId)
         if (wanted.isWanted(placed)) tally.add(placed, await sink.take(placed))
       }
       const none = workspaceId === undefined ? undefined : await noneOf(given, workspaceId, met)

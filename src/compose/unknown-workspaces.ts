@@ -1,15 +1,20 @@
 import { projectionNames } from '#projections/names.ts'
 import { storedBuilds, workspacesIn } from '#projections/stores/sqlite/build-folders.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
-import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { isOfTenant, type WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Folders } from './folders.ts'
 
 const namedMax = 5
 
-/** The workspaces of a projection's builds; none of an index that cannot be read, which is told by whoever folds it. */
+/**
+ * The workspaces of a projection's builds, without folders that have another name, as a copy of a build that was put into it; none of an index
+ * that cannot be read, which is told by whoever folds it.
+ */
 function workspacesOf(indexFolder: string, projection: string): readonly WorkspaceId[] {
   try {
-    return storedBuilds(indexFolder, projection).flatMap(({ index }) => workspacesIn(indexFolder, index))
+    return storedBuilds(indexFolder, projection).flatMap(({ index }) =>
+      workspacesIn(indexFolder, index).filter(isOfTenant),
+    )
   } catch {
     return []
   }
@@ -22,13 +27,14 @@ function workspacesOf(indexFolder: string, projection: string): readonly Workspa
 export function tellUnknownWorkspaces(
   { directoryFile, indexFolder }: Folders,
   directory: Pick<Directory, 'workspaces' | 'erasedWorkspaces'>,
+  tell: (text: string) => void = console.error,
 ): void {
   const known = new Set([...directory.workspaces(), ...directory.erasedWorkspaces()].map(({ id }) => id))
   const stored = new Set(projectionNames.flatMap((name) => workspacesOf(indexFolder, name)))
   const unknown = [...stored].filter((id) => !known.has(id)).sort()
   if (unknown.length === 0) return
   const more = unknown.length > namedMax ? `, … (${unknown.length} of them)` : ''
-  console.error(
+  tell(
     [
       `The directory has lost its end: the log holds workspaces that it does not know: ${unknown.slice(0, namedMax).join(', ')}${more}.`,
       `  since then: their keys are refused for good (401), nobody can read them, and what else was changed is not in force either`,

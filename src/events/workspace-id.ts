@@ -13,3 +13,6 @@ export function workspaceIdOf(text: string): WorkspaceId {
   if (!isWorkspaceId(text)) throw new Error(`not a workspace id: ${JSON.stringify(text)}`)
   return text as WorkspaceId
 }
+
+/** Whether it is an id as the directory makes them. Its own events have another, and so have other things that may stand where ids do. */
+export const isOfTenant = (text: string): boolean => /^w[0-9a-f]{16}$/.test(text)

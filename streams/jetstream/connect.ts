@@ -31,10 +31,10 @@ export type Nats = Readonly<{
   /** The first answer. One with the status 503 means that nobody listens to the subject. */
   request(subject: string, data: Uint8Array | string, fields?: Headers): Promise<Received>
   /**
-   * All answers, up to and including the first one with a status. For what any of several servers answers: undefined if nothing has come
-   * within a second, as from one that hangs.
+   * All answers, up to and including the first one with a status. `onLate` is called if none has come within a second, as from one of several
+   * servers that hangs; they are waited for all the same.
    */
-  requestMany(subject: string, data: string): Promise<readonly Received[] | undefined>
+  requestMany(subject: string, data: string, onLate: () => void): Promise<readonly Received[]>
   /** Sends without waiting for an answer. */
   publish(subject: string, data: Uint8Array, fields?: Headers): void
   /** Resolves when the server has the subscription. */
@@ -50,8 +50,8 @@ export const replicasOn = (nats: Pick<Nats, 'server'>, asked: number | undefined
 
 const timeoutMsDefault = 5_000
 const greetingMsDefault = 20_000
-/** How long any server may take to begin with its answers. */
-const firstMsMax = 1_000
+/** One that takes longer to begin with its answers may hang. */
+const lateMs = 1_000
 /** Atomic batches came with 2.12. */
 const versionMin = [2, 12] as const
 const noResponders = 503
@@ -175,26 +175,27 @@ function gather(
   connection: NatsConnection,
   subject: string,
   data: string,
-  timeoutMs: number,
-): Promise<Received[] | undefined> {
+  { timeoutMs, onLate }: Readonly<{ timeoutMs: number; onLate: () => void }>,
+): Promise<Received[]> {
   const answers: Received[] = []
   return new Promise((resolve, reject) => {
     const inbox = `_INBOX.${crypto.randomUUID()}`
+    const soon = setTimeout(onLate, lateMs)
     const late = (): void => {
       subscription.unsubscribe()
-      if (answers.length === 0) return resolve(undefined)
       reject(new TransientError({ operation: 'ask', subject, hint: `no answer within ${timeoutMs} ms` }))
     }
-    let timer = setTimeout(late, firstMsMax)
+    const timer = setTimeout(late, timeoutMs)
     const subscription = connection.subscribe(inbox, {
       callback: (_error, message) => {
         const received = receivedOf(message)
         answers.push(received)
-        clearTimeout(timer)
+        clearTimeout(soon)
         if (received.code === 0) {
           // The timeout is for each answer, not for all of them.
-          timer = setTimeout(late, timeoutMs)
+          timer.refresh()
         } else {
+          clearTimeout(timer)
           subscription.unsubscribe()
           resolve(answers)
         }
@@ -253,9 +254,9 @@ export async function connectNats({
       presence.check('ask')
       return presence.guard('ask', ask(subject, data, fields))
     },
-    requestMany: async (subject, data) => {
+    requestMany: async (subject, data, onLate) => {
       presence.check('ask')
-      return presence.guard('ask', gather(connection, subject, data, timeoutMs))
+      return presence.guard('ask', gather(connection, subject, data, { timeoutMs, onLate }))
     },
     publish: (subject, data, fields) => {
       presence.check('publish to')

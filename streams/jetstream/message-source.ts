@@ -1,12 +1,9 @@
 import type { RecordedEvent } from '#src/events/envelope.ts'
-import { TransientError } from '#src/lib/failure.ts'
-import { readBytesMax } from '../stream.ts'
-import { noLeaderHint } from './api.ts'
 import type { Nats } from './connect.ts'
+import { createFetch } from './fetch.ts'
 import { createOfLeader } from './of-leader.ts'
 import type { Part } from './publish.ts'
-import { assemble, damageAt, eventsOf, missing, storedOf, type Run, type Stored } from './stored.ts'
-import { goneFailure, streamInfo } from './stream-state.ts'
+import { assemble, damageAt, eventsOf, missing, type Run, type Stored } from './stored.ts'
 import type { LogName, Subjects } from './subjects.ts'
 
 /** Reads the messages of a log from the server. */
@@ -31,20 +28,8 @@ const partsBefore = (message: Stored | undefined, sequence: number): number =>
   message?.sequence === sequence ? message.part.index - 1 : 0
 
 export function createMessageSource(nats: Nats, log: LogName, subjects: Subjects): MessageSource {
-  const name = `stream ${log.stream}`
   const ofLeader = createOfLeader(nats, log)
-
-  async function fetch(sequence: number, count: number): Promise<readonly Stored[]> {
-    const request = JSON.stringify({ seq: sequence, batch: count, max_bytes: readBytesMax })
-    const received = await nats.requestMany(`$JS.API.DIRECT.GET.${log.stream}`, request)
-    // The servers go on choosing one that hangs until they know that it does.
-    if (received === undefined) return ofLeader.run(sequence, count)
-    const status = received.at(-1)?.code
-    if (status === 204 || status === 404) return received.slice(0, -1).map(storedOf)
-    if (status === 503 && (await streamInfo(nats, log.stream)) === undefined) throw goneFailure(log, 'read')
-    const hint = status === 503 ? noLeaderHint : `the server answers ${status ?? 'nothing'}`
-    throw new TransientError({ operation: 'read', subject: name, hint })
-  }
+  const fetch = createFetch(nats, log, ofLeader)
 
   async function whole(last: Stored): Promise<readonly RecordedEvent[]> {
     if (!subjects.holds(last.subject))

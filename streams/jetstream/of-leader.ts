@@ -5,11 +5,11 @@ import { storedByLeader, type Stored } from './stored.ts'
 import type { LogName } from './subjects.ts'
 
 /** What the leader of a stream has, which is all that was acknowledged. */
-type OfLeader = Readonly<{
+export type OfLeader = Readonly<{
   /** The message that fits, in the words of JetStream's API (`STREAM.MSG.GET`); undefined if there is none. */
   message(request: object): Promise<Stored | undefined>
-  /** At most `max` messages from a sequence on, one by one. */
-  run(first: number, max: number): Promise<readonly Stored[]>
+  /** At most `max` messages from a sequence on, one by one; only what has come, but at least one, once `enough` is aborted. */
+  run(first: number, max: number, enough: AbortSignal): Promise<readonly Stored[]>
 }>
 
 const runMax = 256
@@ -23,7 +23,7 @@ export function createOfLeader(nats: Nats, log: LogName): OfLeader {
   }
   return {
     message,
-    run: async (first, max) => {
+    run: async (first, max, enough) => {
       const messages: Stored[] = []
       let bytes = 0
       for (let next = first; messages.length < Math.min(max, runMax) && bytes < readBytesMax;) {
@@ -31,6 +31,7 @@ export function createOfLeader(nats: Nats, log: LogName): OfLeader {
         if (found === undefined) break
         messages.push(found)
         bytes += found.data.length
+        if (enough.aborted) break
         next = found.sequence + 1
       }
       return messages

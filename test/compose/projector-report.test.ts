@@ -24,13 +24,15 @@ describe('what is heard of a projector', () => {
     report.ended()
     expect(report.folded()).to.deep.equal([])
   })
-  it('is how many days were dropped, and how many builds hold logs, which ends with their partition', () => {
+  it('is how many days were dropped, and how many builds hold logs, which ends with their partition, and their thread', () => {
     const report = createProjectorReport(() => undefined)
     report.hear(retained({ dropped: 3, heldBy: ['traces-v1-001'] }))
     report.hear(retained({ dropped: 4, partition: '1', heldBy: ['logs-v1-001', 'logs-v1-002'] }))
     expect([report.daysDropped(), report.buildsHolding()]).to.deep.equal([7, 3])
     report.hear({ kind: 'ceased', partition: '1' })
     expect([report.daysDropped(), report.buildsHolding()]).to.deep.equal([7, 1])
+    report.ended()
+    expect([report.daysDropped(), report.buildsHolding()]).to.deep.equal([7, 0])
   })
   it('is what is tried again once, and what has stopped each time', () => {
     const lines = heard((report) => {

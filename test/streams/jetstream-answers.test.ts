@@ -1,5 +1,6 @@
 import { createServer } from 'node:net'
 import { expect } from 'chai'
+import { connect, headers, type Msg } from 'nats'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { connectNats, type Headers, type Nats, type Received } from '#streams/jetstream/connect.ts'
 import { firstOf } from '#streams/jetstream/cut.ts'
@@ -139,18 +140,35 @@ describe('the first event of a log', () => {
   })
 })
 
-describe('a connection to NATS that breaks', () => {
+describe('a connection to NATS that breaks, or is slow', () => {
   it('fails the requests that are under way then, and lets none wait until it is late', async () => {
     const server = await startPlainNats('')
     const [nats, silent] = await Promise.all([1, 2].map(() => connectNats({ url: server.url, timeoutMs: 60_000 })))
     const heard = Promise.withResolvers<void>()
     await silent?.subscribe('question', () => heard.resolve())
-    const asked = ['request', 'requestMany'] as const
-    const failures = asked.map(async (ask) => rejection(nats?.[ask]('question', '') ?? Promise.resolve()))
+    const asked = [nats?.request('question', ''), nats?.requestMany('question', '', () => undefined)]
+    const failures = asked.map(async (answer) => rejection(answer ?? Promise.resolve()))
     await heard.promise
     await server.remove()
     for (const failure of await Promise.all(failures)) expect(failure.message).to.include('the connection is lost')
     await Promise.all([nats?.close(), silent?.close()])
+  })
+
+  it('waits for answers that are late, of which it tells', async () => {
+    const server = await startPlainNats('')
+    const [nats, slow] = [await connectNats({ url: server.url }), await connect({ servers: server.url })]
+    const heard = Promise.withResolvers<Msg>()
+    slow.subscribe('question', { callback: (_error, message) => heard.resolve(message) })
+    await slow.flush()
+    const late = Promise.withResolvers<void>()
+    const answers = nats.requestMany('question', '', late.resolve)
+    await late.promise
+    const message = await heard.promise
+    message.respond('one')
+    message.respond('', { headers: headers(204, 'that was all') })
+    expect((await answers).map(({ code }) => code)).to.deep.equal([0, 204])
+    await Promise.all([nats.close(), slow.close()])
+    await server.remove()
   })
 
   it('is tried again, however often that was in vain', async () => {

@@ -30,7 +30,7 @@ export function spoilMessages(nats: Nats): SpoiltNats {
   return {
     nats: {
       ...nats,
-      requestMany: async (subject, data) => (await nats.requestMany(subject, data))?.map(direct),
+      requestMany: async (...given) => (await nats.requestMany(...given)).map(direct),
       request: async (subject, data, fields) => {
         const received = await nats.request(subject, data, fields)
         return subject.startsWith('$JS.API.STREAM.MSG.GET.') ? fromLeader(received) : received

@@ -3,14 +3,21 @@ import { afterEach, before, beforeEach, describe, it } from 'mocha'
 import type { NewEvent } from '#src/events/envelope.ts'
 import { sealErasure } from '#src/events/erasure.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
-import { PermanentError } from '#src/lib/failure.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { limits } from '#src/config.ts'
+import type { Nats } from '#streams/jetstream/connect.ts'
 import { openJetStream } from '#streams/jetstream/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
 import { makeJetStreamLog, type JetStreamLog } from './jetstream-log.ts'
 import { makeEvent, makeLarge, makeLine, noon } from './make-event.ts'
 import { idsOf, never, readAll, rejection } from './read-all.ts'
+
+/** As of a server that hangs. */
+const hung: Nats['requestMany'] = (_subject, _data, onLate) => {
+  onLate()
+  return new Promise(() => undefined)
+}
 
 describe('group commit of the JetStream log', () => {
   let log: JetStreamLog
@@ -138,6 +145,74 @@ describe('group commit of the JetStream log', () => {
     expect(asked).to.equal(2)
   })
 
+  it('is read of a copy that is late, and little of its leader meanwhile', async () => {
+    await stream.append(Array.from({ length: 100 }, (_, index) => makeEvent(`${index}`)))
+    let ofLeader = 0
+    let answered: Promise<unknown> = Promise.resolve()
+    const nats: typeof log.nats = {
+      ...log.nats,
+      requestMany: (subject, data, onLate) => {
+        const answers = log.nats.requestMany(subject, data, never)
+        answered = answers
+        onLate()
+        return answers
+      },
+      request: async (subject, ...given) => {
+        if (!subject.startsWith('$JS.API.STREAM.MSG.GET.')) return log.nats.request(subject, ...given)
+        ofLeader++
+        await answered
+        return log.nats.request(subject, ...given)
+      },
+    }
+    const slow = await openJetStream(nats, { partition: '0', prefix: log.prefix, limits })
+    expect(await slow.read(0, 1_000)).to.have.length(100)
+    expect(ofLeader).to.be.at.most(1)
+    await slow.close()
+  })
+
+  it('is read of its leader message by message until a copy that hangs is given up', async () => {
+    await stream.append(Array.from({ length: 100 }, (_, index) => makeEvent(`${index}`)))
+    const givenUp = Promise.withResolvers<never>()
+    let asked = 0
+    const nats: typeof log.nats = {
+      ...log.nats,
+      requestMany: (_subject, _data, onLate) => {
+        onLate()
+        return givenUp.promise
+      },
+      request: async (subject, ...given) => {
+        if (subject.startsWith('$JS.API.STREAM.MSG.GET.') && ++asked === 3)
+          givenUp.reject(new TransientError({ operation: 'ask', subject }))
+        return log.nats.request(subject, ...given)
+      },
+    }
+    const slow = await openJetStream(nats, { partition: '0', prefix: log.prefix, limits })
+    expect(await slow.read(0, 1_000)).to.have.length(3)
+    await slow.close()
+  })
+
+  it('is not read where neither a copy nor its leader answers, as the leader says', async () => {
+    await stream.append([makeEvent('one')])
+    const failed = (operation: string) => new TransientError({ operation, subject: 'it' })
+    let isAsked = false
+    const nats: typeof log.nats = {
+      ...log.nats,
+      requestMany: async (_subject, _data, onLate) => {
+        onLate()
+        throw failed('ask a copy of')
+      },
+      request: async (subject, ...given) => {
+        if (isAsked) throw failed('ask the leader of')
+        return log.nats.request(subject, ...given)
+      },
+    }
+    const lost = await openJetStream(nats, { partition: '0', prefix: log.prefix, limits })
+    isAsked = true
+    expect((await rejection(lost.read(0, 10))).message).to.match(/^ask the leader of/)
+    isAsked = false
+    await lost.close()
+  })
+
   it('is read alike from its leader, where no copy answers', async () => {
     const globex = workspaceIdOf('globex')
     await stream.append([makeLine('erased', globex), makeEvent('erased', { workspaceId: globex })])
@@ -146,7 +221,7 @@ describe('group commit of the JetStream log', () => {
     await stream.append(Array.from({ length: 300 }, (_, index) => makeEvent(`after ${index}`)))
     const { last } = await stream.append([sealErasure(globex, { at: noon, unique: 'erasure' })])
     await stream.erase(globex, last)
-    const nats: typeof log.nats = { ...log.nats, requestMany: async () => undefined }
+    const nats: typeof log.nats = { ...log.nats, requestMany: hung }
     const ofLeader = await openJetStream(nats, { partition: '0', prefix: log.prefix, limits })
     const all = await readAll(stream, 1_000)
     expect(all.length).to.be.above(310)
