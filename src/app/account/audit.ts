@@ -65,14 +65,11 @@ function deedOf<Type extends DirectoryEvent['type']>(event: Fact<Type>, names: N
   return tell(event, names)
 }
 
-/** Who changes their own password gives the one before; in older entries, which do not say that, they kept their session. The operator does neither. */
-const isOwnChange = ({ passwordPosition, keptSession }: Fact<'directory.user.passwordChanged'>): boolean =>
-  passwordPosition !== undefined || keptSession !== null
-
 /** Who did it: the person of the event, or the operator by the command line. */
 function whoOf(event: DirectoryEvent, { person }: Names): string {
   if ('by' in event) return event.by === null ? 'the operator' : person(event.by)
-  if (event.type === 'directory.user.passwordChanged' && !isOwnChange(event)) return 'the operator'
+  // Who changes their own password gives the one before.
+  if (event.type === 'directory.user.passwordChanged' && event.passwordPosition === undefined) return 'the operator'
   if ('userId' in event && event.userId !== null) return person(event.userId)
   return event.type === 'directory.key.exposed' ? 'somebody’s browser' : 'the operator'
 }
