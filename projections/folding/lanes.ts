@@ -1,26 +1,15 @@
 import { present } from '#src/lib/assert.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import type { Position, RecordedEvent } from '#src/events/envelope.ts'
-import { buildNumber, isMadeBefore } from '../builds/build-name.ts'
+import { buildNumber } from '../builds/build-name.ts'
 import { chooseBuild } from '../builds/choose-build.ts'
-import {
-  changeRoster,
-  claim,
-  foldedBeside,
-  followedAs,
-  forget,
-  giveUp,
-  isGone,
-  keptForATime,
-  lose,
-  promoteTo,
-} from '../builds/roster.ts'
+import { changeRoster, claim, foldedBeside, followedAs, forget, isGone, promoteTo } from '../builds/roster.ts'
+import { tidied } from '../builds/tidied.ts'
 import {
   foldedBy,
   LostRecordError,
   reachedFor,
   storedBuild,
-  type FollowedBuild,
   type IndexName,
   type IndexWriter,
   type Reached,
@@ -29,10 +18,10 @@ import {
 } from '../index-store.ts'
 import type { Projection } from '../projection.ts'
 import type { Step } from './ahead.ts'
+import { createBuildFacts } from './build-facts.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import type { Folding } from './folding.ts'
 import { openLane, type Lane, type LeftOut } from './lane.ts'
-import { hasLostTail } from './log-tail.ts'
 
 /** A projection that failed. `retried`: it will be retried automatically; else it stays stopped until the process is restarted. */
 export type ProjectionFailure = Readonly<{ projection: string; error: unknown; retried: boolean }>
@@ -89,8 +78,6 @@ const createState = () => ({
   rosters: new Map<string, Roster>(),
   /** Builds and projections that failed: they stay stopped until the process is restarted. */
   stopped: new Set<string>(),
-  /** For each build, whether it had read events that its log has lost, as found when it was first met; that does not change. */
-  lost: new Map<IndexName, boolean>(),
   /** The log's head when this process first considered moving readers: an earlier projector may have written up to there unreported. */
   begunAt: undefined as Position | undefined,
 })
@@ -130,46 +117,19 @@ function createRefresh(given: LanesOptions, state: State) {
     state.lanes = [...state.lanes, lane]
     return true
   }
-  const isOfThisLog = async (index: IndexName): Promise<boolean> =>
-    (await writer.checkpoint(index)).epoch === stream.epoch
+  const facts = createBuildFacts(given)
   const canFold = async (projection: Projection, index: IndexName): Promise<boolean> => {
     if (buildNumber(projection, index) === undefined || state.stopped.has(index)) return false
-    return isOfThisLog(index)
+    return facts.isOfThisLog(index)
   }
-  const isLost = async ({ name }: Projection, index: IndexName): Promise<boolean> => {
-    const known = state.lost.get(index)
-    if (known !== undefined) return known
-    // Read before the head of the log: another process that folds meanwhile would know of more.
-    const build = await storedBuild(writer, name, index)
-    const lost = build?.epoch === stream.epoch && (await hasLostTail(stream, build))
-    state.lost.set(index, lost)
-    return lost
+  const tidy = async ({ name }: Projection, found: Roster): Promise<Roster> => {
+    const change = tidied(await facts.of(name, found))
+    // Decided again by the roster that it replaces: somebody may have kept a build meanwhile, or gone back to it.
+    return change(found) === undefined ? found : (await changeRoster(writer, name, change)).roster
   }
-  /** Whether a build beside the live one, but not the live one, had read more than the log still has. (If both had, all are rebuilt.) */
-  const isBeyond = async (projection: Projection, index: IndexName, { live }: Roster): Promise<boolean> =>
-    (await isLost(projection, index)) && !(live !== undefined && (await isLost(projection, live)))
-  /** Whether this is a candidate that was made before the live build and is of another log, while that one is of this log: nobody folds it on. */
-  const isOvertaken = async ({ index, as }: FollowedBuild, { live }: Roster): Promise<boolean> =>
-    as === 'candidate' &&
-    live !== undefined &&
-    isMadeBefore(index, live) &&
-    (await isOfThisLog(live)) &&
-    !(await isOfThisLog(index))
-  const dropGone = async (projection: Projection, roster: Roster): Promise<Roster> => {
-    const { name } = projection
+  const removeDropped = async ({ name }: Projection, roster: Roster): Promise<Roster> => {
     let now = roster
-    for (const { index, untilMs } of keptForATime(roster)) {
-      // Of another log, as after a restore from a backup: it cannot be folded further, nor be rolled back to.
-      const isOver = untilMs <= clock() || !(await isOfThisLog(index))
-      if (isOver) now = (await changeRoster(writer, name, giveUp(index))).roster
-    }
-    for (const build of now.followed) {
-      if (await isOvertaken(build, now)) now = (await changeRoster(writer, name, giveUp(build.index))).roster
-    }
-    for (const index of foldedBeside(now)) {
-      if (await isBeyond(projection, index, now)) now = (await changeRoster(writer, name, lose(index))).roster
-    }
-    for (const { index } of now.followed.filter(({ as }) => as === 'dropped')) {
+    for (const { index } of roster.followed.filter(({ as }) => as === 'dropped')) {
       await writer.drop(index)
       now = (await changeRoster(writer, name, forget(index))).roster
     }
@@ -181,7 +141,7 @@ function createRefresh(given: LanesOptions, state: State) {
     /** By its roster, as it was found now. True when it has opened a lane. */
     refresh: async (projection: Projection, found: Roster): Promise<boolean> => {
       refuseLoss(projection, state.rosters.get(projection.name), found)
-      const roster = await dropGone(projection, found)
+      const roster = await removeDropped(projection, await tidy(projection, found))
       state.rosters.set(projection.name, roster)
       const wanted = foldedWith(roster)
       state.lanes = state.lanes.filter((lane) => lane.projection !== projection.name || wanted.includes(lane.index))
