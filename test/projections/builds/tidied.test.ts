@@ -59,7 +59,8 @@ describe('a roster that is tidied', () => {
     expect(tidied(unknown)(of)).to.equal(undefined)
     const known = new Map([[second, false]])
     expect(tidied({ ...unknown, ofThisLog: known })(of)).to.equal(undefined)
-    expect(tidied({ ...unknown, lost: new Map([[second, true]]) })(of)).to.equal(undefined)
+    for (const lost of [new Map([[second, true]]), new Map([[live, false]])])
+      expect(tidied({ ...unknown, lost })(of)).to.equal(undefined)
   })
 
   it('leaves alone what another process has given up meanwhile, or made the live one', () => {
