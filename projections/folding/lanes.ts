@@ -149,8 +149,6 @@ async function openChosen(run: Run, projection: Projection): Promise<void> {
   }
 }
 
-const reachedBy = (lane: Lane): Reached => ({ position: lane.position(), ahead: lane.ahead() })
-
 /** Moves readers to the candidate that is due, if there is one. `begunAt`: the log's head when this process first considered that. */
 async function promote(
   { options, open, rosters }: Run,
@@ -160,7 +158,7 @@ async function promote(
   const { writer, stream, clock, onBeside } = options
   const reached = (index: IndexName): Reached | undefined => {
     const lane = open.of(index)
-    return lane && reachedBy(lane)
+    return lane && { position: lane.position(), ahead: lane.ahead() }
   }
   const roster = rosters.get(name)
   const index = roster && dueBuild(roster, { ...at, reached })
