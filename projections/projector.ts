@@ -4,8 +4,9 @@ import { createLookAhead, type LookAhead } from './folding/ahead.ts'
 import { inBatches } from './folding/batches.ts'
 import { heartbeatMs, type Folding } from './folding/folding.ts'
 import type { Lane, LeftOut } from './folding/lane.ts'
-import { createLanes, type Beside, type Lanes, type ProjectionFailure } from './folding/lanes.ts'
+import { createLanes, type Beside, type Lanes } from './folding/lanes.ts'
 import { checkTail } from './folding/log-tail.ts'
+import type { ProjectionFailure } from './folding/open-lanes.ts'
 import type { IndexWriter } from './index-store.ts'
 
 type ProjectorOptions = Folding &

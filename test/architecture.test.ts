@@ -82,6 +82,8 @@ const rules: readonly Rule[] = [
       'projections/builds/roster.ts',
       'projections/builds/build-name.ts',
       'projections/builds/choose-build.ts',
+      'projections/builds/due-build.ts',
+      'projections/builds/tidied.ts',
       'streams/stream.ts',
       'streams/follow.ts',
       'src/wire',

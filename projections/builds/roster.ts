@@ -2,7 +2,8 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { FollowedBuild, IndexName, IndexWriter, Roster } from '../index-store.ts'
 import { buildVersion } from './build-name.ts'
 
-type Change = (roster: Roster) => Roster | undefined
+/** What a roster becomes; undefined where it stays as it is. */
+export type Change = (roster: Roster) => Roster | undefined
 
 /** How often a change is tried again when others were faster. They are few, and seldom change it. */
 const attemptsMax = 100
@@ -158,10 +159,6 @@ export const holding =
       followed: build === undefined ? [...followed, marked] : followed.map((one) => (one === build ? marked : one)),
     }
   }
-
-/** The builds that are kept for a time, and until when. */
-export const keptForATime = ({ followed }: Roster): readonly Readonly<{ index: IndexName; untilMs: number }>[] =>
-  followed.flatMap(({ index, as, untilMs }) => (as === 'kept' && untilMs !== undefined ? [{ index, untilMs }] : []))
 
 /**
  * Changes a projection's roster by compare-and-set, and tries again if somebody else was faster. Returns the roster as it is then, and

@@ -1,26 +1,13 @@
 import { present } from '#src/lib/assert.ts'
-import { TransientError } from '#src/lib/failure.ts'
 import type { Position, RecordedEvent } from '#src/events/envelope.ts'
-import { buildNumber, isMadeBefore } from '../builds/build-name.ts'
+import { buildNumber } from '../builds/build-name.ts'
 import { chooseBuild } from '../builds/choose-build.ts'
+import { dueBuild, holdsAllOf } from '../builds/due-build.ts'
+import { changeRoster, claim, foldedBeside, followedAs, forget, isGone, promoteTo } from '../builds/roster.ts'
+import { tidied } from '../builds/tidied.ts'
 import {
-  changeRoster,
-  claim,
-  foldedBeside,
-  followedAs,
-  forget,
-  giveUp,
-  isGone,
-  keptForATime,
-  lose,
-  promoteTo,
-} from '../builds/roster.ts'
-import {
-  foldedBy,
   LostRecordError,
-  reachedFor,
   storedBuild,
-  type FollowedBuild,
   type IndexName,
   type IndexWriter,
   type Reached,
@@ -29,13 +16,11 @@ import {
 } from '../index-store.ts'
 import type { Projection } from '../projection.ts'
 import type { Step } from './ahead.ts'
-import { createDeadLetters } from './dead-letters.ts'
+import { createBuildFacts } from './build-facts.ts'
+import { createDeadLetters, type DeadLetters } from './dead-letters.ts'
 import type { Folding } from './folding.ts'
 import { openLane, type Lane, type LeftOut } from './lane.ts'
-import { hasLostTail } from './log-tail.ts'
-
-/** A projection that failed. `retried`: it will be retried automatically; else it stays stopped until the process is restarted. */
-export type ProjectionFailure = Readonly<{ projection: string; error: unknown; retried: boolean }>
+import { createOpenLanes, type OpenLanes, type ProjectionFailure } from './open-lanes.ts'
 
 /** A build that is folded beside the one that readers use; `moved`: it has caught up, and readers have moved to it. */
 export type Beside = Readonly<{ projection: string; index: IndexName; live: IndexName; moved: boolean }>
@@ -48,7 +33,6 @@ type LanesOptions = Folding &
     onBeside?: (beside: Beside) => void
   }>
 
-const retryPauseMs = 1_000
 /** How long the previous build is still folded after readers have left it, so that a rollback is instant and not stale. */
 export const keptMs = 86_400_000
 
@@ -56,50 +40,34 @@ export const keptMs = 86_400_000
  * The lanes of a projector: for each projection, one for the live build and one for each other build of its roster that is folded. The
  * caller must not run two of these methods at once.
  */
-export type Lanes = Readonly<{
-  /** Lanes grouped by position, the furthest group first. A resting lane is in none. */
-  groups(): readonly (readonly Lane[])[]
-  /** Whether readers use what the lane folds, as far as is known. */
-  isLive(lane: Lane): boolean
-  /** Their builds as they were stored before they were opened, without new ones. */
-  storedBefore(): readonly StoredBuild[]
-  /** Lanes that rest after a TransientError go on. True when there were such. */
-  goOn(): boolean
-  /** Opens each projection's build of this log; a new one becomes a candidate, or the live one where readers have none. */
-  openAll(signal: AbortSignal): Promise<void>
-  /** Applies the current rosters: opens and closes lanes, drops builds. True when a lane was opened. */
-  refresh(signal: AbortSignal): Promise<boolean>
-  /** A lane that fails keeps its position. */
-  fold(lanes: readonly Lane[], events: readonly RecordedEvent[], signal: AbortSignal): Promise<void>
-  /** The same for events ahead of the lanes' position, of workspaces that need not wait (ahead.ts). */
-  foldAhead(lanes: readonly Lane[], step: Step, signal: AbortSignal): Promise<void>
-  /** Of all lanes at once, which may be one request. */
-  heartbeat(signal: AbortSignal): Promise<void>
-  /** Moves readers to each candidate that has reached the live build's position, or `head` if the live build is not folded. */
-  promoteDue(head: Position, signal: AbortSignal): Promise<void>
-  /** Why none can go on: the failure of the lane that stopped last, when none is left; or that a record is gone from which they were opened. */
-  failure(): unknown
+export type Lanes = Pick<OpenLanes, 'groups' | 'goOn' | 'failure'> &
+  Readonly<{
+    /** Whether readers use what the lane folds, as far as is known. */
+    isLive(lane: Lane): boolean
+    /** Their builds as they were stored before they were opened, without new ones. */
+    storedBefore(): readonly StoredBuild[]
+    /** Opens each projection's build of this log; a new one becomes a candidate, or the live one where readers have none. */
+    openAll(signal: AbortSignal): Promise<void>
+    /** Applies the current rosters: opens and closes lanes, drops builds. True when a lane was opened. */
+    refresh(signal: AbortSignal): Promise<boolean>
+    /** A lane that fails keeps its position. */
+    fold(lanes: readonly Lane[], events: readonly RecordedEvent[], signal: AbortSignal): Promise<void>
+    /** The same for events ahead of the lanes' position, of workspaces that need not wait (ahead.ts). */
+    foldAhead(lanes: readonly Lane[], step: Step, signal: AbortSignal): Promise<void>
+    /** Of all lanes at once, which may be one request. */
+    heartbeat(signal: AbortSignal): Promise<void>
+    /** Moves readers to each candidate that has reached the live build's position, or `head` if the live build is not folded. */
+    promoteDue(head: Position, signal: AbortSignal): Promise<void>
+  }>
+
+/** `rosters`: as they were last applied. */
+type Run = Readonly<{
+  options: LanesOptions
+  open: OpenLanes
+  facts: ReturnType<typeof createBuildFacts>
+  deadLetters: DeadLetters
+  rosters: Map<string, Roster>
 }>
-
-const createState = () => ({
-  lanes: [] as readonly Lane[],
-  resting: new Set<Lane>(),
-  failure: undefined as unknown,
-  lostRecord: undefined as LostRecordError | undefined,
-  rosters: new Map<string, Roster>(),
-  /** Builds and projections that failed: they stay stopped until the process is restarted. */
-  stopped: new Set<string>(),
-  /** For each build, whether it had read events that its log has lost, as found when it was first met; that does not change. */
-  lost: new Map<IndexName, boolean>(),
-  /** The log's head when this process first considered moving readers: an earlier projector may have written up to there unreported. */
-  begunAt: undefined as Position | undefined,
-})
-type State = ReturnType<typeof createState>
-
-const foldedWith = (roster: Roster): readonly IndexName[] => [
-  ...(roster.live === undefined ? [] : [roster.live]),
-  ...foldedBeside(roster),
-]
 
 /** Revisions only grow. A lower one is of a record that was removed, or of an older one put back: to follow it would end folds in silence. */
 function refuseLoss({ name }: Projection, known: Roster | undefined, found: Roster): void {
@@ -120,239 +88,129 @@ async function askRosters({ projections, writer }: LanesOptions) {
   }
 }
 
-/** Applies the rosters. */
-function createRefresh(given: LanesOptions, state: State) {
-  const { stream, writer, clock } = given
-  const options = { ...given, epoch: stream.epoch, deadLetters: createDeadLetters({ stream, clock }) }
-  const open = async (projection: Projection, index: IndexName): Promise<boolean> => {
-    if (state.lanes.some((lane) => lane.index === index)) return false
-    const lane = await openLane(projection, index, options)
-    state.lanes = [...state.lanes, lane]
-    return true
+/** False when it is already open. */
+async function openBuild({ options, open, deadLetters }: Run, projection: Projection, index: IndexName) {
+  if (open.of(index) !== undefined) return false
+  open.add(await openLane(projection, index, { ...options, epoch: options.stream.epoch, deadLetters }))
+  return true
+}
+
+/** The roster without builds that are of no more use. */
+async function tidy({ options: { writer }, facts }: Run, { name }: Projection, found: Roster): Promise<Roster> {
+  const change = tidied(await facts.of(name, found))
+  // Decided again by the roster that it replaces: somebody may have kept a build meanwhile, or gone back to it.
+  return change(found) === undefined ? found : (await changeRoster(writer, name, change)).roster
+}
+
+async function removeDropped({ options: { writer } }: Run, { name }: Projection, roster: Roster): Promise<Roster> {
+  let now = roster
+  for (const { index } of roster.followed.filter(({ as }) => as === 'dropped')) {
+    await writer.drop(index)
+    now = (await changeRoster(writer, name, forget(index))).roster
   }
-  const isOfThisLog = async (index: IndexName): Promise<boolean> =>
-    (await writer.checkpoint(index)).epoch === stream.epoch
-  const canFold = async (projection: Projection, index: IndexName): Promise<boolean> => {
-    if (buildNumber(projection, index) === undefined || state.stopped.has(index)) return false
-    return isOfThisLog(index)
+  return now
+}
+
+/** Applies a roster, as it was found now. True when it has opened a lane. */
+async function applyRoster(run: Run, projection: Projection, found: Roster): Promise<boolean> {
+  const { open, facts, rosters } = run
+  const { name } = projection
+  refuseLoss(projection, rosters.get(name), found)
+  const roster = await removeDropped(run, projection, await tidy(run, projection, found))
+  rosters.set(name, roster)
+  const wanted = [...(roster.live === undefined ? [] : [roster.live]), ...foldedBeside(roster)]
+  open.keepOnly(name, wanted)
+  let opened = false
+  for (const index of wanted) {
+    if (buildNumber(projection, index) === undefined || open.isStopped(index)) continue
+    if (await facts.isOfThisLog(index)) opened = (await openBuild(run, projection, index)) || opened
   }
-  const isLost = async ({ name }: Projection, index: IndexName): Promise<boolean> => {
-    const known = state.lost.get(index)
-    if (known !== undefined) return known
-    // Read before the head of the log: another process that folds meanwhile would know of more.
-    const build = await storedBuild(writer, name, index)
-    const lost = build?.epoch === stream.epoch && (await hasLostTail(stream, build))
-    state.lost.set(index, lost)
-    return lost
+  return opened
+}
+
+/** Opens the projection's build of this log, and the others of its roster. */
+async function openChosen(run: Run, projection: Projection): Promise<void> {
+  const { writer, stream, onBeside } = run.options
+  const { name } = projection
+  for (;;) {
+    const index = await chooseBuild(writer, projection, stream.epoch)
+    // Created before the roster names it: readers must never be sent to a missing build.
+    await openBuild(run, projection, index)
+    await changeRoster(writer, name, claim(index))
+    await applyRoster(run, projection, await writer.roster(name))
+    const roster = present(run.rosters.get(name), 'what was applied')
+    // A rebuild had taken the name meanwhile, and has given it up: nobody else would remove what was created here.
+    if (isGone(roster, index)) await writer.drop(index)
+    // Unless a rebuild has taken the name meanwhile, or it had seen what the log has lost.
+    if (roster.live === index) return
+    if (followedAs(roster, index) !== 'candidate') continue
+    if (roster.live !== undefined) onBeside?.({ projection: name, index, live: roster.live, moved: false })
+    return
   }
-  /** Whether a build beside the live one, but not the live one, had read more than the log still has. (If both had, all are rebuilt.) */
-  const isBeyond = async (projection: Projection, index: IndexName, { live }: Roster): Promise<boolean> =>
-    (await isLost(projection, index)) && !(live !== undefined && (await isLost(projection, live)))
-  /** Whether this is a candidate that was made before the live build and is of another log, while that one is of this log: nobody folds it on. */
-  const isOvertaken = async ({ index, as }: FollowedBuild, { live }: Roster): Promise<boolean> =>
-    as === 'candidate' &&
-    live !== undefined &&
-    isMadeBefore(index, live) &&
-    (await isOfThisLog(live)) &&
-    !(await isOfThisLog(index))
-  const dropGone = async (projection: Projection, roster: Roster): Promise<Roster> => {
-    const { name } = projection
-    let now = roster
-    for (const { index, untilMs } of keptForATime(roster)) {
-      // Of another log, as after a restore from a backup: it cannot be folded further, nor be rolled back to.
-      const isOver = untilMs <= clock() || !(await isOfThisLog(index))
-      if (isOver) now = (await changeRoster(writer, name, giveUp(index))).roster
-    }
-    for (const build of now.followed) {
-      if (await isOvertaken(build, now)) now = (await changeRoster(writer, name, giveUp(build.index))).roster
-    }
-    for (const index of foldedBeside(now)) {
-      if (await isBeyond(projection, index, now)) now = (await changeRoster(writer, name, lose(index))).roster
-    }
-    for (const { index } of now.followed.filter(({ as }) => as === 'dropped')) {
-      await writer.drop(index)
-      now = (await changeRoster(writer, name, forget(index))).roster
-    }
-    return now
+}
+
+/** Moves readers to the candidate that is due, if there is one. `begunAt`: the log's head when this process first considered that. */
+async function promote(
+  { options, open, rosters }: Run,
+  name: string,
+  at: Readonly<{ head: Position; begunAt: Position }>,
+) {
+  const { writer, stream, clock, onBeside } = options
+  const reached = (index: IndexName): Reached | undefined => {
+    const lane = open.of(index)
+    return lane && { position: lane.position(), ahead: lane.ahead() }
   }
+  const roster = rosters.get(name)
+  const index = roster && dueBuild(roster, { ...at, reached })
+  const own = index === undefined ? undefined : reached(index)
+  if (roster === undefined || index === undefined || own === undefined) return
+  const { live } = roster
+  if (!holdsAllOf(own, await storedBuild(writer, name, live), stream.epoch)) return
+  const changed = await changeRoster(writer, name, promoteTo(index, live, clock() + keptMs))
+  rosters.set(name, changed.roster)
+  if (live !== undefined && changed.roster.live === index) onBeside?.({ projection: name, index, live, moved: true })
+}
+
+export function createLanes(options: LanesOptions): Lanes {
+  const { stream, clock, decode } = options
+  const open = createOpenLanes(options)
+  const deadLetters = createDeadLetters({ stream, clock })
+  const rosters = new Map<string, Roster>()
+  const run: Run = { options, open, facts: createBuildFacts(options), deadLetters, rosters }
+  /** An earlier projector may have written up to there unreported. */
+  let begunAt: Position | undefined
   return {
-    /** False when it is already open. */
-    open,
-    /** By its roster, as it was found now. True when it has opened a lane. */
-    refresh: async (projection: Projection, found: Roster): Promise<boolean> => {
-      refuseLoss(projection, state.rosters.get(projection.name), found)
-      const roster = await dropGone(projection, found)
-      state.rosters.set(projection.name, roster)
-      const wanted = foldedWith(roster)
-      state.lanes = state.lanes.filter((lane) => lane.projection !== projection.name || wanted.includes(lane.index))
-      let opened = false
-      for (const index of wanted) {
-        if (await canFold(projection, index)) opened = (await open(projection, index)) || opened
-      }
-      return opened
-    },
-  }
-}
-
-/** Lanes grouped by position, the furthest first; within a group in the order of the projections. */
-function byPlace(lanes: readonly Lane[]): readonly (readonly Lane[])[] {
-  const groups = new Map<Position, Lane[]>()
-  for (const lane of lanes) groups.set(lane.position(), [...(groups.get(lane.position()) ?? []), lane])
-  return [...groups].sort(([a], [b]) => b - a).map(([, group]) => group)
-}
-
-/** Whether readers may move to this build now, without going back in time. */
-function isDue({ lanes, begunAt }: State, index: IndexName, live: IndexName | undefined, head: Position): boolean {
-  const lane = lanes.find((one) => one.index === index)
-  if (lane === undefined || lane.position() < (begunAt ?? head)) return false
-  const before = lanes.find((one) => one.index === live)
-  if (before === undefined) return lane.position() >= head
-  // It is further where the live build's index takes nothing: to wait for that one would be to wait for what it is to replace.
-  return lane.position() >= before.position() && isAsFar(lane, { position: before.position(), ahead: before.ahead() })
-}
-
-/**
- * Whether all that readers find in the live build is in this one. Another process may have folded the live one further than this
- * one has: another projector, for a moment, or a rebuild of the first build there is.
- */
-async function holdsAllOf(
-  { stream, writer }: LanesOptions,
-  lane: Lane | undefined,
-  live: IndexName | undefined,
-): Promise<boolean> {
-  if (lane === undefined) return false
-  const before = await storedBuild(writer, lane.projection, live)
-  if (before === undefined || before.epoch !== stream.epoch) return true
-  return lane.position() >= foldedBy(before) && isAsFar(lane, before.heartbeat)
-}
-
-/** Whether a lane has everything that was reported to be folded ahead. */
-function isAsFar(lane: Lane, told: Reached): boolean {
-  const own = { position: lane.position(), ahead: lane.ahead() }
-  if (told.ahead === undefined || told.ahead.position <= own.position) return true
-  if (own.ahead === undefined || own.ahead.position < told.ahead.position) return false
-  return [...own.ahead.behind.keys()].every(
-    (workspaceId) => reachedFor(own, workspaceId) >= reachedFor(told, workspaceId),
-  )
-}
-
-/** Runs tasks of lanes and of projections: one that fails rests or stops alone. */
-function createTasks(given: LanesOptions, state: State) {
-  const stop = (name: string, stays: (lane: Lane) => boolean, error: unknown): void => {
-    state.lanes = state.lanes.filter(stays)
-    state.stopped.add(name)
-    state.failure = error
-    if (error instanceof LostRecordError) state.lostRecord = error
-  }
-  /** A failing lane does not hold up the others: its index may be down while theirs are not. */
-  const tryLane = async (lane: Lane, task: (lane: Lane) => Promise<void>): Promise<void> => {
-    if (!state.lanes.includes(lane) || state.resting.has(lane)) return
-    try {
-      await task(lane)
-    } catch (error) {
-      const retried = error instanceof TransientError
-      given.onFailure({ projection: lane.projection, error, retried })
-      if (retried) state.resting.add(lane)
-      else stop(lane.index, (other) => other !== lane, error)
-    }
-  }
-  return {
-    async allLanes(task: (lane: Lane) => Promise<void>): Promise<void> {
-      await Promise.all(state.lanes.map((lane) => tryLane(lane, task)))
-    },
-    async eachLane(lanes: readonly Lane[], task: (lane: Lane) => Promise<void>, signal: AbortSignal): Promise<void> {
-      for (const lane of lanes) if (!signal.aborted) await tryLane(lane, task)
-    },
-    /** One that fails for a moment is tried again, until the signal aborts. */
-    async eachProjection(task: (projection: Projection) => Promise<void>, signal: AbortSignal): Promise<void> {
-      for (const projection of given.projections) {
-        const { name } = projection
-        for (let isDone = false; !isDone && !signal.aborted && !state.stopped.has(name);) {
-          try {
-            await task(projection)
-            isDone = true
-          } catch (error) {
-            const retried = error instanceof TransientError
-            given.onFailure({ projection: name, error, retried })
-            if (retried) await given.timers.pause(retryPauseMs, signal)
-            else stop(name, (lane) => lane.projection !== name, error)
-          }
-        }
-      }
-    },
-  }
-}
-
-export function createLanes(given: LanesOptions): Lanes {
-  const { stream, writer, decode, clock } = given
-  const state = createState()
-  const tasks = createTasks(given, state)
-  const rosters = createRefresh(given, state)
-  return {
-    groups: () => byPlace(state.lanes.filter((lane) => !state.resting.has(lane))),
-    isLive: ({ projection, index }) => state.rosters.get(projection)?.live === index,
-    storedBefore: () => state.lanes.flatMap(({ storedBefore }) => storedBefore ?? []),
-    goOn() {
-      const { size } = state.resting
-      state.resting.clear()
-      return size > 0
-    },
-    failure: () => state.lostRecord ?? (state.lanes.length === 0 ? state.failure : undefined),
-    openAll: (signal) =>
-      tasks.eachProjection(async (projection) => {
-        const { name } = projection
-        for (;;) {
-          const index = await chooseBuild(writer, projection, stream.epoch)
-          // Created before the roster names it: readers must never be sent to a missing build.
-          await rosters.open(projection, index)
-          await changeRoster(writer, name, claim(index))
-          await rosters.refresh(projection, await writer.roster(name))
-          const roster = present(state.rosters.get(name), 'what it was refreshed by')
-          // A rebuild had taken the name meanwhile, and has given it up: nobody else would remove what was created here.
-          if (isGone(roster, index)) await writer.drop(index)
-          // Unless a rebuild has taken the name meanwhile, or it had seen what the log has lost.
-          if (roster.live === index) return
-          if (followedAs(roster, index) !== 'candidate') continue
-          if (roster.live !== undefined) given.onBeside?.({ projection: name, index, live: roster.live, moved: false })
-          return
-        }
-      }, signal),
+    groups: open.groups,
+    goOn: open.goOn,
+    failure: open.failure,
+    isLive: ({ projection, index }) => rosters.get(projection)?.live === index,
+    storedBefore: () => open.all().flatMap(({ storedBefore }) => storedBefore ?? []),
+    openAll: (signal) => open.eachProjection((projection) => openChosen(run, projection), signal),
     async refresh(signal) {
-      const rosterOf = await askRosters(given)
+      const rosterOf = await askRosters(options)
       let opened = false
       const task = async (projection: Projection): Promise<void> => {
-        opened = (await rosters.refresh(projection, await rosterOf(projection))) || opened
+        opened = (await applyRoster(run, projection, await rosterOf(projection))) || opened
       }
-      await tasks.eachProjection(task, signal)
+      await open.eachProjection(task, signal)
       return opened
     },
     async fold(lanes, events, signal) {
       const decoded = events.map(decode)
       const last = events.at(-1)?.position ?? 0
-      await tasks.eachLane(lanes, (lane) => lane.fold(decoded, last), signal)
+      await open.each(lanes, (lane) => lane.fold(decoded, last), signal)
     },
     async foldAhead(lanes, { light, ahead }, signal) {
       const decoded = light.map(decode)
-      await tasks.eachLane(lanes, (lane) => lane.foldAhead(decoded, ahead), signal)
+      await open.each(lanes, (lane) => lane.foldAhead(decoded, ahead), signal)
     },
     async heartbeat(signal) {
       const head = await stream.head()
-      if (!signal.aborted) await tasks.allLanes((lane) => lane.heartbeat(head))
+      if (!signal.aborted) await open.together((lane) => lane.heartbeat(head))
     },
-    promoteDue: (head, signal) => {
-      state.begunAt ??= head
-      return tasks.eachProjection(async ({ name }) => {
-        const roster = state.rosters.get(name)
-        const due = roster?.followed.find(
-          ({ index, as }) => as === 'candidate' && isDue(state, index, roster.live, head),
-        )
-        const lane = state.lanes.find(({ index }) => index === due?.index)
-        if (due === undefined || !(await holdsAllOf(given, lane, roster?.live))) return
-        const changed = await changeRoster(writer, name, promoteTo(due.index, roster?.live, clock() + keptMs))
-        state.rosters.set(name, changed.roster)
-        if (roster?.live !== undefined && changed.roster.live === due.index)
-          given.onBeside?.({ projection: name, index: due.index, live: roster.live, moved: true })
-      }, signal)
+    promoteDue(head, signal) {
+      const at = { head, begunAt: (begunAt ??= head) }
+      return open.eachProjection(({ name }) => promote(run, name, at), signal)
     },
   }
 }

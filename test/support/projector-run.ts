@@ -1,6 +1,7 @@
 import { createDecoder, type Decoders } from '#projections/folding/decoded-event.ts'
 import type { Heartbeat, IndexReader, IndexWriter } from '#projections/index-store.ts'
-import type { Beside, ProjectionFailure } from '#projections/folding/lanes.ts'
+import type { Beside } from '#projections/folding/lanes.ts'
+import type { ProjectionFailure } from '#projections/folding/open-lanes.ts'
 import type { Projection } from '#projections/projection.ts'
 import { createProjector } from '#projections/projector.ts'
 import type { Timers } from '#src/lib/timers.ts'

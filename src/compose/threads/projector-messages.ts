@@ -1,5 +1,6 @@
 import type { LeftOut } from '#projections/folding/lane.ts'
-import type { Beside, ProjectionFailure } from '#projections/folding/lanes.ts'
+import type { Beside } from '#projections/folding/lanes.ts'
+import type { ProjectionFailure } from '#projections/folding/open-lanes.ts'
 import type { Retained } from '#projections/retention/retention.ts'
 
 /** What the embedded projector's thread is started with. */

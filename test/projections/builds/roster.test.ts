@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { isMadeBefore } from '#projections/builds/build-name.ts'
 import { nextBuild } from '#projections/builds/choose-build.ts'
 import type { Roster } from '#projections/index-store.ts'
-import { changeRoster, forget, holding, isGone, keptForATime, lose, nominate } from '#projections/builds/roster.ts'
+import { changeRoster, forget, holding, isGone, lose, nominate } from '#projections/builds/roster.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { counting } from '#test/support/line-projections.ts'
 
@@ -45,7 +45,6 @@ describe('roster', () => {
   it('loses only what a projector folds', () => {
     const lost = roster.followed.filter(({ index }) => lose(index)(roster) !== undefined)
     expect(lost.map(({ index }) => index)).to.deep.equal(['logs-v3-001', 'logs-v3-003'])
-    expect(keptForATime(roster)).to.deep.equal([{ index: 'logs-v3-003', untilMs: 7 }])
   })
 
   it('never notes that the live build holds the log', () => {

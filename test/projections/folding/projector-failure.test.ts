@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { IndexWriter } from '#projections/index-store.ts'
-import type { ProjectionFailure } from '#projections/folding/lanes.ts'
+import type { ProjectionFailure } from '#projections/folding/open-lanes.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { begin, changeRoster, giveUp, nominate, promoteTo } from '#projections/builds/roster.ts'
-import type { ProjectionFailure } from '#projections/folding/lanes.ts'
+import type { ProjectionFailure } from '#projections/folding/open-lanes.ts'
 import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { beforeAll, positionStep } from '#src/events/envelope.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Projection } from '#projections/projection.ts'
-import type { ProjectionFailure } from '#projections/folding/lanes.ts'
+import type { ProjectionFailure } from '#projections/folding/open-lanes.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import { askElasticsearch } from '#test/support/elasticsearch.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
