@@ -4,6 +4,7 @@ import { ClusterConnectionPool, errors, UndiciConnection } from '@elastic/elasti
 
 type Answered = Readonly<{ body: Readonly<{ on(event: 'error', listener: () => void): unknown }> }>
 type Ask = (options: unknown) => Promise<Answered>
+type Connection = ReturnType<ClusterConnectionPool['createConnection']>
 type ConnectionOptions = ConstructorParameters<typeof UndiciConnection>[0]
 
 /** Begins the message of an error before which nothing was sent. */
@@ -43,6 +44,8 @@ export class HeardConnection extends UndiciConnection {
 const silenceMs = 2_000
 const pingMs = 3_000
 
+const ping = { requestId: 'ping', name: 'ping', context: null, timeout: pingMs }
+
 type Params = Parameters<UndiciConnection['request']>[0]
 type Options = Parameters<UndiciConnection['request']>[1]
 
@@ -55,7 +58,6 @@ export class WatchedConnection extends HeardConnection {
 
   /** Whether it answers anything at all. */
   #isThere(): Promise<boolean> {
-    const ping = { requestId: 'ping', name: 'ping', context: null, timeout: pingMs }
     this.#ping ??= super
       .request({ method: 'HEAD', path: '/' }, ping)
       .then(
@@ -87,20 +89,41 @@ export class WatchedConnection extends HeardConnection {
   }
 }
 
-/** How long a node that was lost is left alone, before it is asked whether it is there again. */
+/** How long a node that was lost is left alone, before it is asked whether it is back. */
 const lostMs = 5_000
 
-/** Several nodes, asked in turn; one that is lost is left out, and asked in the background whether it is back. If all are, all are asked. */
+/** What only a node can answer that has a master: one that was away, and has not yet heard of it, would search in what was there before. */
+const isMember = { method: 'GET', path: '/_cluster/state/version', querystring: 'master_timeout=2s' }
+
+/**
+ * Several nodes. One of them is asked, as long as it is there: the progress of a build and what is found in it, both from a node that is cut off from
+ * the others, are at least of one time. The order is another for each of us, so that all have some to do. One that is lost is asked in the background
+ * whether it is back. If all are, they are asked in turn.
+ */
 export class Nodes extends ClusterConnectionPool {
   override resurrectTimeout = lostMs
-  // As long each time: many requests that fail at once count as one each.
+  // As long each time: by default it doubles with each failure, and many requests fail at once.
   override resurrectTimeoutCutoff = 0
-  override pingTimeout = pingMs
+  readonly #begin = Math.random()
+  #turns = 0
 
-  override resurrect(options: Parameters<ClusterConnectionPool['resurrect']>[0]): void {
-    const lost = this.connections.find(({ id }) => id === this.dead[0])
-    super.resurrect(options)
-    // It would be asked anew with each request until it has answered.
-    if (lost !== undefined && lost.resurrectTimeout <= options.now) lost.resurrectTimeout = options.now + pingMs
+  override getConnection(options: Parameters<ClusterConnectionPool['getConnection']>[0]) {
+    const areAllLost = this.dead.length === this.size
+    const first = Math.floor(this.#begin * this.size)
+    const inOrder = [...this.connections.slice(first), ...this.connections.slice(0, first)]
+    const selector: typeof options.selector = (there) =>
+      (areAllLost ? there[this.#turns++ % there.length] : inOrder.find((one) => there.includes(one))) as Connection
+    return super.getConnection({ ...options, selector })
+  }
+
+  override resurrect({ now }: Parameters<ClusterConnectionPool['resurrect']>[0]): void {
+    const lost = this.connections.find(({ id, resurrectTimeout }) => this.dead.includes(id) && resurrectTimeout <= now)
+    if (lost === undefined) return
+    // Not with each request until it has answered.
+    lost.resurrectTimeout = now + lostMs
+    lost.request(isMember, ping).then(
+      ({ statusCode }) => statusCode < 500 && this.markAlive(lost),
+      () => undefined,
+    )
   }
 }
