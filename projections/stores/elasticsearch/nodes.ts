@@ -92,7 +92,7 @@ export class WatchedConnection extends HeardConnection {
 /** How long a node that was lost is left alone, before it is asked whether it is back. */
 const lostMs = 5_000
 
-/** What only a node can answer that has a master: one that was away, and has not yet heard of it, would search in what was there before. */
+/** What a node answers only if it reaches a master. */
 const isMember = { method: 'GET', path: '/_cluster/state/version', querystring: 'master_timeout=2s' }
 
 /**
@@ -106,6 +106,8 @@ export class Nodes extends ClusterConnectionPool {
   override resurrectTimeoutCutoff = 0
   readonly #begin = Math.random()
   #turns = 0
+  /** Of those that are lost, the ones that have answered once. */
+  readonly #back = new Set<Connection>()
 
   override getConnection(options: Parameters<ClusterConnectionPool['getConnection']>[0]) {
     const areAllLost = this.dead.length === this.size
@@ -122,8 +124,15 @@ export class Nodes extends ClusterConnectionPool {
     // Not with each request until it has answered.
     lost.resurrectTimeout = now + lostMs
     lost.request(isMember, ping).then(
-      ({ statusCode }) => statusCode < 500 && this.markAlive(lost),
-      () => undefined,
+      ({ statusCode }) => this.#answered(lost, statusCode < 500),
+      () => this.#answered(lost, false),
     )
+  }
+
+  /** Twice in turn: one that stood still knows only seconds later that the cluster went on without it, and finds what was there before. */
+  #answered(lost: Connection, isThere: boolean): void {
+    if (isThere && this.#back.has(lost)) this.markAlive(lost)
+    if (isThere && this.dead.includes(lost.id)) this.#back.add(lost)
+    else this.#back.delete(lost)
   }
 }
