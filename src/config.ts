@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseHttpAddresses } from '#src/lib/http-addresses.ts'
 import type { WorkspacePlan } from '#src/directory/directory.ts'
 
 /**
@@ -156,6 +157,15 @@ const address = z
   .refine(({ username, password, search, hash }) => username + password + search + hash === '', addressError)
   .transform(({ origin, pathname }) => origin + pathname.replace(/\/+$/, ''))
 
+/** What `parse` throws is the complaint. */
+const complainOf = (parse: (text: string) => unknown) => (text: string, context: z.RefinementCtx<string>) => {
+  try {
+    parse(text)
+  } catch (error) {
+    context.addIssue({ code: 'custom', message: (error as Error).message })
+  }
+}
+
 const schema = z.object({
   PORT: port.default(8080),
   HOST: z.string().default('0.0.0.0'),
@@ -177,7 +187,7 @@ const schema = z.object({
       'is nats://user:password@host:port, or several with commas',
     )
     .optional(),
-  ELASTICSEARCH_URL: z.url({ protocol: /^https?$/, error: 'is http(s)://user:password@host:port' }).optional(),
+  ELASTICSEARCH_URL: z.string().superRefine(complainOf(parseHttpAddresses)).optional(),
   PARTITIONS: whole(1, 256).default(4),
   /** The monitoring address of every NATS server, comma-separated; or else the operator's word that all sync before they acknowledge. */
   NATS_MONITORING_URL: z

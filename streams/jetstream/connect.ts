@@ -11,7 +11,7 @@ type NatsOptions = Readonly<{
   name?: string
   /** How long one request may take before its outcome counts as unknown. */
   timeoutMs?: number
-  /** How long a server may take to say that it is there. */
+  /** How long each server may take to say that it is there; shorter by default where others are named. */
   greetingMs?: number
 }>
 
@@ -50,6 +50,8 @@ export const replicasOn = (nats: Pick<Nats, 'server'>, asked: number | undefined
 
 const timeoutMsDefault = 5_000
 const greetingMsDefault = 20_000
+/** Of one of several addresses: where it hangs, another one is tried. */
+const greetingMsOfSeveral = 5_000
 /** One that takes longer to begin with its answers may hang. */
 const lateMs = 1_000
 /** Atomic batches came with 2.12. */
@@ -84,6 +86,9 @@ function checkVersion(version: string, subject: string): void {
   const hint = `it is nats-server ${version}; ${versionMin.join('.')} or newer is needed`
   throw new PermanentError({ operation, subject, hint })
 }
+
+const greetingMsFor = ({ servers }: NatsAddress): number =>
+  servers.length > 1 ? greetingMsOfSeveral : greetingMsDefault
 
 async function open(address: NatsAddress, name: string, greetingMs: number): Promise<NatsConnection> {
   const { servers, user, password, token, tls } = address
@@ -213,11 +218,11 @@ export async function connectNats({
   url,
   name = 'throughline',
   timeoutMs = timeoutMsDefault,
-  greetingMs = greetingMsDefault,
+  greetingMs,
 }: NatsOptions): Promise<Nats> {
   const address = parseNatsUrl(url)
   const where = address.servers.join(', ')
-  const connection = await open(address, name, greetingMs)
+  const connection = await open(address, name, greetingMs ?? greetingMsFor(address))
   let known = connection.info ?? { server_id: '', version: '0', max_payload: 0, cluster: undefined }
   // The client forgets what the server said of itself while it connects again.
   const info = () => (known = connection.info ?? known)

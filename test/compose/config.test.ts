@@ -156,6 +156,30 @@ describe('configuration', () => {
       /^ELASTICSEARCH_URL: is http/,
     ],
     [
+      'addresses of Elasticsearch of which only one has a scheme',
+      { ...cluster, ELASTICSEARCH_URL: 'http://u:secret@h,i:9200' },
+      [],
+      /^ELASTICSEARCH_URL: is http\(s\):\/\/user:password@host:port, or several with commas$/,
+    ],
+    [
+      'an address of Elasticsearch twice',
+      { ...cluster, ELASTICSEARCH_URL: 'http://u:secret@h:1,http://h:1/' },
+      [],
+      /^ELASTICSEARCH_URL: names an address twice$/,
+    ],
+    [
+      'addresses of Elasticsearch that are not all encrypted',
+      { ...cluster, ELASTICSEARCH_URL: 'https://u:secret@h:1,http://i:1' },
+      [],
+      /^ELASTICSEARCH_URL: has http:\/\/ for all of its addresses, or https:\/\/ for all$/,
+    ],
+    [
+      'nodes of Elasticsearch with passwords of their own',
+      { ...cluster, ELASTICSEARCH_URL: 'http://u:secret@h:1,http://u:other@i:1' },
+      [],
+      /^ELASTICSEARCH_URL: has the same user and password for all of its addresses$/,
+    ],
+    [
       'a prefix under which another installation finds a build of its own',
       { ...cluster, INDEX_PREFIX: 'throughline-logs-v17-001' },
       [],

@@ -61,6 +61,16 @@ describe('connecting to NATS', function () {
     server.close()
   })
 
+  it('goes on soon to the next of several servers that hang', async function () {
+    // For the two of them; one that is the only one may take 20 s.
+    this.timeout(30_000)
+    const hanging = [createServer().listen(0, '127.0.0.1'), createServer().listen(0, '127.0.0.1')]
+    await Promise.all(hanging.map((server) => once(server, 'listening')))
+    const url = hanging.map((server) => `nats://127.0.0.1:${(server.address() as AddressInfo).port}`).join(',')
+    expect((await rejection(connectNats({ url }))).message).to.match(/TIMEOUT .*is nats-server running/)
+    for (const server of hanging) server.close()
+  })
+
   // An old server cannot be brought here: this one says no more than it needs to be known.
   for (const [version, taken] of [
     ['2.11.9', false],

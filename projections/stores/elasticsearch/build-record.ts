@@ -10,7 +10,7 @@ import { createNames, type Names } from './names.ts'
 import { createGatheredRecords, type Records, type StoredRecord } from './records.ts'
 
 export type PlaceOptions = Readonly<{
-  /** `http(s)://user:password@host:port`. */
+  /** `http(s)://user:password@host:port`, or several with commas. */
   url: string
   /** Begins the names of all indices. */
   prefix: string

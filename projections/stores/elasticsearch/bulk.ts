@@ -139,6 +139,8 @@ async function post(elasticsearch: Elasticsearch, { body: lines, operations }: B
     query: { pipeline: '_none', timeout: primaryWait, filter_path: 'errors,items.*.status,items.*.error' },
     lines,
     accept: [429, 503],
+    // Versions keep it from a second effect.
+    mayRepeat: true,
   })
   if (status !== 200) return { outcomes: operations.map(() => 'again'), refusal: reasonOf(body) }
   if (body['errors'] === false) return { outcomes: [], refusal: '' }

@@ -14,6 +14,11 @@ export type Call = Readonly<{
   accept?: readonly number[]
   /** A larger answer is not read, and one may be too large for Elasticsearch to gather: LargeAnswerError. */
   bytesMax?: number
+  /**
+   * It may be done twice, the second time much later: what reads, or what its own condition keeps from a second effect. Where the node that it was
+   * sent to is lost, it is then sent to another. Every GET may.
+   */
+  mayRepeat?: boolean
   /** Aborts the request: the call then rejects with the signal's reason. */
   signal?: AbortSignal
 }>

@@ -1,7 +1,9 @@
-import { Client, errors, Serializer, UndiciConnection } from '@elastic/elasticsearch'
+import { Client, errors, Serializer, type DiagnosticResult } from '@elastic/elasticsearch'
+import { parseHttpAddresses } from '#src/lib/http-addresses.ts'
 import { isOperatingFailure, LateError, PermanentError, TransientError } from '#src/lib/failure.ts'
 import { isJsonObject, parseJson, stringifyJson } from '#src/lib/json.ts'
 import { LargeAnswerError, type Call, type Elasticsearch } from './call.ts'
+import { HeardConnection, isUnsent, Nodes, WatchedConnection } from './nodes.ts'
 import {
   blockedHint,
   busyHint,
@@ -31,26 +33,6 @@ class ExactSerializer extends Serializer {
   }
 }
 
-type Answered = Readonly<{ body: Readonly<{ on(event: 'error', listener: () => void): unknown }> }>
-type Ask = (options: unknown) => Promise<Answered>
-
-/**
- * Hears the error of a body that the driver destroys because its length, as announced, is too large. Nobody else does, and an error that
- * nobody hears ends the process.
- */
-class HeardConnection extends UndiciConnection {
-  constructor(options: ConstructorParameters<typeof UndiciConnection>[0]) {
-    super(options)
-    const ask = this.pool.request.bind(this.pool) as unknown as Ask
-    const heard: Ask = async (request) => {
-      const answered = await ask(request)
-      answered.body.on('error', () => undefined)
-      return answered
-    }
-    this.pool.request = heard as unknown as UndiciConnection['pool']['request']
-  }
-}
-
 /** 409: another writer was faster. Callers that handle it accept it as an answer. 500: as of a disk without a free byte. */
 const isPassing = (status: number): boolean => [408, 409, 429].includes(status) || status >= 500
 
@@ -66,6 +48,14 @@ function notOurs({ operation, subject }: Call, host: string, cause?: Error): Tra
 /** One that has let us in before knows no user for seconds after a start, and a role may be changed for a while. */
 function notLetIn({ operation, subject }: Call, hint: string, cause: Error, isKnown: boolean): Error {
   return new (isKnown ? TransientError : PermanentError)({ operation, subject, hint, cause })
+}
+
+/** Of the node that failed, or of the last one where it was asked of several. */
+function hostIn(error: unknown): string | undefined {
+  // In its errors the driver has a copy of the connection, whose address is a text without user and password.
+  const { meta } = error as Readonly<{ meta?: Readonly<{ meta?: DiagnosticResult['meta'] }> }>
+  const url = String(meta?.meta?.connection?.url)
+  return URL.canParse(url) ? new URL(url).host : undefined
 }
 
 /** `isKnown`: it has answered us before. */
@@ -141,11 +131,33 @@ function requestOf({ method, path, query, body, lines, accept = [], bytesMax, si
   return { params, options: { ignore: [...accept], ...size, ...(signal === undefined ? {} : { signal }) } }
 }
 
+/** What may not be repeated is sent to another node only if it has reached none. */
+async function ask(client: Client, call: Call) {
+  const { params, options } = requestOf(call)
+  if (call.method === 'GET' || call.mayRepeat === true)
+    return client.transport.request(params, { meta: true, ...options })
+  for (let others = client.connectionPool.size - 1; ; others--) {
+    try {
+      return await client.transport.request(params, { meta: true, ...options, maxRetries: 0 })
+    } catch (error) {
+      if (others === 0 || !isUnsent(error)) throw error
+    }
+  }
+}
+
+function clientOf(urls: readonly URL[], requestTimeoutMs: number): Client {
+  const own = { Serializer: ExactSerializer, requestTimeout: requestTimeoutMs, maxRetries: urls.length - 1 }
+  const nodes = urls.map(({ href }) => href)
+  return urls.length === 1
+    ? new Client({ ...own, nodes, Connection: HeardConnection })
+    : new Client({ ...own, nodes, Connection: WatchedConnection, ConnectionPool: Nodes })
+}
+
 /** See connectElasticsearch. What is not answered in `requestTimeoutMs` rejects with LateError. */
 export function openDriver(url: string, requestTimeoutMs = requestTimeoutMsDefault): Elasticsearch {
-  const { host } = new URL(url)
-  const own = { Serializer: ExactSerializer, Connection: HeardConnection }
-  const client = new Client({ node: url, ...own, maxRetries: 0, requestTimeout: requestTimeoutMs })
+  const urls = parseHttpAddresses(url)
+  const host = urls.map((each) => each.host).join(', ')
+  const client = clientOf(urls, requestTimeoutMs)
   let checked: Promise<void> | undefined
   let isKnown = false
   const ready = (): Promise<void> => {
@@ -164,15 +176,14 @@ export function openDriver(url: string, requestTimeoutMs = requestTimeoutMsDefau
       try {
         await ready()
         signal?.throwIfAborted()
-        const { params, options } = requestOf(call)
-        const answer = await client.transport.request(params, { meta: true, ...options })
+        const answer = await ask(client, call)
         const { statusCode: status, headers, body } = answer
-        if (!isPassing(status) && !isOurs(headers)) throw notOurs(call, host)
+        if (!isPassing(status) && !isOurs(headers)) throw notOurs(call, answer.meta.connection?.url.host ?? host)
         return { status, body: isJsonObject(body) ? body : {} }
       } catch (error) {
         // An abort is reported with the signal's reason.
         signal?.throwIfAborted()
-        throw failureOf(error, call, { host, isKnown, requestTimeoutMs })
+        throw failureOf(error, call, { host: hostIn(error) ?? host, isKnown, requestTimeoutMs })
       }
     },
     close: () => client.close(),

@@ -111,7 +111,7 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
     const id = moment
     moment = undefined
     const call = { operation: 'release', subject: index, method: 'DELETE', path: '/_pit' } as const
-    await elasticsearch.send({ ...call, body: { id }, accept: [404] })
+    await elasticsearch.send({ ...call, body: { id }, accept: [404], mayRepeat: true })
   }
   const search: Search = async (body, bound) => {
     const call = { operation: 'read', subject: index, method: 'POST', path: '/_search', ...bound } as const

@@ -49,7 +49,7 @@ export const sendPatiently = (
   isAnswer: (answer: Answer) => boolean = () => true,
 ): Promise<Answer> =>
   patiently(async () => {
-    const answer = await elasticsearch.send({ ...call, accept: [...(call.accept ?? []), 429, 503] })
+    const answer = await elasticsearch.send({ ...call, mayRepeat: true, accept: [...(call.accept ?? []), 429, 503] })
     if (answer.status === 429) return noRoom(call, answer.body)
     return answer.status !== 503 && isAnswer(answer) ? answer : partMissing(call.subject)
   })

@@ -59,7 +59,8 @@ export function createRecords(elasticsearch: Elasticsearch, names: Names): Recor
       // What belongs to no build in this list is removed: one that lacks some is none.
       const query = { allow_partial_search_results: false }
       const body = { size: 10_000, query: { term: { kind: 'build' } } }
-      const answer = await elasticsearch.send({ ...call, path: `/${names.state}/_search`, query, body })
+      const path = `/${names.state}/_search`
+      const answer = await elasticsearch.send({ ...call, path, query, body, mayRepeat: true })
       return hitsIn(answer.body).map((hit) => objectIn(hit['_source']))
     },
   }
@@ -92,7 +93,8 @@ export function createGatheredRecords(elasticsearch: Elasticsearch, names: Names
   const readAll = createGather(async (ids: readonly string[]) => {
     if (ids.length === 1) return []
     const call = { operation: 'read', subject: manyOf(ids), method: 'POST', accept: busy } as const
-    const { body } = await elasticsearch.send({ ...call, path: `/${names.state}/_mget`, body: { ids } })
+    const path = `/${names.state}/_mget`
+    const { body } = await elasticsearch.send({ ...call, path, body: { ids }, mayRepeat: true })
     return objectsIn(body['docs'])
   })
   const updateAll = createGather(async (updates: readonly Update[]) => {

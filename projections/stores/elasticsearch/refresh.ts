@@ -64,6 +64,7 @@ export async function refreshIndices(elasticsearch: Elasticsearch, indices: stri
     method: 'POST',
     path: `/${indices}/_refresh`,
     query: { ignore_unavailable: true, allow_no_indices: true, filter_path: '_shards.failed' },
+    mayRepeat: true,
   })
   if (numberIn(objectIn(body['_shards'])['failed']) > 0) throw new TransientError({ operation: 'refresh', subject })
 }

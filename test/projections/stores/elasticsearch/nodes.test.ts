@@ -1,0 +1,171 @@
+import { expect } from 'chai'
+import { afterEach, describe, it } from 'mocha'
+import { connectElasticsearch } from '#projections/stores/elasticsearch/client.ts'
+import { readRoster } from '#projections/stores/elasticsearch/builds.ts'
+import { connectPlace } from '#projections/stores/elasticsearch/build-record.ts'
+import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
+import { freePort } from '#test/support/free-port.ts'
+import { index, lineEntry, write } from '#test/support/index-fixture.ts'
+import { promote } from '#test/support/promote.ts'
+import { startRecordingProxy, type RecordingProxy } from '#test/support/recording-proxy.ts'
+import { rejection } from '#test/streams/read-all.ts'
+
+const never = (): Promise<never> => new Promise(() => undefined)
+
+// Each node is a way of its own to the one Elasticsearch that tests share.
+describe('several nodes of Elasticsearch', function () {
+  this.timeout(60_000)
+  const nodes: (RecordingProxy & Readonly<{ heal(): void }>)[] = []
+  // Before what was opened on them is closed.
+  afterEach(() => {
+    for (const node of nodes) node.heal()
+  })
+  const { url, prefix, openWriter, makeReader, closeLater, count } = useElasticsearchStores()
+
+  afterEach(async () => {
+    for (const node of nodes.splice(0)) await node.close()
+  })
+
+  /** A node that can be lost, or hang, before it does what it is asked, or after it. */
+  const startNode = async () => {
+    let [before, after] = [
+      async (_line: string): Promise<unknown> => undefined,
+      async (_line: string): Promise<unknown> => undefined,
+    ]
+    const proxy = await startRecordingProxy(
+      url(),
+      (line) => before(line),
+      (line) => after(line),
+    )
+    const node = {
+      ...proxy,
+      before: (happens: typeof before) => void (before = happens),
+      after: (happens: typeof after) => void (after = happens),
+      heal: () => void (before = after = async () => undefined),
+    }
+    nodes.push(node)
+    return node
+  }
+  const nowhere = async (): Promise<string> => `http://127.0.0.1:${await freePort()}`
+
+  it('goes on with the others where one is not there; one of them names the user', async () => {
+    const urls = `${await nowhere()},${url()},${await nowhere()}`
+    // What may not be repeated as well, whichever it is sent to first.
+    for (let clients = 0; clients < 3; clients++) {
+      const { elasticsearch, names } = connectPlace({ url: urls, prefix: prefix(), partition: 0 })
+      closeLater(elasticsearch)
+      const make = {
+        operation: 'make',
+        subject: 'it',
+        method: 'PUT',
+        path: `/${names.state}-one`,
+        accept: [400],
+      } as const
+      for (let sent = 0; sent < 3; sent++) await elasticsearch.send(make)
+    }
+    const writer = await openWriter({ url: urls })
+    await promote(writer, 'fixture', index)
+    await write(writer, [lineEntry({}, 1)], 1)
+    expect(await count(makeReader(0, urls))).to.equal(1)
+  })
+
+  it('goes on with the others where one takes connections and answers nothing', async () => {
+    const [one, two] = [await startNode(), await startNode()]
+    const urls = `${one.url},${two.url}`
+    const writer = await openWriter({ url: urls })
+    await promote(writer, 'fixture', index)
+    const readers = [makeReader(0, urls), makeReader(0, urls)]
+    for (const reader of readers) expect(await count(reader)).to.equal(0)
+    one.before(never)
+    const writing = write(writer, [lineEntry({}, 1)], 1).catch(() => write(writer, [lineEntry({}, 1)], 1))
+    await Promise.all([...readers.map((reader) => count(reader)), writing])
+    for (const reader of readers) expect(await count(reader)).to.equal(1)
+    one.heal()
+    two.before(never)
+    expect(await Promise.all(readers.map((reader) => count(reader)))).to.deep.equal([1, 1])
+  })
+
+  it('asks one of them as long as it is there, and again once it is a member of the cluster again', async () => {
+    const [one, two] = [await startNode(), await startNode()]
+    const writer = await openWriter()
+    await promote(writer, 'fixture', index)
+    const reader = makeReader(0, `${one.url},${two.url}`)
+    for (let times = 0; times < 5; times++) await count(reader)
+    const asked = [one, two].map((node) => node.take().length)
+    expect(asked).to.include(0)
+    const [used, other] = asked[0] === 0 ? [two, one] : [one, two]
+    const refuse = async (): Promise<never> => Promise.reject(new Error('lost'))
+    used.before(refuse)
+    await count(reader)
+    expect(other.take().join()).to.match(/_search/)
+    // As one that is back, and has not found its master yet.
+    used.before(async (line) => (line.includes('/_cluster/state/version') ? refuse() : undefined))
+    let again: readonly string[] = []
+    for (used.take(); again.length < 2; again = [...again, ...used.take()]) await count(reader)
+    expect(again.filter((line) => !line.includes('/_cluster/state/version'))).to.deep.equal([])
+    used.heal()
+    let healed: readonly string[] = []
+    for (; !healed.some((line) => line.includes('/_search')); healed = [...healed, ...used.take()]) await count(reader)
+    const pings = healed.findIndex((line) => !line.includes('/_cluster/state/version'))
+    expect(pings, 'it has answered twice before').to.equal(2)
+  })
+
+  it('waits for one that is slow with a request and answers others', async () => {
+    const one = await startNode()
+    const elasticsearch = connectElasticsearch(`${one.url},${await nowhere()}`)
+    closeLater(elasticsearch)
+    const query = { wait_for_nodes: '>=9', timeout: '6s' }
+    const call = { operation: 'look at', subject: 'all', method: 'GET', path: '/_cluster/health', query } as const
+    expect((await elasticsearch.send({ ...call, accept: [408] })).status).to.equal(408)
+    const asked = one.take().filter((line) => line.includes('/_cluster/health'))
+    expect(asked).to.have.length(1)
+  })
+
+  it('writes a batch once more whose answer was lost, to no other effect', async () => {
+    const [one, two] = [await startNode(), await startNode()]
+    const urls = `${one.url},${two.url}`
+    const writer = await openWriter({ url: urls })
+    await promote(writer, 'fixture', index)
+    const lost: string[] = []
+    for (const node of [one, two]) {
+      node.after(async (line) => {
+        if (!line.includes('POST /_bulk') || lost.length > 0) return
+        lost.push(line)
+        throw new Error('lost')
+      })
+    }
+    await write(writer, [lineEntry({ text: 'one' }, 1), lineEntry({ text: 'two' }, 2)], 2)
+    expect(lost).to.have.length(1)
+    expect(await count(makeReader(0, urls))).to.equal(2)
+  })
+
+  it('does not itself repeat what may have been done, and was to be done only as things were', async () => {
+    const [one, two] = [await startNode(), await startNode()]
+    const writer = await openWriter({ url: `${one.url},${two.url}` })
+    for (const node of [one, two]) {
+      node.after(async (line) => {
+        if (line.startsWith('PUT ') && line.includes('roster')) throw new Error('lost')
+      })
+    }
+    const place = connectPlace({ url: url(), prefix: prefix(), partition: 0 })
+    closeLater(place.elasticsearch)
+    const before = await readRoster(place, 'fixture')
+    const failure = await rejection(writer.changeRoster('fixture', { ...before, live: index }))
+    expect(failure.name).to.equal('TransientError')
+    expect((await readRoster(place, 'fixture')).revision).to.equal(before.revision + 1)
+    expect(
+      [...one.take(), ...two.take()].filter((line) => line.startsWith('PUT ') && line.includes('roster')),
+    ).to.have.length(1)
+  })
+
+  it('names the node that failed, without the password', async () => {
+    const [first, second] = [await nowhere(), await nowhere()]
+    const failure = await rejection(
+      makeReader(0, `${first.replace('//', '//elastic:secret@')},${second}`).progress('fixture'),
+    )
+    expect(failure.name).to.equal('TransientError')
+    const hints = [first, second].map((node) => `is Elasticsearch running at ${new URL(node).host}?`)
+    expect(hints.filter((hint) => failure.message.includes(hint))).to.have.length(1)
+    expect(failure.message).to.not.match(/secret|\n/)
+  })
+})
