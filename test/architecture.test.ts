@@ -278,6 +278,18 @@ describe('architecture', () => {
     }
   })
 
+  it('imports no package that package.json does not name: another one may have brought it, or not', () => {
+    const all = globSync('{src,streams,projections,infra,test}/**/*.{ts,js,mjs}')
+    const imported = all.flatMap((file) => importsOf(file, readFileSync(file, 'utf8')).map(({ target }) => target))
+    const packages = imported.flatMap(
+      (target) => /^(?!node:)(?:@[\w.-]+\/)?\w[\w.-]*/.exec(isOurs(target) ? '' : target) ?? [],
+    )
+    expect(packages).to.include.members(['koa', '@opentelemetry/sdk-trace-web'])
+    const { dependencies, devDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as Record<string, object>
+    const named = new Set(Object.keys({ ...dependencies, ...devDependencies }))
+    expect([...new Set(packages).difference(named)]).to.deep.equal([])
+  })
+
   it('has no circles: nothing imports what imports it, by however many others', () => {
     const targetsOf = (file: string) => importsOf(file, readFileSync(file, 'utf8')).map(({ target }) => target)
     expect(circleIn(files.map((file) => [file, targetsOf(file)]))).to.equal('')
