@@ -4,6 +4,7 @@ import type { Limits } from '#src/config.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { freeBytes, joinBytes } from '#src/lib/free-bytes.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
+import { heldMs } from './held.ts'
 import { decompress, encodings, noRoom, type Encoding, type TakeBytes } from './decompress.ts'
 
 /** Bytes of request bodies held in memory at once. */
@@ -136,7 +137,14 @@ function receive(
     }
     const onClose = (): void => finish(cut)
     const slow = refusal('body_timeout', `The body was not delivered within ${bodyTimeoutMs / 1000} s.`)
-    const timer = setTimeout(() => finish(fail(slow)), bodyTimeoutMs)
+    let timer: NodeJS.Timeout
+    const wait = (): void => {
+      const until = performance.now() + bodyTimeoutMs
+      // Who was not read is not slow: most senders never repeat what was answered with 408.
+      const isHeld = (): boolean => performance.now() - until > heldMs
+      timer = setTimeout(() => (isHeld() ? wait() : finish(fail(slow))), bodyTimeoutMs)
+    }
+    wait()
     request.on('error', () => undefined)
     request.on('data', onData).on('end', onEnd).on('close', onClose)
   })

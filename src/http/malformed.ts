@@ -9,6 +9,7 @@ import { behindPreface, refuseHttp2 } from './refuse-http2.ts'
 type Malformed = Readonly<{ status: number; detail: string }>
 
 const tooSlow: Malformed = { status: 408, detail: 'The request did not come to its end in time.' }
+const notRead: Malformed = { status: 503, detail: 'The request was not read in time; send it again.' }
 const notHttp: Malformed = { status: 400, detail: 'This is not a request that can be understood.' }
 const noTarget: Malformed = { status: 400, detail: 'What the request asks for is neither a path nor an address.' }
 const notOneHost: Malformed = { status: 400, detail: 'A request has one Host header.' }
@@ -16,21 +17,27 @@ const notExpected: Malformed = { status: 417, detail: 'Nothing can be expected h
 const notTls: Malformed = { status: 400, detail: 'This port speaks TLS: the address begins with https://.' }
 const noTunnel: Malformed = { status: 405, detail: 'This server opens no connections to others.' }
 
-type LimitOfHeaders = Pick<Limits, 'headerBytesMax'>
+type Bounds = Pick<Limits, 'headerBytesMax'> &
+  Readonly<{
+    /** See held.ts. */
+    isHeld: () => boolean
+  }>
 
 /** Why a request could not be read, by the code of Node's failure. */
-function unparsedOf({ code }: NodeJS.ErrnoException, { headerBytesMax }: LimitOfHeaders): Malformed {
+function unparsedOf({ code }: NodeJS.ErrnoException, { headerBytesMax, isHeld }: Bounds): Malformed {
   if (code === 'HPE_HEADER_OVERFLOW') {
     const detail = `The address and the headers of a request have at most ${headerBytesMax} bytes together.`
     return { status: 431, detail }
   }
-  return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? tooSlow : notHttp
+  if (code !== 'ERR_HTTP_REQUEST_TIMEOUT') return notHttp
+  return isHeld() ? notRead : tooSlow
 }
 
 /** It has the members of any other problem; its id is in no log, since nothing is logged of these. */
 function problemText({ status, detail }: Malformed): string {
   const members = { type: 'about:blank', title: STATUS_CODES[status], status, detail }
-  return JSON.stringify({ ...members, code: 'invalid_request', request_id: randomId() })
+  const code = status === 503 ? 'unavailable' : 'invalid_request'
+  return JSON.stringify({ ...members, code, request_id: randomId() })
 }
 
 /** On a socket on which nobody else answers. */
@@ -58,13 +65,16 @@ function refusePlain(socket: Socket & Readonly<{ _parent?: Socket | null }>): vo
 }
 
 /** What never became a request. */
-export function refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket, limits: LimitOfHeaders): void {
+export function refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket, bounds: Bounds): void {
   const http2 = behindPreface(error)
   if (error.code === 'ERR_SSL_HTTP_REQUEST') return refusePlain(socket)
   // Whoever has not come to the end of TLS's handshake can be told nothing, and Node leaves the connection to us.
   if (error.code === 'ECONNRESET' || error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT' || !socket.writable) socket.destroy()
   else if (http2 !== undefined) refuseHttp2(socket, http2)
-  else answerBare(socket, unparsedOf(error, limits))
+  else {
+    const refused = unparsedOf(error, bounds)
+    answerBare(socket, refused, refused === notRead ? 'Retry-After: 1\r\n' : '')
+  }
 }
 
 /** `CONNECT`, for which Node closes the connection where nobody answers. */

@@ -2,6 +2,7 @@ import http, { type IncomingMessage, type RequestListener, type Server, type Ser
 import https from 'node:https'
 import { Server as NetServer, type Socket } from 'node:net'
 import type { Limits } from '#src/config.ts'
+import { watchHeld } from './held.ts'
 import { pathOf, refuseConnect, refuseMalformed, refuseUnparsed } from './malformed.ts'
 
 export type HttpServer = Readonly<{
@@ -105,7 +106,9 @@ export function createHttpServer(
   server.on('checkContinue', listener)
   server.on('checkExpectation', listener)
   server.on('connect', (_request, socket: Socket) => refuseConnect(socket))
-  server.on('clientError', (error, socket: Socket) => refuseUnparsed(error, socket, limits))
+  const { isHeld, end } = watchHeld()
+  server.on('close', end)
+  server.on('clientError', (error, socket: Socket) => refuseUnparsed(error, socket, { ...limits, isHeld }))
 
   const close = (): Promise<void> =>
     new Promise((resolve, reject) => {

@@ -10,6 +10,7 @@ import type { Route } from '#src/http/route.ts'
 import type { Refusal } from '#src/events/refusal.ts'
 import type { Result } from '#src/lib/result.ts'
 import { listen, rawConnection, rawStatus, type TestServer } from '#test/support/http.ts'
+import { standStill } from '#test/support/stand-still.ts'
 
 const limits = { ...allLimits, bodyBytesMax: 2_000_000, decodedBytesMax: 4_000_000 }
 const words = (bytes: number): Buffer => {
@@ -272,6 +273,17 @@ describe('http body', () => {
     expect(text)
       .to.contain('body_timeout')
       .and.to.match(/connection: close/i)
+    raw.socket.destroy()
+  })
+
+  it('takes a body that came in time while this process stood still', async () => {
+    bodyTimeoutMs = 200
+    const raw = await rawConnection(server.port)
+    raw.write('POST /in HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: 6\r\n\r\n')
+    await raw.until((so) => so.includes('100 Continue'))
+    raw.write('abcdef')
+    standStill(1_300)
+    expect(await raw.until((so) => so.includes('abcdef'))).to.contain('200 OK')
     raw.socket.destroy()
   })
 
