@@ -4,7 +4,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { givenSpan, spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
-import { valueOf } from '../directory/harness.ts'
+import { createWorkspace, valueOf } from '../directory/harness.ts'
 import { createPerson, password, type Browser, type Site } from './harness.ts'
 import { eachSignedIn } from './signed-in.ts'
 
@@ -65,6 +65,25 @@ describe('workspaces of one person', () => {
     expect((await browser.post('/app/workspace', { choice: foreign.id })).status).to.equal(403)
     expect((await browser.post('/app/workspace', { choice: 'w0000000000000000' })).status).to.equal(403)
     expect(JSON.parse((await browser.get('/who')).text)).to.include({ workspaceId: second.id })
+  })
+
+  it('are one form, however many they are: an address to go on to, which may be long, is in it once', async () => {
+    const names = Array.from({ length: 40 }, (_, each) => `Another ${each}`)
+    for (const name of names) {
+      const { id } = await createWorkspace(site.directory, name)
+      valueOf(await site.directory.addMember({ workspaceId: id, userId }))
+    }
+    const next = `/app/logs?q=${'word+'.repeat(800)}end`
+    const { text } = await browser.get(`/app/workspace?next=${encodeURIComponent(next)}`)
+    expect(text.split(next).length - 1, 'how often it is in the page').to.equal(1)
+    const form = /<form method="post">[^]*?<\/form>/.exec(text)?.[0] ?? ''
+    const choices = [...form.matchAll(/<button type="submit" name="choice" value="(\w+)">([^<]*)</g)]
+    expect(choices.map(([, , name]) => name)).to.deep.equal(['Acme', ...names])
+    const [, choice = ''] = choices.at(-1) ?? []
+    expect((await browser.post('/app/workspace', { next, choice })).location).to.equal(next)
+    expect(site.directory.workspace(JSON.parse((await browser.get('/who')).text).workspaceId)?.name).to.equal(
+      'Another 39',
+    )
   })
 
   it('get no key from a page of another one, which was opened before', async () => {

@@ -137,17 +137,18 @@ function sendChooser(ctx: Context, app: AppContext): Promise<void> {
   const session = sessionHere(ctx)
   const own = app.directory.user(session.userId)?.workspaceIds ?? []
   const next = localPath(new URLSearchParams(ctx.querystring).get('next'))
+  // One form: where to go on may be a long address, and a person may belong to very many.
   const body = html`<p>You belong to these workspaces. Everything you see is of one of them.</p>
-    ${own.map(
-      (id) =>
-        html`<form class="row" method="post">
-          <input type="hidden" name="choice" value="${id}" /><input type="hidden" name="next" value="${next}" />
-          <p>
-            <button type="submit">${app.directory.workspace(id)?.name ?? id}</button>
+    <form method="post">
+      <input type="hidden" name="next" value="${next}" />
+      ${own.map(
+        (id) =>
+          html`<p>
+            <button type="submit" name="choice" value="${id}">${app.directory.workspace(id)?.name ?? id}</button>
             ${id === session.workspaceId ? html`<span class="note">you are here</span>` : html``}
-          </p>
-        </form>`,
-    )}`
+          </p>`,
+      )}
+    </form>`
   return sendSessionPage(ctx, app, { title: 'Choose a workspace', body })
 }
 

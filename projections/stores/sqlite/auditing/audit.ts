@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { IndexAudit, Part } from '../../../index-audit.ts'
 import type { IndexName } from '../../../index-store.ts'
 import { collectionsOf, type Projection } from '../../../projection.ts'
+import type { Shapes } from '../../row.ts'
 import { daysIn } from '../build-folders.ts'
 import { ifThere, openDatabaseToAudit } from '../database.ts'
 import { missedDays, storedDays } from '../known-days.ts'
@@ -17,8 +18,8 @@ type AuditOptions = Readonly<{
   summed?: (index: IndexName) => Projection | undefined
 }>
 
-function collectionsIn({ folder, summed }: AuditOptions, index: IndexName): readonly Read[] {
-  const shapes = Object.values(storedMeta(folder, index)?.shapes ?? {})
+function collectionsIn({ summed }: AuditOptions, index: IndexName, stored: Shapes): readonly Read[] {
+  const shapes = Object.values(stored)
   const projection = summed?.(index)
   if (projection === undefined) return shapes.map((shape) => ({ tables: tablesOf(shape) }))
   const named = new Map(collectionsOf(projection).map((collection) => [collection.name, collection]))
@@ -38,6 +39,17 @@ function copyFile(source: string, target: string): void {
 /** Reads the builds in a folder of SQLite files whole. It blocks while it works. */
 export function createSqliteIndexAudit(options: AuditOptions): IndexAudit {
   const { folder } = options
+  const known = new Map<IndexName, readonly Read[]>()
+  /** A build keeps the collections that it was made with, so they are read once, not with each of its files. */
+  const collectionsOnce = (index: IndexName): readonly Read[] => {
+    const found = known.get(index)
+    if (found !== undefined) return found
+    const shapes = storedMeta(folder, index)?.shapes
+    if (shapes === undefined) return []
+    const collections = collectionsIn(options, index, shapes)
+    known.set(index, collections)
+    return collections
+  }
   const fileOf = (index: IndexName, { workspaceId, day }: Part): string =>
     join(workspaceFolder(folder, index, workspaceId), fileOfDay(day))
   return {
@@ -46,7 +58,7 @@ export function createSqliteIndexAudit(options: AuditOptions): IndexAudit {
     hold: async () => ({ release: async () => {} }),
     freeze: async (index, part) => {
       const file = { path: fileOf(index, part), day: part.day }
-      return freezeFile(file, collectionsIn(options, index), openDatabaseToAudit)
+      return freezeFile(file, collectionsOnce(index), openDatabaseToAudit)
     },
     async copy(from, to, workspaceId) {
       if (!existsSync(workspaceFolder(folder, from, workspaceId))) return
