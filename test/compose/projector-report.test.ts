@@ -58,11 +58,13 @@ describe('what is heard of a projector', () => {
     const lines = heard((report) => {
       report.hear(retained({ heldBy: ['logs-v1-001'] }))
       report.hear(retained({ heldBy: ['logs-v1-001'] }))
+      report.hear(retained({ heldBy: ['logs-v1-001', 'traces-v1-001'] }))
       report.hear(retained({ givenUp: ['logs-v1-001'] }))
     })
-    expect(lines).to.have.lengthOf(2)
+    expect(lines).to.have.lengthOf(3)
     expect(lines[0]).to.include('logs-v1-001 has not folded its beginning yet')
-    expect(lines[1]).to.include('logs-v1-001 of partition 0 has not been folded for too long')
+    expect(lines[1]).to.include('logs-v1-001, traces-v1-001 has not folded its beginning yet')
+    expect(lines[2]).to.include('logs-v1-001 of partition 0 has not been folded for too long')
   })
   it('is each day that retention comes to where it is behind', () => {
     const dayMs = 86_400_000

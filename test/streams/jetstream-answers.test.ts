@@ -6,9 +6,11 @@ import { connectNats, type Headers, type Nats, type Received } from '#streams/je
 import { firstOf } from '#streams/jetstream/cut.ts'
 import type { MessageSource } from '#streams/jetstream/message-source.ts'
 import { createLeaseBoard } from '#streams/jetstream/lease-board.ts'
+import { createOfLeader } from '#streams/jetstream/of-leader.ts'
 import { createPublisher } from '#streams/jetstream/publish.ts'
 import type { Run } from '#streams/jetstream/stored.ts'
 import { logName } from '#streams/jetstream/subjects.ts'
+import { readBytesMax } from '#streams/stream.ts'
 import { makeEvent } from './make-event.ts'
 import { startPlainNats } from './plain-nats.ts'
 import { rejection } from './read-all.ts'
@@ -107,6 +109,31 @@ describe('an id that is looked for', () => {
 
   it('is not taken for free by any other refusal', async () => {
     expect((await rejection(lookUp([refusal(10_077, 'maximum bytes exceeded')]))).message).to.contain('maximum bytes')
+  })
+})
+
+describe('what is read of a leader, one by one', () => {
+  const given = (seq: number, bytes = 1) => ({
+    message: { subject: 'log.a', seq, data: Buffer.alloc(bytes).toString('base64'), time: '2026-01-01T00:00:00Z' },
+  })
+  const none = refusal(10_037, 'no message found')
+  const read = async (held: readonly ReturnType<typeof given>[], max = 9, enough = new AbortController().signal) => {
+    const request = async (_subject: string, asked: string): Promise<Received> => {
+      const { seq } = JSON.parse(asked) as { seq: number }
+      return receivedOf(held.find(({ message }) => message.seq >= seq) ?? none)
+    }
+    const leader = createOfLeader({ request } as unknown as Nats, logName('0'))
+    return (await leader.run(3, max, enough)).map(({ sequence }) => sequence)
+  }
+
+  it('ends where there is no more, or it is as much as was asked for, or as may be read at once', async () => {
+    expect(await read([given(2), given(3), given(4), given(7)])).to.deep.equal([3, 4, 7])
+    expect(await read([given(3), given(7), given(8)], 2)).to.deep.equal([3, 7])
+    expect(await read([given(3, readBytesMax - 1), given(7), given(8)])).to.deep.equal([3, 7])
+  })
+
+  it('is one message at least where that is enough', async () => {
+    expect(await read([given(3), given(7)], 9, AbortSignal.abort())).to.deep.equal([3])
   })
 })
 

@@ -122,6 +122,36 @@ describe('a connection to Elasticsearch', () => {
     expect(await reader.progress('fixture')).to.equal(undefined)
   })
 
+  // The Elasticsearch of tests can keep no users: it lacks what their index is made of.
+  it('says what is refused, which passes only where it has answered before', async () => {
+    const says = { 'x-elastic-product': 'Elasticsearch', 'content-type': 'application/json' }
+    let [status, type] = [200, '']
+    const server = createServer((_request, response) => {
+      response.writeHead(status, says).end(JSON.stringify(status === 200 ? {} : { error: { type, reason: 'x' } }))
+    }).listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    closeLater({ close: async () => void server.close() })
+    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const known = connectElasticsearch(address)
+    closeLater(known)
+    const call = { operation: 'look at', subject: 'it', method: 'GET', path: '/it' } as const
+    await known.send(call)
+    for (const [refused, reason, unknown, hint] of [
+      [401, 'security_exception', 'PermanentError', 'check user and password'],
+      [403, 'security_exception', 'PermanentError', 'the user of ELASTICSEARCH_URL lacks a right'],
+      [403, 'cluster_block_exception', 'TransientError', 'it is blocked'],
+      [400, 'index_closed_exception', 'TransientError', 'it is closed'],
+      [429, 'es_rejected_execution_exception', 'TransientError', 'it has no room for more now'],
+    ] as const) {
+      ;[status, type] = [refused, reason]
+      const first = connectElasticsearch(address)
+      closeLater(first)
+      const failures = await Promise.all([known, first].map((one) => rejection(one.send(call))))
+      expect(failures.map(({ name }) => name)).to.deep.equal(['TransientError', unknown])
+      for (const { message } of failures) expect(message).to.contain(hint)
+    }
+  })
+
   it('refuses what is no Elasticsearch', async () => {
     await saying({}, { version: { number: '2.19.0', distribution: 'opensearch' } }, async (address) => {
       const failure = await rejection(makeReader(0, address).progress('fixture'))
