@@ -287,7 +287,7 @@ describe('architecture', () => {
     expect(packages).to.include.members(['koa', '@opentelemetry/sdk-trace-web'])
     const { dependencies, devDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as Record<string, object>
     const named = new Set(Object.keys({ ...dependencies, ...devDependencies }))
-    expect([...new Set(packages).difference(named)]).to.deep.equal([])
+    expect(packages.filter((name) => !named.has(name))).to.deep.equal([])
   })
 
   it('has no circles: nothing imports what imports it, by however many others', () => {
