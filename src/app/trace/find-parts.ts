@@ -17,7 +17,8 @@ import { figureLinks, spanFigures } from './span-figures.ts'
 import { createLinkRoom } from './span-links.ts'
 import { originsOf, originsPart } from './span-origins.ts'
 import { isMissingCut, spanIdOf, type TreeRow } from './span-tree.ts'
-import { browserEventPlace, browserWords, logPlace, timelineLinks, timelinePart } from './timeline.ts'
+import { browserEventPlace, browserWords, logPlace } from './timeline-entries.ts'
+import { timelineLinks, timelinePart } from './timeline.ts'
 import { waterfall, type Looks } from './waterfall.ts'
 
 type Trace = NonNullable<CorrelationAnswer['trace']>
