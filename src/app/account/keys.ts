@@ -18,6 +18,7 @@ import {
   sessionPage,
   type AppContext,
 } from '../context.ts'
+import { checkbox, choice } from '../fields.ts'
 import {
   backWithTyped,
   notSentYet,
@@ -31,7 +32,6 @@ import {
 import { minuteOf } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { seeOther } from '../page.ts'
-import { checkbox, choice } from '../search/search-parts.ts'
 
 const uses: Readonly<Record<KeyKind, string>> = {
   publishable: 'browsers, public',
