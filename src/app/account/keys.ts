@@ -2,8 +2,10 @@ import type { Context } from 'koa'
 import type { Key, KeyKind, Session } from '#src/directory/directory.ts'
 import { keyKindNamed, keyKindNames, keyKinds } from '#src/directory/keys.ts'
 import type { CreatedKey } from '#src/directory/new-key.ts'
+import type { Refused } from '#src/directory/directory-writer.ts'
 import { overlapMsUsual } from '#src/directory/rotate-key.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Route } from '#src/http/route.ts'
 import { readKeyUse, type KeyUse } from '#projections/allowance/query.ts'
 import { inTime } from '#src/lib/in-time.ts'
@@ -33,7 +35,8 @@ import { minuteOf } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { seeOther } from '../page.ts'
 
-const uses: Readonly<Record<KeyKind, string>> = {
+/** What a kind of key is for. */
+const purposes: Readonly<Record<KeyKind, string>> = {
   publishable: 'browsers, public',
   logs: 'servers that send logs',
   tracing: 'servers that send traces',
@@ -180,7 +183,7 @@ function createForm(session: Session, given: URLSearchParams, wrong: string | un
   const typed = (name: string): string => (isTyped ? (given.get(name) ?? '') : '')
   const fault = (name: string): Html => atFault(isTyped && name === wrong)
   const isBack = isTyped && wrong === undefined
-  const kinds = keyKinds.map((kind) => [kind, `${keyKindNames[kind]}: ${uses[kind]}`] as const)
+  const kinds = keyKinds.map((kind) => [kind, `${keyKindNames[kind]}: ${purposes[kind]}`] as const)
   return html`<form class="stack" method="post" action="/app/keys">
     <input type="hidden" name="action" value="create" />${placeField(session)}${onceField()}
     ${choice({ label: 'Kind', name: 'kind', value: typed('kind'), options: kinds })}
@@ -217,17 +220,16 @@ const shownOnce = ({ key, secret }: CreatedKey): Html =>
 type Wrong = Readonly<{ problem: string; field?: string; typed: URLSearchParams }>
 type Shown = Partial<Wrong> & Readonly<{ created?: CreatedKey; notice?: Html }>
 
-async function usesOf(app: AppContext, keys: readonly Key[]): Promise<Uses> {
-  const [first] = keys
-  if (first === undefined) return new Map()
-  const { workspaceId } = first
+async function usesOf(app: AppContext, workspaceId: WorkspaceId, keys: readonly Key[]): Promise<Uses> {
+  if (keys.length === 0) return new Map()
   const ids = keys.map(({ id }) => id)
   return inTime(readKeyUse(app.readerOf(workspaceId), workspaceId, ids), figureTimeoutMs)
 }
 
 async function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): Promise<void> {
-  const keys = app.directory.keys(sessionHere(ctx).workspaceId)
-  const uses = await usesOf(app, keys)
+  const session = sessionHere(ctx)
+  const keys = app.directory.keys(session.workspaceId)
+  const uses = await usesOf(app, session.workspaceId, keys)
   const live = keys.filter(({ revokedAt }) => revokedAt === null)
   const sorted = [...live, ...keys.filter(({ revokedAt }) => revokedAt !== null)]
   const typed = shown.typed ?? new URLSearchParams(ctx.method === 'GET' ? ctx.querystring : '')
@@ -236,14 +238,12 @@ async function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): Promi
     ${shown.created === undefined ? html`` : shownOnce(shown.created)}
     ${keys.length === 0 ? html`<p>There are no keys yet.</p>` : tableOf(sorted.map((key) => rowOf(key, uses, { typed, wrong: shown.field })))}
     <h2>New key</h2>
-    ${createForm(sessionHere(ctx), typed, shown.field)}`
+    ${createForm(session, typed, shown.field)}`
   const scripts = shown.created === undefined ? [] : [copyScript]
   return sendSessionPage(ctx, app, { title: 'Keys', body, status: shown.problem === undefined ? 200 : 400, scripts })
 }
 
-const wrongIn = (typed: URLSearchParams, { detail, field }: Readonly<{ detail: string; field: string }>): Wrong => {
-  return { problem: detail, field, typed }
-}
+const wrongIn = (typed: URLSearchParams, { detail, field }: Refused): Wrong => ({ problem: detail, field, typed })
 
 async function create(ctx: Context, app: AppContext, form: URLSearchParams): Promise<void> {
   const session = sessionHere(ctx)
@@ -262,17 +262,20 @@ async function create(ctx: Context, app: AppContext, form: URLSearchParams): Pro
   return sendKeys(ctx, app, created.ok ? { created: created.value } : wrongIn(form, created.error))
 }
 
-type OneKey = Readonly<{ workspaceId: Session['workspaceId']; keyId: string; by: string }>
+type OneKey = Readonly<{ workspaceId: WorkspaceId; keyId: string; by: string }>
+
+/** Of a form about one key, which may be there no more. */
+async function refuse(ctx: Context, app: AppContext, form: URLSearchParams, refused: Refused): Promise<Refusal | void> {
+  if (refused.code === 'unknown') return refusal('not_found', refused.detail)
+  return sendKeys(ctx, app, wrongIn(form, refused))
+}
 
 async function rotate(ctx: Context, app: AppContext, which: OneKey, form: URLSearchParams): Promise<Refusal | void> {
   const hours = form.get('hours') ?? ''
   // What is no number of hours is refused, as one that is too large.
   const overlapMs = hours === '' ? overlapMsUsual : /^\d+$/.test(hours) ? Number(hours) * 3_600_000 : Number.NaN
   const done = await app.directory.rotateKey({ ...which, overlapMs })
-  if (!done.ok) {
-    const { code, detail } = done.error
-    return code === 'unknown' ? refusal('not_found', detail) : sendKeys(ctx, app, wrongIn(form, done.error))
-  }
+  if (!done.ok) return refuse(ctx, app, form, done.error)
   const { rotated } = done.value
   const old = `${rotated.prefix}…${rotated.last4}`
   const until = rotated.revokedAt === null ? html`works until ${minuteOf(rotated.worksUntil ?? 0)}` : 'is revoked'
@@ -281,9 +284,7 @@ async function rotate(ctx: Context, app: AppContext, which: OneKey, form: URLSea
 
 async function change(ctx: Context, app: AppContext, which: OneKey, form: URLSearchParams): Promise<Refusal | void> {
   const changed = await app.directory.changeOrigins({ ...which, origins: originsIn(form) })
-  if (changed.ok) return seeOther(ctx, '/app/keys')
-  const { code, detail } = changed.error
-  return code === 'unknown' ? refusal('not_found', detail) : sendKeys(ctx, app, wrongIn(form, changed.error))
+  return changed.ok ? seeOther(ctx, '/app/keys') : refuse(ctx, app, form, changed.error)
 }
 
 async function revoke(ctx: Context, app: AppContext, which: OneKey): Promise<Refusal | void> {
