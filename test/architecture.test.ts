@@ -141,7 +141,7 @@ const rules: readonly Rule[] = [
     ],
   },
   ...roomsOf('src/app', ['src/app/*.ts', ...besideApp], {
-    account: ['src/app/guides', 'src/app/search/search-parts.ts'],
+    account: ['src/app/guides'],
     search: [],
     trace: ['src/app/search'],
     map: ['src/app/search'],

@@ -10,7 +10,7 @@ import type { Route } from '#src/http/route.ts'
 import { sessionHere } from '#src/http/session.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { inTime } from '#src/lib/in-time.ts'
-import type { Searches } from '#src/query/searches.ts'
+import type { Searches, TraceSearchAnswer } from '#src/query/searches.ts'
 import { readUsageAt, type Usage } from '#projections/allowance/query.ts'
 import type { IndexReader } from '#projections/index-store.ts'
 import type { SignInThrottle } from './account/sign-in-throttle.ts'
@@ -106,6 +106,18 @@ export const atFault = (isIt: boolean): Html =>
   isIt ? html`autofocus aria-invalid="true" aria-describedby="${problemId}"` : html``
 export const notice = (text: string | Html | undefined): Html =>
   text === undefined ? html`` : html`<p class="notice" role="status">${text}</p>`
+
+/** Said where the index does not have everything yet. */
+export const behindPart = ({
+  complete,
+  lag_ms: lagMs,
+}: Pick<TraceSearchAnswer['index'], 'complete' | 'lag_ms'>): Html =>
+  complete
+    ? html``
+    : html`<p class="notice" role="status">
+        The index is behind the log${lagMs > 0 ? ` by ${Math.ceil(lagMs / 1_000)} s` : ''}: the newest records may be
+        missing.
+      </p>`
 
 const english = new Intl.NumberFormat('en')
 /** `12,345`. */

@@ -4,6 +4,7 @@ import { commonScripts } from './assets.ts'
 import { cut } from './format.ts'
 import { html, type Html } from './html.ts'
 import { planHasPage } from './plan-has.ts'
+import { tracePath } from './trace-address.ts'
 import { withWorkspace } from './workspace-links.ts'
 
 /** Nothing but our own style sheet and forms: no script, no frame, nothing from elsewhere (CSP Level 3). */
@@ -46,7 +47,7 @@ const ownerLinks = [['/app/audit', 'Audit']] as const
 /** Whether a page of the menu is the one at `path`, or the one that it is below. */
 function currentOf(path: string, linked: string): Html {
   if (path === linked) return html`aria-current="page"`
-  const isOfTrace = path.startsWith('/app/trace/') || path === '/app/compare'
+  const isOfTrace = path.startsWith(tracePath) || path === '/app/compare'
   const above = isOfTrace ? '/app/traces' : path === '/app/patterns' ? '/app/logs' : undefined
   return linked === above ? html`aria-current="true"` : html``
 }

@@ -1,3 +1,6 @@
+/** Where the pages of traces are, each behind its id. */
+export const tracePath = '/app/trace/'
+
 /** Where a span stands on the page of its trace. */
 export const spanPlace = (spanId: string): string => `span-${spanId}`
 
@@ -16,5 +19,5 @@ export function traceAddress(
     ...(isFolded === true ? ['folded=1'] : []),
   ]
   const query = asked.length === 0 ? '' : `?${asked.join('&')}`
-  return `/app/trace/${encodeURIComponent(traceId)}${query}${spanId == null ? '' : `#${spanPlace(spanId)}`}`
+  return `${tracePath}${encodeURIComponent(traceId)}${query}${spanId == null ? '' : `#${spanPlace(spanId)}`}`
 }

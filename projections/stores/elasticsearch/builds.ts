@@ -2,14 +2,15 @@ import { TransientError } from '#src/lib/failure.ts'
 import { parseJson, stringifyJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import type {
-  Checkpoint,
-  FollowedBuild,
-  Heartbeat,
-  IndexName,
-  MissedDay,
-  Roster,
-  StoredBuild,
+import {
+  LostRecordError,
+  type Checkpoint,
+  type FollowedBuild,
+  type Heartbeat,
+  type IndexName,
+  type MissedDay,
+  type Roster,
+  type StoredBuild,
 } from '../../index-store.ts'
 import { formatAhead, parseAhead } from '../ahead-text.ts'
 import { isBuildOf, noRoster, otherCollections, otherLog, wasDropped } from '../builds.ts'
@@ -120,6 +121,14 @@ export async function checkpointOf(place: Place, index: IndexName): Promise<Chec
   const isLeft = isThere && (await recordsOfBuild(place, index)).length === 0
   return { epoch: isLeft ? leftoverEpoch : '', position: 0 }
 }
+
+/** Of a build whose record cannot be written, because it is there no more. */
+export const lostRecord = (index: IndexName): LostRecordError =>
+  new LostRecordError({
+    operation: 'update',
+    subject: index,
+    hint: 'the build was dropped, or its record was removed: then it is folded anew from the log',
+  })
 
 /** How far one of several writers that share a build has come; 0 before it has said so. */
 export async function readShare(place: Place, index: IndexName, share: string): Promise<Position> {

@@ -1,23 +1,16 @@
 import type { Position } from '#src/events/envelope.ts'
-import {
-  LostRecordError,
-  type EntryKey,
-  type Heartbeat,
-  type IndexName,
-  type IndexWriter,
-  type WorkspaceEntries,
-} from '../../index-store.ts'
-import { daysLookedAt, daysReplaced, type Collection, type Entry, type Projection } from '../../projection.ts'
+import type { EntryKey, Heartbeat, IndexName, IndexWriter, WorkspaceEntries } from '../../index-store.ts'
+import { daysLookedAt, daysReplaced, type Entry, type Projection } from '../../projection.ts'
 import { collectionIn, openedIn, otherLog, wasDropped } from '../builds.ts'
-import { writtenOf, type Written } from '../row.ts'
+import { writtenOf } from '../row.ts'
 import { connectPlace, type Place, type PlaceOptions } from './build-record.ts'
 import {
   checkpointOf,
-  createIndex,
   dropBuild,
   forbidAutomatic,
   indicesOf,
   listBuilds,
+  lostRecord,
   noteCheckpoint,
   noteShare,
   openBuild,
@@ -28,11 +21,12 @@ import {
   writeRoster,
 } from './builds.ts'
 import { NoPrimaryError, writeAll, type Operation } from './bulk.ts'
+import { createDayIndices, type BuildOfDays, type DayIndices } from './day-indices.ts'
 import { documentJson, entryOf, entrySource } from './document.ts'
 import { eraseFromBuilds, eraseNoted } from './erase.ts'
 import { dropIndicesBefore, noteDays } from './known-days.ts'
 import { lookUp, type DocumentPlace } from './look-up.ts'
-import { dayIndex, defaultSettings, type IndexSettings } from './mapping.ts'
+import { defaultSettings, type IndexSettings } from './mapping.ts'
 import { documentKey } from './names.ts'
 import type { StoredRecord } from './records.ts'
 import { createFreshness, type Freshness } from './refresh.ts'
@@ -57,18 +51,10 @@ type ElasticsearchWriterOptions = (PlaceOptions | Readonly<{ place: Place }>) &
     tellAgainMs?: number
   }>
 
-type Build = {
+type Build = BuildOfDays & {
   projection: string
-  index: IndexName
   epoch: string
-  collections: ReadonlyMap<string, Written>
   freshness: Freshness
-  /** The existing day indices. */
-  known: Set<string>
-  /** Those of them that were made and are not named in the build's record yet: that may fail, and is then done with the next write. */
-  unnamed: Set<string>
-  /** The names of day indices, by collection and day: cached, because each entry needs one. */
-  names: Map<string, Map<string, string>>
   /** The last batch that was written; the checkpoint in the build's record. */
   written: Position
   recorded: Position
@@ -160,58 +146,6 @@ async function openedBuild(
   const progress = { written: checkpoint, recorded: checkpoint, told: heartbeat, ...at }
   const days = { known, unnamed: new Set<string>(), names: new Map<string, Map<string, string>>() }
   return { projection: projection.name, index, epoch, collections, freshness, ...days, ...progress }
-}
-
-type DayIndices = Readonly<{
-  /** The name of an entry's index. */
-  of(build: Build, entry: Readonly<{ collection: string; day: string }>): string
-  /** Creates the indices of these entries that do not exist yet. */
-  prepare(build: Build, entries: readonly WorkspaceEntries[]): Promise<void>
-  restore(build: Build, name: string): Promise<void>
-}>
-
-function createDayIndices(place: Place, { settings, share }: Pick<Options, 'settings' | 'share'>): DayIndices {
-  const { elasticsearch, names } = place
-  const note = async (build: Build): Promise<void> => {
-    const made = [...build.unnamed]
-    if (share !== undefined || made.length === 0) return
-    const there = await noteDays(place, build.index, (name) => made.includes(name))
-    if (there === undefined) throw dropped(build)
-    for (const name of made) build.unnamed.delete(name)
-  }
-  const create = async (build: Build, name: string, collection: Collection): Promise<void> => {
-    await createIndex(elasticsearch, name, dayIndex(collection, settings))
-    build.known.add(name)
-    build.unnamed.add(name)
-  }
-  const of: DayIndices['of'] = (build, { collection, day }) => {
-    const known = build.names.get(collection)?.get(day)
-    if (known !== undefined) return known
-    const name = names.day(build.index, collection, day)
-    const ofCollection = build.names.get(collection) ?? new Map<string, string>()
-    build.names.set(collection, ofCollection.set(day, name))
-    return name
-  }
-  return {
-    of,
-    async prepare(build, entries) {
-      const missing = new Map<string, Collection>()
-      for (const entry of entries.flatMap((each) => each.entries)) {
-        const name = of(build, entry)
-        if (!build.known.has(name)) missing.set(name, collectionIn(build.collections, entry.collection).collection)
-      }
-      await Promise.all([...missing].map(([name, collection]) => create(build, name, collection)))
-      await note(build)
-    },
-    async restore(build, name) {
-      const found = [...build.collections.values()].find(({ collection }) =>
-        name.startsWith(names.days(build.index, collection.name).slice(0, -1)),
-      )
-      if (found === undefined) return
-      await create(build, name, found.collection)
-      await note(build)
-    },
-  }
 }
 
 /** The operations for entries: each is written, and what it replaces on other days is deleted. */
@@ -313,7 +247,7 @@ async function record(
   { now, refreshEveryMs, share }: Options,
 ): Promise<void> {
   if (share !== undefined) {
-    if (!(await recordWritten(place, build, share))) throw dropped(build)
+    if (!(await recordWritten(place, build, share))) throw lostRecord(build.index)
     return
   }
   const { told, toldAt, written: checkpoint, freshness } = build
@@ -321,7 +255,7 @@ async function record(
   const isNews = furthest(heartbeat) > furthest(told) || isComplete(heartbeat) !== isComplete(told)
   if (!isNews && now() - toldAt < refreshEveryMs) return
   build.record = await tellProgress(place, build.index, { checkpoint, heartbeat }, build.record)
-  if (build.record === undefined) throw dropped(build)
+  if (build.record === undefined) throw lostRecord(build.index)
   Object.assign(build, { recorded: checkpoint, told: heartbeat, toldAt: now() })
 }
 
@@ -335,13 +269,6 @@ async function recordWritten(place: Place, build: Build, share: string | undefin
   build.recorded = Math.max(build.recorded, checkpoint)
   return true
 }
-
-const dropped = ({ index }: Build): LostRecordError =>
-  new LostRecordError({
-    operation: 'update',
-    subject: index,
-    hint: 'the build was dropped, or its record was removed: then it is folded anew from the log',
-  })
 
 /** The writing side in Elasticsearch, for one partition. */
 export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions): IndexWriter {

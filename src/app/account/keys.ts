@@ -2,10 +2,12 @@ import type { Context } from 'koa'
 import type { Key, KeyKind, Session } from '#src/directory/directory.ts'
 import { keyKindNamed, keyKindNames, keyKinds } from '#src/directory/keys.ts'
 import type { CreatedKey } from '#src/directory/new-key.ts'
+import type { Refused } from '#src/directory/directory-writer.ts'
 import { overlapMsUsual } from '#src/directory/rotate-key.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Route } from '#src/http/route.ts'
-import { readKeyUse, type KeyUse } from '#projections/allowance/query.ts'
+import { readKeyUse } from '#projections/allowance/query.ts'
 import { inTime } from '#src/lib/in-time.ts'
 import { copyScript } from '../assets.ts'
 import {
@@ -18,6 +20,7 @@ import {
   sessionPage,
   type AppContext,
 } from '../context.ts'
+import { checkbox, choice } from '../fields.ts'
 import {
   backWithTyped,
   notSentYet,
@@ -31,156 +34,22 @@ import {
 import { minuteOf } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { seeOther } from '../page.ts'
-import { checkbox, choice } from '../search/search-parts.ts'
+import { keyTable, type Uses } from './key-table.ts'
 
-const uses: Readonly<Record<KeyKind, string>> = {
+/** What a kind of key is for. */
+const purposes: Readonly<Record<KeyKind, string>> = {
   publishable: 'browsers, public',
   logs: 'servers that send logs',
   tracing: 'servers that send traces',
   api: 'programs that list traces',
 }
 
-/** A form of one key: what is done with it, and its own fields. */
-const formOf = (key: Key, action: string, fields: Html): Html =>
-  html`<form class="row" method="post" action="/app/keys">
-    <input type="hidden" name="action" value="${action}" /><input type="hidden" name="key" value="${key.id}" />
-    ${fields}
-  </form>`
-
-/** A summary that somebody who does not see its row can tell from those of other keys. */
-const summaryOf = (key: Key, words: string): Html =>
-  html`<summary aria-label="${words}: ${key.prefix}…${key.last4} ${key.name}">${words}</summary>`
-
-/** Whether something was typed into this form of this key, and not taken. */
-const isOf = (typed: URLSearchParams, action: string, { id }: Key): boolean =>
-  typed.get('action') === action && typed.get('key') === id
-
-/** How long the old key may work on, in hours. */
-const overlaps = [
-  ['24', 'for a day'],
-  ['0', 'not at all'],
-  ['1', 'for an hour'],
-  ['72', 'for three days'],
-  ['168', 'for a week'],
-  ['720', 'for 30 days'],
-] as const
-
-const rotateForm = (key: Key, typed: URLSearchParams): Html => {
-  const isTyped = isOf(typed, 'rotate', key)
-  const hours = isTyped ? (typed.get('hours') ?? '') : ''
-  return html`<details ${isTyped ? html`open` : html``}>
-    ${summaryOf(key, 'Rotate')}
-    ${formOf(
-      key,
-      'rotate',
-      html`${choice({ label: 'The old key keeps working', name: 'hours', value: hours, options: overlaps })}
-        <button type="submit">Create its successor</button>`,
-    )}
-  </details>`
-}
-
-const originsForm = (key: Key, typed: URLSearchParams, wrong: string | undefined): Html => {
-  const isTyped = isOf(typed, 'origins', key)
-  const origins = isTyped ? (typed.get('origins') ?? '') : key.origins.join(' ')
-  return html`<details ${isTyped ? html`open` : html``}>
-    ${summaryOf(key, key.origins.length === 0 ? 'any page' : `only ${key.origins.join(' ')}`)}
-    ${formOf(
-      key,
-      'origins',
-      html`<label
-          >Origins, one after another; none means any page
-          <input
-            name="origins"
-            size="30"
-            value="${origins}"
-            autocomplete="off"
-            ${atFault(isTyped && wrong === 'origins')}
-        /></label>
-        <button type="submit">Change</button>`,
-    )}
-  </details>`
-}
-
-/** In two steps: it cannot be taken back, and senders lose what they send. */
-const revokeForm = (key: Key): Html =>
-  html`<details>
-    ${summaryOf(key, 'Revoke')}
-    <p>At once and for good: whoever still sends with it is refused.</p>
-    ${formOf(
-      key,
-      'revoke',
-      html`<button class="danger" type="submit" aria-label="Revoke it: ${key.prefix}…${key.last4} ${key.name}">
-        Revoke it
-      </button>`,
-    )}
-  </details>`
-
-const exposedNote = html`<p>
-  <strong>Seen in a browser’s request.</strong> A secret that a page sends can be read by everybody who opens the page.
-  Rotate it, keep the new one on servers, and give the page a publishable key.
-</p>`
-
-function stateOf(key: Key, typed: URLSearchParams): Html {
-  const exposed = key.exposed ? exposedNote : html``
-  if (key.revokedAt !== null) return html`revoked ${minuteOf(key.revokedAt)}${exposed}`
-  const revoke = revokeForm(key)
-  if (key.worksUntil === null) return html`${exposed}${rotateForm(key, typed)}${revoke}`
-  return html`${exposed}rotated, works until ${minuteOf(key.worksUntil)}${revoke}`
-}
-
-/** When keys were used; undefined where the index cannot say so soon. */
-type Uses = ReadonlyMap<string, KeyUse> | undefined
-
-/** Where the page of a new key is, that tells once something has come. */
-const waitLink = ({ id, prefix, last4, name }: Key): Html =>
-  html`<a href="/app/connect/${id}" aria-label="Wait for it: ${prefix}…${last4} ${name}">Wait for it</a>`
-
-/** Keys that only read leave nothing in the log to tell their use by. */
-function lastUsed(key: Key, uses: Uses): Html {
-  // Not "never": somebody might revoke it for that.
-  if (uses === undefined) return html`<span class="note">not known at the moment</span>`
-  const use = uses.get(key.id)
-  if (use !== undefined) return html`${minuteOf(use.lastUsedAt)}`
-  if (key.scopes.includes('traces:read')) return html`<span class="note">reading is not recorded</span>`
-  return key.kind === 'api' || key.revokedAt !== null ? html`never` : html`never<br />${waitLink(key)}`
-}
-
-type Typed = Readonly<{ typed: URLSearchParams; wrong: string | undefined }>
-
-const heads = ['Kind', 'Key', 'Name', 'Created', 'Last used', 'State'] as const
-
-function rowOf(key: Key, uses: Uses, { typed, wrong }: Typed): Html {
-  const cells = [
-    html`${keyKindNames[key.kind]}<br /><span class="note">${key.scopes.join(', ')}</span>`,
-    html`<code>${key.prefix}…${key.last4}</code><br /><span class="note">${key.id}</span>`,
-    html`${key.name} ${key.kind === 'publishable' && key.revokedAt === null ? originsForm(key, typed, wrong) : html``}`,
-    html`${minuteOf(key.createdAt)}`,
-    lastUsed(key, uses),
-    stateOf(key, typed),
-  ]
-  return html`<tr>
-    ${cells.map((cell, column) => html`<td data-head="${heads[column]}">${cell}</td>`)}
-  </tr>`
-}
-
-const tableOf = (rows: readonly Html[]): Html =>
-  html`<table class="cards">
-    <thead>
-      <tr>
-        ${heads.map((head) => html`<th scope="col">${head}</th>`)}
-      </tr>
-    </thead>
-    <tbody>
-      ${rows}
-    </tbody>
-  </table>`
-
 function createForm(session: Session, given: URLSearchParams, wrong: string | undefined): Html {
   const isTyped = given.get('action') === 'create'
   const typed = (name: string): string => (isTyped ? (given.get(name) ?? '') : '')
   const fault = (name: string): Html => atFault(isTyped && name === wrong)
   const isBack = isTyped && wrong === undefined
-  const kinds = keyKinds.map((kind) => [kind, `${keyKindNames[kind]}: ${uses[kind]}`] as const)
+  const kinds = keyKinds.map((kind) => [kind, `${keyKindNames[kind]}: ${purposes[kind]}`] as const)
   return html`<form class="stack" method="post" action="/app/keys">
     <input type="hidden" name="action" value="create" />${placeField(session)}${onceField()}
     ${choice({ label: 'Kind', name: 'kind', value: typed('kind'), options: kinds })}
@@ -217,33 +86,30 @@ const shownOnce = ({ key, secret }: CreatedKey): Html =>
 type Wrong = Readonly<{ problem: string; field?: string; typed: URLSearchParams }>
 type Shown = Partial<Wrong> & Readonly<{ created?: CreatedKey; notice?: Html }>
 
-async function usesOf(app: AppContext, keys: readonly Key[]): Promise<Uses> {
-  const [first] = keys
-  if (first === undefined) return new Map()
-  const { workspaceId } = first
+async function usesOf(app: AppContext, workspaceId: WorkspaceId, keys: readonly Key[]): Promise<Uses> {
+  if (keys.length === 0) return new Map()
   const ids = keys.map(({ id }) => id)
   return inTime(readKeyUse(app.readerOf(workspaceId), workspaceId, ids), figureTimeoutMs)
 }
 
 async function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): Promise<void> {
-  const keys = app.directory.keys(sessionHere(ctx).workspaceId)
-  const uses = await usesOf(app, keys)
+  const session = sessionHere(ctx)
+  const keys = app.directory.keys(session.workspaceId)
+  const uses = await usesOf(app, session.workspaceId, keys)
   const live = keys.filter(({ revokedAt }) => revokedAt === null)
   const sorted = [...live, ...keys.filter(({ revokedAt }) => revokedAt !== null)]
   const typed = shown.typed ?? new URLSearchParams(ctx.method === 'GET' ? ctx.querystring : '')
   const isBack = ctx.method === 'GET' && typed.has('action')
   const body = html`${problem(shown.problem)}${notice(isBack ? notSentYet : shown.notice)}
     ${shown.created === undefined ? html`` : shownOnce(shown.created)}
-    ${keys.length === 0 ? html`<p>There are no keys yet.</p>` : tableOf(sorted.map((key) => rowOf(key, uses, { typed, wrong: shown.field })))}
+    ${keys.length === 0 ? html`<p>There are no keys yet.</p>` : keyTable(sorted, uses, { typed, wrong: shown.field })}
     <h2>New key</h2>
-    ${createForm(sessionHere(ctx), typed, shown.field)}`
+    ${createForm(session, typed, shown.field)}`
   const scripts = shown.created === undefined ? [] : [copyScript]
   return sendSessionPage(ctx, app, { title: 'Keys', body, status: shown.problem === undefined ? 200 : 400, scripts })
 }
 
-const wrongIn = (typed: URLSearchParams, { detail, field }: Readonly<{ detail: string; field: string }>): Wrong => {
-  return { problem: detail, field, typed }
-}
+const wrongIn = (typed: URLSearchParams, { detail, field }: Refused): Wrong => ({ problem: detail, field, typed })
 
 async function create(ctx: Context, app: AppContext, form: URLSearchParams): Promise<void> {
   const session = sessionHere(ctx)
@@ -262,17 +128,20 @@ async function create(ctx: Context, app: AppContext, form: URLSearchParams): Pro
   return sendKeys(ctx, app, created.ok ? { created: created.value } : wrongIn(form, created.error))
 }
 
-type OneKey = Readonly<{ workspaceId: Session['workspaceId']; keyId: string; by: string }>
+type OneKey = Readonly<{ workspaceId: WorkspaceId; keyId: string; by: string }>
+
+/** Of a form about one key, which may be there no more. */
+async function refuse(ctx: Context, app: AppContext, form: URLSearchParams, refused: Refused): Promise<Refusal | void> {
+  if (refused.code === 'unknown') return refusal('not_found', refused.detail)
+  return sendKeys(ctx, app, wrongIn(form, refused))
+}
 
 async function rotate(ctx: Context, app: AppContext, which: OneKey, form: URLSearchParams): Promise<Refusal | void> {
   const hours = form.get('hours') ?? ''
   // What is no number of hours is refused, as one that is too large.
   const overlapMs = hours === '' ? overlapMsUsual : /^\d+$/.test(hours) ? Number(hours) * 3_600_000 : Number.NaN
   const done = await app.directory.rotateKey({ ...which, overlapMs })
-  if (!done.ok) {
-    const { code, detail } = done.error
-    return code === 'unknown' ? refusal('not_found', detail) : sendKeys(ctx, app, wrongIn(form, done.error))
-  }
+  if (!done.ok) return refuse(ctx, app, form, done.error)
   const { rotated } = done.value
   const old = `${rotated.prefix}…${rotated.last4}`
   const until = rotated.revokedAt === null ? html`works until ${minuteOf(rotated.worksUntil ?? 0)}` : 'is revoked'
@@ -281,9 +150,7 @@ async function rotate(ctx: Context, app: AppContext, which: OneKey, form: URLSea
 
 async function change(ctx: Context, app: AppContext, which: OneKey, form: URLSearchParams): Promise<Refusal | void> {
   const changed = await app.directory.changeOrigins({ ...which, origins: originsIn(form) })
-  if (changed.ok) return seeOther(ctx, '/app/keys')
-  const { code, detail } = changed.error
-  return code === 'unknown' ? refusal('not_found', detail) : sendKeys(ctx, app, wrongIn(form, changed.error))
+  return changed.ok ? seeOther(ctx, '/app/keys') : refuse(ctx, app, form, changed.error)
 }
 
 async function revoke(ctx: Context, app: AppContext, which: OneKey): Promise<Refusal | void> {

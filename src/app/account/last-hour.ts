@@ -3,11 +3,10 @@ import type { Refusal } from '#src/events/refusal.ts'
 import { inTime } from '#src/lib/in-time.ts'
 import type { Result } from '#src/lib/result.ts'
 import type { LogSearchAnswer, TraceSearchAnswer } from '#src/query/searches.ts'
-import { figureTimeoutMs, inWords, type AppContext } from '../context.ts'
+import { behindPart, figureTimeoutMs, inWords, type AppContext } from '../context.ts'
 import { named, percentOf } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { planHas } from '../plan-has.ts'
-import { behindPart } from '../search/search-parts.ts'
 import { serviceColours } from '../service-colours.ts'
 
 /** What whoever was woken up asks first. */

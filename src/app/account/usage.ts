@@ -15,11 +15,10 @@ import {
   type Usage,
 } from '#projections/allowance/query.ts'
 import { isCaughtUp, lagMs } from '#projections/index-store.ts'
-import { counted, inWords, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
+import { behindPart, counted, inWords, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
 import { formatBytes, minuteOf, named, shortTime } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { planHasPage } from '../plan-has.ts'
-import { behindPart } from '../search/search-parts.ts'
 import { forecastSpans } from './usage-forecast.ts'
 
 const path = '/app/usage'

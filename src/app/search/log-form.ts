@@ -3,7 +3,8 @@ import type { LogSearchAnswer } from '#src/query/searches.ts'
 import { html, type Html } from '../html.ts'
 import { searchForm } from './search-form.ts'
 import { logForms } from './search-help.ts'
-import { checkbox, field, listed, rangeFields, serviceSuggestions, type Asked } from './search-parts.ts'
+import { checkbox, field } from '../fields.ts'
+import { listed, rangeFields, serviceSuggestions, type Asked } from './search-parts.ts'
 
 /** What the log search is narrowed by beside `q`, on the pages that show it. */
 export const logFacets = [

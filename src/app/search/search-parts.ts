@@ -5,7 +5,8 @@ import { setRefusal, statusOf, withRetry } from '#src/http/errors.ts'
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
 import { present } from '#src/lib/assert.ts'
 import { dayMs } from '#src/lib/day.ts'
-import { atFault, counted, problemId, sessionHere, type AppContext, type SessionPage } from '../context.ts'
+import { behindPart, counted, problemId, sessionHere, type AppContext, type SessionPage } from '../context.ts'
+import { field, suggestions } from '../fields.ts'
 import { zone } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { addressWith, withConditions } from './conditions.ts'
@@ -94,46 +95,12 @@ export function searchRefusal(ctx: Context, given: Refusal, query: string): Refu
 
 type About = Pick<TraceSearchAnswer, 'query' | 'index'>
 
-/** Whether the index has everything. */
-export const behindPart = ({ complete, lag_ms: lagMs }: Pick<About['index'], 'complete' | 'lag_ms'>): Html =>
-  complete
-    ? html``
-    : html`<p class="notice" role="status">
-        The index is behind the log${lagMs > 0 ? ` by ${Math.ceil(lagMs / 1_000)} s` : ''}: the newest records may be
-        missing.
-      </p>`
-
 /** How the search was understood, and whether the index has everything. */
 export function about({ query, index }: About): Html {
   const understood =
     query.normalized === '' ? html`` : html`<p class="note">Searched: <code>${query.normalized}</code></p>`
   return html`${behindPart(index)}${understood}${query.warnings.map((warning) => html`<p class="notice">${warning}</p>`)}`
 }
-
-type Field = Readonly<{
-  label: string | Html
-  name: string
-  value: string
-  size?: number
-  placeholder?: string
-  list?: string
-  /** Name of the field that the page's problem is about. */
-  wrong: string | undefined
-}>
-
-/** Its words are one element: a label is a grid, and would set the parts of its words below each other. */
-export const field = ({ label, name, value, size = 16, placeholder = '', list = '', wrong }: Field): Html =>
-  html`<label
-    ><span>${label}</span>
-    <input
-      name="${name}"
-      value="${value}"
-      size="${size}"
-      placeholder="${placeholder}"
-      list="${list}"
-      autocomplete="off"
-      ${atFault(name === wrong)}
-  /></label>`
 
 /** Of a page and not of a search: a form begins anew without them. */
 export const ofPage: readonly string[] = ['limit', 'include', 'around', 'before', 'after']
@@ -147,33 +114,6 @@ export const givenFields = (
   [...conditions]
     .filter(([name]) => !own.includes(name) && !ofPage.includes(name))
     .map(([name, value]) => field({ label: name, name, value, size: 34, wrong }))
-
-type Choice = Readonly<{ label: string; name: string; value: string; options: readonly (readonly [string, string])[] }>
-
-export const choice = ({ label, name, value, options }: Choice): Html =>
-  html`<label
-    >${label}
-    <select name="${name}">
-      ${options.map(([option, words]) =>
-        option === value
-          ? html`<option value="${option}" selected>${words}</option>`
-          : html`<option value="${option}">${words}</option>`,
-      )}
-    </select></label
-  >`
-
-export const checkbox = (name: string, value: string, words: string, checked: boolean): Html =>
-  html`<label class="check"
-    >${
-      checked
-        ? html`<input type="checkbox" name="${name}" value="${value}" checked />`
-        : html`<input type="checkbox" name="${name}" value="${value}" />`
-    }
-    ${words}</label
-  >`
-
-const suggestions = (id: string, values: readonly string[]): Html =>
-  html`<datalist id="${id}">${values.map((value) => html`<option value="${value}"></option>`)}</datalist>`
 
 /** The usual ranges, up to now. */
 const ranges = [

@@ -3,6 +3,7 @@ import type { Route } from '#src/http/route.ts'
 import type { SessionSearchAnswer } from '#src/query/searches.ts'
 import { reopenScript } from '../assets.ts'
 import { counted, inWords, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
+import { checkbox, field } from '../fields.ts'
 import { timeAndZone } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { seeOther } from '../page.ts'
@@ -13,8 +14,6 @@ import { searchForm } from './search-form.ts'
 import { sessionForms } from './search-help.ts'
 import {
   about,
-  checkbox,
-  field,
   listed,
   nothingFits,
   pager,

@@ -2,7 +2,8 @@ import type { TraceSearchAnswer } from '#src/query/searches.ts'
 import { html, type Html } from '../html.ts'
 import { searchForm } from './search-form.ts'
 import { traceForms } from './search-help.ts'
-import { checkbox, choice, field, listed, rangeFields, serviceSuggestions, type Asked } from './search-parts.ts'
+import { checkbox, choice, field } from '../fields.ts'
+import { listed, rangeFields, serviceSuggestions, type Asked } from './search-parts.ts'
 
 /** The list of traces; other pages show the same search otherwise. */
 export const tracesPath = '/app/traces'

@@ -147,7 +147,9 @@ function createCrew({ startWorker, report, silenceMs, stopPatienceMs, after }: S
     },
     isStopping: (): boolean => isStopping,
     /** It is about to be told to take over. */
-    touch: (worker: SupervisedWorker): boolean => !isStopping && untouched.delete(worker),
+    touch: (worker: SupervisedWorker): void => {
+      if (!isStopping) untouched.delete(worker)
+    },
     has: ({ id }: SupervisedWorker): boolean => workers.has(id),
     isEmpty: (): boolean => workers.size === 0,
     others: (worker: SupervisedWorker) => [...workers.values()].filter((each) => each !== worker),

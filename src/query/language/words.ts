@@ -6,8 +6,7 @@ export type Word = Readonly<{ text: string; pattern: string; wild: boolean; star
 /** Field names that need no quotes: a letter first, and a letter or digit last. */
 export const plainField = /^[@\p{L}_$](?:[\p{L}\p{N}\p{M}_.\-/@$]*[\p{L}\p{N}\p{M}_$])?$/u
 
-const operator = /:=|:|!=|==|=(?![>~])|>=|<=|>|</
-const operatorHere = new RegExp(operator.source, 'u')
+const operatorHere = /:=|:|!=|==|=(?![>~])|>=|<=|>|</u
 
 /** The operator of a field clause at this place. */
 export const takeOperator = (reader: Reader): string | undefined => reader.take(operatorHere)?.[0]

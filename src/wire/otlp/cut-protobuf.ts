@@ -27,24 +27,25 @@ export function cutProtobuf(body: Uint8Array, keep: Keep): Uint8Array {
   return bytes
 }
 
-/** Copies a message that holds spans by `inner`, with a new length; one that keeps none goes. */
-function cutGroup(cut: Cut, field: Field, out: Chunks, inner: (cut: Cut, field: Field, out: Chunks) => number): void {
+/** Copies the content of a message that holds spans, and returns how many of them are kept. */
+type CutContent = (cut: Cut, field: Field, out: Chunks) => number
+
+/** Copies such a message by `inner`, with a new length; one that keeps no span goes. Returns how many are kept. */
+function cutGroup(cut: Cut, field: Field, out: Chunks, inner: CutContent): number {
   const content: Chunks = { parts: [], size: 0 }
-  if (inner(cut, field, content) === 0) return
+  const kept = inner(cut, field, content)
+  if (kept === 0) return 0
   push(out, Uint8Array.from([...varint((field.number << 3) | 2), ...varint(content.size)]))
   for (const part of content.parts) push(out, part)
+  return kept
 }
 
 function cutResourceSpans(cut: Cut, group: Field, out: Chunks): number {
   let kept = 0
   eachField(cut.body, group.contentStart, group.end, (field) => {
     const spans = field.wireType === 2 && (field.number === 2 || field.number === librarySpansField)
-    if (!spans) return push(out, cut.body.subarray(field.start, field.end))
-    return cutGroup(cut, field, out, (...args) => {
-      const here = cutScopeSpans(...args)
-      kept += here
-      return here
-    })
+    if (spans) kept += cutGroup(cut, field, out, cutScopeSpans)
+    else push(out, cut.body.subarray(field.start, field.end))
   })
   return kept
 }

@@ -1,0 +1,55 @@
+import { atFault } from './context.ts'
+import { html, type Html } from './html.ts'
+
+type Field = Readonly<{
+  label: string | Html
+  name: string
+  value: string
+  size?: number
+  placeholder?: string
+  list?: string
+  /** Name of the field that the page's problem is about. */
+  wrong: string | undefined
+}>
+
+/** Its words are one element: a label is a grid, and would set the parts of its words below each other. */
+export const field = ({ label, name, value, size = 16, placeholder = '', list = '', wrong }: Field): Html =>
+  html`<label
+    ><span>${label}</span>
+    <input
+      name="${name}"
+      value="${value}"
+      size="${size}"
+      placeholder="${placeholder}"
+      list="${list}"
+      autocomplete="off"
+      ${atFault(name === wrong)}
+  /></label>`
+
+type Choice = Readonly<{ label: string; name: string; value: string; options: readonly (readonly [string, string])[] }>
+
+export const choice = ({ label, name, value, options }: Choice): Html =>
+  html`<label
+    >${label}
+    <select name="${name}">
+      ${options.map(([option, words]) =>
+        option === value
+          ? html`<option value="${option}" selected>${words}</option>`
+          : html`<option value="${option}">${words}</option>`,
+      )}
+    </select></label
+  >`
+
+export const checkbox = (name: string, value: string, words: string, checked: boolean): Html =>
+  html`<label class="check"
+    >${
+      checked
+        ? html`<input type="checkbox" name="${name}" value="${value}" checked />`
+        : html`<input type="checkbox" name="${name}" value="${value}" />`
+    }
+    ${words}</label
+  >`
+
+/** The list of a field whose `list` has this id. */
+export const suggestions = (id: string, values: readonly string[]): Html =>
+  html`<datalist id="${id}">${values.map((value) => html`<option value="${value}"></option>`)}</datalist>`
