@@ -205,51 +205,6 @@ describe('builds beside the live one', () => {
     await run.stop()
   })
 
-  it('do not take readers back to before what another projector has folded into the live one meanwhile', async () => {
-    await append(stream, numbered(4))
-    const shown = await stream.head()
-    let isHeld = false
-    const held: Stream = {
-      ...stream,
-      head: async () => (isHeld ? shown : stream.head()),
-      changed: async (after, signal) => stream.changed(isHeld ? await stream.head() : after, signal),
-      read: async (after, max) =>
-        (await stream.read(after, max)).filter(({ position }) => !isHeld || position <= shown),
-    }
-    let further: number | undefined
-    let moves = 0
-    const writer: IndexWriter = {
-      ...lookingAtRoster((live) => void (live === second && moves++)),
-      // The other one's are those that readers see.
-      heartbeat: (index, progress) =>
-        store.writer.heartbeat(
-          index,
-          index === first ? { ...progress, position: further ?? progress.position } : progress,
-        ),
-    }
-    const run = start({ stream: held, writer })
-    await run.until(await atHead(stream))
-    isHeld = true
-    await append(stream, numbered(2), 5)
-    further = await stream.head()
-    const told = (index: string) => {
-      const heard = run.until((_heartbeat, of) => of === index)
-      run.tick()
-      return heard
-    }
-    await told(first)
-    await addCandidate(second)
-    for (let reached = 0; reached < shown;) reached = (await told(second)).position
-    await told(second)
-    expect(moves, 'they would see what is two events older').to.equal(0)
-    isHeld = false
-    await append(stream, numbered(1), 7)
-    const moved = run.until(() => moves > 0)
-    for (let beats = 0; beats < 3; beats++) run.tick()
-    await moved
-    await run.stop()
-  })
-
   it('are not folded by a projector that begins while a rebuild takes the name it has chosen', async () => {
     await append(stream, numbered(3))
     const writer = takenAtOpening(async (index) => {
