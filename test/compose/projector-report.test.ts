@@ -11,7 +11,8 @@ const failed = (projection: string, retried: boolean) =>
 /** The lines of an operator who hears these messages. */
 function heard(act: (report: ProjectorReport) => void): readonly string[] {
   const lines: string[] = []
-  act(createProjectorReport((line) => lines.push(line)))
+  const tell = (line: string): void => void lines.push(line)
+  act(createProjectorReport({ tell, tellNews: (line) => tell(`news: ${line}`) }))
   return lines
 }
 
@@ -25,7 +26,7 @@ describe('what is heard of a projector', () => {
     expect(report.folded()).to.deep.equal([])
   })
   it('is how many days were dropped, and how many builds hold logs, which ends with their partition, and their thread', () => {
-    const report = createProjectorReport(() => undefined)
+    const report = createProjectorReport({ tell: () => undefined })
     report.hear(retained({ dropped: 3, heldBy: ['traces-v1-001'] }))
     report.hear(retained({ dropped: 4, partition: '1', heldBy: ['logs-v1-001', 'logs-v1-002'] }))
     expect([report.daysDropped(), report.buildsHolding()]).to.deep.equal([7, 3])
@@ -96,8 +97,8 @@ describe('what is heard of a projector', () => {
     })
     expect(lines).to.deep.equal([
       'projection logs leaves out the event at 7 (see throughline dead-letters list): it cannot be read',
-      'projection logs is folded into logs-v2-001; readers use logs-v1-001 until that has caught up',
-      'projection logs: readers use logs-v2-001 now; logs-v1-001 is kept to roll back to',
+      'news: projection logs is folded into logs-v2-001; readers use logs-v1-001 until that has caught up',
+      'news: projection logs: readers use logs-v2-001 now; logs-v1-001 is kept to roll back to',
     ])
   })
 })

@@ -92,8 +92,13 @@ export type ProjectorReport = Readonly<{
   buildsHolding(): number
 }>
 
-/** `tell`: on standard error, unless it is given. */
-export function createProjectorReport(tell: Tell = (line) => console.error(line)): ProjectorReport {
+/** Where lines go, unless that is given: troubles to standard error, news to standard output. */
+type Lines = Readonly<{ tell?: Tell; tellNews?: Tell }>
+
+export function createProjectorReport({
+  tell = (line) => console.error(line),
+  tellNews = (line) => console.log(line),
+}: Lines = {}): ProjectorReport {
   const folded = new Set<string>()
   let dropped = 0
   const failures = createFailures(tell)
@@ -122,7 +127,7 @@ export function createProjectorReport(tell: Tell = (line) => console.error(line)
         case 'leftOut':
           return tell(describeLeftOut(message))
         case 'beside':
-          return tell(describeBeside(message))
+          return tellNews(describeBeside(message))
         case 'retained':
           return retained(message)
         case 'notRetained':
