@@ -10,7 +10,7 @@ import { askInOrder } from '../reading/ask-in-order.ts'
 import { isOneOf, join, negate } from '../reading/filters.ts'
 import { isAll, pageCharactersMax } from '../reading/page-size.ts'
 import { isStored, traceIdOfSpanRecord } from '../traces/span-document.ts'
-import { tracesScope } from '../traces/trace-answer.ts'
+import { tracesScope } from '../traces/read-traces.ts'
 import { traceIdOfPart } from '../traces/trace-part.ts'
 import type { RumEventDocument } from './rum-event-document.ts'
 

@@ -4,7 +4,8 @@ import type { LogItem } from '../logs/log-item.ts'
 import { askInOrder } from '../reading/ask-in-order.ts'
 import { readTrace, type TraceRead } from '../traces/read-trace.ts'
 import { traceIdOfSpanRecord } from '../traces/span-document.ts'
-import { readTraces, traceSummary, type TraceSummary } from '../traces/trace-answer.ts'
+import { readTraces } from '../traces/read-traces.ts'
+import { traceSummary, type TraceSummary } from '../traces/trace-answer.ts'
 import { findAnchor, type Anchor, type Join } from './anchor.ts'
 import {
   charactersOf,

@@ -1,9 +1,9 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexReader } from '../index-store.ts'
 import { all } from '../reading/filters.ts'
+import { documentsOf } from './read-traces.ts'
 import { timeOfSortable } from './sortable-time.ts'
 import { traceIdOfSpanRecord } from './span-document.ts'
-import { documentsOf } from './span-search.ts'
 import type { TraceDocument } from './trace-document.ts'
 import type { TraceOrder, TraceRequest, WalkKey } from './trace-request.ts'
 

@@ -1,65 +1,19 @@
-import type { Attributes, RefusalReason, SharedAttributes, SpanKind, SpanStatus } from '#src/events/telemetry.ts'
+import type { RefusalReason, SharedAttributes } from '#src/events/telemetry.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { mapInTurns } from '#src/lib/in-turns.ts'
 import { stringifyJson } from '#src/lib/json.ts'
-import { formatTimeNs } from '#src/lib/time.ts'
 import { isCaughtUp, type Hit, type IndexReader, type Progress } from '../index-store.ts'
 import { askInOrder } from '../reading/ask-in-order.ts'
 import { all } from '../reading/filters.ts'
 import { hasMore, pageCharactersMax } from '../reading/page-size.ts'
 import { lookThroughParts, type PartPages, type PartsRead, type StoredSpan } from './look-through-parts.ts'
 import { sortableTime } from './sortable-time.ts'
-import { unsetStatus, type SpanDocument } from './span-document.ts'
-import { createSpanSearch, inTraces } from './span-search.ts'
-import { durationNs, partPages, readTraces, traceSummary, tracesScope, type TraceSummary } from './trace-answer.ts'
+import { inTraces, partPages, readTraces, tracesScope } from './read-traces.ts'
+import type { SpanDocument } from './span-document.ts'
+import { createSpanSearch } from './span-search.ts'
+import { spanAnswer, traceSummary, type SpanAnswer, type TraceSummary } from './trace-answer.ts'
 import type { TraceDocument } from './trace-document.ts'
 import { sortKeyOf, walkKeyOf, type WalkKey } from './trace-request.ts'
-
-/** A span as a reader of a trace sees it: as it was received, with the attributes of its resource and scope. */
-type SpanAnswer = Readonly<{
-  trace_id: string
-  span_id: string
-  parent_span_id: string | null
-  trace_state: string
-  flags: number
-  name: string
-  kind: SpanKind
-  service: string
-  session_id: string | null
-  start: string
-  end: string
-  duration_ns: string
-  status: SpanStatus
-  attributes: Attributes
-  dropped_attributes_count: number
-  events: readonly Readonly<{
-    time: string
-    name: string
-    attributes: Attributes
-    dropped_attributes_count: number
-  }>[]
-  dropped_events_count: number
-  links: readonly Readonly<{
-    trace_id: string
-    span_id: string
-    trace_state: string
-    flags: number
-    attributes: Attributes
-    dropped_attributes_count: number
-  }>[]
-  dropped_links_count: number
-  resource: Readonly<{ attributes: Attributes; dropped_attributes_count: number; schema_url: string }>
-  scope: Readonly<{
-    name: string
-    version: string
-    attributes: Attributes
-    dropped_attributes_count: number
-    schema_url: string
-  }>
-  /** How often it came again in other requests. */
-  repeated: number
-  cuts: readonly string[]
-}>
 
 type MissingReason = 'not_received' | 'not_indexed_yet' | RefusalReason
 /** A span that is known but not stored; `referenced_by`: up to 20 spans whose parent it is. */
@@ -106,56 +60,6 @@ function missingSpans({ missing: unheld, refused }: PartsRead, maySoonBe: boolea
     if (!known.has(spanId)) missing.push({ span_id: spanId, referenced_by: [], reason })
   }
   return missing
-}
-
-type SetAnswer = SpanAnswer['scope']
-const unknownSet: SetAnswer = { name: '', version: '', attributes: {}, dropped_attributes_count: 0, schema_url: '' }
-
-function setAnswer(set: SharedAttributes | undefined): SetAnswer {
-  if (set === undefined) return unknownSet
-  const { name, version, attributes, droppedAttributesCount, schemaUrl } = set
-  return { name, version, attributes, dropped_attributes_count: droppedAttributesCount, schema_url: schemaUrl }
-}
-
-function spanAnswer(span: SpanDocument, sets: ReadonlyMap<string, SharedAttributes>, repeated: number): SpanAnswer {
-  const { name: _name, version: _version, ...resource } = setAnswer(sets.get(span.resource))
-  return {
-    trace_id: span.traceId,
-    span_id: span.spanId,
-    parent_span_id: span.parentSpanId ?? null,
-    trace_state: span.traceState ?? '',
-    flags: span.flags ?? 0,
-    name: span.name,
-    kind: span.kind,
-    service: span.service,
-    session_id: span.sessionId ?? null,
-    start: formatTimeNs(BigInt(span.startNs)),
-    end: formatTimeNs(BigInt(span.endNs)),
-    duration_ns: durationNs(span.startNs, span.endNs),
-    status: span.status ?? unsetStatus,
-    attributes: span.attributes,
-    dropped_attributes_count: span.droppedAttributesCount ?? 0,
-    events: (span.spanEvents ?? []).map((event) => ({
-      time: formatTimeNs(BigInt(event.timeNs)),
-      name: event.name,
-      attributes: event.attributes,
-      dropped_attributes_count: event.droppedAttributesCount,
-    })),
-    dropped_events_count: span.droppedEventsCount ?? 0,
-    links: (span.links ?? []).map((link) => ({
-      trace_id: link.traceId,
-      span_id: link.spanId,
-      trace_state: link.traceState,
-      flags: link.flags,
-      attributes: link.attributes,
-      dropped_attributes_count: link.droppedAttributesCount,
-    })),
-    dropped_links_count: span.droppedLinksCount ?? 0,
-    resource,
-    scope: setAnswer(sets.get(span.scope)),
-    repeated,
-    cuts: span.cuts ?? [],
-  }
 }
 
 /** Whether a later document of a continued trace holds this span with another start. */

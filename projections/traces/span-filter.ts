@@ -15,7 +15,7 @@ import {
   type QueryLeaf,
 } from '../reading/field-query.ts'
 import { is, isOneOf, join, negate } from '../reading/filters.ts'
-import { tracesScope } from './trace-answer.ts'
+import { tracesScope } from './read-traces.ts'
 
 /** Distinct resources and scopes that one condition may match. Each deployment of a fleet brings new ones. */
 const attributeSetsMax = 10_000

@@ -3,9 +3,10 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexReader, SortKey } from '../index-store.ts'
 import { all, is } from '../reading/filters.ts'
 import { compareSort } from '../stores/order.ts'
+import { inTraces } from './read-traces.ts'
 import { spanIdOfSpanRecord } from './span-document.ts'
 import { spanFilter } from './span-filter.ts'
-import { createSpanSearch, inTraces, type Direction, type SpanSearch } from './span-search.ts'
+import { createSpanSearch, type Direction, type SpanSearch } from './span-search.ts'
 import { walkKeyOf, type WalkKey } from './trace-request.ts'
 
 type Asked = Readonly<{ traceId: string; spanId: string; limit: number }>

@@ -1,9 +1,10 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Filter, Hit, IndexReader, Selection, SortKey } from '../index-store.ts'
-import { all, isOneOf, join, negate } from '../reading/filters.ts'
+import { all, join, negate } from '../reading/filters.ts'
 import { isAll, pageCharactersMax } from '../reading/page-size.ts'
 import { isStored, traceIdOfSpanRecord, type SpanDocument } from './span-document.ts'
-import { matchedSpan, tracesScope, type MatchedSpan } from './trace-answer.ts'
+import { inTraces, tracesScope } from './read-traces.ts'
+import { matchedSpan, type MatchedSpan } from './trace-answer.ts'
 import type { TraceDocument } from './trace-document.ts'
 
 export type Direction = 'asc' | 'desc'
@@ -19,26 +20,6 @@ type SpanPage = Readonly<{
 /** How many matching spans are looked up at once, if only their traces are wanted. */
 const placesMax = 2_000
 const matchedSpansMax = 3
-
-export const inTraces = (traceIds: readonly string[]): Filter => isOneOf('trace_id', traceIds)
-
-/** A trace has one document, or several if it was continued: at most so many are read. */
-const documentsMax = 8
-
-/** The documents of these traces that the conditions let through. */
-export const documentsOf = (
-  reader: IndexReader,
-  workspaceId: WorkspaceId,
-  traceIds: readonly string[],
-  { filter, ...more }: Pick<Selection, 'filter' | 'since'>,
-): Promise<readonly Hit<TraceDocument>[]> =>
-  reader.search<TraceDocument>(tracesScope(workspaceId, 'traces'), {
-    ...more,
-    filter: join('and', [filter, inTraces(traceIds)]),
-    orderBy: 'position',
-    direction: 'desc',
-    limit: traceIds.length * documentsMax,
-  })
 
 /**
  * A trace at its first matching span. `spans`: its first three, as far as the walk has come (`until`; undefined: to the end). They are kept in

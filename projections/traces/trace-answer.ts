@@ -1,13 +1,10 @@
 import { beginningOf } from '#src/lib/beginning.ts'
-import type { SpanKind, SpanStatus } from '#src/events/telemetry.ts'
-import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import type { Attributes, SharedAttributes, SpanKind, SpanStatus } from '#src/events/telemetry.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
-import type { Hit, IndexQuery, IndexReader, Scope, SortKey } from '../index-store.ts'
 import { failureOf } from './failure.ts'
 import { unsetStatus, type SpanDocument } from './span-document.ts'
 import { sessionsOf, type TraceDocument } from './trace-document.ts'
-import type { TracePart } from './trace-part.ts'
-import { sessionsMax, summarizeAcross } from './trace-summary.ts'
+import { sessionsMax } from './trace-summary.ts'
 
 /** A span that met the conditions of a search. */
 export type MatchedSpan = Readonly<{
@@ -42,13 +39,7 @@ export type TraceSummary = Readonly<{
   session_ids: readonly string[]
 }>
 
-export const tracesScope = (workspaceId: WorkspaceId, collection: string): Scope => ({
-  workspaceId,
-  projection: 'traces',
-  collection,
-})
-
-export const durationNs = (startNs: string, endNs: string): string => (BigInt(endNs) - BigInt(startNs)).toString()
+const durationNs = (startNs: string, endNs: string): string => (BigInt(endNs) - BigInt(startNs)).toString()
 
 /** The most characters of a name in lists, as many as a search for an operation may have. The span itself has all. */
 const operationCharactersMax = 1_024
@@ -98,92 +89,85 @@ export function traceSummary(trace: TraceDocument, matched: readonly MatchedSpan
   }
 }
 
-const pageMax = 500
-const partsPageMax = 16
+type Attributed = Readonly<{ attributes: Attributes; dropped_attributes_count: number }>
+type SetAnswer = Attributed & Readonly<{ name: string; version: string; schema_url: string }>
 
-/** The hits of these traces, page by page, in an order in which two documents of one id have different places. */
-async function* searchPages<Document extends object>(
-  reader: IndexReader,
-  scope: Scope,
-  traceIds: readonly string[],
-  page: Partial<Pick<IndexQuery, 'orderBy' | 'direction' | 'limit'>> = {},
-): AsyncGenerator<readonly Hit<Document>[]> {
-  if (traceIds.length === 0) return
-  const { orderBy = 'position', direction = 'asc', limit = pageMax } = page
-  let after: SortKey | undefined
-  for (;;) {
-    const hits = await reader.search<Document>(scope, {
-      filter: { kind: 'keyword', field: 'trace_id', values: traceIds },
-      orderBy,
-      direction,
-      limit,
-      after,
-    })
-    if (hits.length > 0) yield hits
-    if (hits.length < limit) return
-    after = hits.at(-1)?.sort
-  }
+/** A span as a reader of a trace sees it: as it was received, with the attributes of its resource and scope. */
+export type SpanAnswer = Attributed &
+  Readonly<{
+    trace_id: string
+    span_id: string
+    parent_span_id: string | null
+    trace_state: string
+    flags: number
+    name: string
+    kind: SpanKind
+    service: string
+    session_id: string | null
+    start: string
+    end: string
+    duration_ns: string
+    status: SpanStatus
+    events: readonly (Attributed & Readonly<{ time: string; name: string }>)[]
+    dropped_events_count: number
+    links: readonly (Attributed & Readonly<{ trace_id: string; span_id: string; trace_state: string; flags: number }>)[]
+    dropped_links_count: number
+    resource: Omit<SetAnswer, 'name' | 'version'>
+    scope: SetAnswer
+    /** How often it came again in other requests. */
+    repeated: number
+    cuts: readonly string[]
+  }>
+
+const unknownSet: SetAnswer = { name: '', version: '', attributes: {}, dropped_attributes_count: 0, schema_url: '' }
+
+function setAnswer(set: SharedAttributes | undefined): SetAnswer {
+  if (set === undefined) return unknownSet
+  const { name, version, attributes, droppedAttributesCount, schemaUrl } = set
+  return { name, version, attributes, dropped_attributes_count: droppedAttributesCount, schema_url: schemaUrl }
 }
 
-/** The parts of a trace, of all its documents, the oldest document first (`desc`: the newest), about a megabyte at a time. */
-export async function* partPages(
-  reader: IndexReader,
-  workspaceId: WorkspaceId,
-  traceId: string,
-  direction: IndexQuery['direction'] = 'asc',
-): AsyncGenerator<readonly TracePart[]> {
-  const page = { orderBy: 'timeNs', direction, limit: partsPageMax }
-  const found = searchPages<TracePart>(reader, tracesScope(workspaceId, 'parts'), [traceId], page)
-  for await (const hits of found) yield hits.map(({ document }) => document)
-}
-
-async function mergeDocuments(
-  reader: IndexReader,
-  workspaceId: WorkspaceId,
-  documents: readonly TraceDocument[],
-): Promise<TraceDocument | undefined> {
-  const [first, ...later] = documents
-  if (first === undefined || later.length === 0) return first
+export function spanAnswer(
+  span: SpanDocument,
+  sets: ReadonlyMap<string, SharedAttributes>,
+  repeated: number,
+): SpanAnswer {
+  const { name: _name, version: _version, ...resource } = setAnswer(sets.get(span.resource))
   return {
-    ...first,
-    summary: await summarizeAcross(partPages(reader, workspaceId, first.traceId, 'desc')),
-    hasLogs: documents.some(({ hasLogs }) => hasLogs),
-    hasRum: documents.some(({ hasRum }) => hasRum),
-    joinedSessions: [...new Set(documents.flatMap(({ joinedSessions }) => joinedSessions))],
+    trace_id: span.traceId,
+    span_id: span.spanId,
+    parent_span_id: span.parentSpanId ?? null,
+    trace_state: span.traceState ?? '',
+    flags: span.flags ?? 0,
+    name: span.name,
+    kind: span.kind,
+    service: span.service,
+    session_id: span.sessionId ?? null,
+    start: formatTimeNs(BigInt(span.startNs)),
+    end: formatTimeNs(BigInt(span.endNs)),
+    duration_ns: durationNs(span.startNs, span.endNs),
+    status: span.status ?? unsetStatus,
+    attributes: span.attributes,
+    dropped_attributes_count: span.droppedAttributesCount ?? 0,
+    events: (span.spanEvents ?? []).map((event) => ({
+      time: formatTimeNs(BigInt(event.timeNs)),
+      name: event.name,
+      attributes: event.attributes,
+      dropped_attributes_count: event.droppedAttributesCount,
+    })),
+    dropped_events_count: span.droppedEventsCount ?? 0,
+    links: (span.links ?? []).map((link) => ({
+      trace_id: link.traceId,
+      span_id: link.spanId,
+      trace_state: link.traceState,
+      flags: link.flags,
+      attributes: link.attributes,
+      dropped_attributes_count: link.droppedAttributesCount,
+    })),
+    dropped_links_count: span.droppedLinksCount ?? 0,
+    resource,
+    scope: setAnswer(sets.get(span.scope)),
+    repeated,
+    cuts: span.cuts ?? [],
   }
-}
-
-type ReadTraces = Readonly<{
-  traces: ReadonlyMap<string, TraceDocument>
-  /** Traces that were continued after seven days and so have several documents. */
-  continued: ReadonlySet<string>
-}>
-
-/** The traces of these ids, each as one, those without a span too. */
-export async function readTraces(
-  reader: IndexReader,
-  workspaceId: WorkspaceId,
-  traceIds: readonly string[],
-): Promise<ReadTraces> {
-  // By generation, because a document that changes while pages are read may be read twice.
-  const found = new Map<string, Map<string, TraceDocument>>()
-  const scope = tracesScope(workspaceId, 'traces')
-  for (let from = 0; from < traceIds.length; from += pageMax) {
-    const ids = traceIds.slice(from, from + pageMax)
-    for await (const hits of searchPages<TraceDocument>(reader, scope, ids)) {
-      for (const { document } of hits) {
-        const { traceId, generation } = document
-        found.set(traceId, (found.get(traceId) ?? new Map<string, TraceDocument>()).set(generation, document))
-      }
-    }
-  }
-  const traces = new Map<string, TraceDocument>()
-  const continued = new Set<string>()
-  for (const [traceId, generations] of found) {
-    const documents = [...generations.values()].sort((a, b) => a.generation.localeCompare(b.generation))
-    if (documents.length > 1) continued.add(traceId)
-    const merged = await mergeDocuments(reader, workspaceId, documents)
-    if (merged !== undefined) traces.set(traceId, merged)
-  }
-  return { traces, continued }
 }

@@ -2,8 +2,8 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Facet, IndexReader } from '../index-store.ts'
 import { join } from '../reading/filters.ts'
 import { countOverTime, stepsOf, type Counted, type Steps } from '../reading/histogram.ts'
+import { tracesScope } from './read-traces.ts'
 import { isStored } from './span-document.ts'
-import { tracesScope } from './trace-answer.ts'
 import type { TraceFilters, TraceRequest } from './trace-request.ts'
 
 /** Counts over time: of traces, each at its start, or of the spans that meet the conditions. */

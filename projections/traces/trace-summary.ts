@@ -52,21 +52,33 @@ export const emptySummary: SpansSummary = {
   replaced: null,
 }
 
-type Root = Readonly<{ spanId: string; service: string; operation: string; start: string }>
-type Counts = { spanCount: number; errorCount: number }
+type Root = Omit<RootSpan, 'startNs'> & Readonly<{ start: string }>
+type Counts = Readonly<{ spanCount: number; errorCount: number }>
 
-/** Sums over the spans of one part. */
-type Digest = Readonly<{
+/** What spans add up to, while they are added. Times are sortable. */
+type Sum = {
   spanCount: number
   repeatedCount: number
   errorCount: number
   start: string
   end: string
   lastStart: string
-  services: ReadonlyMap<string, Readonly<Counts>>
+  readonly services: Map<string, Counts>
+  readonly sessions: Set<string>
   root: Root | null
-  sessions: ReadonlySet<string>
-}>
+}
+
+const emptySum = (): Sum => ({
+  spanCount: 0,
+  repeatedCount: 0,
+  errorCount: 0,
+  start: 'g',
+  end: '',
+  lastStart: '',
+  services: new Map(),
+  sessions: new Set(),
+  root: null,
+})
 
 const earlier = (a: Root | null, b: Root | null): Root | null => {
   if (a === null || b === null) return a ?? b
@@ -79,11 +91,8 @@ function count(services: Map<string, Counts>, name: string, spanCount: number, e
   services.set(name, { spanCount: of.spanCount + spanCount, errorCount: of.errorCount + errorCount })
 }
 
-function digestOf(rows: Iterable<PartRow>): Digest {
-  const services = new Map<string, Counts>()
-  const sessions = new Set<string>()
-  const sum = { spanCount: 0, repeatedCount: 0, errorCount: 0, start: 'g', end: '', lastStart: '' }
-  let root: Root | null = null
+function sumOfRows(rows: Iterable<PartRow>): Sum {
+  const sum = emptySum()
   for (const { spanId, parentSpanId, start, end, service, sessionId, error, name, repeats } of rows) {
     const errors = error ? 1 : 0
     sum.spanCount++
@@ -92,64 +101,57 @@ function digestOf(rows: Iterable<PartRow>): Digest {
     if (start < sum.start) sum.start = start
     if (start > sum.lastStart) sum.lastStart = start
     if (end > sum.end) sum.end = end
-    count(services, service, 1, errors)
-    if (sessionId !== null) sessions.add(sessionId)
-    if (parentSpanId === null) root = earlier(root, { spanId, service, operation: name ?? '', start })
+    count(sum.services, service, 1, errors)
+    if (sessionId !== null) sum.sessions.add(sessionId)
+    if (parentSpanId === null) sum.root = earlier(sum.root, { spanId, service, operation: name ?? '', start })
   }
-  return { ...sum, services, root, sessions }
+  return sum
 }
 
-const digestOfPart = memoize((part: TracePart): Digest => digestOf(rowsOf(part)))
-
-/** Adds up the sums of parts, in order of arrival. */
-function createSum() {
-  const services = new Map<string, Counts>()
-  const sessions = new Set<string>()
-  const sum = { spanCount: 0, repeatedCount: 0, errorCount: 0, start: 'g', end: '', lastStart: '' }
-  let root: Root | null = null
-  return {
-    add(digest: Digest): void {
-      sum.spanCount += digest.spanCount
-      sum.repeatedCount += digest.repeatedCount
-      sum.errorCount += digest.errorCount
-      if (digest.start < sum.start) sum.start = digest.start
-      if (digest.end > sum.end) sum.end = digest.end
-      if (digest.lastStart > sum.lastStart) sum.lastStart = digest.lastStart
-      for (const [name, { spanCount, errorCount }] of digest.services) count(services, name, spanCount, errorCount)
-      for (const session of digest.sessions) if (sessions.size < sessionsMax) sessions.add(session)
-      root = earlier(root, digest.root)
-    },
-    digest: (): Digest => ({ ...sum, services, root, sessions }),
-  }
+/** Adds a part's sum; in order of arrival, as its first sessions are kept. */
+function addTo(sum: Sum, part: Readonly<Sum>): void {
+  sum.spanCount += part.spanCount
+  sum.repeatedCount += part.repeatedCount
+  sum.errorCount += part.errorCount
+  if (part.start < sum.start) sum.start = part.start
+  if (part.end > sum.end) sum.end = part.end
+  if (part.lastStart > sum.lastStart) sum.lastStart = part.lastStart
+  for (const [name, { spanCount, errorCount }] of part.services) count(sum.services, name, spanCount, errorCount)
+  for (const session of part.sessions) if (sum.sessions.size < sessionsMax) sum.sessions.add(session)
+  sum.root = earlier(sum.root, part.root)
 }
 
-function addUp(all: readonly Digest[]): Digest {
-  if (all.length === 1 && all[0] !== undefined) return all[0]
-  const sum = createSum()
-  for (const digest of all) sum.add(digest)
-  return sum.digest()
+/** Not to be changed: the next event finds it again, if it leaves the part as it is. */
+const sumOfPart = memoize((part: TracePart): Readonly<Sum> => sumOfRows(rowsOf(part)))
+
+function sumOfParts(parts: readonly TracePart[]): Readonly<Sum> {
+  const [first] = parts
+  if (parts.length === 1 && first !== undefined) return sumOfPart(first)
+  const sum = emptySum()
+  for (const part of parts) addTo(sum, sumOfPart(part))
+  return sum
 }
 
 /** What a part says beside its spans. */
 type Told = Pick<TracePart, 'refused' | 'refusedNotKept' | 'startMovedAt' | 'replaced'>
 
 function summaryOf(
-  digest: Digest,
+  sum: Readonly<Sum>,
   missingParentCount: number,
   parts: readonly Told[],
   has: (spanId: string) => boolean,
 ): SpansSummary {
-  const { spanCount, repeatedCount, errorCount, root } = digest
-  const services = [...digest.services].map(([name, counts]) => ({ name, ...counts }))
+  const { spanCount, repeatedCount, errorCount, root } = sum
+  const services = [...sum.services].map(([name, counts]) => ({ name, ...counts }))
   services.sort((a, b) => b.spanCount - a.spanCount || (a.name < b.name ? -1 : 1))
   const decimal = (time: string): string | null => (spanCount === 0 ? null : timeOfSortable(time).toString())
   return {
     spanCount,
     repeatedCount,
     errorCount,
-    startNs: decimal(digest.start),
-    endNs: decimal(digest.end),
-    lastStartNs: decimal(digest.lastStart),
+    startNs: decimal(sum.start),
+    endNs: decimal(sum.end),
+    lastStartNs: decimal(sum.lastStart),
     services: services.slice(0, servicesMax),
     root: root && {
       spanId: root.spanId,
@@ -159,7 +161,7 @@ function summaryOf(
     },
     missingParentCount,
     rejectedSpanCount: rejectedCount(parts, has),
-    sessions: [...digest.sessions].slice(0, sessionsMax),
+    sessions: [...sum.sessions].slice(0, sessionsMax),
     partCount: parts.length,
     startMovedAt: Math.max(0, ...parts.map((part) => part.startMovedAt)),
     replaced: parts.reduce<Replaced | null>((joined, part) => joinReplaced(joined, part.replaced), null),
@@ -175,58 +177,48 @@ function rejectedCount(parts: readonly Told[], has: (spanId: string) => boolean)
 
 /** When a part may last have moved the start of its trace: never, if all of its spans have begun after that. */
 const startMovedBy = (part: TracePart, start: string): Position =>
-  part.replaced === null && digestOfPart(part).start > start ? 0 : part.startMovedAt
+  part.replaced === null && sumOfPart(part).start > start ? 0 : part.startMovedAt
 
 /** Sums up the parts of one trace document, which hold each span once. It depends on the parts alone. */
 export function summarize(parts: readonly TracePart[]): SpansSummary {
-  const digest = addUp(parts.map(digestOfPart))
+  const sum = sumOfParts(parts)
   const { partOf, missing } = togetherIn(parts)
-  const told = parts.map((part): Told => ({ ...part, startMovedAt: startMovedBy(part, digest.start) }))
-  return summaryOf(digest, missing, told, (spanId) => partOf(spanId) !== undefined)
-}
-
-/** Adds up the parts of several documents of one trace, which may repeat each other's spans, the newest part first. */
-function createSumAcross() {
-  const held = new Set<string>()
-  const missing = new Set<string>()
-  const told: Told[] = []
-  const sum = createSum()
-  let sessions: readonly string[] = []
-  let repeatedCount = 0
-  return {
-    add(this: void, part: TracePart): void {
-      const newest: PartRow[] = []
-      for (const row of rowsOf(part)) {
-        if (held.has(row.spanId)) repeatedCount += row.repeats + 1
-        else newest.push(row)
-      }
-      for (const { spanId } of newest) {
-        missing.delete(spanId)
-        held.add(ownId(spanId))
-      }
-      for (const { parentSpanId } of newest) {
-        if (parentSpanId !== null && !held.has(parentSpanId)) missing.add(ownId(parentSpanId))
-      }
-      const digest = digestOf(newest)
-      sum.add(digest)
-      sessions = [...new Set([...digest.sessions, ...sessions])].slice(0, sessionsMax)
-      const { refused, refusedNotKept, startMovedAt, replaced } = part
-      told.push({ refused, refusedNotKept, startMovedAt, replaced })
-    },
-    summary(this: void): SpansSummary {
-      const digest = sum.digest()
-      const all = { ...digest, repeatedCount: digest.repeatedCount + repeatedCount, sessions: new Set(sessions) }
-      return summaryOf(all, missing.size, told, (spanId) => held.has(spanId))
-    },
-  }
+  const told = parts.map((part): Told => ({ ...part, startMovedAt: startMovedBy(part, sum.start) }))
+  return summaryOf(sum, missing, told, (spanId) => partOf(spanId) !== undefined)
 }
 
 /**
- * As `summarize`, of the parts of several documents of one trace, page by page, the newest part first, because of a span that comes again it has
- * the last version. Of the pages before, only the ids are kept: a sender may use one trace id for everything.
+ * As `summarize`, of the parts of several documents of one trace, which may repeat each other's spans: page by page, the newest part first,
+ * because of a span that comes again it has the last version. Of the pages before, only the ids are kept: a sender may use one trace id for
+ * everything.
  */
 export async function summarizeAcross(pages: AsyncIterable<readonly TracePart[]>): Promise<SpansSummary> {
-  const { add, summary } = createSumAcross()
+  const sum = emptySum()
+  const held = new Set<string>()
+  const missing = new Set<string>()
+  const told: Told[] = []
+  let sessions: readonly string[] = []
+
+  const add = (part: TracePart): void => {
+    const newest: PartRow[] = []
+    for (const row of rowsOf(part)) {
+      if (held.has(row.spanId)) sum.repeatedCount += row.repeats + 1
+      else newest.push(row)
+    }
+    for (const { spanId } of newest) {
+      missing.delete(spanId)
+      held.add(ownId(spanId))
+    }
+    for (const { parentSpanId } of newest) {
+      if (parentSpanId !== null && !held.has(parentSpanId)) missing.add(ownId(parentSpanId))
+    }
+    const ofPart = sumOfRows(newest)
+    addTo(sum, ofPart)
+    // In order of arrival, while the parts come the newest first.
+    sessions = [...new Set([...ofPart.sessions, ...sessions])].slice(0, sessionsMax)
+    const { refused, refusedNotKept, startMovedAt, replaced } = part
+    told.push({ refused, refusedNotKept, startMovedAt, replaced })
+  }
   for await (const page of pages) await mapInTurns(page, add)
-  return summary()
+  return summaryOf({ ...sum, sessions: new Set(sessions) }, missing.size, told, (spanId) => held.has(spanId))
 }

@@ -4,16 +4,9 @@ import { askInOrder } from '../reading/ask-in-order.ts'
 import { all, join } from '../reading/filters.ts'
 import { passedTraces, spanIsPassed, traceIsPassed } from './passed-traces.ts'
 import { traceIdOfSpanRecord } from './span-document.ts'
-import {
-  createSpanSearch,
-  documentsOf,
-  inTraces,
-  matchedOf,
-  type Direction,
-  type FoundSpans,
-  type SpanSearch,
-} from './span-search.ts'
-import { readTraces, tracesScope, type MatchedSpan } from './trace-answer.ts'
+import { documentsOf, inTraces, readTraces, tracesScope } from './read-traces.ts'
+import { createSpanSearch, matchedOf, type Direction, type FoundSpans, type SpanSearch } from './span-search.ts'
+import type { MatchedSpan } from './trace-answer.ts'
 import type { TraceDocument } from './trace-document.ts'
 import { sortKeyOf, type TraceFilters, type TraceOrder, type TraceRequest } from './trace-request.ts'
 

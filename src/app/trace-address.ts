@@ -7,8 +7,8 @@ export const spanPlace = (spanId: string): string => `span-${spanId}`
 /** What the page of a trace may keep from one address to the next: what is looked for within it, and whether its subtrees are folded. */
 export type KeptOfTrace = Readonly<{ find?: string; isFolded?: boolean }>
 
-/** The page of a trace; with a span of it, which is open there, marked, and where the page begins, but for the lines before it. */
-export function traceAddress(
+/** The page of a trace, without a place on it, so that more may be added: with a span of it, which is open there and marked. */
+export function tracePageAddress(
   traceId: string,
   spanId?: string | null,
   { find = '', isFolded }: KeptOfTrace = {},
@@ -19,5 +19,9 @@ export function traceAddress(
     ...(isFolded === true ? ['folded=1'] : []),
   ]
   const query = asked.length === 0 ? '' : `?${asked.join('&')}`
-  return `${tracePath}${encodeURIComponent(traceId)}${query}${spanId == null ? '' : `#${spanPlace(spanId)}`}`
+  return `${tracePath}${encodeURIComponent(traceId)}${query}`
 }
+
+/** The same, where a page with a span begins on that span, but for the lines before it. */
+export const traceAddress = (traceId: string, spanId?: string | null, kept?: KeptOfTrace): string =>
+  tracePageAddress(traceId, spanId, kept) + (spanId == null ? '' : `#${spanPlace(spanId)}`)

@@ -2,7 +2,7 @@ import type { Position } from '#src/events/envelope.ts'
 import type { MonthLedger } from './ledger.ts'
 
 /** Counts what was spent of reservations whose end only the log can tell: those of dead processes, and of appends with unknown outcome. */
-type Counting = Readonly<{
+export type Counting = Readonly<{
   /** Closes the reservation and counts, unless that is running or done. */
   start(reservation: Readonly<{ id: string; since: Position }>): void
   /** Spans spent, once counted. */

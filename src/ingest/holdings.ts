@@ -1,3 +1,4 @@
+import type { Limits } from '#src/config.ts'
 import type { EventId, Position } from '#src/events/envelope.ts'
 import { present } from '#src/lib/assert.ts'
 import type { Ticks } from '#src/lib/clock.ts'
@@ -34,6 +35,8 @@ export type Holdings = Readonly<{
   all(): readonly Holding[]
   /** The holding that grants. The others only wait for their running requests to end. */
   current(): Holding | undefined
+  /** Whether the current one can grant what is asked, under the limit as it is now. */
+  canGrant(asked: SpansAsked): boolean
   find(id: string): Holding | undefined
   add(holding: NewHolding): void
   grant(asked: Pick<SpansAsked, 'spans' | 'isSilent'>): Grant
@@ -41,18 +44,31 @@ export type Holdings = Readonly<{
   isUntold(): boolean
   /** Nothing more is granted from the current one. */
   retire(): void
+  /** Retires the current one when it has been used for long enough, or when others may wait for what it does not use. */
+  retireUnused(): void
+  /** It grants nothing more, and none of its requests is running. */
+  isDrained(holding: Holding): boolean
   forget(id: string): void
   settle(grant: Grant, eventId: EventId): void
   release(grant: Grant): void
   doubt(grant: Grant): void
 }>
 
-/** Whether the current holding can grant what is asked, under the limit as it is now. */
-export const canGrant = (holding: Holding | undefined, { spans, limit }: SpansAsked): holding is Holding =>
-  holding !== undefined && holding.limit === limit && holding.granted + spans <= holding.spans
+export type HoldingLimits = Pick<Limits, 'reservationUseMs' | 'reservationIdleMs'>
+type HoldingsOptions = Readonly<{ ledger: string; ticks: Ticks; limits: HoldingLimits }>
+
+const newHolding = (holding: NewHolding, now: number): Holding => ({
+  ...holding,
+  takenAt: now,
+  usedAt: now,
+  granted: 0,
+  underWay: 0,
+  stored: new Set(),
+  isDoubtful: false,
+})
 
 /** What this process holds of one month's allowance. `ledger`: the subject of that month's ledger. */
-export function createHoldings(ticks: Ticks, ledger: string): Holdings {
+export function createHoldings({ ledger, ticks, limits }: HoldingsOptions): Holdings {
   const holdings = new Map<string, Holding>()
   let current: Holding | undefined
   let usedAfter = Infinity
@@ -67,21 +83,18 @@ export function createHoldings(ticks: Ticks, ledger: string): Holdings {
   const retire = (): void => {
     current = undefined
   }
+  const isWorn = ({ takenAt }: Holding): boolean => ticks() - takenAt >= limits.reservationUseMs
+  /** Without a limit, nobody waits for unused spans. */
+  const isUnused = ({ limit, underWay, usedAt }: Holding): boolean =>
+    limit !== null && underWay === 0 && ticks() - usedAt >= limits.reservationIdleMs
   return {
     all: () => [...holdings.values()],
     current: () => current,
+    canGrant: ({ spans, limit }) =>
+      current?.limit === limit && current.granted + spans <= current.spans && !isWorn(current),
     find: (id) => holdings.get(id),
     add: (holding) => {
-      const now = ticks()
-      const fresh = {
-        takenAt: now,
-        usedAt: now,
-        granted: 0,
-        underWay: 0,
-        stored: new Set<EventId>(),
-        isDoubtful: false,
-      }
-      current = { ...holding, ...fresh }
+      current = newHolding(holding, ticks())
       holdings.set(holding.id, current)
     },
     grant: ({ spans, isSilent = false }) => {
@@ -97,6 +110,10 @@ export function createHoldings(ticks: Ticks, ledger: string): Holdings {
     },
     isUntold: () => isUntold,
     retire,
+    retireUnused: () => {
+      if (current !== undefined && (isWorn(current) || isUnused(current))) retire()
+    },
+    isDrained: (holding) => holding !== current && holding.underWay === 0,
     forget: (id) => {
       if (current?.id === id) retire()
       holdings.delete(id)

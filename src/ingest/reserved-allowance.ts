@@ -1,10 +1,11 @@
-import { monthOf, type Month } from '#src/events/allowance.ts'
+import { ledgerSubject, monthOf, type Month } from '#src/events/allowance.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { assert } from '#src/lib/assert.ts'
 import type { AllowanceGate, SpansAsked } from './allowance.ts'
 import { createMonthLedger, type LedgerOptions } from './ledger.ts'
-import { createMonthAllowance, type MonthAllowance, type MonthOptions } from './month-allowance.ts'
+import type { MonthOptions } from './ledger-turn.ts'
+import { createMonthAllowance, type MonthAllowance } from './month-allowance.ts'
 
 export type ReservedAllowanceOptions = LedgerOptions &
   Pick<MonthOptions, 'ticks' | 'timers' | 'random' | 'limits' | 'isGone' | 'onFailure'> &
@@ -33,16 +34,16 @@ export function createReservedAllowance(options: ReservedAllowanceOptions): Rese
   const months = new Map<string, MonthAllowance>()
 
   const monthAllowanceOf = (workspaceId: WorkspaceId, month: Month): MonthAllowance => {
-    const ledger = createMonthLedger(options, workspaceId, month)
-    const known = months.get(ledger.subject)
+    const subject = ledgerSubject(workspaceId, month)
+    const known = months.get(subject)
     if (known !== undefined) return known
     const made = createMonthAllowance({
       ...options,
-      ledger,
+      ledger: createMonthLedger(options, workspaceId, month),
       counted: (position) => counted(workspaceId, month, position),
       signal: closed.signal,
     })
-    months.set(ledger.subject, made)
+    months.set(subject, made)
     return made
   }
   const stopTicking = timers.every(tickMs, () => {

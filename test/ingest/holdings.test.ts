@@ -1,9 +1,10 @@
 import { expect } from 'chai'
+import { limits } from '#src/config.ts'
 import { createHoldings } from '#src/ingest/holdings.ts'
 
 describe('holdings of a month', () => {
   const open = () => {
-    const holdings = createHoldings(() => 0, 'ledger')
+    const holdings = createHoldings({ ledger: 'ledger', ticks: () => 0, limits })
     const add = (id: string): void =>
       holdings.add({ id, spans: 10, limit: 100, since: 0, usedBefore: 0, isNear: false })
     return { holdings, add }

@@ -11,7 +11,7 @@ import { html, type Html } from '../html.ts'
 import { seeOther } from '../page.ts'
 import { createRefuseSearch } from '../refuse-page.ts'
 import { readAsked, searchRefusal } from '../search/search-parts.ts'
-import { traceAddress, tracePath, type KeptOfTrace } from '../trace-address.ts'
+import { tracePageAddress, tracePath, type KeptOfTrace } from '../trace-address.ts'
 import { findErrorsBeside, type ErrorLinks } from './errors-beside.ts'
 import { findInTrace, firstFound } from './find-in-trace.ts'
 import { foundParts, isHere, withParameter } from './find-parts.ts'
@@ -21,13 +21,13 @@ import { unseenPart } from './unseen.ts'
 
 type Wanted = Readonly<{
   title: string
-  address: string
-  spanless: string
   name: 'id' | 'trace_id'
   value: string
   span?: string | undefined
   /** What is looked for within the trace. */
   typed?: string
+  /** The address of the page, with a span or without, its subtrees folded or not. More may be added to it. */
+  addressOf: (span: string | undefined, isFolded: boolean) => string
 }>
 
 /** A trace in a few words; undefined where its root is not known. */
@@ -109,7 +109,7 @@ async function errorsBesidePage(
 }
 
 async function sendAnswer(ctx: Context, app: AppContext, wanted: Wanted, found: Found): Promise<void> {
-  const { title, address, spanless, name, value, typed = '' } = wanted
+  const { title, name, value, span, typed = '', addressOf } = wanted
   const { answer, asked, isFirst } = found
   const { trace } = answer
   const rows = rowsOf(trace)
@@ -120,15 +120,18 @@ async function sendAnswer(ctx: Context, app: AppContext, wanted: Wanted, found: 
   // Just typed: who looks for something wants to see it.
   if (asked === undefined && cursor === undefined && first !== undefined) return seeOther(ctx, first)
   const given = name === 'id' ? html`<p>By the id <code>${value}</code>.</p>` : html``
-  const folded = (whole: boolean, of: string): string => (whole ? withParameter(of, 'folded', '1') : of)
-  const other = folded(!isFolded, address)
-  const addresses = { address: folded(isFolded, address), spanless: folded(isFolded, spanless), id: idAsked(wanted) }
-  const folding = cursor === undefined ? other : withParameter(other, 'cursor', cursor)
+  const other = addressOf(span, !isFolded)
+  const addresses = {
+    address: addressOf(span, isFolded),
+    spanless: addressOf(undefined, isFolded),
+    folding: cursor === undefined ? other : withParameter(other, 'cursor', cursor),
+    id: idAsked(wanted),
+  }
   const isSession = answer.ids.session_ids.includes(value) && !answer.ids.trace_ids.includes(value.toLowerCase())
   const head = isSession ? { title: 'Session', about: value } : { title, about: aboutOf(trace) ?? value }
   const errorsBeside = await errorsBesidePage(ctx, app, found, { find: typed, isFolded })
   const looks = { nowMs: app.clock(), asked, isFolded, isSession, errorsBeside, rows, foundSpans }
-  const body = html`${given}${foundParts(answer, { ...looks, ...addresses, isFirst, folding })}`
+  const body = html`${given}${foundParts(answer, { ...looks, ...addresses, isFirst })}`
   return sendSessionPage(ctx, app, { ...head, body, scripts: [openTargetScript, reopenScript] })
 }
 
@@ -148,18 +151,17 @@ async function sendFound(ctx: Context, app: AppContext, wanted: Wanted): Promise
 function wantedById(ctx: Context): Wanted {
   const value = new URLSearchParams(ctx.querystring).get('id')?.trim() ?? ''
   const address = `/app/find?id=${encodeURIComponent(value)}`
-  return { title: 'Found', address, spanless: address, name: 'id', value }
+  const addressOf: Wanted['addressOf'] = (_span, isFolded) => (isFolded ? `${address}&folded=1` : address)
+  return { title: 'Found', name: 'id', value, addressOf }
 }
 
 function wantedTrace(ctx: Context): Wanted {
   const { id: value } = ctx['params'] as { id: string }
   const given = new URLSearchParams(ctx.querystring)
-  const span = parseSpanId(given.get('span') ?? '')
+  const wantedSpan = parseSpanId(given.get('span') ?? '')
   const typed = given.get('find')?.trim() ?? ''
-  const spanless = traceAddress(value, null, { find: typed })
-  // Without the place within the page: more may be added to it.
-  const [address = ''] = traceAddress(value, span, { find: typed }).split('#')
-  return { title: 'Trace', address, spanless, name: 'trace_id', value, span, typed }
+  const addressOf: Wanted['addressOf'] = (span, isFolded) => tracePageAddress(value, span, { find: typed, isFolded })
+  return { title: 'Trace', name: 'trace_id', value, span: wantedSpan, typed, addressOf }
 }
 
 async function sendFind(ctx: Context, app: AppContext): Promise<void> {
