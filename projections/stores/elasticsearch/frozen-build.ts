@@ -152,7 +152,12 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
     async *documents(name, query) {
       // A document that somebody else has created may lack our id.
       const sort = [{ [idField]: { order: 'asc', missing: '_first' } }, { _shard_doc: 'asc' }]
-      for await (const documents of pages(search, and([{ term: { _index: name } }, query]), sort)) yield* documents
+      let last: string | undefined
+      for await (const documents of pages(search, and([{ term: { _index: name } }, query]), sort)) {
+        // Where the moment was lost, the last of a page may stand behind itself in the next moment, and come again.
+        yield* documents.filter(({ key }) => key !== last)
+        last = documents.at(-1)?.key
+      }
     },
     async visit(name, query, begin, what) {
       while (!(await visitMoment(name, query, begin(), what)));
