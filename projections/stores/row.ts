@@ -105,12 +105,12 @@ const tokenText = (value: string | readonly string[]): string =>
 
 type FieldValue = string | readonly string[] | number | bigint
 
-function numberOf(name: string, value: FieldValue): bigint | undefined {
+function numberValue(name: string, value: FieldValue): bigint | undefined {
   if (typeof value === 'number' || typeof value === 'bigint') return integerOf(value)
   throw new Error(`${name} is a number field and cannot hold text`)
 }
 
-function textOf(name: string, value: FieldValue): string | readonly string[] {
+function textValue(name: string, value: FieldValue): string | readonly string[] {
   if (typeof value !== 'number' && typeof value !== 'bigint') return value
   throw new Error(`${name} is a text field and cannot hold a number`)
 }
@@ -144,11 +144,11 @@ export function rowOf(shape: CollectionShape, collection: Collection, entry: Ent
     const value = fields[field]
     if (value === undefined) continue
     const kind = shape.fields[field]
-    if (kind === 'tokens') tokens.set(field, tokenText(textOf(field, value)))
-    else if (kind === 'keyword') keywords.set(field, valuesOf(textOf(field, value)))
-    else if (kind === 'id') ids.set(field, valuesOf(textOf(field, value)))
+    if (kind === 'tokens') tokens.set(field, tokenText(textValue(field, value)))
+    else if (kind === 'keyword') keywords.set(field, valuesOf(textValue(field, value)))
+    else if (kind === 'id') ids.set(field, valuesOf(textValue(field, value)))
     else {
-      const integer = numberOf(field, value)
+      const integer = numberValue(field, value)
       if (integer !== undefined) numbers.set(field, integer)
     }
   }

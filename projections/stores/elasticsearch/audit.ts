@@ -6,15 +6,16 @@ import type { IndexName } from '../../index-store.ts'
 import type { DocumentId } from '../../projection.ts'
 import { createDigester, digestsOf, fingerprintOf, noSearchItems } from '../digest.ts'
 import { numberIn, objectIn, objectsIn, textIn } from './answer-parts.ts'
-import { connectPlace, type Place, type PlaceOptions } from './build-record.ts'
-import { createIndex, readBuild } from './builds.ts'
+import { readBuild } from './builds.ts'
 import { createWriteBuffer, writeAll } from './bulk.ts'
 import { entryOf } from './document.ts'
 import { and, ofWorkspace, type Query } from './filter.ts'
 import { freezeBuild, type FrozenBuild } from './frozen-build.ts'
+import { createIndex } from './indices.ts'
 import { dayIndex, defaultSettings, idField, positionField, workspaceField, type IndexSettings } from './mapping.ts'
 import { dayIn } from './names.ts'
-import { shownText, textOf, type StoredText } from './stored-text.ts'
+import { connectPlace, type Place, type PlaceOptions } from './place.ts'
+import { comparedText, shownFields, type StoredDocument } from './stored-document.ts'
 
 type ElasticsearchAuditOptions = PlaceOptions &
   Readonly<{
@@ -27,22 +28,22 @@ type ElasticsearchAuditOptions = PlaceOptions &
 const ofId = (id: DocumentId): Query =>
   id === '' ? { bool: { must_not: [{ exists: { field: idField } }] } } : { term: { [idField]: id } }
 
-const idOf = ({ source }: StoredText): DocumentId => textIn(source[idField])
+const idOf = ({ source }: StoredDocument): DocumentId => textIn(source[idField])
 
-const printOf = (text: StoredText): Fingerprint => ({
-  id: idOf(text),
-  hash: fingerprintOf(textOf(text)),
-  position: numberIn(text.source[positionField]),
+const printOf = (document: StoredDocument): Fingerprint => ({
+  id: idOf(document),
+  hash: fingerprintOf(comparedText(document)),
+  position: numberIn(document.source[positionField]),
 })
 
 function freezePart(place: Place, build: FrozenBuild, index: IndexName, { workspaceId, day }: Part): FrozenPart {
-  async function* documents(collection: string, query?: Query): AsyncGenerator<StoredText> {
+  async function* documents(collection: string, query?: Query): AsyncGenerator<StoredDocument> {
     const name = place.names.day(index, collection, day)
     const mine = ofWorkspace(workspaceId)
     if (build.indices.has(name)) yield* build.documents(name, query === undefined ? mine : and([mine, query]))
   }
-  const first = async (collection: string, id: DocumentId): Promise<StoredText | undefined> => {
-    for await (const text of documents(collection, ofId(id))) return text
+  const first = async (collection: string, id: DocumentId): Promise<StoredDocument | undefined> => {
+    for await (const document of documents(collection, ofId(id))) return document
     return undefined
   }
   const digestOf = async (collection: string): Promise<Digest> => {
@@ -51,8 +52,8 @@ function freezePart(place: Place, build: FrozenBuild, index: IndexName, { worksp
     const begin = () => {
       content = createDigester()
       entries = 0
-      return (text: StoredText): void => {
-        content.add(textOf(text))
+      return (document: StoredDocument): void => {
+        content.add(comparedText(document))
         entries++
       }
     }
@@ -63,25 +64,26 @@ function freezePart(place: Place, build: FrozenBuild, index: IndexName, { worksp
     position: build.position,
     exact: false,
     async *entries(collection) {
-      for await (const text of documents(collection)) yield entryOf(collection, idOf(text), day, text.source)
+      for await (const document of documents(collection))
+        yield entryOf(collection, idOf(document), day, document.source)
     },
     async entry(collection, id) {
-      const text = await first(collection, id)
-      return text && entryOf(collection, id, day, text.source)
+      const document = await first(collection, id)
+      return document && entryOf(collection, id, day, document.source)
     },
     digests: () => digestsOf(Object.keys(build.shapes), digestOf),
     async *fingerprints(collection) {
-      for await (const text of documents(collection)) yield printOf(text)
+      for await (const document of documents(collection)) yield printOf(document)
     },
     async fingerprint(collection, id) {
-      const text = await first(collection, id)
-      return text && printOf(text)
+      const document = await first(collection, id)
+      return document && printOf(document)
     },
     // Elasticsearch itself derives terms and columns from the documents, and keeps checksums of both.
     ...noSearchItems,
     async stored(collection, id) {
-      const text = await first(collection, id)
-      return text && shownText(text)
+      const document = await first(collection, id)
+      return document && shownFields(document)
     },
     release: () => build.release(),
   }
@@ -142,7 +144,7 @@ async function copyDocuments(place: Place, build: FrozenBuild, copied: Copied, s
         await restore()
         await writeAll({ elasticsearch, epoch: build.epoch, restore }, operations)
       })
-      const copy = ({ key, version: position, source }: StoredText): Promise<void> =>
+      const copy = ({ key, version: position, source }: StoredDocument): Promise<void> =>
         add({ kind: 'index', index, key, workspaceId, position, document: stringifyJson(source) })
       // Copying a document twice does no harm.
       await build.visit(name, ofWorkspace(workspaceId), () => copy)

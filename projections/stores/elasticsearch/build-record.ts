@@ -1,91 +1,118 @@
-import { present } from '#src/lib/assert.ts'
-import { TransientError } from '#src/lib/failure.ts'
-import { createGather } from '#src/lib/gather.ts'
-import type { JsonObject } from '#src/lib/json.ts'
-import type { IndexName } from '../../index-store.ts'
-import { numberIn } from './answer-parts.ts'
-import type { Elasticsearch } from './call.ts'
-import { connectElasticsearch } from './client.ts'
-import { createNames, type Names } from './names.ts'
-import { createGatheredRecords, type Records, type StoredRecord } from './records.ts'
+import { parseJson, type JsonObject } from '#src/lib/json.ts'
+import type { Position } from '#src/events/envelope.ts'
+import type { Heartbeat, MissedDay, StoredBuild } from '../../index-store.ts'
+import { formatAhead, parseAhead } from '../ahead-text.ts'
+import type { Shapes } from '../row.ts'
+import { numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
+import type { Days } from './indices.ts'
+import { dayIn } from './names.ts'
 
-export type PlaceOptions = Readonly<{
-  /** `http(s)://user:password@host:port`, or several with commas. */
-  url: string
-  /** Begins the names of all indices. */
-  prefix: string
-  /** Of which partition of the log the builds are. */
-  partition: number
-}>
+// What the record of a build in one partition says. Its fields: `index`, `partition`, `epoch`, `after`, `shapes` since it was made; `checkpoint`,
+// `heartbeat`; `shares`, the checkpoints of several writers; `days`, `lostDays`, `closedDays`, `toldLost`, `keptFrom` (known-days.ts); `erased`
+// (erase.ts); `dropped`.
 
-/** Where the builds of one partition are. `onLost` hears of days' indices, by name, that are missed and were not before; `onClosed`, that are closed. */
-export type Place = Readonly<{
-  elasticsearch: Elasticsearch
-  names: Names
-  records: Records
-  /** Another number after each change of any index, as when one is made, removed, closed or put back. */
-  stateVersion(): Promise<number>
-  partition: number
-  onLost?: ((indices: readonly string[]) => void) | undefined
-  onClosed?: ((indices: readonly string[]) => void) | undefined
-}>
+/** The epoch of a build that this partition has dropped while others still use it. No log has this name. */
+const droppedEpoch = '(dropped)'
 
-/** By one connection: what is asked of the records of all these partitions at once goes in one request. */
-export function connectPlaces(
-  { url, prefix }: Omit<PlaceOptions, 'partition'>,
-  partitions: readonly number[],
-): readonly Place[] {
-  const [elasticsearch, names] = [connectElasticsearch(url), createNames(prefix)]
-  const records = createGatheredRecords(elasticsearch, names)
-  const askVersion = createGather(() => versionOf(elasticsearch))
-  const stateVersion = async (): Promise<number> => (await askVersion(undefined)).answer
-  return partitions.map((partition) => ({ elasticsearch, names, records, stateVersion, partition }))
-}
-
-async function versionOf(elasticsearch: Elasticsearch): Promise<number> {
-  const call = { operation: 'look at', subject: 'the state of Elasticsearch', method: 'GET' } as const
-  const { body } = await elasticsearch.send({
-    ...call,
-    path: '/_cluster/state/version',
-    query: { filter_path: 'version' },
-  })
-  return numberIn(body['version'])
-}
-
-export const connectPlace = ({ partition, ...options }: PlaceOptions): Place =>
-  present(connectPlaces(options, [partition])[0], 'there is one for each partition')
-
-export const buildId = (index: IndexName, partition: number): string => `build:${index}:${partition}`
-
-/** The record of a build of this partition; undefined when it is not there. */
-export const recordOf = async ({ records, partition }: Place, index: IndexName): Promise<JsonObject | undefined> =>
-  (await records.read(buildId(index, partition)))?.source
-
-/** Of all that write at once, such as the workers of a rebuild, one succeeds each time. */
-const attemptsMax = 100
-
-type Change = JsonObject | undefined
-
-/**
- * All changes of a build's record, by compare-and-set: two owners of a partition may write it, as at a handover, and other partitions do. `change` gives
- * the fields to replace, each whole, or nothing; it is asked again where the record was changed meanwhile. `known`: what the record was last known to
- * be, if that has the fields that `change` looks at. Undefined where the build is dropped: it does not come back.
- */
-export async function changeBuild(
-  place: Place,
-  index: IndexName,
-  change: (source: JsonObject) => Change | Promise<Change>,
-  known?: StoredRecord,
-): Promise<StoredRecord | undefined> {
-  const id = buildId(index, place.partition)
-  for (let attempts = 0; attempts < attemptsMax; attempts++) {
-    const record = (attempts === 0 ? known : undefined) ?? (await place.records.read(id))
-    if (record === undefined || record.source['dropped'] === true) return undefined
-    const fields = await change(record.source)
-    if (fields === undefined) return record
-    const updated = await place.records.update({ id, fields, unchanged: record.unchanged })
-    if (updated === 'gone') return undefined
-    if (updated !== 'changed') return { source: { ...record.source, ...fields }, unchanged: updated }
+function heartbeatIn(source: JsonObject): Heartbeat {
+  const of = objectIn(source['heartbeat'])
+  const [position, head, at] = [numberIn(of['position']), numberIn(of['head']), numberIn(of['at'])]
+  const told = { position, head, at, caughtUpAt: numberIn(of['caughtUpAt']) }
+  const ahead = parseAhead(of['ahead'])
+  const last = objectIn(of['last'])
+  const event = textIn(last['event'])
+  return {
+    ...told,
+    ...(ahead && { ahead }),
+    ...(event !== '' && { last: { position: numberIn(last['position']), event } }),
   }
-  throw new TransientError({ operation: 'update', subject: index, hint: 'others change its record all the time' })
 }
+
+/** Each part of it: an update keeps what it does not name. */
+const heartbeatFields = ({ position, head, at, caughtUpAt, ahead, last }: Heartbeat): JsonObject => ({
+  position,
+  head,
+  at,
+  caughtUpAt,
+  ahead: ahead === undefined ? null : formatAhead(ahead),
+  last: last === undefined ? null : { ...last },
+})
+
+/** What a build's record says of its progress. */
+export type BuildProgress = Readonly<{ checkpoint: Position; heartbeat: Heartbeat }>
+
+export const progressIn = (source: JsonObject): BuildProgress => ({
+  checkpoint: numberIn(source['checkpoint']),
+  heartbeat: heartbeatIn(source),
+})
+
+/** The fields that tell the furthest of both: what is written and found stays so, while a late owner of the partition knows only its own. */
+export function furthestOf(stored: BuildProgress, told: BuildProgress): JsonObject {
+  const checkpoint = Math.max(stored.checkpoint, told.checkpoint)
+  const [before, now] = [stored.heartbeat, told.heartbeat]
+  if (before.position <= now.position) return { checkpoint, heartbeat: heartbeatFields(now) }
+  const latest = (part: 'head' | 'at' | 'caughtUpAt'): number => Math.max(before[part], now[part])
+  const parts = { head: latest('head'), at: latest('at'), caughtUpAt: latest('caughtUpAt') }
+  return { checkpoint, heartbeat: heartbeatFields({ ...before, ...parts }) }
+}
+
+/** The checkpoint of one of several writers that share the build; 0 before it has one. */
+export const shareIn = (source: JsonObject, share: string): Position => numberIn(objectIn(source['shares'])[share])
+
+/** The fields that tell a checkpoint, of all or of one share; never less, as another owner may have come further. */
+export const checkpointFields = (source: JsonObject, checkpoint: Position, share?: string): JsonObject =>
+  share === undefined
+    ? { checkpoint: Math.max(checkpoint, progressIn(source).checkpoint) }
+    : { shares: { ...objectIn(source['shares']), [share]: Math.max(checkpoint, shareIn(source, share)) } }
+
+export function storedBuild(source: JsonObject): StoredBuild {
+  return {
+    index: textIn(source['index']),
+    epoch: source['dropped'] === true ? droppedEpoch : textIn(source['epoch']),
+    after: numberIn(source['after']),
+    ...progressIn(source),
+    lostDays: lostDaysIn(source),
+  }
+}
+
+/** The days of lost indices, each once, though every collection has its own index; then those that have only closed ones. */
+function lostDaysIn(source: JsonObject): readonly MissedDay[] {
+  const keptFrom = textIn(source['keptFrom'])
+  const told = Object.keys(objectIn(source['toldLost'])).filter((name) => (dayIn(name) ?? '') >= keptFrom)
+  const daysOf = (names: readonly string[]): ReadonlySet<string> => new Set(names.flatMap((name) => dayIn(name) ?? []))
+  const lost = daysOf([...valuesIn(source['lostDays']).map(textIn), ...told])
+  const closed = [...daysOf(closedIn(source))].filter((day) => !lost.has(day))
+  return [
+    ...[...lost].sort().map((day): MissedDay => ({ day })),
+    ...closed.sort().map((day): MissedDay => ({ day, isClosed: true })),
+  ]
+}
+
+/** The collections of the build, by name. */
+export const shapesIn = (source: JsonObject): Shapes => parseJson(textIn(source['shapes'])) as unknown as Shapes
+
+/** The day indices that a record names. Earlier programs noted names alone: then a UUID is ''. */
+export const daysIn = (source: JsonObject): Days =>
+  new Map(
+    valuesIn(source['days']).map((day) =>
+      typeof day === 'string' ? [day, ''] : [textIn(objectIn(day)['name']), textIn(objectIn(day)['uuid'])],
+    ),
+  )
+
+/** Those of which it was last seen that somebody has closed them. */
+const closedIn = (source: JsonObject): readonly string[] => valuesIn(source['closedDays']).map(textIn)
+
+type Named = Readonly<{ named: Days; lost: readonly string[]; closed: readonly string[] }>
+
+/** The day indices that a build names, and of these the ones that are lost, or closed (known-days.ts). */
+export const namedIn = (source: JsonObject): Named => ({
+  named: daysIn(source),
+  lost: valuesIn(source['lostDays']).map(textIn),
+  closed: closedIn(source),
+})
+
+export const fieldsOfNamed = ({ named, lost, closed }: Named): JsonObject => ({
+  days: [...named.keys()].sort().map((name) => ({ name, uuid: named.get(name) ?? '' })),
+  lostDays: [...lost].sort(),
+  closedDays: [...closed].sort(),
+})

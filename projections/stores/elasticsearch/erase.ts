@@ -1,11 +1,27 @@
+import type { Position } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexName } from '../../index-store.ts'
-import type { Place } from './build-record.ts'
-import { listBuildsBefore, noteErased, readErased, readRoster, type Erasure } from './builds.ts'
+import { numberIn, objectIn, textIn } from './answer-parts.ts'
+import { changeBuild, listBuildsBefore, recordOf } from './builds.ts'
 import { createWriteBuffer, writeAll } from './bulk.ts'
 import { ofWorkspace } from './filter.ts'
 import { freezeBuild } from './frozen-build.ts'
+import type { Place } from './place.ts'
 import type { Freshness } from './refresh.ts'
-import type { StoredText } from './stored-text.ts'
+import { readRoster } from './rosters.ts'
+import type { StoredDocument } from './stored-document.ts'
+
+/** A workspace that was erased up to a position of a log (`epoch`). */
+type Erasure = Readonly<{ workspaceId: WorkspaceId; position: Position; epoch: string }>
+
+/** Notes in a build's record an erasure that the build itself has not reached. */
+const noteErased = (place: Place, index: IndexName, { workspaceId, position, epoch }: Erasure): Promise<unknown> =>
+  changeBuild(place, index, (source) => {
+    const erased = objectIn(source['erased'])
+    const before = objectIn(erased[workspaceId])
+    const isOlder = before['epoch'] === epoch && numberIn(before['position']) > position
+    return isOlder ? undefined : { erased: { ...erased, [workspaceId]: { position, epoch } } }
+  })
 
 type ErasedFrom = Readonly<{ index: IndexName; epoch: string; freshness: Freshness }>
 
@@ -26,7 +42,7 @@ async function eraseDocuments(
   const frozen = await freezeBuild(place, build.index)
   try {
     for (const index of frozen.indices) {
-      const erase = async ({ key, version }: StoredText): Promise<void> => {
+      const erase = async ({ key, version }: StoredDocument): Promise<void> => {
         if (build.epoch === epoch && version > erasedAt) return
         const position = Math.max(erasedAt, version + 1)
         build.freshness.wrote(index)
@@ -67,6 +83,11 @@ export async function eraseFromBuilds(
 
 /** Repeats the noted erasures of a build that is dropped now: its indices may stay, if another partition uses them. */
 export async function eraseNoted(place: Place, index: IndexName, freshness: Freshness): Promise<void> {
-  const { epoch, erased } = await readErased(place, index)
-  for (const erasure of erased) await eraseDocuments(place, { index, epoch, freshness }, erasure)
+  const source = (await recordOf(place, index)) ?? {}
+  const build = { index, epoch: textIn(source['epoch']), freshness }
+  for (const [workspaceId, noted] of Object.entries(objectIn(source['erased']))) {
+    const { position, epoch } = objectIn(noted)
+    const erasure = { workspaceId: workspaceId as WorkspaceId, position: numberIn(position), epoch: textIn(epoch) }
+    await eraseDocuments(place, build, erasure)
+  }
 }

@@ -10,7 +10,7 @@ import { tokensField } from './mapping.ts'
 import { dayIn } from './names.ts'
 import { ownTerms } from './own-terms.ts'
 import { sendPatiently } from './patience.ts'
-import { placeOf, type Target } from './search.ts'
+import { targetKey, type Target } from './search.ts'
 
 /** The query whose rewritten form names the terms that a pattern may match in a field, up to one more than allowed. */
 function expansionQuery(pattern: PatternFilter, field: string, expansionsMax: number): object {
@@ -111,11 +111,11 @@ export function createExpander(): typeof expandPatterns {
   const known = new WeakMap<Filter, Map<string, Promise<Expansions>>>()
   return (where, filter, limits) => {
     const { target, fromDay = '' } = where
-    const place = `${placeOf(target)} ${fromDay}`
-    const inPlaces = known.get(filter) ?? new Map<string, Promise<Expansions>>()
-    known.set(filter, inPlaces)
-    const expansions = inPlaces.get(place) ?? expandPatterns(where, filter, limits)
-    inPlaces.set(place, expansions)
+    const key = `${targetKey(target)} ${fromDay}`
+    const byTarget = known.get(filter) ?? new Map<string, Promise<Expansions>>()
+    known.set(filter, byTarget)
+    const expansions = byTarget.get(key) ?? expandPatterns(where, filter, limits)
+    byTarget.set(key, expansions)
     return expansions
   }
 }

@@ -5,7 +5,7 @@ import { collectionsOf, type Entry, type Projection } from '../../projection.ts'
 import { createDigester, digestsOf, fingerprintOf, noSearchItems } from '../digest.ts'
 import { shapeOf } from '../row.ts'
 import type { DocumentForm } from './document.ts'
-import { expectedDocument, expectedText, shownText } from './stored-text.ts'
+import { expectedDocument, expectedText, shownFields } from './stored-document.ts'
 
 /** The projection of a build, with all its stored collections. */
 type ProjectionOf = (index: IndexName) => Projection | undefined
@@ -65,7 +65,7 @@ function expectPart(held: FrozenPart, forms: ReadonlyMap<string, DocumentForm>, 
     async stored(collection, id) {
       const entry = await held.entry(collection, id)
       const form = forms.get(collection)
-      return entry && form && shownText(expectedDocument(form, workspaceId, entry))
+      return entry && form && shownFields(expectedDocument(form, workspaceId, entry))
     },
     release: () => held.release(),
   }

@@ -4,18 +4,20 @@ import type { Position } from '#src/events/envelope.ts'
 import type { IndexName } from '../../index-store.ts'
 import type { Shapes } from '../row.ts'
 import { hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
-import type { Place } from './build-record.ts'
-import { indicesOf, readBuild, readShapes } from './builds.ts'
+import { shapesIn, storedBuild } from './build-record.ts'
+import { recordOf } from './builds.ts'
 import { and, type Query } from './filter.ts'
+import { listDayIndices } from './indices.ts'
 import { idField } from './mapping.ts'
 import { sendPatiently } from './patience.ts'
+import type { Place } from './place.ts'
 import { withoutPrimary } from './primaries.ts'
 import { closedHint, reasonOf, withoutPrimaryHint } from './reasons.ts'
 import { refreshIndices } from './refresh.ts'
 import { askFitting, createPartSizes, type Bound } from './sized-parts.ts'
-import type { StoredText } from './stored-text.ts'
+import type { StoredDocument } from './stored-document.ts'
 
-type Visitor = (text: StoredText) => Promise<void> | void
+type Visitor = (document: StoredDocument) => Promise<void> | void
 
 /** What is read of documents. `places`: their keys and versions; nothing of what they hold has to be gathered for that. */
 type What = 'all' | 'places'
@@ -28,7 +30,7 @@ export type FrozenBuild = Readonly<{
   /** The day indices that existed. */
   indices: ReadonlySet<string>
   /** The documents of an index in the order of their ids (code points). This takes four times as long as `visit`. */
-  documents(index: string, query: Query): AsyncGenerator<StoredText>
+  documents(index: string, query: Query): AsyncGenerator<StoredDocument>
   /**
    * Visits the documents of an index, in no order. `begin` returns the visitor. If the moment is lost on the way, `begin` is called again, and the new
    * visitor gets all documents, including those already visited.
@@ -46,7 +48,7 @@ const keptFor = '10m'
 /** A page is smaller where it would be too large (sized-parts.ts). */
 const pageMax = 500
 
-const documentIn = (hit: JsonObject): StoredText => ({
+const documentIn = (hit: JsonObject): StoredDocument => ({
   key: textIn(hit['_id']),
   routing: textIn(hit['_routing']),
   version: numberIn(hit['_version']),
@@ -71,7 +73,7 @@ async function* pages(
   query: Query,
   sort: readonly Json[],
   what: What = 'all',
-): AsyncGenerator<readonly StoredText[]> {
+): AsyncGenerator<readonly StoredDocument[]> {
   const some = what === 'all' ? {} : { _source: false }
   let after: readonly Json[] | undefined
   const sizes = createPartSizes(pageMax)
@@ -95,9 +97,10 @@ const momentsMax = 10
  */
 export async function freezeBuild(place: Place, index: IndexName): Promise<FrozenBuild> {
   const { elasticsearch, names } = place
-  const { epoch = '', checkpoint: position = 0 } = (await readBuild(place, index)) ?? {}
-  const shapes = await readShapes(place, index)
-  const { days, closed } = await indicesOf(place, index)
+  const record = await recordOf(place, index)
+  const { epoch = '', checkpoint: position = 0 } = record === undefined ? {} : storedBuild(record)
+  const shapes = record === undefined ? {} : shapesIn(record)
+  const { days, closed } = await listDayIndices(place, index)
   // It would look as if nothing were in them: a comparison would miss it, and an erasure leave it.
   if (closed.length > 0) throw new TransientError({ operation: 'freeze', subject: closed.join(', '), hint: closedHint })
   const indices = new Set(days.keys())
@@ -135,9 +138,9 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
   /** False if the moment was lost on the way: the places of one moment mean nothing in another. */
   const visitMoment = async (name: string, query: Query, take: Visitor, what?: What): Promise<boolean> => {
     const lostBefore = momentsLost
-    for await (const texts of pages(search, and([{ term: { _index: name } }, query]), ['_shard_doc'], what)) {
+    for await (const documents of pages(search, and([{ term: { _index: name } }, query]), ['_shard_doc'], what)) {
       if (momentsLost > lostBefore) return false
-      for (const text of texts) await take(text)
+      for (const document of documents) await take(document)
     }
     return true
   }
@@ -149,7 +152,12 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
     async *documents(name, query) {
       // A document that somebody else has created may lack our id.
       const sort = [{ [idField]: { order: 'asc', missing: '_first' } }, { _shard_doc: 'asc' }]
-      for await (const texts of pages(search, and([{ term: { _index: name } }, query]), sort)) yield* texts
+      let last: string | undefined
+      for await (const documents of pages(search, and([{ term: { _index: name } }, query]), sort)) {
+        // Where the moment was lost, the last of a page may stand behind itself in the next moment, and come again.
+        yield* documents.filter(({ key }) => key !== last)
+        last = documents.at(-1)?.key
+      }
     },
     async visit(name, query, begin, what) {
       while (!(await visitMoment(name, query, begin(), what)));

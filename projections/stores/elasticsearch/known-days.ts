@@ -1,18 +1,11 @@
 import type { IndexName } from '../../index-store.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { numberIn, objectIn, textIn } from './answer-parts.ts'
-import { changeBuild, type Place } from './build-record.ts'
-import {
-  daysIn,
-  indicesOf,
-  namedIn,
-  recordsOfBuild,
-  removeIndices,
-  sourceOfNamed,
-  type Days,
-  type StoredDays,
-} from './builds.ts'
+import { daysIn, fieldsOfNamed, namedIn } from './build-record.ts'
+import { changeBuild, recordsOfBuild } from './builds.ts'
+import { listDayIndices, removeIndices, type Days, type StoredDays } from './indices.ts'
 import { dayIn } from './names.ts'
+import type { Place } from './place.ts'
 
 // A build's record names its day indices, each with its UUID, so that an index that somebody deleted is noticed. Otherwise it would be created again
 // with the next document of that day, or the day would look empty. The UUID tells an index made anew from one that another process has just made, such
@@ -58,7 +51,7 @@ export async function noteDays(
   const record = await changeBuild(place, index, async (source) => {
     const { named, lost, closed: shutBefore } = namedIn(source)
     const keptFrom = textIn(source['keptFrom'])
-    stored = await indicesOf(place, index)
+    stored = await listDayIndices(place, index)
     const { days: there } = stored
     const isMet = (name: string): boolean =>
       named.has(name) || (isWanted(name) && (dayIn(name) ?? keptFrom) >= keptFrom)
@@ -70,7 +63,7 @@ export async function noteDays(
     if (changed.length === 0 && shut.length === 0 && closed.length === shutBefore.length) return undefined
     // First: should this be broken off, it is missed again.
     if (changed.length > 0) await tellOthers(place, index, changed, there)
-    return sourceOfNamed({ named: new Map([...named, ...met]), lost: [...lost, ...missed], closed })
+    return fieldsOfNamed({ named: new Map([...named, ...met]), lost: [...lost, ...missed], closed })
   })
   if (record === undefined) return undefined
   if (missed.length > 0) place.onLost?.(missed)
@@ -88,7 +81,7 @@ export async function dropIndicesBefore(place: Place, index: IndexName, day: str
       lost: lost.filter(isKept),
       closed: closed.filter(isKept),
     }
-    return { ...sourceOfNamed(kept), keptFrom: day }
+    return { ...fieldsOfNamed(kept), keptFrom: day }
   })
   const there = (await noteDays(place, index, isKept))?.days
   if (there === undefined) return []

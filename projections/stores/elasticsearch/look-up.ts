@@ -11,7 +11,7 @@ import { inSizedParts, type Bound } from './sized-parts.ts'
 export type DocumentPlace = Readonly<{ index: string; key: string; workspaceId: WorkspaceId }>
 
 /** A document as it is stored now; undefined when it is not there. */
-type StoredDocument = Readonly<{ version: number; source: JsonObject }> | undefined
+type FoundDocument = Readonly<{ version: number; source: JsonObject }> | undefined
 
 const atOnce = 1_000
 
@@ -21,7 +21,7 @@ const errorIn = (answer: JsonObject | undefined): string => textIn(objectIn(answ
 const isAnswer = (answer: JsonObject | undefined): boolean =>
   typeof answer?.['found'] === 'boolean' || errorIn(answer) === 'index_not_found_exception'
 
-const documentIn = (answer: JsonObject | undefined): StoredDocument =>
+const documentIn = (answer: JsonObject | undefined): FoundDocument =>
   answer?.['found'] === true ? { version: Number(answer['_version']), source: objectIn(answer['_source']) } : undefined
 
 async function ask(
@@ -51,7 +51,7 @@ async function askAll(
   asked: readonly DocumentPlace[],
   fields: readonly string[],
   bound: Bound,
-): Promise<readonly StoredDocument[]> {
+): Promise<readonly FoundDocument[]> {
   const answers = await patiently(async () => {
     const given = await ask(elasticsearch, asked, fields, bound)
     const open = asked.findIndex((_, order) => !isAnswer(given[order]))
@@ -71,8 +71,8 @@ export async function lookUp(
   elasticsearch: Elasticsearch,
   places: readonly DocumentPlace[],
   fields: readonly string[],
-): Promise<readonly StoredDocument[]> {
-  const found: StoredDocument[] = []
+): Promise<readonly FoundDocument[]> {
+  const found: FoundDocument[] = []
   const part = (some: readonly DocumentPlace[], bound: Bound) => askAll(elasticsearch, some, fields, bound)
   for await (const documents of inSizedParts(places, atOnce, part)) found.push(...documents)
   return found

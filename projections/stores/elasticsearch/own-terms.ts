@@ -7,7 +7,7 @@ import { hitsIn, objectIn, textIn } from './answer-parts.ts'
 import { and, ofWorkspace, type Query } from './filter.ts'
 import { anyWord, widened, widerPattern } from './lucene-regex.ts'
 import { tokensField } from './mapping.ts'
-import { ask, placeOf, type Target } from './search.ts'
+import { ask, targetKey, type Target } from './search.ts'
 
 /** How many documents are asked for at once: as many as are likely to fit, because each round goes through all words of the indices. */
 const documentsMax = 1_000
@@ -15,7 +15,7 @@ const documentsUnseen = 200
 const charactersAtOnce = 16 * 1024 * 1024
 
 function documentsAtOnce(target: Target): number {
-  const mean = target.seen.meanOf(placeOf(target))
+  const mean = target.seen.meanOf(targetKey(target))
   if (mean === undefined) return documentsUnseen
   return Math.max(1, Math.min(documentsMax, Math.floor(charactersAtOnce / Math.max(mean, 1))))
 }

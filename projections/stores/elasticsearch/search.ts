@@ -176,16 +176,16 @@ async function eachPlace(
 }
 
 /** Under which the sizes of a target's documents are remembered. */
-export const placeOf = ({ indices, workspaceId }: Target): string => `${indices} ${workspaceId}`
+export const targetKey = ({ indices, workspaceId }: Target): string => `${indices} ${workspaceId}`
 
 /** How large the pages of a search may be that may end for its size: as many hits as there is room for, if they are like those seen. */
 function sizedPages(target: Target, charactersMax: number) {
   const { seen } = target
-  const place = placeOf(target)
+  const key = targetKey(target)
   let [hits, characters] = [0, 0]
   return {
     most(before: number | undefined): number {
-      const mean = hits === 0 ? seen.meanOf(place) : characters / hits
+      const mean = hits === 0 ? seen.meanOf(key) : characters / hits
       if (mean === undefined) return firstUnseenPage
       const fitting = Math.ceil((charactersMax - characters) / Math.max(mean, 1)) + 1
       return Math.max(1, Math.min(fitting, Math.max(firstSizedPage, (before ?? 0) * 2), pageMax))
@@ -195,7 +195,7 @@ function sizedPages(target: Target, charactersMax: number) {
       const sum = page.reduce((length, { source: from }) => length + textIn(from[bodyField]).length, 0)
       hits += page.length
       characters += sum
-      seen.saw(place, sum / page.length)
+      seen.saw(key, sum / page.length)
     },
   }
 }

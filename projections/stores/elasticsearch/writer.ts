@@ -2,34 +2,23 @@ import type { Position } from '#src/events/envelope.ts'
 import type { EntryKey, Heartbeat, IndexName, IndexWriter, WorkspaceEntries } from '../../index-store.ts'
 import { daysLookedAt, daysReplaced, type Entry, type Projection } from '../../projection.ts'
 import { collectionIn, openedIn, otherLog, wasDropped } from '../builds.ts'
-import { writtenOf } from '../row.ts'
-import { connectPlace, type Place, type PlaceOptions } from './build-record.ts'
-import {
-  checkpointOf,
-  dropBuild,
-  forbidAutomatic,
-  indicesOf,
-  listBuilds,
-  lostRecord,
-  noteCheckpoint,
-  noteShare,
-  openBuild,
-  prepareState,
-  readRoster,
-  readShare,
-  tellProgress,
-  writeRoster,
-} from './builds.ts'
+import { writtenOf, type Written } from '../row.ts'
+import { shareIn } from './build-record.ts'
+import { checkpointOf, dropBuild, listBuilds, openBuild, recordOf } from './builds.ts'
 import { NoPrimaryError, writeAll, type Operation } from './bulk.ts'
-import { createDayIndices, type BuildOfDays, type DayIndices } from './day-indices.ts'
+import { createDayIndices, type DayIndices } from './day-indices.ts'
+import { createDayWatch, createForbid } from './day-watch.ts'
 import { documentJson, entryOf, entrySource } from './document.ts'
 import { eraseFromBuilds, eraseNoted } from './erase.ts'
+import { listDayIndices, prepareState } from './indices.ts'
 import { dropIndicesBefore, noteDays } from './known-days.ts'
 import { lookUp, type DocumentPlace } from './look-up.ts'
 import { defaultSettings, type IndexSettings } from './mapping.ts'
 import { documentKey } from './names.ts'
-import type { StoredRecord } from './records.ts'
+import { connectPlace, type Place, type PlaceOptions } from './place.ts'
+import { createProgress, type Progress } from './progress.ts'
 import { createFreshness, type Freshness } from './refresh.ts'
+import { readRoster, writeRoster } from './rosters.ts'
 import { createTellAgain } from './tell-again.ts'
 
 /** `place`: over a connection that others use too, and that is not this writer's to close. */
@@ -51,27 +40,16 @@ type ElasticsearchWriterOptions = (PlaceOptions | Readonly<{ place: Place }>) &
     tellAgainMs?: number
   }>
 
-type Build = BuildOfDays & {
+type Build = Readonly<{
+  index: IndexName
   projection: string
   epoch: string
+  collections: ReadonlyMap<string, Written>
+  days: DayIndices
+  watch: ReturnType<typeof createDayWatch>
   freshness: Freshness
-  /** The last batch that was written; the checkpoint in the build's record. */
-  written: Position
-  recorded: Position
-  told: Heartbeat
-  toldAt: number
-  /** What its record was when this was last told. */
-  record: StoredRecord | undefined
-  /** When to ask next whether any index has changed, and when to look at its day indices next in any case. */
-  askAt: number
-  lookAt: number
-  /** What was last answered. */
-  stateVersion: number
-}
-
-/** How often it is asked whether any index has changed; then, and this often, one looks whether all day indices are there and open. */
-const askEveryMs = 5_000
-const lookEveryMs = 60_000
+  progress: Progress
+}>
 
 type Options = Readonly<{
   settings: IndexSettings
@@ -97,18 +75,6 @@ function createPrepare(place: Place, settings: IndexSettings): () => Promise<voi
   }
 }
 
-function createForbid(place: Place, now: () => number): () => Promise<void> {
-  let askedAt = now()
-  return async () => {
-    if (now() - askedAt < lookEveryMs) return
-    askedAt = now()
-    await forbidAutomatic(place).catch((error: unknown) => {
-      askedAt = -Infinity
-      throw error
-    })
-  }
-}
-
 function freshnessOf(
   { elasticsearch, names }: Place,
   { refreshEveryMs: everyMs, now }: Options,
@@ -131,42 +97,42 @@ async function openedBuild(
   const { checkpoint: ofAll, heartbeat: found } = await openBuild(place, { index, epoch, after, shapes })
   // Events folded ahead are read again, and found done.
   const { ahead: _ahead, ...heartbeat } = found
-  const checkpoint = share === undefined ? ofAll : Math.max(ofAll, await readShare(place, index, share))
+  const checkpoint = share === undefined ? ofAll : Math.max(ofAll, shareIn((await recordOf(place, index)) ?? {}, share))
   // Indices that rebuild workers create are named when the build is opened next.
-  const there = share === undefined ? await noteDays(place, index, () => true) : await indicesOf(place, index)
+  const there = share === undefined ? await noteDays(place, index, () => true) : await listDayIndices(place, index)
   if (there === undefined) throw wasDropped(index)
-  const known = new Set(there.days.keys())
   const freshness = freshnessOf(place, options, index, heartbeat)
   // An earlier writer may have left documents that are not searchable yet.
-  for (const name of known) freshness.wrote(name)
+  for (const name of there.days.keys()) freshness.wrote(name)
   await freshness.refreshNow()
-  const now = options.now()
-  const looked = { askAt: now + askEveryMs, lookAt: now + lookEveryMs, stateVersion: 0 }
-  const at = { ...looked, toldAt: -Infinity, record: undefined }
-  const progress = { written: checkpoint, recorded: checkpoint, told: heartbeat, ...at }
-  const days = { known, unnamed: new Set<string>(), names: new Map<string, Map<string, string>>() }
-  return { projection: projection.name, index, epoch, collections, freshness, ...days, ...progress }
+  const days = createDayIndices(place, { ...options, index, collections }, there.days.keys())
+  const watch = createDayWatch(place, index, days.has, options)
+  const progress = createProgress(
+    place,
+    index,
+    { ...options, everyMs: options.refreshEveryMs },
+    { checkpoint, heartbeat },
+  )
+  return { index, projection: projection.name, epoch, collections, days, watch, freshness, progress }
 }
 
 /** The operations for entries: each is written, and what it replaces on other days is deleted. */
 function* operationsOf(
-  build: Build,
-  days: DayIndices,
+  { collections, days, freshness, epoch }: Build,
   entries: readonly WorkspaceEntries[],
 ): Generator<Operation, void, undefined> {
-  const { freshness, known, epoch } = build
   for (const { workspaceId, entries: mine } of entries) {
     for (const entry of mine) {
-      const { collection, shape } = collectionIn(build.collections, entry.collection)
+      const { collection, shape } = collectionIn(collections, entry.collection)
       const place = { workspaceId, key: documentKey(workspaceId, entry.id), position: entry.position }
       const document = documentJson({ shape, collection, epoch }, workspaceId, entry)
-      const index = days.of(build, entry)
+      const index = days.of(entry)
       freshness.wrote(index)
       yield { kind: 'index', index, ...place, document }
       if (entry.replaces !== true) continue
       for (const day of daysReplaced(entry.day, shape.lookbackDays)) {
-        const other = days.of(build, { collection: entry.collection, day })
-        if (day === entry.day || !known.has(other)) continue
+        const other = days.of({ collection: entry.collection, day })
+        if (day === entry.day || !days.has(other)) continue
         freshness.wrote(other)
         yield { kind: 'delete', index: other, ...place, document: '' }
       }
@@ -177,21 +143,21 @@ function* operationsOf(
 type Wanted = DocumentPlace & Readonly<{ at: number; entry: EntryKey }>
 
 /** The places where the entries of the keys may be, newest day first for each key. */
-function wantedOf(build: Build, days: DayIndices, keys: readonly EntryKey[]): readonly Wanted[] {
+function wantedOf({ collections, days }: Build, keys: readonly EntryKey[]): readonly Wanted[] {
   return keys.flatMap((key, at) => {
-    const { lookbackDays } = collectionIn(build.collections, key.collection).shape
+    const { lookbackDays } = collectionIn(collections, key.collection).shape
     const { workspaceId } = key
     return daysLookedAt(key.day, lookbackDays).flatMap((day) => {
       const entry = { ...key, day }
-      const index = days.of(build, entry)
-      return build.known.has(index) ? [{ index, key: documentKey(workspaceId, key.id), workspaceId, at, entry }] : []
+      const index = days.of(entry)
+      return days.has(index) ? [{ index, key: documentKey(workspaceId, key.id), workspaceId, at, entry }] : []
     })
   })
 }
 
-async function loadEntries(place: Place, days: DayIndices, build: Build, keys: readonly EntryKey[]) {
+async function loadEntries(place: Place, build: Build, keys: readonly EntryKey[]) {
   const found: Entry[][] = keys.map(() => [])
-  const wanted = wantedOf(build, days, keys)
+  const wanted = wantedOf(build, keys)
   const stored = await lookUp(place.elasticsearch, wanted, entrySource)
   for (const [order, { at, entry }] of wanted.entries()) {
     const document = stored[order]
@@ -200,74 +166,15 @@ async function loadEntries(place: Place, days: DayIndices, build: Build, keys: r
   return found
 }
 
-/**
- * Misses the day indices that somebody removed while nothing was written to them; or, where the template was removed as well, that a write has
- * made anew with another mapping, which no search can use. And those that somebody has closed.
- */
-async function lookAfter(place: Place, build: Build, { now, share, forbid }: Options): Promise<void> {
-  if (share !== undefined || now() < build.askAt) return
-  const stateVersion = await place.stateVersion()
-  build.askAt = now() + askEveryMs
-  if (stateVersion === build.stateVersion && now() < build.lookAt) return
-  await forbid()
-  // An older record may have been put back, which lacks some names.
-  await noteDays(place, build.index, (name) => build.known.has(name))
-  Object.assign(build, { stateVersion, lookAt: now() + lookEveryMs })
-}
-
-/** What somebody has closed fails whoever needs it: it is looked for with the next heartbeat. */
-async function orLookAfter<T>(build: Build, task: Promise<T>): Promise<T> {
-  try {
-    return await task
-  } catch (error) {
-    Object.assign(build, { askAt: -Infinity, lookAt: -Infinity })
-    throw error
-  }
-}
-
 /** Indices without a primary shard are left out of refreshes until all is written. */
 async function orLeave(build: Build, task: Promise<void>): Promise<void> {
   try {
-    await orLookAfter(build, task)
+    await build.watch.orLookSoon(task)
   } catch (error) {
     if (error instanceof NoPrimaryError) error.indices.forEach(build.freshness.leave)
     throw error
   }
   build.freshness.rejoin()
-}
-
-const furthest = ({ position, ahead }: Heartbeat): Position => Math.max(position, ahead?.position ?? 0)
-const isComplete = ({ position, head }: Heartbeat): boolean => position >= head
-
-/** Records how far the build is, if that is news or was last recorded some time ago. */
-async function record(
-  place: Place,
-  build: Build,
-  progress: Heartbeat,
-  { now, refreshEveryMs, share }: Options,
-): Promise<void> {
-  if (share !== undefined) {
-    if (!(await recordWritten(place, build, share))) throw lostRecord(build.index)
-    return
-  }
-  const { told, toldAt, written: checkpoint, freshness } = build
-  const heartbeat = freshness.capped(progress)
-  const isNews = furthest(heartbeat) > furthest(told) || isComplete(heartbeat) !== isComplete(told)
-  if (!isNews && now() - toldAt < refreshEveryMs) return
-  build.record = await tellProgress(place, build.index, { checkpoint, heartbeat }, build.record)
-  if (build.record === undefined) throw lostRecord(build.index)
-  Object.assign(build, { recorded: checkpoint, told: heartbeat, toldAt: now() })
-}
-
-/** Records the checkpoint without telling readers; false if the build no longer exists. */
-async function recordWritten(place: Place, build: Build, share: string | undefined): Promise<boolean> {
-  const { written: checkpoint, recorded, index } = build
-  if (checkpoint <= recorded) return true
-  const noting =
-    share === undefined ? noteCheckpoint(place, index, checkpoint) : noteShare(place, index, share, checkpoint)
-  if ((await noting) === undefined) return false
-  build.recorded = Math.max(build.recorded, checkpoint)
-  return true
 }
 
 /** The writing side in Elasticsearch, for one partition. */
@@ -279,38 +186,36 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
   const [prepare, forbid] = [createPrepare(place, settings), createForbid(place, now)]
   const options = { settings, refreshEveryMs, now, share, prepare, forbid }
   const builds = new Map<IndexName, Build>()
-  const days = createDayIndices(place, options)
   const buildOf = (index: IndexName): Build => openedIn(builds, index)
   const freshnessAt = (index: IndexName): Freshness => freshnessOf(place, options, index)
-  const told = (): Iterable<Build> => (share === undefined ? builds.values() : [])
-  const tellingAgain = createTellAgain(place, told, { everyMs: tellAgainMs, now })
+  const told = () => (share === undefined ? [...builds.values()].map(({ progress }) => progress) : [])
+  const tellingAgain = createTellAgain(told, tellAgainMs)
   return {
     async open(index, projection, epoch, after = 0) {
       if (!builds.has(index)) builds.set(index, await openedBuild(place, options, projection, { index, epoch, after }))
       if (buildOf(index).epoch !== epoch) throw otherLog(index)
     },
-    load: (index, keys) => orLookAfter(buildOf(index), loadEntries(place, days, buildOf(index), keys)),
+    load: (index, keys) => buildOf(index).watch.orLookSoon(loadEntries(place, buildOf(index), keys)),
     async write(index, entries, checkpoint) {
       const build = buildOf(index)
-      await days.prepare(build, entries)
-      const restore = (name: string): Promise<void> => days.restore(build, name)
-      const operations = operationsOf(build, days, entries)
+      const { days, epoch, freshness, progress } = build
+      await days.prepare(entries)
       await tellingAgain(async () => {
-        await orLeave(build, writeAll({ elasticsearch, epoch: build.epoch, restore }, operations))
-        if (checkpoint.isAhead !== true) build.written = Math.max(build.written, checkpoint.position)
-        await build.freshness.refresh()
+        await orLeave(build, writeAll({ elasticsearch, epoch, restore: days.restore }, operationsOf(build, entries)))
+        if (checkpoint.isAhead !== true) progress.wrote(checkpoint.position)
+        await freshness.refresh()
       })
     },
     async checkpoint(index) {
       const build = builds.get(index)
-      if (build !== undefined) return { epoch: build.epoch, position: build.recorded }
+      if (build !== undefined) return { epoch: build.epoch, position: build.progress.recorded() }
       return checkpointOf(place, index)
     },
-    async heartbeat(index, progress) {
-      const build = buildOf(index)
-      await build.freshness.refresh(progress)
-      await lookAfter(place, build, options)
-      await record(place, build, progress, options)
+    async heartbeat(index, heartbeat) {
+      const { freshness, watch, progress } = buildOf(index)
+      await freshness.refresh(heartbeat)
+      if (share === undefined) await watch.look()
+      await progress.tell(freshness.capped(heartbeat))
     },
     roster: (projection) => readRoster(place, projection),
     async changeRoster(projection, roster) {
@@ -325,7 +230,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
       tellingAgain(() => eraseFromBuilds(place, buildOf(index), { workspaceId, position }, freshnessAt)),
     async dropDays(index, { all }) {
       const gone = await dropIndicesBefore(place, index, all)
-      for (const name of gone) builds.get(index)?.known.delete(name)
+      builds.get(index)?.days.forget(gone)
       return gone.length
     },
     async drop(index) {
@@ -335,7 +240,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
     },
     async close() {
       try {
-        for (const build of builds.values()) await recordWritten(place, build, share)
+        for (const { progress } of builds.values()) await progress.save()
       } finally {
         builds.clear()
         if (!('place' in given)) await elasticsearch.close()

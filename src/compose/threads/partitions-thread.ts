@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { workerData } from 'node:worker_threads'
-import { connectPlaces, type Place } from '#projections/stores/elasticsearch/build-record.ts'
+import { connectPlaces, type Place } from '#projections/stores/elasticsearch/place.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { createRetryReport } from '#src/compose/troubles.ts'
 import { limits, type ClusterConfig } from '#src/config.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import { createIndex, prepareState } from '#projections/stores/elasticsearch/builds.ts'
+import { createIndex, prepareState } from '#projections/stores/elasticsearch/indices.ts'
 import type { Elasticsearch } from '#projections/stores/elasticsearch/call.ts'
 import { defaultSettings } from '#projections/stores/elasticsearch/mapping.ts'
 import { createNames } from '#projections/stores/elasticsearch/names.ts'

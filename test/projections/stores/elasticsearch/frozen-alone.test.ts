@@ -1,11 +1,14 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { JsonObject } from '#src/lib/json.ts'
+import type { Elasticsearch } from '#projections/stores/elasticsearch/call.ts'
 import { freezeBuild } from '#projections/stores/elasticsearch/frozen-build.ts'
 import { createNames } from '#projections/stores/elasticsearch/names.ts'
 import { createRecords } from '#projections/stores/elasticsearch/records.ts'
 import { answering } from '#test/support/answering-elasticsearch.ts'
 import { rejection } from '#test/streams/read-all.ts'
+
+type Search = Readonly<{ pit: { id: string }; size: number; search_after?: readonly [string, number] }>
 
 describe('a build in Elasticsearch that is to be read as of one moment', () => {
   /** Freezes a build of one index, whose refresh is answered so. */
@@ -23,5 +26,32 @@ describe('a build in Elasticsearch that is to be read as of one moment', () => {
   it('is not, where a shard could not show what was written: an erasure would leave it', async () => {
     expect([...(await freeze({ _shards: { failed: 0 } })).indices]).to.have.length(1)
     expect((await rejection(freeze({ _shards: { failed: 1 } }))).name).to.equal('TransientError')
+  })
+
+  it('tells each document once, where its last page ended at one that stands elsewhere in the next moment', async () => {
+    const [day, names] = ['x-logs-v1-001-logs-2026.11.21', createNames('x')]
+    const hit = (id: string, place: number): JsonObject => ({ _id: id, _version: 1, sort: [id, place] })
+    const ids = Array.from({ length: 33 }, (_, order) => String.fromCharCode(65 + order))
+    let moments = 0
+    const send: Elasticsearch['send'] = async ({ method, path, body }) => {
+      if (method === 'POST' && path.endsWith('/_pit')) return { status: 200, body: { id: `moment ${++moments}` } }
+      if (path.includes('/_doc/')) return { status: 200, body: { _source: { index: 'logs-v1-001', shapes: '{}' } } }
+      if (path.startsWith('/_cluster/state')) return { status: 200, body: { metadata: { indices: { [day]: {} } } } }
+      if (path !== '/_search') return { status: 200, body: {} }
+      const { pit, size, search_after: [id = '', place = 0] = [] } = body as Search
+      if (pit.id === 'moment 1' && id !== '') return { status: 404, body: {} }
+      // After a merge each stands further on than before.
+      const all = ids.map((each, order) => ({ each, at: order + (pit.id === 'moment 1' ? 0 : 100) }))
+      const rest = all.filter(({ each, at }) => each > id || (each === id && at > place))
+      return { status: 200, body: { hits: { hits: rest.slice(0, size).map(({ each, at }) => hit(each, at)) } } }
+    }
+    const elasticsearch = { send, close: async () => undefined }
+    const records = createRecords(elasticsearch, names)
+    const place = { elasticsearch, names, records, stateVersion: async () => 1, partition: 0 }
+    const told: string[] = []
+    for await (const { key } of (await freezeBuild(place, 'logs-v1-001')).documents(day, { match_all: {} }))
+      told.push(key)
+    expect(moments).to.equal(2)
+    expect(told).to.deep.equal(ids)
   })
 })

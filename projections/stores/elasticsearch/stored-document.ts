@@ -5,10 +5,12 @@ import { documentJson, type DocumentForm } from './document.ts'
 import { documentKey } from './names.ts'
 
 /** All that Elasticsearch keeps of a document and that matters to readers and writers. `version`: the external one, an entry's position. */
-export type StoredText = Readonly<{ key: string; routing: string; version: number; source: JsonObject }>
+export type StoredDocument = Readonly<{ key: string; routing: string; version: number; source: JsonObject }>
+
+type Header = Omit<StoredDocument, 'source'>
 
 /** A text that is equal exactly for equal documents. `source`: its JSON text, as `stringifyJson` writes it. */
-const textWith = ({ key, routing, version }: Omit<StoredText, 'source'>, source: string): string =>
+const textWith = ({ key, routing, version }: Header, source: string): string =>
   `${JSON.stringify([key, routing, version])}${source}`
 
 /** Member by member: because of the time, an integer beyond 2^53, `stringifyJson` would otherwise check all the rest too. */
@@ -17,29 +19,28 @@ function sourceText(source: JsonObject): string {
   return `{${members.join(',')}}`
 }
 
-export const textOf = (text: StoredText): string => textWith(text, sourceText(text.source))
+export const comparedText = (document: StoredDocument): string => textWith(document, sourceText(document.source))
 
-/** The key, routing and version of an entry's document. */
-const placeOf = (workspaceId: WorkspaceId, entry: Entry): Omit<StoredText, 'source'> => ({
+const expectedHeader = (workspaceId: WorkspaceId, entry: Entry): Header => ({
   key: documentKey(workspaceId, entry.id),
   routing: workspaceId,
   version: entry.position,
 })
 
-/** `textOf` the document that should be stored for an entry. Written and read documents have the same text form. */
+/** `comparedText` of the document that should be stored for an entry. Written and read documents have the same text form. */
 export const expectedText = (form: DocumentForm, workspaceId: WorkspaceId, entry: Entry): string =>
-  textWith(placeOf(workspaceId, entry), documentJson(form, workspaceId, entry))
+  textWith(expectedHeader(workspaceId, entry), documentJson(form, workspaceId, entry))
 
 /** The document that should be stored for an entry. */
-export const expectedDocument = (form: DocumentForm, workspaceId: WorkspaceId, entry: Entry): StoredText => ({
-  ...placeOf(workspaceId, entry),
+export const expectedDocument = (form: DocumentForm, workspaceId: WorkspaceId, entry: Entry): StoredDocument => ({
+  ...expectedHeader(workspaceId, entry),
   source: parseJson(documentJson(form, workspaceId, entry)) as JsonObject,
 })
 
 const shown = (value: Json): string => (typeof value === 'string' ? value : stringifyJson(value))
 
 /** For display, field by field. */
-export function shownText({ key, routing, version, source }: StoredText): Readonly<Record<string, string>> {
+export function shownFields({ key, routing, version, source }: StoredDocument): Readonly<Record<string, string>> {
   const fields = Object.entries(source).map(([name, value]) => [name, shown(value)])
   return { _id: key, _routing: routing, _version: String(version), ...Object.fromEntries(fields) }
 }

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import type { Place } from '#projections/stores/elasticsearch/build-record.ts'
+import type { Place } from '#projections/stores/elasticsearch/place.ts'
+import { createProgress } from '#projections/stores/elasticsearch/progress.ts'
 import { createTellAgain } from '#projections/stores/elasticsearch/tell-again.ts'
 
 describe('the last heartbeat of a build in Elasticsearch', () => {
@@ -15,12 +16,19 @@ describe('the last heartbeat of a build in Elasticsearch', () => {
       builds: async () => [],
     }
     const place = { records, partition: 0 } as Place
-    const toldAt = (index: string, at: number) => {
-      const told = { position: 1, head: 1, at, caughtUpAt: at }
-      return { index, recorded: 1, told, toldAt: at, record: undefined }
+    let nowMs = 0
+    const toldAt = async (index: string, at: number) => {
+      nowMs = at
+      const heartbeat = { position: 1, head: 1, at, caughtUpAt: at }
+      const options = { now: () => nowMs, everyMs: 500, share: undefined }
+      const progress = createProgress(place, index, options, { checkpoint: 1, heartbeat })
+      await progress.tell(heartbeat)
+      return progress
     }
-    const builds = [toldAt('folded', 20_000), toldAt('left', 10_000)]
-    const tellingAgain = createTellAgain(place, () => builds, { everyMs: 1_500, now: () => 22_000 })
+    const builds = [await toldAt('left', 10_000), await toldAt('folded', 20_000)]
+    updated.length = 0
+    nowMs = 22_000
+    const tellingAgain = createTellAgain(() => builds, 1_500)
     await tellingAgain(async () => undefined)
     expect(updated).to.deep.equal(['build:folded:0'])
   })

@@ -1,0 +1,88 @@
+import { TransientError } from '#src/lib/failure.ts'
+import type { Json } from '#src/lib/json.ts'
+import type { IndexName } from '../../index-store.ts'
+import { objectIn, textIn } from './answer-parts.ts'
+import type { Elasticsearch } from './call.ts'
+import { stateIndex, stateRefresh, template, type IndexSettings } from './mapping.ts'
+import type { Place } from './place.ts'
+
+/** Prevents our indices from being created automatically, with whatever mapping the first document suggests. */
+export async function forbidAutomatic({ elasticsearch, names }: Place): Promise<void> {
+  const make = { operation: 'prepare', subject: names.state, method: 'PUT' } as const
+  await elasticsearch.send({ ...make, path: `/_index_template/${names.state}`, body: template(names.all) })
+}
+
+/** Creates the state index, and what keeps the others from being created automatically. */
+export async function prepareState(place: Place, settings: IndexSettings): Promise<void> {
+  const { elasticsearch, names } = place
+  await forbidAutomatic(place)
+  await createIndex(elasticsearch, names.state, stateIndex(settings))
+  // Earlier programs had it refreshed each second. Where this may not be changed, that goes on, and does no harm.
+  const change = { operation: 'prepare', subject: names.state, method: 'PUT', accept: [403] } as const
+  await elasticsearch.send({ ...change, path: `/${names.state}/_settings`, body: stateRefresh })
+}
+
+/** The server's message if its nodes have as many shards as they may. It has no error type of its own. */
+const noShardsLeft = /maximum .*shards open/
+
+/** Creates an index, unless it exists. */
+export async function createIndex(elasticsearch: Elasticsearch, index: string, body: object): Promise<void> {
+  const call = { operation: 'create', subject: index, method: 'PUT', path: `/${index}`, body, accept: [400] } as const
+  const { status, body: answer } = await elasticsearch.send(call)
+  const error = objectIn(answer['error'])
+  if (status !== 400 || error['type'] === 'resource_already_exists_exception') return
+  const reason = textIn(error['reason'])
+  // Transient: an operator, or retention, will make room, or take away what is in the way.
+  const hint = noShardsLeft.test(reason)
+    ? 'drop builds that are not needed, or raise cluster.max_shards_per_node'
+    : 'an index template or an alias of somebody else may be in its way: change or remove that one'
+  throw new TransientError({ operation: 'create', subject: index, cause: new Error(reason), hint })
+}
+
+/** Removes indices of a build; those that are not there any more too. */
+export async function removeIndices(
+  { elasticsearch }: Place,
+  index: IndexName,
+  names: Iterable<string>,
+): Promise<void> {
+  const call = { operation: 'drop', subject: index, method: 'DELETE', accept: [404] } as const
+  for (const name of names) await elasticsearch.send({ ...call, path: `/${name}` })
+}
+
+/** Day indices, each with its UUID; and with that of its history, where it was restored from a snapshot: over a closed one, it keeps the first. */
+export type Days = ReadonlyMap<string, string>
+
+const identityOf = (part: Json | undefined): string => {
+  const settings = objectIn(objectIn(objectIn(part)['settings'])['index'])
+  const history = textIn(objectIn(settings['history'])['uuid'])
+  return [textIn(settings['uuid']), ...(history === '' ? [] : [history])].join('/')
+}
+
+/** The day indices that exist. `closed`: those of them that answer no search, and that a search by a wildcard passes over. */
+export type StoredDays = Readonly<{ days: Days; closed: readonly string[] }>
+
+/** A build's existing day indices as the master knows them: another node may be behind it. */
+export async function listDayIndices(
+  { elasticsearch, names: { build } }: Place,
+  index: IndexName,
+): Promise<StoredDays> {
+  const parts = ['settings.index.uuid', 'settings.index.history.uuid', 'state'].map(
+    (part) => `metadata.indices.*.${part}`,
+  )
+  const { body } = await elasticsearch.send({
+    operation: 'look for',
+    subject: index,
+    method: 'GET',
+    path: `/_cluster/state/metadata/${build(index)}`,
+    query: {
+      filter_path: parts.join(),
+      expand_wildcards: 'open,closed',
+      ignore_unavailable: true,
+      allow_no_indices: true,
+    },
+  })
+  const indices = objectIn(objectIn(body['metadata'])['indices'])
+  const names = Object.keys(indices).sort()
+  const days = new Map(names.map((name) => [name, identityOf(indices[name])]))
+  return { days, closed: names.filter((name) => objectIn(indices[name])['state'] === 'close') }
+}
