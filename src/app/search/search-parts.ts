@@ -198,11 +198,11 @@ export const refusedSearch =
     }
   }
 
-/** Services that the results name, for the field `service`. */
-export const serviceSuggestions = (facets: TraceSearchAnswer['facets']): Html => {
-  const found = facets?.find(({ field }) => field === 'service')?.values ?? []
+/** Names that the results have, for the field of a service or of an operation: its list is called by more than one of them. */
+export const nameSuggestions = (facets: TraceSearchAnswer['facets'], name: 'service' | 'operation'): Html => {
+  const found = facets?.find(({ field }) => field === name)?.values ?? []
   return suggestions(
-    'services',
+    `${name}s`,
     found.map(({ value }) => value),
   )
 }
