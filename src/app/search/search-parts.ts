@@ -10,6 +10,7 @@ import { field, suggestions } from '../fields.ts'
 import { zone } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { addressWith, withConditions } from './conditions.ts'
+import { ofGrafana } from './other-names.ts'
 
 /** Cursors of earlier pages kept in an address: so far back a walk goes page by page. */
 const cursorsMax = 20
@@ -84,12 +85,13 @@ export function whatIsWrong({ detail, position, expected = [] }: Refusal, query:
 /** `wrong`: the parameter that it is about. */
 type Refused = Readonly<{ body: Html; status: number; wrong: string | undefined }>
 
-/** What was wrong with a search, pointing at the place, or when to try it again. Sets the status and headers of the refusal. */
-export function searchRefusal(ctx: Context, given: Refusal, query: string): Refused {
+/** What was wrong with a search, pointing at the place, or when to try it again; `meant`: what else may have been. Sets the status and headers of the refusal. */
+export function searchRefusal(ctx: Context, given: Refusal, query: string, meant?: Html): Refused {
   const refused = withRetry(ctx, given)
   setRefusal(ctx, refused)
   const { position, errors = [], retryAfterS } = refused
-  const body = whatIsWrong(refused, query, retryAfterS === undefined ? html`` : tryAgain(ctx, retryAfterS))
+  const more = retryAfterS === undefined ? meant : tryAgain(ctx, retryAfterS)
+  const body = whatIsWrong(refused, query, more)
   return { body, status: statusOf(refused.code), wrong: position === undefined ? errors[0]?.path : 'q' }
 }
 
@@ -189,7 +191,8 @@ export const refusedSearch =
   (ctx: Context, app: Pick<AppContext, 'directory'>, refused: Refusal): SessionPage => {
     const asked = readAsked(ctx, app)
     const query = asked.conditions.get('q') ?? ''
-    const { body, status, wrong } = searchRefusal(ctx, refused, query)
+    const meant = refused.position === undefined ? html`` : ofGrafana(ctx.path, asked.conditions)
+    const { body, status, wrong } = searchRefusal(ctx, refused, query, meant)
     return {
       title,
       about: query,
