@@ -82,6 +82,21 @@ export function whatIsWrong({ detail, position, expected = [] }: Refusal, query:
   </div>`
 }
 
+/** How the form calls parameters that have other names in an address. */
+const labels: Readonly<Record<string, string>> = {
+  from: 'From',
+  to: 'To',
+  min_duration: 'At least',
+  max_duration: 'At most',
+}
+
+/** `from: is after to` as the form calls them: “From” is after “To”. What is in the middle of a sentence otherwise is no name. */
+const inWordsOfForm = (detail: string): string =>
+  detail
+    .replace(/^(\w+): (?=is )/, (typed, name: string) => (name in labels ? `“${labels[name]}” ` : typed))
+    .replace(/^(\w+): /, (typed, name: string) => (name in labels ? `“${labels[name]}”: ` : typed))
+    .replace(/(?<=^“.*)\b(to|m(?:in|ax)_duration)$/, (name) => `“${labels[name]}”`)
+
 /** `wrong`: the parameter that it is about. */
 type Refused = Readonly<{ body: Html; status: number; wrong: string | undefined }>
 
@@ -91,7 +106,7 @@ export function searchRefusal(ctx: Context, given: Refusal, query: string, meant
   setRefusal(ctx, refused)
   const { position, errors = [], retryAfterS } = refused
   const more = retryAfterS === undefined ? meant : tryAgain(ctx, retryAfterS)
-  const body = whatIsWrong(refused, query, more)
+  const body = whatIsWrong({ ...refused, detail: inWordsOfForm(refused.detail) }, query, more)
   return { body, status: statusOf(refused.code), wrong: position === undefined ? errors[0]?.path : 'q' }
 }
 
