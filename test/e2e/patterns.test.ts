@@ -76,9 +76,7 @@ describe('patterns of logs', () => {
 
   it('stand beside services of whole words, whatever the screen', async () => {
     const browser = await borrowChromium()
-    await sendingTo(server, server.firstRun.keys).logs([
-      { message: 'of words '.repeat(90), service: 'of-payments' },
-    ])
+    await sendingTo(server, server.firstRun.keys).logs([{ message: 'of words '.repeat(90), service: 'of-payments' }])
     await untilIndexed(server)
     await onEachScreen(browser, server, async (tab, width) => {
       await tab.goto('/app/patterns?service=of-payments')
