@@ -31,7 +31,7 @@ const linkTo = ({ id }: Connection, guide: Guide): Html =>
 
 /** To the steps alone: who only reads them, or has a key, makes none for that. */
 export const stepsLinks = (connection: Connection): Html =>
-  html`<h2>With a key that you have</h2>
+  html`<h2>Only the steps, for a key that you have</h2>
     <nav class="tabs" aria-label="Steps without a new key">
       ${connection.guides.map((guide) => linkTo(connection, guide))}
     </nav>`
