@@ -39,9 +39,10 @@ export async function startRecordingProxy(
       outgoing.on('error', () => answer.headersSent || answer.destroy())
       void before(line).then(
         (instead) => {
-          if (typeof instead !== 'number') return void outgoing.end(body)
-          outgoing.destroy()
-          answer.writeHead(instead, { 'x-elastic-product': 'Elasticsearch' }).end()
+          if (typeof instead === 'number') {
+            outgoing.destroy()
+            answer.writeHead(instead, { 'x-elastic-product': 'Elasticsearch' }).end()
+          } else outgoing.end(body)
         },
         () => answer.destroy(),
       )
