@@ -42,7 +42,8 @@ export function scanLogs(
   if (body === undefined) return fail(tooLongInUtf8(limits))
   const mediaType = resolveMediaType(contentType, body)
   if (mediaType === undefined) return fail(unsupported(contentType))
-  const whole = splitBody(body, mediaType, limits)
+  const whole =
+    (mediaType === 'text/plain' ? listInText(body, limits) : undefined) ?? splitBody(body, mediaType, limits)
   if (!whole.ok) return whole
   const unwrap = mediaType === 'application/msgpack' ? unwrapMsgpack : unwrapLevelled
   const split = unwrap(body, whole.value, limits)
@@ -56,6 +57,24 @@ export function scanLogs(
     total,
     payload: asReceived ? body : join(body, split),
   })
+}
+
+/**
+ * `fetch` calls every string text, if it is not told otherwise. One list of records that all tell messages is no line of text; of any other
+ * it may be one. Only here, as below.
+ */
+function listInText(body: Uint8Array, limits: SplitLimits): Result<Split, Refusal> | undefined {
+  if (!startsListOfObjects(body)) return undefined
+  const split = splitJson(body, 'application/json', limits)
+  if (!split.ok || split.value.mediaType !== 'application/json') return undefined
+  const { accepted, rejected } = split.value
+  const isList = rejected.length === 0 && accepted.every((record) => isTelling(membersOf(body, record)))
+  return isList ? split : undefined
+}
+
+function startsListOfObjects(body: Uint8Array): boolean {
+  const start = skipSpace(body, afterMark(body))
+  return body[start] === 0x5b && body[skipSpace(body, start + 1)] === 0x7b
 }
 
 /**
