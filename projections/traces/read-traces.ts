@@ -100,14 +100,10 @@ export async function readTraces(
 ): Promise<ReadTraces> {
   // By generation, because a document that changes while pages are read may be read twice.
   const found = new Map<string, Map<string, TraceDocument>>()
-  const scope = tracesScope(workspaceId, 'traces')
-  for (let from = 0; from < traceIds.length; from += pageMax) {
-    const ids = traceIds.slice(from, from + pageMax)
-    for await (const hits of searchPages<TraceDocument>(reader, scope, ids)) {
-      for (const { document } of hits) {
-        const { traceId, generation } = document
-        found.set(traceId, (found.get(traceId) ?? new Map<string, TraceDocument>()).set(generation, document))
-      }
+  for await (const hits of searchPages<TraceDocument>(reader, tracesScope(workspaceId, 'traces'), traceIds)) {
+    for (const { document } of hits) {
+      const { traceId, generation } = document
+      found.set(traceId, (found.get(traceId) ?? new Map<string, TraceDocument>()).set(generation, document))
     }
   }
   const traces = new Map<string, TraceDocument>()

@@ -1,8 +1,9 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { limits } from '#src/config.ts'
-import { createAppendShared } from '#streams/jetstream/append-shared.ts'
-import { packEvent } from '#streams/jetstream/message.ts'
+import { createAppendShared, type SharedLimits } from '#streams/jetstream/append-shared.ts'
+import { decodeMessage, messageBytes, packEvent } from '#streams/jetstream/message.ts'
 import type { Outgoing, Published, Publisher } from '#streams/jetstream/publish.ts'
 import { createSubjects, logName } from '#streams/jetstream/subjects.ts'
 import { makeLine } from './make-event.ts'
@@ -34,4 +35,67 @@ describe('appends that share messages', () => {
     await Promise.all(['acme', 'beta', 'gamma'].map(appendOf))
     expect(underWay.map(({ length }) => length)).to.deep.equal([1, 1, 1])
   })
+
+  /** A server that answers each step when it is let; the steps, each with the numbers of events of its messages. */
+  function held(given: Partial<SharedLimits> = {}) {
+    const steps: Readonly<{ messages: readonly Outgoing[]; end: PromiseWithResolvers<Published> }>[] = []
+    const publish = (messages: readonly Outgoing[]): Promise<Published> => {
+      const end = Promise.withResolvers<Published>()
+      steps.push({ messages, end })
+      return end.promise
+    }
+    const publisher = { publish, messageBytesMax: () => 1_000_000, messagesOf: () => 1, lookUp: async () => undefined }
+    const append = createAppendShared(createSubjects(logName('0'), 'epoch'), publisher, { ...limits, ...given })
+    const sizes = () => steps.map(({ messages }) => messages.map(({ data }) => decodeMessage(data, 1, 'LOG').length))
+    return { append: (workspace: string) => append([packEvent(makeLine('line', workspace))]), steps, sizes }
+  }
+
+  it('go with all that came while a message of theirs was under way', async () => {
+    const { append, steps, sizes } = held()
+    const first = append('acme')
+    await turn()
+    const later = [append('acme'), append('acme')]
+    await turn()
+    expect(sizes()).to.deep.equal([[1]])
+    steps[0]?.end.resolve({ kind: 'stored', sequence: 1 })
+    await first
+    await turn()
+    expect(sizes()).to.deep.equal([[1], [2]])
+    steps[1]?.end.resolve({ kind: 'stored', sequence: 2 })
+    expect((await Promise.all(later)).map(({ last }) => last)).to.deep.equal([8_191, 8_192])
+  })
+
+  it('fail all together where their message does, and the next goes out', async () => {
+    const { append, steps } = held()
+    const together = [append('acme'), append('acme')]
+    await turn()
+    const next = append('acme')
+    steps[0]?.end.reject(new Error('no answer'))
+    const outcomes = await Promise.allSettled(together)
+    expect(outcomes.map(({ status }) => status)).to.deep.equal(['rejected', 'rejected'])
+    await turn()
+    steps[1]?.end.resolve({ kind: 'stored', sequence: 1 })
+    expect((await next).last).to.equal(4_096)
+  })
+
+  for (const [what, given] of [
+    ['events', { appendBatchEventsMax: 3 }],
+    ['bytes', { appendBatchBytesMax: 3 * messageBytes([packEvent(makeLine('line', 'w-00'))]) }],
+  ] as const) {
+    it(`of very many workspaces go in steps of so many ${what}, one after the other`, async () => {
+      const { append, steps, sizes } = held(given)
+      const calls = Array.from({ length: 32 + 4 }, (_, workspace) => append(`w-${10 + workspace}`))
+      await turn()
+      calls.push(append('w-99'))
+      await turn()
+      const alone = Array.from({ length: 32 }, () => [1])
+      expect(sizes()).to.deep.equal([...alone, [1, 1, 1]])
+      steps.at(-1)?.end.resolve({ kind: 'stored', sequence: 3 })
+      await Promise.all(calls.slice(32, 35))
+      await turn()
+      expect(sizes().slice(33)).to.deep.equal([[1, 1]])
+      for (const { end } of steps) end.resolve({ kind: 'stored', sequence: 5 })
+      await Promise.all(calls)
+    })
+  }
 })

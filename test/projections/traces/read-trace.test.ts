@@ -49,6 +49,15 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
     expect(most.characters).to.be.below(9 * 1024 * 1024)
   })
 
+  it('is shown without what its spans share where that is not there', async () => {
+    const reader = await readerOf(newStore, [received(1, [{ id: 'a', resource: { region: 'eu' } }])])
+    const read = await readTrace({ ...reader, get: async () => [] }, acme, traceIdOf('t'), { limit: 1 })
+    const nothing = { attributes: {}, dropped_attributes_count: 0, schema_url: '' }
+    expect(read?.spans.map(({ name, resource, scope }) => ({ name, resource, scope }))).to.deep.equal([
+      { name: 'operation a', resource: nothing, scope: { name: '', version: '', ...nothing } },
+    ])
+  })
+
   it('gives the spans with everything they came with, a page at a time', async () => {
     const link = {
       traceId: traceIdOf('l'),
@@ -76,6 +85,12 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
           resource: { region: 'eu' },
           cuts: ['cut'],
           sessionId: 'one',
+          droppedAttributesCount: 3,
+          droppedEventsCount: 4,
+          droppedLinksCount: 5,
+          traceState: 'of=a',
+          status: 'error',
+          statusMessage: 'why',
         },
       ]),
       received(2, [{ id: 'b', parent: 'a', atMs: 2 }]),
@@ -86,7 +101,7 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
         trace_id: traceIdOf('t'),
         span_id: spanIdOf('a'),
         parent_span_id: null,
-        trace_state: '',
+        trace_state: 'of=a',
         flags: 1,
         name: 'operation a',
         kind: 'server',
@@ -95,9 +110,9 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
         start: '2026-11-21T12:00:00.001000000Z',
         end: '2026-11-21T12:00:00.011000000Z',
         duration_ns: '10000000',
-        status: { code: 'unset', message: '' },
+        status: { code: 'error', message: 'why' },
         attributes: { big: 9_007_199_254_740_993n },
-        dropped_attributes_count: 0,
+        dropped_attributes_count: 3,
         events: [
           {
             time: '2026-11-21T12:00:00.000000001Z',
@@ -106,7 +121,7 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
             dropped_attributes_count: 2,
           },
         ],
-        dropped_events_count: 0,
+        dropped_events_count: 4,
         links: [
           {
             trace_id: traceIdOf('l'),
@@ -117,7 +132,7 @@ describeOnEveryStore('traces: one whole trace', (newStore) => {
             dropped_attributes_count: 1,
           },
         ],
-        dropped_links_count: 0,
+        dropped_links_count: 5,
         resource: {
           attributes: { 'service.name': 'checkout', region: 'eu' },
           dropped_attributes_count: 0,
@@ -302,7 +317,9 @@ describeOnEveryStore('traces: one of very many spans', (newStore) => {
       [last, 'refused'],
       [last - 1, 3],
     ])
-    const spans = Array.from({ length: count }, (_, id) => ({ id, atMs: id, parent: parents.get(id) ?? 0 }))
+    // Each part has parents of another: whichever is not read, they would be missing.
+    const parentOf = (id: number): string | number => parents.get(id) ?? (id + 1_000) % count
+    const spans = Array.from({ length: count }, (_, id) => ({ id, atMs: id, parent: parentOf(id) }))
     const refused = { traceId: traceIdOf('t'), spanId: spanIdOf('refused'), reason: 'rejected_allowance' as const }
     const whole = Array.from({ length: 20 }, (_, id) => ({
       trace: 'whole',

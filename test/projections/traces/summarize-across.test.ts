@@ -1,9 +1,10 @@
 import { expect } from 'chai'
+import { sortableTime } from '#projections/traces/sortable-time.ts'
 import { addRefusedSpans, addSpans, emptyPart, type TracePart } from '#projections/traces/trace-part.ts'
-import { summarizeAcross } from '#projections/traces/trace-summary.ts'
+import { summarize, summarizeAcross } from '#projections/traces/trace-summary.ts'
 import type { Span } from '#src/events/telemetry.ts'
 import { createRandom, type Random } from '#test/support/random.ts'
-import { givenSpan, spanIdOf, traceIdOf } from './given.ts'
+import { givenSpan, msNs, noonNs, spanIdOf, traceIdOf } from './given.ts'
 
 /** A document's parts, and what arrived for it: spans in their order, and refusals. */
 type Made = Readonly<{ parts: readonly TracePart[]; spans: readonly Span[]; refused: readonly string[] }>
@@ -107,5 +108,24 @@ describe('traces: the sum of a trace of several documents', () => {
     })
     const { sessions } = await summarizeAcross(onceEach(documents))
     expect(sessions).to.deep.equal(Array.from({ length: 100 }, (_, n) => `visit ${n}`))
+  })
+
+  it('says where its spans stood before they came again, whichever part they are in', async () => {
+    const partOf = (number: number, ...times: readonly number[]): TracePart =>
+      times.reduce(
+        (part, atMs, at) => {
+          const span = givenSpan({ id: number, atMs, forMs: 10 })
+          return addSpans(part, [{ span, copies: 1 }], 10 * number + at)
+        },
+        emptyPart(traceIdOf('t'), number),
+      )
+    const parts = [partOf(1, 30, 35), partOf(2, 20, 25), partOf(3, 40)]
+    const time = (atMs: number): string => sortableTime(noonNs + BigInt(atMs) * msNs)
+    const replaced = { position: 21, start: time(20), lastStart: time(30), end: time(40), errorCount: 0 }
+    expect(summarize(parts).replaced).to.deep.equal(replaced)
+    async function* page() {
+      yield parts.toReversed()
+    }
+    expect((await summarizeAcross(page())).replaced).to.deep.equal(replaced)
   })
 })

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { JsonObject } from '#src/lib/json.ts'
-import type { Elasticsearch } from '#projections/stores/elasticsearch/call.ts'
+import type { Answer, Call, Elasticsearch } from '#projections/stores/elasticsearch/call.ts'
 import { freezeBuild } from '#projections/stores/elasticsearch/frozen-build.ts'
 import { createNames } from '#projections/stores/elasticsearch/names.ts'
 import { createRecords } from '#projections/stores/elasticsearch/records.ts'
@@ -53,5 +53,58 @@ describe('a build in Elasticsearch that is to be read as of one moment', () => {
       told.push(key)
     expect(moments).to.equal(2)
     expect(told).to.deep.equal(ids)
+  })
+
+  const [day, ids] = ['x-logs-v1-001-logs-2026.11.21', Array.from({ length: 33 }, (_, order) => `id ${10 + order}`)]
+
+  /** Freezes a build of these documents. Its moment is lost with the second page, so many times; and each page gives it another name. */
+  async function freezeWithLosses(losses: number) {
+    const names = createNames('x')
+    let [moments, now] = [0, '']
+    const [queries, released]: [Call['query'][], unknown[]] = [[], []]
+    const search = (body: Search): Answer => {
+      const [, place = 0] = body.search_after ?? []
+      if (body.pit.id !== now || (moments <= losses && place > 0)) return { status: 404, body: {} }
+      now += '+'
+      const hits = ids.map((id, order): JsonObject => ({ _id: id, sort: [id, order + 1] }))
+      return { status: 200, body: { pit_id: now, hits: { hits: hits.slice(place, place + body.size) } } }
+    }
+    const send: Elasticsearch['send'] = async ({ method, path, query, body }) => {
+      if (method === 'POST' && path.endsWith('/_pit'))
+        return { status: 200, body: { id: (now = `moment ${++moments}`) } }
+      if (method === 'DELETE') released.push((body as Search['pit']).id)
+      if (path.includes('/_doc/')) return { status: 200, body: { _source: { index: 'logs-v1-001', shapes: '{}' } } }
+      if (path.startsWith('/_cluster/state')) return { status: 200, body: { metadata: { indices: { [day]: {} } } } }
+      if (path !== '/_search') return { status: 200, body: {} }
+      if (queries.push(query) > 100) throw new Error('it is asked without an end')
+      return search(body as Search)
+    }
+    const elasticsearch = { send, close: async () => undefined }
+    const records = createRecords(elasticsearch, names)
+    const place = { elasticsearch, names, records, stateVersion: async () => 1, partition: 0 }
+    const build = await freezeBuild(place, 'logs-v1-001')
+    const visited: string[][] = []
+    const visit = () =>
+      build.visit(day, { match_all: {} }, () => {
+        const mine: string[] = []
+        visited.push(mine)
+        return ({ key }) => void mine.push(key)
+      })
+    return { visit, visited, queries, released }
+  }
+
+  it('is visited anew from its first document where its moment is lost on the way, and keeps none that are lost', async () => {
+    const { visit, visited, released } = await freezeWithLosses(1)
+    await visit()
+    expect(visited).to.have.length(2)
+    expect(visited[0]?.length).to.be.within(1, 32)
+    expect(visited[1]).to.deep.equal(ids)
+    expect(released).to.deep.equal(['moment 1+'])
+  })
+
+  it('is read whole or not at all, and not for ever where each moment is lost', async () => {
+    const { visit, queries } = await freezeWithLosses(15)
+    expect((await rejection(visit())).name).to.equal('TransientError')
+    for (const query of queries) expect(query).to.deep.equal({ allow_partial_search_results: false })
   })
 })

@@ -6,11 +6,11 @@ import { createTellAgain } from '#projections/stores/elasticsearch/tell-again.ts
 
 describe('the last heartbeat of a build in Elasticsearch', () => {
   it('is repeated before a long batch, and not that of a build which had none when others had theirs', async () => {
-    const updated: string[] = []
+    const updated: (readonly [string, unknown])[] = []
     const records: Place['records'] = {
       read: async () => ({ source: {}, unchanged: {} }),
-      update: async ({ id }) => {
-        updated.push(id)
+      update: async ({ id, fields }) => {
+        updated.push([id, fields['heartbeat']])
         return {}
       },
       builds: async () => [],
@@ -27,9 +27,13 @@ describe('the last heartbeat of a build in Elasticsearch', () => {
     }
     const builds = [await toldAt('left', 10_000), await toldAt('folded', 20_000)]
     updated.length = 0
-    nowMs = 22_000
     const tellingAgain = createTellAgain(() => builds, 1_500)
+    nowMs = 21_000
     await tellingAgain(async () => undefined)
-    expect(updated).to.deep.equal(['build:folded:0'])
+    expect(updated, 'it was told just before').to.deep.equal([])
+    nowMs = 22_000
+    await tellingAgain(async () => undefined)
+    const again = { position: 1, head: 1, at: 22_000, caughtUpAt: 20_000, ahead: null, last: null }
+    expect(updated).to.deep.equal([['build:folded:0', again]])
   })
 })
