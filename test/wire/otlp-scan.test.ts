@@ -327,6 +327,19 @@ describe('scanSpans, JSON alone', () => {
     expect(refused(utf8('{"resourceLogs":[],"resourceSpans":[]}'), json, {})).to.equal(undefined)
   })
 
+  it('counts the items of lists to the last one', () => {
+    // A resource, a scope, a span and five attributes.
+    const body = of({ ...spanJson(emptySpan), attributes: [{}, {}, {}, {}, {}] })
+    expect(refused(body, json, { nodesPerRequestMax: 7 })?.code).to.equal('payload_too_large')
+    expect(refused(body, json, { nodesPerRequestMax: 8 })).to.equal(undefined)
+  })
+
+  it('says of what is no object that it is no span', () => {
+    for (const span of [5, 'x', null, true]) {
+      expect(scanned(of(span), json).invalid.map(({ reason }) => reason)).to.deep.equal(['the span is not an object'])
+    }
+  })
+
   it('refuses a bomb of members, which are no nodes', () => {
     const text = `{"resourceSpans":[],"x":{${Array.from({ length: 10_500 }, (_none, index) => `"k${index}":0`).join()}}}`
     expect(refused(utf8(text), json, { nodesPerRequestMax: 100 })?.code).to.equal('payload_too_large')
