@@ -50,6 +50,10 @@ describe('directory', () => {
         expect(!refused.ok && refused.error.code, JSON.stringify(name)).to.equal(code)
       }
       expect(directory.workspaces()).to.have.length(1)
+      // A letter with a mark is one sign or two, by who types it; nobody sees which.
+      const composed = await createWorkspace(directory, 'Caf\u00e9')
+      expect(directory.workspaceNamed('cafe\u0301')).to.equal(composed)
+      expect((await directory.createWorkspace({ name: 'Cafe\u0301', plan: 'free' })).ok).to.equal(false)
       expect((await directory.createWorkspace({ name: 'x'.repeat(80), plan: 'free' })).ok, 'the longest').to.equal(true)
     })
 
@@ -98,8 +102,11 @@ describe('directory', () => {
 
     it('have an address of their own, in any case, and a long password', async () => {
       await user()
+      await user('rene\u0301@acme.example')
+      expect(directory.userByEmail('ren\u00e9@acme.example')?.email).to.equal('ren\u00e9@acme.example')
       for (const [email, chosen, field] of [
         ['ANN@acme.example', password, 'email'],
+        ['Ren\u00e9@acme.example', password, 'email'],
         ['no address', password, 'email'],
         ['@', password, 'email'],
         [`${'x'.repeat(250)}@y.zz`, password, 'email'],
@@ -108,7 +115,7 @@ describe('directory', () => {
         const refused = await directory.createUser({ email, password: chosen, workspaceId: workspace.id })
         expect(!refused.ok && refused.error.field, email).to.equal(field)
       }
-      expect(directory.members(workspace.id)).to.have.length(1)
+      expect(directory.members(workspace.id)).to.have.length(2)
     })
 
     it('created twice at once by two processes are one', async () => {
@@ -133,6 +140,8 @@ describe('directory', () => {
       const second = await createWorkspace(directory, 'Second')
       valueOf(await directory.addMember({ workspaceId: second.id, userId: ann.id }))
       valueOf(await directory.addMember({ workspaceId: second.id, userId: ann.id }))
+      // Another role in the first is no other time of joining it.
+      valueOf(await directory.addMember({ workspaceId: workspace.id, userId: ann.id, role: 'owner' }))
       expect(directory.user(ann.id)?.workspaceIds).to.deep.equal([workspace.id, second.id])
       expect(directory.members(second.id)).to.have.length(1)
     })
@@ -355,6 +364,21 @@ describe('directory', () => {
       const [last] = (await one.stream.read(0, 100)).slice(-1)
       expect(last).to.deep.include({ type: 'directory.logs.exported', workspaceId: workspace.id })
       expect(JSON.parse(Buffer.from(last!.payload).toString())).to.deep.equal(exported)
+    })
+
+    it('has no more of what a client says than it needs', async () => {
+      const ann = await user()
+      const long = 'x'.repeat(100_000)
+      await started('a'.repeat(32), ann.id, long)
+      await directory.recordFailedSignIn({ userId: ann.id, address: long })
+      await directory.recordExport({ workspaceId: workspace.id, userId: ann.id, query: long, format: 'csv' })
+      const { key } = valueOf(await directory.createKey({ workspaceId: workspace.id, kind: 'logs' }))
+      await directory.flagExposed(key, long)
+      const longest = Math.max(...(await one.stream.read(0, 100)).map(({ payload }) => payload.length))
+      expect(longest).to.be.below(10_000)
+      const { entries } = await directory.audit(workspace.id, { limit: 100 })
+      const addresses = entries.flatMap(({ event }) => ('address' in event ? [event.address.length] : []))
+      expect(addresses).to.deep.equal([64, 64])
     })
 
     it('has refused sign-ins, a few an hour of each account, the rest as a count', async () => {
