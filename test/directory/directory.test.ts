@@ -140,6 +140,9 @@ describe('directory', () => {
       const second = await createWorkspace(directory, 'Second')
       valueOf(await directory.addMember({ workspaceId: second.id, userId: ann.id }))
       valueOf(await directory.addMember({ workspaceId: second.id, userId: ann.id }))
+      const written = await one.stream.head()
+      valueOf(await directory.addMember({ workspaceId: second.id, userId: ann.id, role: 'member' }))
+      expect(await one.stream.head(), 'who is that already').to.equal(written)
       // Another role in the first is no other time of joining it.
       valueOf(await directory.addMember({ workspaceId: workspace.id, userId: ann.id, role: 'owner' }))
       expect(directory.user(ann.id)?.workspaceIds).to.deep.equal([workspace.id, second.id])
@@ -213,6 +216,8 @@ describe('directory', () => {
       const ann = await user()
       await started('a'.repeat(32), ann.id)
       await started('b'.repeat(32), ann.id)
+      const short = await directory.changePassword({ userId: ann.id, password: 'short' })
+      expect(!short.ok && short.error.field).to.equal('password')
       valueOf(await directory.changePassword({ userId: ann.id, password: 'another password' }))
       expect(directory.session('a'.repeat(32))).to.equal(undefined)
       expect(directory.session('b'.repeat(32))).to.equal(undefined)
@@ -261,6 +266,7 @@ describe('directory', () => {
       expect(valueOf(await create('api', ['logs:write'])).key.scopes).to.deep.equal(['logs:write'])
       expect((await create('logs', ['traces:read'])).ok).to.equal(false)
       expect((await create('api', [])).ok).to.equal(false)
+      expect(valueOf(await create('api', ['logs:write', 'logs:write'])).key.scopes).to.deep.equal(['logs:write'])
     })
 
     it('are found neither by a guess, nor by a well-formed one that was never made', async () => {
@@ -328,7 +334,8 @@ describe('directory', () => {
     it('that are publishable may be bound to origins', async () => {
       const create = (kind: 'publishable' | 'logs', origins: readonly string[]) =>
         directory.createKey({ workspaceId: workspace.id, kind, origins })
-      const { key } = valueOf(await create('publishable', ['https://Shop.example/', 'http://localhost:3000']))
+      const twice = ['https://Shop.example/', 'http://localhost:3000', 'https://shop.example']
+      const { key } = valueOf(await create('publishable', twice))
       expect(key.origins).to.deep.equal(['https://shop.example', 'http://localhost:3000'])
       const changed = { workspaceId: workspace.id, keyId: key.id, origins: ['https://new.example'] }
       expect(valueOf(await directory.changeOrigins(changed)).origins).to.deep.equal(['https://new.example'])
@@ -364,21 +371,6 @@ describe('directory', () => {
       const [last] = (await one.stream.read(0, 100)).slice(-1)
       expect(last).to.deep.include({ type: 'directory.logs.exported', workspaceId: workspace.id })
       expect(JSON.parse(Buffer.from(last!.payload).toString())).to.deep.equal(exported)
-    })
-
-    it('has no more of what a client says than it needs', async () => {
-      const ann = await user()
-      const long = 'x'.repeat(100_000)
-      await started('a'.repeat(32), ann.id, long)
-      await directory.recordFailedSignIn({ userId: ann.id, address: long })
-      await directory.recordExport({ workspaceId: workspace.id, userId: ann.id, query: long, format: 'csv' })
-      const { key } = valueOf(await directory.createKey({ workspaceId: workspace.id, kind: 'logs' }))
-      await directory.flagExposed(key, long)
-      const longest = Math.max(...(await one.stream.read(0, 100)).map(({ payload }) => payload.length))
-      expect(longest).to.be.below(10_000)
-      const { entries } = await directory.audit(workspace.id, { limit: 100 })
-      const addresses = entries.flatMap(({ event }) => ('address' in event ? [event.address.length] : []))
-      expect(addresses).to.deep.equal([64, 64])
     })
 
     it('has refused sign-ins, a few an hour of each account, the rest as a count', async () => {

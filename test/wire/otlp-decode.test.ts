@@ -296,6 +296,12 @@ for (const { name, decode } of encodings) {
       expect(kept.every((byte) => byte === 7)).to.equal(true)
     })
 
+    it('has no session of blanks alone', () => {
+      const of = (id: string): Bag => [['session.id', { string: id }]]
+      const spans = decode(requestOf([of('  '), of(''), of(' a')].map((attributes) => ({ ...emptySpan, attributes }))))
+      expect(spans.map(({ sessionId }) => sessionId)).to.deep.equal([null, null, ' a'])
+    })
+
     it('cuts times beyond what an index can hold', () => {
       const [span] = decode(requestOf([{ ...emptySpan, startNs: (1n << 64n) - 1n, endNs: 1n << 63n }]))
       expect([span?.startNs, span?.endNs]).to.deep.equal([(1n << 63n) - 1n, (1n << 63n) - 1n])

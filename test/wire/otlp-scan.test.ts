@@ -224,6 +224,17 @@ describe('scanSpans, protobuf alone', () => {
     const body = message('given', [bytesField(1, resource)])
     expect(refused(body, 'application/x-protobuf', { nodesPerRequestMax: 100 })?.code).to.equal('payload_too_large')
   })
+
+  it('counts attributes to the last one', () => {
+    const keys = ['a', 'b', 'c', 'd', 'e']
+    const attributes = keys.map((key) => [key, { string: 'x' }] as const)
+    const body = encodeProtobuf(requestOf([{ ...emptySpan, attributes }]))
+    const fewest = Array.from({ length: 20 }, (_none, at) => at).find(
+      (nodesPerRequestMax) => refused(body, 'application/x-protobuf', { nodesPerRequestMax }) === undefined,
+    )
+    // Those of the span, the name of its service, and the lists of the resource and of the scope.
+    expect(fewest).to.equal(keys.length + 3)
+  })
 })
 
 describe('scanSpans, JSON alone', () => {
