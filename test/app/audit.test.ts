@@ -31,6 +31,14 @@ describe('audit page', () => {
     )
   const audit = async (who = browser) => rowsOf(withPlainTimes((await who.get('/app/audit')).text))
 
+  it('tells of a secret key that somebody’s browser has shown, which nobody has done by name', async () => {
+    const { key } = valueOf(await site.directory.createKey({ workspaceId: workspace, kind: 'logs', name: 'api' }))
+    await site.directory.flagExposed(key, '/api/rum/v1/ingest')
+    expect((await audit())[0]).to.equal(
+      `somebody’s browser: The secret key lt_…${key.last4} (api) was seen in a browser’s request to /api/rum/v1/ingest.`,
+    )
+  })
+
   it('tells what was done in the workspace, by whom, the newest first', async () => {
     const bob = valueOf(
       await site.directory.createUser({ email: 'bob@acme.example', password, workspaceId: workspace }),

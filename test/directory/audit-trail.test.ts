@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { auditedWorkspaces, auditKindOf, createAuditTrail } from '#src/directory/audit-trail.ts'
 import type { DirectoryEvent } from '#src/events/directory.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { createWorkspace, openDirectory, valueOf } from './harness.ts'
 
 const acme = workspaceIdOf('acme')
 const other = workspaceIdOf('other')
@@ -50,5 +51,24 @@ describe('audit trail', () => {
     expect(whose({ ...ended, session: 's1' })).to.deep.equal([acme])
     expect(whose({ ...ended, session: 's2' })).to.deep.equal([])
     expect(whose({ type: 'directory.session.continued', session: 's1' })).to.deep.equal([])
+  })
+
+  it('has no more of what a client says than it needs', async () => {
+    const { directory, stream } = await openDirectory()
+    const { id: workspaceId } = await createWorkspace(directory, 'Acme')
+    const ann = { email: 'ann@acme.example', password: 'a long password', workspaceId }
+    const { id: userId } = valueOf(await directory.createUser(ann))
+    const { key } = valueOf(await directory.createKey({ workspaceId, kind: 'logs' }))
+    const long = 'x'.repeat(100_000)
+    await directory.startSession({ id: 's'.repeat(32), userId, workspaceId, address: long })
+    await directory.recordFailedSignIn({ userId, address: long })
+    await directory.recordExport({ workspaceId, userId, query: long, format: 'csv' })
+    await directory.flagExposed(key, long)
+    const longest = Math.max(...(await stream.read(0, 100)).map(({ payload }) => payload.length))
+    expect(longest).to.be.below(10_000)
+    const { entries } = await directory.audit(workspaceId, { limit: 100 })
+    const addresses = entries.flatMap(({ event }) => ('address' in event ? [event.address.length] : []))
+    expect(addresses).to.deep.equal([64, 64])
+    await directory.close()
   })
 })

@@ -50,6 +50,10 @@ describe('directory', () => {
         expect(!refused.ok && refused.error.code, JSON.stringify(name)).to.equal(code)
       }
       expect(directory.workspaces()).to.have.length(1)
+      // A letter with a mark is one sign or two, by who types it; nobody sees which.
+      const composed = await createWorkspace(directory, 'Caf\u00e9')
+      expect(directory.workspaceNamed('cafe\u0301')).to.equal(composed)
+      expect((await directory.createWorkspace({ name: 'Cafe\u0301', plan: 'free' })).ok).to.equal(false)
       expect((await directory.createWorkspace({ name: 'x'.repeat(80), plan: 'free' })).ok, 'the longest').to.equal(true)
     })
 
@@ -98,8 +102,11 @@ describe('directory', () => {
 
     it('have an address of their own, in any case, and a long password', async () => {
       await user()
+      await user('rene\u0301@acme.example')
+      expect(directory.userByEmail('ren\u00e9@acme.example')?.email).to.equal('ren\u00e9@acme.example')
       for (const [email, chosen, field] of [
         ['ANN@acme.example', password, 'email'],
+        ['Ren\u00e9@acme.example', password, 'email'],
         ['no address', password, 'email'],
         ['@', password, 'email'],
         [`${'x'.repeat(250)}@y.zz`, password, 'email'],
@@ -108,7 +115,7 @@ describe('directory', () => {
         const refused = await directory.createUser({ email, password: chosen, workspaceId: workspace.id })
         expect(!refused.ok && refused.error.field, email).to.equal(field)
       }
-      expect(directory.members(workspace.id)).to.have.length(1)
+      expect(directory.members(workspace.id)).to.have.length(2)
     })
 
     it('created twice at once by two processes are one', async () => {
@@ -133,6 +140,11 @@ describe('directory', () => {
       const second = await createWorkspace(directory, 'Second')
       valueOf(await directory.addMember({ workspaceId: second.id, userId: ann.id }))
       valueOf(await directory.addMember({ workspaceId: second.id, userId: ann.id }))
+      const written = await one.stream.head()
+      valueOf(await directory.addMember({ workspaceId: second.id, userId: ann.id, role: 'member' }))
+      expect(await one.stream.head(), 'who is that already').to.equal(written)
+      // Another role in the first is no other time of joining it.
+      valueOf(await directory.addMember({ workspaceId: workspace.id, userId: ann.id, role: 'owner' }))
       expect(directory.user(ann.id)?.workspaceIds).to.deep.equal([workspace.id, second.id])
       expect(directory.members(second.id)).to.have.length(1)
     })
@@ -204,6 +216,8 @@ describe('directory', () => {
       const ann = await user()
       await started('a'.repeat(32), ann.id)
       await started('b'.repeat(32), ann.id)
+      const short = await directory.changePassword({ userId: ann.id, password: 'short' })
+      expect(!short.ok && short.error.field).to.equal('password')
       valueOf(await directory.changePassword({ userId: ann.id, password: 'another password' }))
       expect(directory.session('a'.repeat(32))).to.equal(undefined)
       expect(directory.session('b'.repeat(32))).to.equal(undefined)
@@ -252,6 +266,7 @@ describe('directory', () => {
       expect(valueOf(await create('api', ['logs:write'])).key.scopes).to.deep.equal(['logs:write'])
       expect((await create('logs', ['traces:read'])).ok).to.equal(false)
       expect((await create('api', [])).ok).to.equal(false)
+      expect(valueOf(await create('api', ['logs:write', 'logs:write'])).key.scopes).to.deep.equal(['logs:write'])
     })
 
     it('are found neither by a guess, nor by a well-formed one that was never made', async () => {
@@ -319,7 +334,8 @@ describe('directory', () => {
     it('that are publishable may be bound to origins', async () => {
       const create = (kind: 'publishable' | 'logs', origins: readonly string[]) =>
         directory.createKey({ workspaceId: workspace.id, kind, origins })
-      const { key } = valueOf(await create('publishable', ['https://Shop.example/', 'http://localhost:3000']))
+      const twice = ['https://Shop.example/', 'http://localhost:3000', 'https://shop.example']
+      const { key } = valueOf(await create('publishable', twice))
       expect(key.origins).to.deep.equal(['https://shop.example', 'http://localhost:3000'])
       const changed = { workspaceId: workspace.id, keyId: key.id, origins: ['https://new.example'] }
       expect(valueOf(await directory.changeOrigins(changed)).origins).to.deep.equal(['https://new.example'])

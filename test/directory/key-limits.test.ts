@@ -50,4 +50,13 @@ describe('limits of keys', () => {
     expect(refused.ok ? 'ok' : refused.error.detail).to.equal('An old key may work on for at most 3 days.')
     expect((await rotate(3 * day)).ok).to.equal(true)
   })
+
+  it('refuse a name that does not fit on a page; none is a name too', async () => {
+    const named = (name: string) => directory.createKey({ workspaceId: workspace.id, kind: 'logs', name })
+    for (const name of ['a\nb', 'x'.repeat(81)]) {
+      const refused = await named(name)
+      expect(!refused.ok && refused.error.field, JSON.stringify(name)).to.equal('name')
+    }
+    expect(valueOf(await named('  ')).key.name).to.equal('')
+  })
 })

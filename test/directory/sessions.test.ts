@@ -127,5 +127,20 @@ describe('sessions of the directory', () => {
     for (let at = 0; at < 11; at++) await started(`session-number-${at}`, ann.id, `192.0.2.${at}`)
     expect(directory.isKnownAddress(ann.id, '192.0.2.0')).to.equal(false)
     expect(directory.isKnownAddress(ann.id, '192.0.2.1')).to.equal(true)
+    await started(id, ann.id, '')
+    expect(directory.isKnownAddress(ann.id, ''), 'none is known by').to.equal(false)
+  })
+
+  it('from one address are of one address, however many', async () => {
+    const ann = await user()
+    for (let at = 0; at < 12; at++) await started(`session-number-${at}`, ann.id, at === 0 ? '192.0.2.1' : '192.0.2.2')
+    expect(directory.isKnownAddress(ann.id, '192.0.2.1')).to.equal(true)
+  })
+
+  it('begin no later than they are written, whatever the clock says of who asked for them', async () => {
+    const ann = await user()
+    const ahead = { userId: ann.id, workspaceId: workspace.id, address: '', since: one.clock() + day }
+    await directory.startSession({ id, ...ahead })
+    expect(directory.session(id)?.startedAt).to.equal(one.clock())
   })
 })

@@ -34,6 +34,9 @@ describe('events/quantity', () => {
       ['1MiB', '1048576', 'size'],
       ['0.5KiB', '512', 'size'],
       ['3B', '3', 'size'],
+      ['-1.5kb', '-1500', 'size'],
+      // Equal numbers have equal text, also where a double is what holds them.
+      ['0.10000000000000000001ns', '0.1', 'duration'],
       ['2MB', '2000000', 'size'],
       ['2GB', '2000000000', 'size'],
       ['2TB', '2000000000000', 'size'],
@@ -52,6 +55,8 @@ describe('events/quantity', () => {
       '--5',
       '5ms5',
       '1h5kb',
+      '5constructor',
+      '5toString',
       '1kb2kb',
       'ms',
       '1 s',

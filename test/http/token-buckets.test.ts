@@ -26,6 +26,14 @@ describe('token buckets', () => {
     expect(waits).to.deep.equal([0, 0, 1])
   })
 
+  it('tell of whole ones: with half a one nobody may send', () => {
+    const buckets = start()
+    for (let taken = 0; taken < 3; taken++) buckets.take('a')
+    now += 750
+    expect(buckets.take('a')).to.deep.include({ allowed: true, remaining: 0, waitS: 1 })
+    expect(buckets.take('a').allowed).to.equal(false)
+  })
+
   it('hold no more than the burst, however long nobody takes of them', () => {
     const buckets = start()
     buckets.take('a')

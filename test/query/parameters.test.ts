@@ -35,7 +35,7 @@ describe('query parameters', () => {
       const search = new URLSearchParams({ min_duration: formatDuration(ns) }).toString()
       expect(readParameters(search, ofDuration), search).to.deep.equal({ ok: true, value: { min_duration: ns } })
     }
-    for (const wrong of ['5', '5 ', '1 s 2 ms', 's', '- 1 s', '1 parsec']) {
+    for (const wrong of ['5', '5 ', '1 s 2 ms', 's', '- 1 s', '-1s', '%2B1s', '1 parsec', '1kb']) {
       expect(readParameters(`min_duration=${wrong}`, ofDuration).ok, wrong).to.equal(false)
     }
   })

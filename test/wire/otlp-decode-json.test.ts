@@ -43,6 +43,8 @@ describe('decodeSpans, JSON alone', () => {
     expect(attribute('{"bytesValue":"-_8"}')).to.equal('+/8=')
     expect(attribute('{"stringValue":null,"intValue":1}')).to.equal(1)
     expect(attribute('{"stringValue":["x"]}')).to.equal('')
+    expect(attribute('{"stringValue":-1.5}')).to.equal('-1.5')
+    expect(attribute('{"stringValue":9007199254740993}')).to.equal('9007199254740993')
     expect(attribute('{"arrayValue":{}}')).to.deep.equal([])
     expect(attribute('{"arrayValue":{"values":[null,{"boolValue":true}]}}')).to.deep.equal([null, true])
     expect(attribute('{"kvlistValue":7}')).to.deep.equal({})

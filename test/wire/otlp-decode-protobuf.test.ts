@@ -89,6 +89,12 @@ describe('decodeSpans, protobuf alone', () => {
     expect({ ...found?.attributes }).to.deep.equal({ list: ['inner'], map: { key: 'inner' } })
   })
 
+  it('takes a parent id that is there and empty for none, as protobuf does', () => {
+    const span = Buffer.concat([encodeSpan(emptySpan), message('given', [bytesField(4, new Uint8Array())])])
+    const [found] = decodeScanned(inRequest(span), 'application/x-protobuf')
+    expect([found?.parentSpanId, found?.cuts]).to.deep.equal([null, []])
+  })
+
   it('does not look below the deepest level, whatever stands there', () => {
     const nest = (levels: number): Uint8Array =>
       levels === 1

@@ -284,6 +284,24 @@ for (const { name, decode } of encodings) {
       expect(listing?.attributes['list']).to.have.length.within(50, 120)
     })
 
+    it('cuts bytes, and marks them, where the record has no more room', () => {
+      const bag: Bag = [
+        ['most', { string: 'x'.repeat(900) }],
+        ['blob', { bytes: new Uint8Array(500).fill(7) }],
+      ]
+      const [span] = decode(requestOf([{ ...emptySpan, attributes: bag }]), { recordBytesMax: 1_001 })
+      expect(span?.cuts).to.include('attribute blob cut, the record is larger than 1001 bytes')
+      const kept = Buffer.from(String(span?.attributes['blob']), 'base64')
+      expect(kept.length).to.be.within(1, 101)
+      expect(kept.every((byte) => byte === 7)).to.equal(true)
+    })
+
+    it('has no session of blanks alone', () => {
+      const of = (id: string): Bag => [['session.id', { string: id }]]
+      const spans = decode(requestOf([of('  '), of(''), of(' a')].map((attributes) => ({ ...emptySpan, attributes }))))
+      expect(spans.map(({ sessionId }) => sessionId)).to.deep.equal([null, null, ' a'])
+    })
+
     it('cuts times beyond what an index can hold', () => {
       const [span] = decode(requestOf([{ ...emptySpan, startNs: (1n << 64n) - 1n, endNs: 1n << 63n }]))
       expect([span?.startNs, span?.endNs]).to.deep.equal([(1n << 63n) - 1n, (1n << 63n) - 1n])

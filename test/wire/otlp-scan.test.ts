@@ -224,6 +224,17 @@ describe('scanSpans, protobuf alone', () => {
     const body = message('given', [bytesField(1, resource)])
     expect(refused(body, 'application/x-protobuf', { nodesPerRequestMax: 100 })?.code).to.equal('payload_too_large')
   })
+
+  it('counts attributes to the last one', () => {
+    const keys = ['a', 'b', 'c', 'd', 'e']
+    const attributes = keys.map((key) => [key, { string: 'x' }] as const)
+    const body = encodeProtobuf(requestOf([{ ...emptySpan, attributes }]))
+    const fewest = Array.from({ length: 20 }, (_none, at) => at).find(
+      (nodesPerRequestMax) => refused(body, 'application/x-protobuf', { nodesPerRequestMax }) === undefined,
+    )
+    // Those of the span, the name of its service, and the lists of the resource and of the scope.
+    expect(fewest).to.equal(keys.length + 3)
+  })
 })
 
 describe('scanSpans, JSON alone', () => {
@@ -325,6 +336,19 @@ describe('scanSpans, JSON alone', () => {
       expect(refused(utf8(text), json, {})?.detail).to.contain('resourceSpans (lowerCamelCase)')
     }
     expect(refused(utf8('{"resourceLogs":[],"resourceSpans":[]}'), json, {})).to.equal(undefined)
+  })
+
+  it('counts the items of lists to the last one', () => {
+    // A resource, a scope, a span and five attributes.
+    const body = of({ ...spanJson(emptySpan), attributes: [{}, {}, {}, {}, {}] })
+    expect(refused(body, json, { nodesPerRequestMax: 7 })?.code).to.equal('payload_too_large')
+    expect(refused(body, json, { nodesPerRequestMax: 8 })).to.equal(undefined)
+  })
+
+  it('says of what is no object that it is no span', () => {
+    for (const span of [5, 'x', null, true]) {
+      expect(scanned(of(span), json).invalid.map(({ reason }) => reason)).to.deep.equal(['the span is not an object'])
+    }
   })
 
   it('refuses a bomb of members, which are no nodes', () => {

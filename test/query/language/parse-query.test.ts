@@ -101,6 +101,8 @@ const table: readonly (readonly [query: string, tree: QueryTree, normalized?: st
   ['--verbose', text('--verbose'), '"--verbose"'],
   ['-5', not(text('5'))],
   ['x->y', text('x->y')],
+  ['->y', text('->y'), '"->y"'],
+  ['x=>y', text('x=>y')],
   ['Müller', text('Müller'), 'Müller'],
   ['支付', text('支付'), '支付'],
   ['/api/v1/orders', text('/api/v1/orders'), '"/api/v1/orders"'],
@@ -162,6 +164,7 @@ const table: readonly (readonly [query: string, tree: QueryTree, normalized?: st
   ['f=*', exists('f')],
   ['f!=*', not(exists('f')), 'NOT f:*'],
   ['_exists_:f', exists('f')],
+  ['_exists_:@f', exists('f')],
   ['-_exists_:"a b"', not(exists('a b')), 'NOT "a b":*'],
   ['"_exists_":f', match('_exists_', 'f'), '"_exists_":f'],
   ['_exists_>=5', range('_exists_', '>=5'), '"_exists_":>=5'],
@@ -282,7 +285,9 @@ describe('query/language', () => {
     expect(parsed('took>21.5ms n>3 sales n>3 or n<2 n>2 AND ms size>3 "kb"').warnings).to.deep.equal([])
     expect(parsed('-a:b a:(b -c) a:"-b" a=-b a:--b a:-1').warnings).to.deep.equal([])
     expect(parsed('a,b a, f:"a,b" f:, f:,a f="a,b" /a,b/').warnings).to.deep.equal([])
-    expect(parsed('f:(a AND b) f:(a b AND c) f:(a OR b) f:(a -b) f:(a b*) (a b)').warnings).to.deep.equal([])
+    expect(parsed('f:(a AND b) f:(a b AND c) f:(a AND b c) f:(a OR b) f:(a -b) f:(a b*) (a b)').warnings).to.deep.equal(
+      [],
+    )
     expect(parsed("f:it's f:'a f:\"'a'\" 'a b' f:'a'b f:a'").warnings).to.deep.equal([])
     expect(parsed('" " f:[9 TO 10] duration_ms:>5 (-5 OR a)').warnings).to.deep.equal([])
     expect(parsed('-- OR a').tree).to.deep.equal(text('a'))
