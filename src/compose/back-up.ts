@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { constants, copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import type { BackedUp } from '#src/cli/verb.ts'
+import type { BackedUp } from '#src/cli/services.ts'
 import { loadSecrets } from '#src/directory/secrets.ts'
 import { createClock } from '#src/lib/clock.ts'
 import { syncFile, syncFolder } from '#src/lib/durable-files.ts'

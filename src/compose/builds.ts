@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { holdLock } from '#projections/stores/sqlite/hold-lock.ts'
-import type { OpenBuilds } from '#src/cli/verb.ts'
+import type { OpenBuilds } from '#src/cli/services.ts'
 import { createDigestThread } from '#src/compose/threads/digests.ts'
 import { foldWorkers } from '#src/compose/threads/fold-threads.ts'
 import { createFolding } from '#src/compose/threads/folding.ts'

@@ -4,7 +4,7 @@ import type { BuildContext, BuildPlace } from '#projections/builds/build-place.t
 import { createElasticsearchIndexAudit } from '#projections/stores/elasticsearch/audit.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { asksForJson, complain } from '#src/cli/complaint.ts'
-import type { OpenBuilds } from '#src/cli/verb.ts'
+import type { OpenBuilds } from '#src/cli/services.ts'
 import { foldInThreads, foldWorkers } from '#src/compose/threads/fold-threads.ts'
 import { createFolding } from '#src/compose/threads/folding.ts'
 import { readFirstDays } from '#src/compose/threads/retention.ts'

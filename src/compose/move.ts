@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import type { MoveRequest, OpenMove } from '#src/cli/verb.ts'
+import type { MoveRequest, OpenMove } from '#src/cli/services.ts'
 import { readLogConfig, type LogConfig } from '#src/config.ts'
 import { loadSecrets } from '#src/directory/secrets.ts'
 import { directoryWorkspaceId } from '#src/events/directory.ts'

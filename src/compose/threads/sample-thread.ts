@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import { verifySample } from '#projections/builds/sample.ts'
-import type { OpenBuilds } from '#src/cli/verb.ts'
+import type { OpenBuilds } from '#src/cli/services.ts'
 import { limits } from '#src/config.ts'
 import { present } from '#src/lib/assert.ts'
 import { makeOwnFolder } from '#src/lib/make-folder.ts'
