@@ -113,7 +113,8 @@ function lockData({ dataFolder, cluster }: Config): HeldFolder {
  * in a cluster: later the files of the program may be those of another version.
  */
 async function mend(dataFolder: string): Promise<() => Promise<void>> {
-  const { mendDataFolder, tellQuarantines } = await import('#src/compose/mend.ts')
+  const { mendDataFolder } = await import('#src/compose/mend.ts')
+  const { tellQuarantines } = await import('#src/compose/quarantines.ts')
   const { tellMissedDays } = await import('#src/compose/missed-days.ts')
   await mendDataFolder(dataFolder)
   tellQuarantines(dataFolder)

@@ -11,7 +11,7 @@ import { createLeaseBoard } from '#streams/jetstream/lease-board.ts'
 import { holdPartitions, leaseTtlMs } from '#streams/jetstream/lease.ts'
 import { openJetStream } from '#streams/jetstream/stream.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
-import { createFolding } from './folding.ts'
+import { createFolding } from '../folding.ts'
 import { foldPartition, runWhenTold, type Tell } from './fold-partition.ts'
 import { refuseOtherLog } from './other-log.ts'
 

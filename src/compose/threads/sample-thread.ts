@@ -6,7 +6,7 @@ import { limits } from '#src/config.ts'
 import { present } from '#src/lib/assert.ts'
 import { makeOwnFolder } from '#src/lib/make-folder.ts'
 import type { Sampled } from '#src/operations/index-samples.ts'
-import { giveWay, niceness } from './folding.ts'
+import { giveWay, niceness } from './give-way.ts'
 import type { SamplePlace } from './sampler.ts'
 
 // One sample of an index compared with the log, in a thread of the lowest priority. It says what it found, and ends.
