@@ -1,5 +1,41 @@
 import { counted, table } from './show.ts'
-import type { IndexStatus, LogStatus, QuarantineStatus } from './status.ts'
+
+/** `first`: the first event that the log still holds; null when it holds none. */
+export type LogStatus = Readonly<{
+  partition: string
+  head: number
+  first: Readonly<{ position: number; received_at: string }> | null
+}>
+export type IndexStatus = Readonly<{
+  projection: string
+  partition: string
+  index: string | null
+  position: number
+  lag: number | null
+  state: 'complete' | 'lacks days' | 'behind' | 'silent' | 'other version' | 'not built' | 'not readable'
+  /** When the process that folds it last said so; null where none has since it was made, there is no index, or it cannot be read. */
+  heard_at: string | null
+  /** Days of which the file of a workspace, or an index in Elasticsearch, is gone. */
+  lost_days: number
+  /** Of these, the ones whose index in Elasticsearch is there, but closed. */
+  closed_days: number
+  /** Events that are not in the index, and on which nobody has decided; null where it cannot be read. */
+  dead_letters: number | null
+  /** Why it could not be read. */
+  error: string | null
+}>
+
+/** A damaged log that was set aside; figures are null where its report is gone. */
+export type QuarantineStatus = Readonly<{
+  log: string | null
+  /** `damaged`, `older` than its indexes, or what was left `beside` a restored one. */
+  kind: string | null
+  at: string | null
+  folder: string
+  reason: string | null
+  kept: number | null
+  lost: number | null
+}>
 
 export const logText = ({ partition, head, first }: LogStatus): string =>
   `Log of partition ${partition} at position ${head}${first === null ? '' : `, kept from ${first.received_at} on`}.`

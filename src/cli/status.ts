@@ -5,42 +5,24 @@ import { isOperatingFailure } from '#src/lib/failure.ts'
 import { ok } from '#src/lib/result.ts'
 import type { Quarantined } from '#streams/sqlite/mending/quarantine.ts'
 import type { Stream } from '#streams/stream.ts'
-import { indexesText, logText, quarantineText } from './show-status.ts'
+import {
+  indexesText,
+  logText,
+  quarantineText,
+  type IndexStatus,
+  type LogStatus,
+  type QuarantineStatus,
+} from './show-status.ts'
 import { counted, isoTime } from './show.ts'
 import type { CliServices, IndexProgress } from './services.ts'
 import type { Verb } from './verb.ts'
 
-/** `first`: the first event that the log still holds; null when it holds none. */
-export type LogStatus = Readonly<{
-  partition: string
-  head: number
-  first: Readonly<{ position: number; received_at: string }> | null
-}>
 /** How far an index is, undefined where there is none yet; or why it could not be read. */
 type Asked = Readonly<{ progress: Progress | undefined; error: string | null }>
 /** Of each projection, by name. */
 type AskedIndexes = ReadonlyMap<string, Asked>
 /** Of each projection, by name. */
 type DeadLetterCounts = ReadonlyMap<string, number>
-export type IndexStatus = Readonly<{
-  projection: string
-  partition: string
-  index: string | null
-  position: number
-  lag: number | null
-  state: 'complete' | 'lacks days' | 'behind' | 'silent' | 'other version' | 'not built' | 'not readable'
-  /** When the process that folds it last said so; null where none has since it was made, there is no index, or it cannot be read. */
-  heard_at: string | null
-  /** Days of which the file of a workspace, or an index in Elasticsearch, is gone. */
-  lost_days: number
-  /** Of these, the ones whose index in Elasticsearch is there, but closed. */
-  closed_days: number
-  /** Events that are not in the index, and on which nobody has decided; null where it cannot be read. */
-  dead_letters: number | null
-  /** Why it could not be read. */
-  error: string | null
-}>
-
 type IndexState = Omit<IndexStatus, 'projection' | 'partition' | 'dead_letters' | 'error'>
 const unknown = { index: null, position: 0, lag: null, heard_at: null, lost_days: 0, closed_days: 0 } as const
 
@@ -78,18 +60,6 @@ async function statusOf(log: Stream): Promise<LogStatus> {
       first === undefined ? null : { position: first.position, received_at: new Date(first.receivedAt).toISOString() },
   }
 }
-
-/** A damaged log that was set aside; figures are null where its report is gone. */
-export type QuarantineStatus = Readonly<{
-  log: string | null
-  /** `damaged`, `older` than its indexes, or what was left `beside` a restored one. */
-  kind: string | null
-  at: string | null
-  folder: string
-  reason: string | null
-  kept: number | null
-  lost: number | null
-}>
 
 const withoutReport = { log: null, kind: null, at: null, reason: null, kept: null, lost: null } as const
 
