@@ -406,7 +406,7 @@ export async function verify(
   targets: Builds,
   options: VerifyOptions = {},
 ): Promise<readonly Verdict[]> {
-  refuseOtherVersions(context.projections, targets)
+  refuseOtherVersions(context, targets)
   const scratch = await context.scratch()
   try {
     return await verifyIn(context, scratch, targets, options)

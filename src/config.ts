@@ -77,8 +77,8 @@ export const limits = {
   indexFilesOpenMax: 256,
   /** The same in an embedded server, of its projector and of its query threads, where there is memory for more (compose/open-files.ts). */
   embeddedFilesOpenMax: 1_024,
-  /** Files that a process must be allowed to open, or it does not start: it has some 80 open before any connection. */
-  openFilesMin: 256,
+  /** Files that a process must be allowed to open, or it does not start: it has some 90 without an index, and a search of a month opens 270. */
+  openFilesMin: 512,
   /** Threads of an embedded server that answer queries; one workspace never has all of them. */
   queryThreadsMax: 3,
   projectorBatchEventsMax: 512,

@@ -2,6 +2,7 @@ import { PermanentError } from '#src/lib/failure.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import {
   beforeAll,
+  besideId,
   type EventHeader,
   type EventId,
   type NewEvent,
@@ -19,6 +20,16 @@ export const appendedOf = (events: readonly AppendedEvent[]): Appended => ({
   duplicates: events.filter(({ repeated }) => repeated !== undefined).length,
   events,
 })
+
+/** The events of a call that the log has already: what belongs beside one of these (`besideId`) counts as it does. */
+export function withBeside<Found>(
+  events: readonly Readonly<{ id: EventId }>[],
+  found: readonly (Found | undefined)[],
+): readonly (Found | undefined)[] {
+  if (events.length === 1) return found
+  const beside = new Map(events.map(({ id }, index) => [besideId(id), found[index]]))
+  return events.map(({ id }, index) => found[index] ?? beside.get(id))
+}
 
 /** What must be the last event of a subject for an append to be made; `beforeAll`: there must be none. */
 export type Expected = Readonly<{ subject: string; position: Position }>
@@ -84,7 +95,8 @@ export interface Stream {
   readonly epoch: string
   /**
    * Resolves only when every event is durable, all of the call in one step. An id that the log has taken within the last
-   * hour (by `receivedAt` of the two) is not written again and is answered with the first event's header and position. An
+   * hour (by `receivedAt` of the two) is not written again and is answered with the first event's header and position; so is
+   * what belongs beside it (`besideId`) in the same call: it says what became of a request that had another outcome before. An
    * adapter need not compare ids of events that are not `identified`: no sender has such an id to send it again.
    * Positions grow in order of append. With `expected`, writes only if the last event of that subject, which need not be
    * the subject of any event of the call, stands at that position (`beforeAll`: there is none), else rejects with

@@ -116,6 +116,7 @@ mark { background: #facc15; color: #000 }
 .sessions .mark { white-space: nowrap }
 .patterns th p { margin: .2rem 0 0; font-size: .9rem }
 .patterns td { overflow-wrap: anywhere }
+.patterns [data-head=Service] { min-width: 8rem }
 .patterns .bar { height: 1rem }
 .patterns .level { min-width: 5rem }
 .histogram { display: block; width: 100%; height: 5rem; margin: .5rem 0 0; border-bottom: 1px solid var(--line) }

@@ -1,3 +1,4 @@
+import { refuseOtherVersions } from '#projections/builds/own-versions.ts'
 import { liveBuilds, verify as verifyBuilds, type Verdict } from '#projections/verify.ts'
 import { beforeAll } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
@@ -39,12 +40,15 @@ type Verified = Readonly<{ verdicts: readonly Verdict[]; missing: readonly Missi
 const holdsFacts = async ({ stream }: OpenBuilds): Promise<boolean> =>
   (await stream.read(beforeAll, 2)).some(({ type }) => type !== 'allowance.began')
 
+const namesOf = (given: VerbContext, context: OpenBuilds): readonly string[] =>
+  projectionsNamed(context, given.names[0] ?? '').map(({ name }) => name)
+
 async function verifyPartition(
   given: VerbContext,
   context: OpenBuilds,
   workspaceId: WorkspaceId | undefined,
 ): Promise<Verified> {
-  const names = projectionsNamed(context, given.names[0] ?? '').map(({ name }) => name)
+  const names = namesOf(given, context)
   const targets = await liveBuilds(context, names)
   const unbuilt = names.filter((name) => !targets.some(({ projection }) => projection === name))
   const { partition } = context.stream
@@ -79,6 +83,10 @@ export const verify: Verb = {
     const workspace = await workspaceOption(given)
     if (!workspace.ok) return workspace
     const { value: workspaceId } = workspace
+    // What is refused in one partition is compared in none: what was found in those before it would go untold.
+    const refuseOne = async (context: OpenBuilds) =>
+      refuseOtherVersions(context, await liveBuilds(context, namesOf(given, context)))
+    await withBuilds(given, refuseOne, workspaceId)
     const verifyOne = (context: OpenBuilds) => verifyPartition(given, context, workspaceId)
     const partitions = await withBuilds(given, verifyOne, workspaceId)
     const verdicts = partitions.flatMap((of) => of.verdicts)

@@ -21,7 +21,7 @@ import type { Stream } from '#streams/stream.ts'
 import { isProcessGone, openAllowance } from './allowance.ts'
 import { giveUp, openDirectory, type Engines } from './engines.ts'
 import { foldersOf, type Folders } from './folders.ts'
-import { embeddedFilesOpen } from './open-files.ts'
+import { embeddedFilesOpen, fewFilesOpen } from './open-files.ts'
 import { setAsideOf } from './quarantines.ts'
 import { tellUnknownWorkspaces } from './unknown-workspaces.ts'
 
@@ -79,10 +79,12 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
   const sampler = createSampler({ places, everyMs })
   const sampled = withBeside(thread, sampler)
   const projector = withEraser(sampled, { directory, partitions: 1, openLog: async () => lent(telemetry), clock })
-  const files = { folder: folders.indexFolder, limits }
-  const read = { ...files, limits: { ...limits, indexFilesOpenMax: embeddedFilesOpen(limits) } }
-  const queries = createSqliteQueryThreads(read, limits.queryThreadsMax)
-  const ownQueries = createSqliteQueryThreads(files, 1)
+  const filesOf = (indexFilesOpenMax: number) => ({
+    folder: folders.indexFolder,
+    limits: { ...limits, indexFilesOpenMax },
+  })
+  const queries = createSqliteQueryThreads(filesOf(embeddedFilesOpen(limits)), limits.queryThreadsMax)
+  const ownQueries = createSqliteQueryThreads(filesOf(fewFilesOpen(limits)), 1)
   const reader = ownQueries.readerFor('server')
   const allowance = await openAllowance({ stream: telemetry, reader, clock, isGone: isProcessGone })
   return {

@@ -3,11 +3,12 @@ import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writ
 import { foldInThreads } from '#src/compose/threads/fold-threads.ts'
 import { limits } from '#src/config.ts'
 import { createFilesAudit, type FilesPlace } from './files-audit.ts'
+import { fewFilesOpen } from './open-files.ts'
 import type { LogPlace } from './places.ts'
 
 /** Builds in files, folded from a log by threads. */
 export const createFilesPlace = (files: FilesPlace, log: LogPlace): BuildPlace => ({
-  writer: () => createSqliteIndexWriter({ ...files, limits }),
+  writer: () => createSqliteIndexWriter({ ...files, limits: { indexFilesOpenMax: fewFilesOpen(limits) } }),
   audit: () => createFilesAudit(files),
   fold: foldInThreads(log, files),
 })

@@ -24,11 +24,20 @@ export function checkOpenFiles(openFilesMin: number, max: number | undefined = o
   })
 }
 
+/** Handles of an index file that is open: its own, its WAL's, and that of what its connections share. */
+const indexFileHandles = 3
+
+/**
+ * How many index files each of so many threads of this process may keep open. Together they take half of the handles: senders need one for each
+ * connection, and a search may open more while it lasts, 90 for an id in each day of a month.
+ */
+export const indexFilesOpen = (most: number, threads: number, handles: number = openFilesMax() ?? Infinity): number =>
+  Math.min(most, Math.max(1, Math.floor(handles / 2 / indexFileHandles / threads)))
+
 /** What an index file that is open takes in memory, where it is large: its pages, and its prepared statements. */
 const indexFileBytes = 8 * 1024 * 1024
-/** Handles of an index file: its own, its WAL's, and that of what its connections share; and as many for its readers. */
-const indexFileHandles = 6
 
+type Most = Readonly<{ indexFilesOpenMax: number; embeddedFilesOpenMax: number }>
 type Room = Readonly<{ memory: number; handles: number | undefined }>
 
 /**
@@ -36,9 +45,13 @@ type Room = Readonly<{ memory: number; handles: number | undefined }>
  * opened again: in each batch, where it is synced too, and in each search of all days.
  */
 export function embeddedFilesOpen(
-  { indexFilesOpenMax, embeddedFilesOpenMax }: Readonly<{ indexFilesOpenMax: number; embeddedFilesOpenMax: number }>,
-  { memory, handles = Infinity }: Room = { memory: memoryBytes(), handles: openFilesMax() },
+  { indexFilesOpenMax, embeddedFilesOpenMax }: Most,
+  { memory, handles }: Room = { memory: memoryBytes(), handles: openFilesMax() },
 ): number {
   const held = Math.max(indexFilesOpenMax, Math.min(embeddedFilesOpenMax, Math.floor(memory / indexFileBytes)))
-  return Math.min(held, Math.floor(handles / indexFileHandles))
+  return indexFilesOpen(held, 2, handles)
 }
+
+/** The same of whoever reads or writes few of them beside these. */
+export const fewFilesOpen = ({ indexFilesOpenMax }: Pick<Most, 'indexFilesOpenMax'>): number =>
+  indexFilesOpen(indexFilesOpenMax, 8)

@@ -1,11 +1,13 @@
 import type { IndexWriter } from '#projections/index-store.ts'
 import type { Kept } from '#projections/stores/sqlite/writing/build.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
+import { shareName, type FoldTask } from '#projections/folding/fold-share.ts'
 import { createWriteBehind } from '#projections/folding/write-behind.ts'
 import { openLogBeside } from '#src/compose/log-beside.ts'
 import { limits, type ClusterConfig } from '#src/config.ts'
 import type { Nats } from '#streams/jetstream/connect.ts'
 import type { Stream } from '#streams/stream.ts'
+import { indexFilesOpen } from './open-files.ts'
 
 // Locations of logs and indexes as plain data, which can be passed to a thread. A cluster's drivers are loaded only for a cluster.
 
@@ -57,9 +59,13 @@ export const indexesOf = (
 /** Nobody reads a build that several writers share: it is refreshed once, when all are done. */
 const refreshSharedEveryMs = 60_000
 
-/** A writer of one share of a build. */
-export async function openSharedWriter(place: IndexPlace, share: string): Promise<IndexWriter> {
-  if ('folder' in place) return createSqliteIndexWriter({ ...place, limits, share })
+/** A writer of one share of a build. The others are written by as many threads of this process. */
+export async function openSharedWriter(place: IndexPlace, of: FoldTask['share']): Promise<IndexWriter> {
+  const share = shareName(of)
+  if ('folder' in place) {
+    const indexFilesOpenMax = indexFilesOpen(limits.indexFilesOpenMax, of.of)
+    return createSqliteIndexWriter({ ...place, limits: { indexFilesOpenMax }, share })
+  }
   const { createElasticsearchIndexWriter } = await import('#projections/stores/elasticsearch/writer.ts')
   const at = indexesOf(place.cluster, Number(place.partition))
   return createWriteBehind(createElasticsearchIndexWriter({ ...at, refreshEveryMs: refreshSharedEveryMs, share }))

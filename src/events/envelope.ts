@@ -44,6 +44,9 @@ export type EventType =
 /** `workspace.route.hash`: made by the server, so that no two workspaces can share one. */
 export type EventId = string
 
+/** The id of an event beside a request's own one: it says what was refused of it, and goes with it. */
+export const besideId = (id: EventId): EventId => `${id}/refused`
+
 /** What was accepted of a request, as counted at the edge. Bytes are of the payload as decoded (uncompressed). */
 export type Counts = Readonly<{ spans: number; logs: number; rumEvents: number; refused: number; bytes: number }>
 export const noCounts: Counts = { spans: 0, logs: 0, rumEvents: 0, refused: 0, bytes: 0 }

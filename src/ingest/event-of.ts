@@ -2,6 +2,7 @@ import { createHash, hash } from 'node:crypto'
 import type { Context } from 'koa'
 import { sealEvent, sealGzip, sealLargeEvent } from '#src/events/codec.ts'
 import {
+  besideId,
   noCounts,
   type Counts,
   type EventHeader,
@@ -81,9 +82,6 @@ export async function receivedEvent(receipt: Receipt, accepted: Accepted, { byte
   if (payload === bytes && gzip !== undefined && gzip.length < bytes.length) return sealGzip(fields, gzip)
   return payload.length > sealedHereBytesMax ? sealLargeEvent(fields, payload) : sealEvent(fields, payload)
 }
-
-/** The id of the event beside a request's own one, which records its refused spans. */
-export const besideId = (id: EventId): EventId => `${id}/refused`
 
 type RefusedOptions = Readonly<{ spansMax: number; answer?: StoredAnswer; unlisted?: number }>
 

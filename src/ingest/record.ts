@@ -1,6 +1,6 @@
 import { ConflictError, type Expected, type Stream } from '#streams/stream.ts'
 import { reservationSubject } from '#src/events/allowance.ts'
-import { beforeAll, type EventHeader, type NewEvent, type Position } from '#src/events/envelope.ts'
+import { beforeAll, besideId, type EventHeader, type NewEvent, type Position } from '#src/events/envelope.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { present } from '#src/lib/assert.ts'
 import type { Clock } from '#src/lib/clock.ts'
@@ -8,7 +8,7 @@ import { TransientError } from '#src/lib/failure.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { nothingGranted, type AllowanceGate, type Grant, type SpansAsked } from './allowance.ts'
 import type { Credential } from './credential.ts'
-import { besideId, type Receipt } from './event-of.ts'
+import type { Receipt } from './event-of.ts'
 import type { Renew } from './renew.ts'
 
 /** Where a request's events are in the log. `repeated`: this request was a retry; the header of the first one's event. */

@@ -4,7 +4,7 @@ import { freeBytes } from '#src/lib/free-bytes.ts'
 import { createKeyedMutex } from '#src/lib/keyed-mutex.ts'
 import { createSemaphore } from '#src/lib/semaphore.ts'
 import { ConflictError, type Appended, type Expected } from '../stream.ts'
-import { answerOf, distinctOf, type Distinct } from './distinct.ts'
+import { answerOf, distinctOf, findBeside, type Distinct } from './distinct.ts'
 import type { Ids } from './ids.ts'
 import { encodeMessage, messageBytes, positionIn, type PackedEvent } from './message.ts'
 import type { Expectation, Outgoing, Published, Publisher } from './publish.ts'
@@ -85,9 +85,11 @@ export function createAppendCall({ subjects, publisher, ids, log, replicated }: 
     const distinct = distinctOf(events, ids, log)
     const expectation = expected === undefined ? undefined : expectationOf(expected, subjects)
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      findBeside(distinct)
       const fresh = [...distinct.values()].filter(({ found }) => found === undefined)
       const sent = fresh.length === 0 || (await send(fresh, expectation))
       if (sent === true) return answerOf(events, distinct)
+      findBeside(distinct)
       // The server may check the expectation before the id; a retry is still a retry.
       const retry = [...distinct.values()].every(({ found }) => found !== undefined)
       if (sent === 'conflict' && expected !== undefined && !retry) {

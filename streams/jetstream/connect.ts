@@ -3,6 +3,7 @@ import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { parseNatsUrl, type NatsAddress } from './address.ts'
 import { freeSentFrames } from './free-sent.ts'
 import { closingWhatFails } from './own-sockets.ts'
+import { tlsOptionsFor } from './tls-options.ts'
 
 type NatsOptions = Readonly<{
   /** See address.ts. */
@@ -99,7 +100,7 @@ async function open(address: NatsAddress, name: string, greetingMs: number): Pro
       timeout: greetingMs,
       ...(user === undefined ? {} : { user, pass: password ?? '' }),
       ...(token === undefined ? {} : { token }),
-      ...(tls ? { tls: {} } : {}),
+      ...(tls ? { tls: tlsOptionsFor(servers) } : {}),
       maxReconnectAttempts: -1,
       reconnectTimeWait: 250,
       reconnectJitter: 250,

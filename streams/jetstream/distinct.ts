@@ -1,4 +1,4 @@
-import { beforeAll, type EventId, type Position } from '#src/events/envelope.ts'
+import { beforeAll, besideId, type EventId, type Position } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { appendedOf, repeatWindowMs, type Appended, type AppendedEvent } from '../stream.ts'
 import { headerOf, type Found, type Ids } from './ids.ts'
@@ -28,6 +28,14 @@ export function distinctOf(events: readonly PackedEvent[], ids: Ids, log: string
     }
   }
   return distinct
+}
+
+/** What belongs beside an event that the log has is not written either (`Stream.append`). */
+export function findBeside(distinct: ReadonlyMap<EventId, Distinct>): void {
+  for (const [id, { found }] of distinct) {
+    const beside = distinct.get(besideId(id))
+    if (beside !== undefined) beside.found ??= found
+  }
 }
 
 /** The answer to a call, once each id has its position. */

@@ -88,7 +88,7 @@ const lostLogAdvice =
 /** A log made anew in its place would take positions that it has used, and the indexes, which hold the only copy, would follow that. */
 function lostLog({ stream }: LogName): PermanentError {
   const hint =
-    'it is gone, though this installation had it: put it back from a backup of NATS; or, to go on with an empty one and without what it held, set ALLOW_LOST_LOG=1'
+    'it is gone, though the installation of this INDEX_PREFIX had it: name another one if this is a new installation; put it back from a backup of NATS; or, to go on with an empty one and without what it held, set ALLOW_LOST_LOG=1'
   return new PermanentError({ operation: 'use', subject: `stream ${stream}`, hint })
 }
 

@@ -19,6 +19,7 @@ import {
   lostTail,
   readBytesMax,
   repeatWindowMs,
+  withBeside,
   type Appended,
   type AppendedEvent,
   type Expected,
@@ -112,8 +113,8 @@ function createLog(partition: string): Log {
   const isOf = (workspaceId: WorkspaceId, event: RecordedEvent): boolean =>
     event.workspaceId === workspaceId && !isErasure(event)
 
-  function write(event: NewEvent): AppendedEvent {
-    const first = within(event.id, event.receivedAt)
+  function write(event: NewEvent, found: RecordedEvent | undefined): AppendedEvent {
+    const first = found ?? within(event.id, event.receivedAt)
     if (first !== undefined) {
       const { position, ...repeated } = headerOf(first)
       return { position, repeated }
@@ -129,11 +130,13 @@ function createLog(partition: string): Log {
     last,
     append: (events, expected) => {
       checkEvents(events)
-      const retry = events.every((event) => within(event.id, event.receivedAt) !== undefined)
+      const known = events.map(({ id, receivedAt }) => within(id, receivedAt))
+      const found = withBeside(events, known)
+      const retry = found.every((first) => first !== undefined)
       if (expected !== undefined && !retry && (last(expected.subject)?.position ?? beforeAll) !== expected.position) {
         throw new ConflictError(expected.subject, expected.position)
       }
-      return appendedOf(events.map(write))
+      return appendedOf(events.map((event, index) => write(event, found[index])))
     },
     read: (after, max) => {
       if (sequenceOf(after) > sequenceOf(head())) throw lostTail(partition, after, head())

@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { beforeAll, positionStep, type EventId, type Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { PermanentError } from '#src/lib/failure.ts'
-import { appendedOf, type Appended, type AppendedEvent, type Expected } from '../stream.ts'
+import { appendedOf, withBeside, type Appended, type AppendedEvent, type Expected } from '../stream.ts'
 import { createCut, type Cut } from './cut.ts'
 import { createErase, type Erase } from './erase.ts'
 import { createIdLookup, createIdTable, type Found } from './ids.ts'
@@ -101,7 +101,8 @@ function plan(
     if (damaged !== undefined) {
       return { refused: { kind: 'refused', reason: `the crc of event ${damaged.id} is not its payload’s` } }
     }
-    const found = events.map(({ id, receivedAt }) => lookup(id, receivedAt))
+    const known = events.map(({ id, receivedAt }) => lookup(id, receivedAt))
+    const found = withBeside(events, known)
     const retry = found.every((first) => first !== undefined)
     if (expected === null || retry || headOfSubject(expected.subject) === expected.position) return { found }
     return { refused: { kind: 'conflict' } }

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { linksOfPage } from '#test/support/page-links.ts'
 import type { Browser, Site } from './harness.ts'
 import { eachSignedIn } from './signed-in.ts'
 
@@ -29,6 +30,30 @@ describe('the page that connects a sender', () => {
       expect((await browser.get(`/app/connect?what=${lacking.what}`)).text, plan).to.not.include('name="guide"')
       expect((await browser.post('/app/connect', allowed)).status, plan).to.equal(200)
     }
+  })
+
+  it('shows the steps also to whoever has a key, and makes none for that', async () => {
+    const before = namesOfKeys().length
+    for (const [what, prefix] of [
+      ['traces', 'tt_'],
+      ['logs', 'lt_'],
+      ['browser', 'pk_live_'],
+    ]) {
+      const { text } = await browser.get(`/app/connect?what=${what}`)
+      const [, part = ''] = /aria-label="Steps without a new key">([^]*?)<\/nav>/.exec(text) ?? []
+      const links = linksOfPage(part)
+      expect(links.length, what).to.equal(text.match(/name="guide"/g)?.length)
+      for (const { name, address } of links) {
+        const { status, text: steps } = await browser.get(address)
+        expect([status, namesOfKeys().length], address).to.deep.equal([200, before])
+        expect(steps).to.include(`<h2>${name}</h2>`).and.include('data-step="')
+        expect(steps.split(`${prefix}YOUR_KEY`).length, address).to.be.at.least(3)
+        expect(linksOfPage(steps).filter((link) => link.address.includes('&steps='))).to.have.length(links.length - 1)
+      }
+    }
+    await site.directory.changePlan(workspaceId, 'logs-only')
+    const { text } = await browser.get('/app/connect?what=traces&steps=node')
+    expect(text).to.not.include('data-step=').and.not.include('Steps without a new key')
   })
 
   it('says that a form was not sent where it is filled in by an address, and nowhere else', async () => {

@@ -53,7 +53,12 @@ export async function openSite(options: Options = {}): Promise<Site> {
         ticks: clock,
         baseUrl: options.baseUrl,
         secret: 'a secret for the throttle',
-        limits: { ...allLimits, signInsPerMinutePerAccount: perMinute, signInsPerMinutePerAddress: 2 * perMinute },
+        limits: {
+          ...allLimits,
+          ...options.limits,
+          signInsPerMinutePerAccount: perMinute,
+          signInsPerMinutePerAddress: 2 * perMinute,
+        },
         searches,
         query: createReads({ ...allLimits, ...options.limits }).query,
         readerOf,

@@ -9,7 +9,7 @@ describe('links to ranges of time beside the one that is searched', () => {
   eachSignedIn((signedIn) => ({ browser, site } = signedIn))
 
   const names = ['Earlier', 'Later', 'Wider']
-  const fixed = 'To share'
+  const fixed = 'Share'
   const dayBefore = 'Day before'
   /** Where they lead: from, to, and the other conditions. */
   async function movesOn(

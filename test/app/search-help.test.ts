@@ -81,10 +81,21 @@ describe('help on search pages', () => {
       const [, problem = ''] = /class="problem"[^>]*>([^]*?)<\/div>/.exec((await browser.get(path)).text) ?? []
       return textOf(problem)
     }
-    expect(await problemOf('/app/logs?from=-1h&to=-2h')).to.equal('from: is after to')
-    expect(await problemOf('/app/traces?min_duration=2s&max_duration=1s')).to.equal(
-      'min_duration: is above max_duration',
-    )
+    expect(await problemOf('/app/logs?from=-1h&to=-2h')).to.equal('“From” is after “To”')
+    expect(await problemOf('/app/traces?min_duration=2s&max_duration=1s')).to.equal('“At least” is above “At most”')
+  })
+
+  it('is told by the name that the form has for a field', async () => {
+    for (const [path, said] of [
+      ['/app/logs?to=noon', '“To”: not a time of the years 1 to 9999'],
+      ['/app/traces?min_duration=500', '“At least”: not a duration such as 200ms'],
+      ['/app/traces?max_duration=1sec', '“At most”: not a duration such as 200ms'],
+      ['/app/traces?kind=nobody', 'kind: '],
+      ['/app/logs?q=a%20%7C%20json', 'pipes such as `| stats` are not supported'],
+    ] as const) {
+      const [, problem = ''] = /class="problem"[^>]*>([^]*?)<\/div>/.exec((await browser.get(path)).text) ?? []
+      expect(textOf(problem), path).to.match(new RegExp(`^${said.replace('|', '\\|')}`))
+    }
   })
 
   it('leads past the bars, each of which is a link', async () => {

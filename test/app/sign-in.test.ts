@@ -168,6 +168,16 @@ describe('sign-in', () => {
     expect([...browser.cookies]).to.deep.equal([])
   })
 
+  it('comes again a little later where all forms together hold too much', async () => {
+    const full = await openSite({ limits: { formsInFlightBytesMax: 8 } })
+    const from = createBrowser(full)
+    const answer = await signIn(from)
+    await full.close()
+    expect(answer.status).to.equal(503)
+    expect(Number(answer.headers.get('retry-after'))).to.be.within(1, 4)
+    expect([...from.cookies]).to.deep.equal([])
+  })
+
   it('leads to a page of ours that was asked for, and nowhere else', async () => {
     for (const [next, location] of [
       ['/app/keys', '/app/keys'],

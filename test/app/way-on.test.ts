@@ -225,6 +225,8 @@ describe('the way on', () => {
       ['status.code=ERROR', 'status=ERROR'],
       ['span.http.status_code>=500', 'span.http.response.status_code:&gt;=500'],
       ['my.error=true', ''],
+      ['status:500', 'http.response.status_code:500'],
+      ['my.status:500', ''],
       ['status=ok', ''],
     ] as const) {
       expect(await meantBy('/app/traces', typed), typed).to.equal(meant)

@@ -68,4 +68,27 @@ describe('throughline verify', () => {
     expect(verdicts?.map((one) => one.equal)).to.deep.equal([true])
     expect((await verify('counting')).code).to.equal(0)
   })
+
+  it('compares none where a build of one partition is of another version, and says which', async () => {
+    const later = { ...counting, version: 2 }
+    let folds = 0
+    const partitions = await Promise.all(
+      [counting, later].map(async (projection, number) => {
+        const log = createMemoryStream({ partition: String(number) })
+        await log.append([lineEvent(1, ['one'])])
+        const { context } = (buildPlaces['memory'] as () => Place)()
+        await foldLive(context(log, 1, undefined, [counting]))
+        const given = context(log, 1, undefined, [projection])
+        const scratch = () => {
+          folds++
+          return given.scratch()
+        }
+        return { ...given, scratch, close: async () => undefined }
+      }),
+    )
+    const services = { ...createServices(), openBuilds: async () => partitions }
+    const { code, out, err } = await run(['verify', 'counting'], { services })
+    expect([code, out, folds]).to.deep.equal([2, '', 0])
+    expect(err).to.match(/verify counting-v1-001 of partition 1 \(this program folds counting v2:/)
+  })
 })

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { checkOpenFiles, embeddedFilesOpen, openFilesMax } from '#src/compose/open-files.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { makeOldLog } from '../support/old-log.ts'
 
 describe('how many files a process may open', () => {
   it('is what Linux says of it, where it says so', () => {
@@ -27,7 +29,7 @@ describe('how many files a process may open', () => {
     rmSync(folder, { recursive: true })
     expect([status, stderr]).to.deep.equal([
       1,
-      'throughline: start with at most 64 open files (it needs 256 or more, and one for each connection: raise the limit (ulimit -n))\n',
+      'throughline: start with at most 64 open files (it needs 512 or more, and one for each connection: raise the limit (ulimit -n))\n',
     ])
     expect(left).to.deep.equal([])
   })
@@ -39,6 +41,19 @@ describe('how many files a process may open', () => {
     expect([gib, 2 * gib, 4 * gib, 8 * gib, 64 * gib].map((memory) => open(memory))).to.deep.equal([
       256, 256, 512, 1_024, 1_024,
     ])
-    expect([256, 1_024, 4_096, 65_536].map((handles) => open(8 * gib, handles))).to.deep.equal([42, 170, 682, 1_024])
+    expect([256, 1_024, 4_096, 65_536].map((handles) => open(8 * gib, handles))).to.deep.equal([21, 85, 341, 1_024])
   })
+
+  it('are enough for verbs whose files are many more', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'throughline-'))
+    const days = Array.from({ length: 48 }, (_, n) => [workspaceIdOf(`w${n >> 1}`), 2 - (n % 2)] as const)
+    await makeOldLog(folder, days)
+    for (const verb of ['rebuild', 'verify']) {
+      const argv = [process.execPath, 'src/main.ts', verb, 'all', '--data', folder]
+      const command = ['-c', 'ulimit -n 256; exec "$@"', 'sh', ...argv]
+      const { status, stderr } = spawnSync('sh', command, { encoding: 'utf8' })
+      expect(status, `${verb}: ${stderr}`).to.equal(0)
+    }
+    rmSync(folder, { recursive: true })
+  }).timeout(120_000)
 })

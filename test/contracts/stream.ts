@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { crcOf } from '#src/events/codec.ts'
-import { beforeAll as beforeEvents, noCounts, type NewEvent } from '#src/events/envelope.ts'
+import { beforeAll as beforeEvents, besideId, noCounts, type NewEvent } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { ConflictError, readBytesMax, repeatWindowMs, type Stream } from '#streams/stream.ts'
@@ -174,6 +174,26 @@ export function streamContract(name: string, { durable, create }: StreamContract
         expect(duplicates).to.equal(1)
         expect(last).to.equal(await stream.head())
         expect(idsOf(await readAll(stream))).to.deep.equal(['acme.traces.old', 'acme.traces.new'])
+      })
+
+      it('takes what belongs beside it along: that is not written either, where it was not written with it', async () => {
+        const [old, beside] = [makeEvent('old'), makeEvent(besideId('old'))]
+        const { last } = await stream.append([old])
+        expect(await stream.append([makeEvent('old', { receivedAt: noon + 5 }), beside])).to.deep.equal({
+          last,
+          duplicates: 2,
+          events: [
+            { position: last, repeated: headerOf(old) },
+            { position: last, repeated: headerOf(old) },
+          ],
+        })
+        const both = [makeEvent('both'), makeEvent(besideId('both'))]
+        expect((await stream.append(both)).duplicates).to.equal(0)
+        expect((await stream.append([makeEvent(besideId('alone'))])).duplicates).to.equal(0)
+        const again = await stream.append(both)
+        expect(again.events.map(({ repeated }) => repeated)).to.deep.equal(both.map(headerOf))
+        const written = ['old', 'both', besideId('both'), besideId('alone')].map((name) => `acme.traces.${name}`)
+        expect(idsOf(await readAll(stream))).to.deep.equal(written)
       })
 
       it('is another in another workspace, with an equal hash', async () => {

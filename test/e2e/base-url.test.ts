@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { limits } from '#src/config.ts'
 import { post } from '../support/client.ts'
 import { removeFolder, startServer } from '../support/server.ts'
 
@@ -21,6 +22,10 @@ describe('a server with a BASE_URL', () => {
       const [cookie = ''] = signedIn.headers.getSetCookie()
       expect(signedIn.status).to.equal(303)
       expect(cookie).to.match(/^__Host-throughline=.*; secure/)
+      // The browser keeps it as long as a session may last: until then it is the server that says whether it has.
+      const [, expires = ''] = /; expires=([^;]+)/.exec(cookie) ?? []
+      const lastsMs = Date.parse(expires) - Date.parse(signedIn.headers.get('date') ?? '')
+      expect(Math.round(lastsMs / 86_400_000)).to.equal(limits.sessionAbsoluteMs / 86_400_000)
     } finally {
       await server.stop()
       await removeFolder(server.dataFolder)

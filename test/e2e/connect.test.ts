@@ -8,7 +8,7 @@ import { expect } from 'chai'
 import { build } from 'esbuild'
 import type { Browser, Page } from 'playwright-core'
 import { bringPython } from '../../infra/launch/python.ts'
-import { borrowChromium, closeTabs, complaintsOf, openTab, signInOn } from '../support/browser.ts'
+import { borrowChromium, closeTabs, complaintsOf, openSignedIn, openTab, signInOn } from '../support/browser.ts'
 import { cli } from '../support/cli.ts'
 import { createTenant } from '../support/tenant.ts'
 import { listOf, post, signIn, untilIndexed, type Reader } from '../support/client.ts'
@@ -91,6 +91,20 @@ describe('the connect flow', () => {
     const { text, found } = await watch('Traces', 'Node.js', (steps) => follow(steps))
     expect(text).to.match(/^The first span has arrived from the service my-service, at \d\d:\d\d:\d\d UTC\.$/)
     expect(found).to.include('my-service hello from Node.js')
+  })
+
+  it('shows whoever has a key the steps, to be copied', async () => {
+    const { tab, complaints } = await openSignedIn(browser, server)
+    await tab.goto('/app/connect?what=logs')
+    await tab.getByRole('navigation', { name: 'Steps without a new key' }).getByRole('link', { name: 'Vector' }).click()
+    await tab.getByRole('heading', { name: 'Vector' }).waitFor()
+    expect(await tab.locator('.steps').innerText()).to.include('token: lt_YOUR_KEY')
+    const blocks = await tab.locator('pre[data-step]').count()
+    expect(await tab.getByRole('button', { name: 'Copy' }).count()).to.equal(blocks)
+    await tab.goBack()
+    await tab.getByRole('button', { name: 'show me how' }).waitFor()
+    expect(complaints).to.deep.equal([])
+    await tab.context().close()
   })
 
   it('leads a new user of a page with Faro to its first session', async () => {

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { borrowChromium, closeTabs, onEachScreen } from '../support/browser.ts'
 import { signIn, untilIndexed, type Reader } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { linksOfPage } from '../support/page-links.ts'
@@ -71,6 +72,24 @@ describe('patterns of logs', () => {
         leaveOut.name,
       ).to.have.members(names.filter((each) => each !== name))
     }
+  })
+
+  it('stand beside services of whole words, whatever the screen', async () => {
+    const browser = await borrowChromium()
+    await sendingTo(server, server.firstRun.keys).logs([{ message: 'of words '.repeat(90), service: 'of-payments' }])
+    await untilIndexed(server)
+    await onEachScreen(browser, server, async (tab, width) => {
+      await tab.goto('/app/patterns?service=of-payments')
+      const name = tab.locator('.patterns td[data-head=Service] div')
+      // The tops of its lines.
+      const tops = await name.evaluate((element) => {
+        const range = element.ownerDocument.createRange()
+        range.selectNodeContents(element)
+        return [...range.getClientRects()].map(({ top }) => top)
+      })
+      expect(new Set(tops).size, `${width} px`).to.equal(1)
+    })
+    await closeTabs(browser)
   })
 
   it('are those of one workspace', async () => {

@@ -240,6 +240,7 @@ describe('http application', () => {
   it('refuses a session route without a session', async () => {
     const response = await ask('/api/private', { headers: { accept: 'text/html', 'sec-fetch-mode': 'navigate' } })
     expect(response.status).to.equal(401)
+    expect(response.headers.get('www-authenticate')).to.equal('Session realm="throughline"')
     expect(await response.json()).to.deep.include({ code: 'not_signed_in' })
   })
 

@@ -51,6 +51,7 @@ describe('POST /api/logs/v1/ingest', () => {
     ['deflate', deflateSync(packed)],
     ['br', brotliCompressSync(packed)],
     ['zstd', zstdCompressSync(packed)],
+    ['GZIP', gzipSync(packed)],
   ] as const) {
     it(`takes ${name}, and keeps the body decompressed`, async () => {
       expect((await post(body, { ...json, 'content-encoding': name })).json).to.deep.include({ accepted: 1 })

@@ -164,4 +164,37 @@ describe('POST /api/traces/v1/otlp, the same request at once', () => {
     ])
     await ingest.server.close()
   })
+
+  it('records no span as refused that a copy has stored meanwhile, in the month that has begun', async () => {
+    const [underWay, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const ingest = await startIngest({
+      plan: { spansPerMonth: 100 },
+      through: (stream) => ({
+        ...stream,
+        async append(events, expected) {
+          if (events.some(({ type }) => type === 'spans.refused')) {
+            underWay.resolve()
+            await goOn.promise
+          }
+          return stream.append(events, expected)
+        },
+      }),
+    })
+    const headers = { authorization: `Bearer ${ingest.keys.tracing}`, 'content-type': 'application/x-protobuf' }
+    const send = (count: number, first: number) =>
+      ingest.post(path, encodeProtobuf(requestOf(spans(count, first))), headers)
+    ingest.now.ms = Date.UTC(2026, 11, 1) - 1
+    await send(97, 0)
+    const late = send(5, 100)
+    await underWay.promise
+    ingest.now.ms += 1
+    expect(partialOf(await send(5, 100))).to.equal(undefined)
+    goOn.resolve()
+    expect(partialOf(await late)).to.equal(undefined)
+    expect((await ingest.events()).map(({ type, counts }) => [type, counts.spans])).to.deep.equal([
+      ['spans.received', 97],
+      ['spans.received', 5],
+    ])
+    await ingest.server.close()
+  })
 })

@@ -173,6 +173,11 @@ for (const [name, contentType, encode] of encodings) {
       expect(partialOf(await send(1, 100))?.rejected).to.equal(1)
     })
 
+    it('warns of the higher mark where one request crosses both', async () => {
+      expect(partialOf(await send(96))?.message).to.match(/^95 % .* 4 spans are left/)
+      expect(partialOf(await send(1, 96))).to.equal(undefined)
+    })
+
     it('warns also where a span of the request that crosses the mark is invalid', async () => {
       await send(79)
       const [good, bad] = [...spans(1, 79), withoutId]

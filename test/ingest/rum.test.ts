@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { plans } from '#src/config.ts'
 import type { WorkspacePlan } from '#src/directory/directory.ts'
+import { TransientError } from '#src/lib/failure.ts'
 import { rawConnection, rawStatus } from '#test/support/http.ts'
 import { startIngest, usedSpansOf, type Answer, type TestIngest } from '#test/support/ingest.ts'
 import { emptySpan, encodeJson, requestOf } from '#test/support/otlp.ts'
@@ -65,7 +66,11 @@ describe('POST /api/rum/v1/ingest', () => {
     expect([beacon.status, beacon.json]).to.deep.equal([202, { accepted: 1, rejected: 0 }])
     expect(beacon.headers.get('x-faro-session-status')).to.equal(null)
     expect(beacon.headers.has('access-control-allow-origin'), 'from no page').to.equal(false)
-    expect(await ingest.events()).to.have.length(2)
+    // A beacon of a Blob names no type.
+    const next = Buffer.from(plain.replace('079', '080'))
+    const blob = await ingest.post(`${path}?key=${ingest.keys.publishable}`, next)
+    expect([blob.status, blob.json]).to.deep.equal([202, { accepted: 1, rejected: 0 }])
+    expect(await ingest.events()).to.have.length(3)
   })
 
   it('takes spans with the key where each SDK for pages that README names puts it', async () => {
@@ -326,5 +331,36 @@ describe('POST /api/rum/v1/ingest', () => {
     const response = await fetch(ingest.server.baseUrl + path)
     expect(response.status).to.equal(405)
     expect(response.headers.get('allow')).to.equal('OPTIONS, POST')
+  })
+})
+
+describe('POST /api/rum/v1/ingest under pressure', () => {
+  let ingest: TestIngest
+  afterEach(() => ingest.server.close())
+  const post = (): Promise<Answer> =>
+    ingest.post(path, faro({}), { ...json, origin, 'x-api-key': ingest.keys.publishable })
+
+  /** A page that may not read when to come back would not wait. */
+  function expectReadable({ headers }: Answer): void {
+    expect(Number(headers.get('retry-after'))).to.be.within(1, 4)
+    expect(headers.get('access-control-allow-origin')).to.equal(origin)
+    expect(headers.get('access-control-expose-headers')).to.include('Retry-After')
+    expect(headers.get('vary')).to.equal('Origin')
+  }
+
+  it('tells the page when to come back where its key is too fast', async () => {
+    ingest = await startIngest({ limits: { requestsPerKeyBurst: 1, requestsPerKeyPerSecond: 1 } })
+    expect((await post()).status).to.equal(202)
+    const limited = await post()
+    expect(limited.json).to.include({ status: 429, code: 'rate_limited' })
+    expectReadable(limited)
+  })
+
+  it('tells the page when to come back where the log fails', async () => {
+    const append = () => Promise.reject(new TransientError({ operation: 'append to', subject: 'the log' }))
+    ingest = await startIngest({ through: (stream) => ({ ...stream, append }) })
+    const failed = await post()
+    expect(failed.json).to.include({ status: 503, code: 'unavailable' })
+    expectReadable(failed)
   })
 })

@@ -6,7 +6,7 @@ import { limits as allLimits, type Limits } from '#src/config.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import type { Route } from '#src/http/route.ts'
 import { abortScope } from '#src/lib/abort-scope.ts'
-import { createReads } from '#src/query/reads.ts'
+import { createReads, type Reads } from '#src/query/reads.ts'
 import { listen, type TestServer } from '#test/support/http.ts'
 
 const megabyte = 1024 * 1024
@@ -21,8 +21,8 @@ describe('the reads of a process', () => {
   let heard = (): void => {}
 
   /** Answers `/WORKSPACE` when a test says so, and `/WORKSPACE/large` and `/WORKSPACE/text` at once. */
-  async function open(few: Partial<Limits>): Promise<void> {
-    const { query } = createReads({ ...allLimits, ...few })
+  async function open(few: Partial<Limits>, kind: keyof Reads = 'query'): Promise<void> {
+    const read = createReads({ ...allLimits, ...few })[kind]
     const bodies: Readonly<Record<string, string | Buffer>> = { large, text: large.toString('latin1') }
     const route = (path: string): Route => ({
       method: 'GET',
@@ -30,7 +30,7 @@ describe('the reads of a process', () => {
       auth: 'public',
       handler: (ctx) => {
         const { workspace, body } = ctx['params'] as { workspace: string; body?: string }
-        return query(ctx, workspaceIdOf(workspace), async () => {
+        return read(ctx, workspaceIdOf(workspace), async () => {
           const signal = abortScope.signal()
           if (signal !== undefined) signals.set(workspace, signal)
           ctx.body =
@@ -104,6 +104,26 @@ describe('the reads of a process', () => {
     const second = ask('acme/large')
     go('done')
     expect([(await first).status, (await second).status]).to.deep.equal([200, 200])
+  })
+
+  it('are refused at once where as many of a workspace wait as may', async () => {
+    await open({ queriesPerWorkspaceAtOnce: 1, queriesPerWorkspaceWaiting: 0, queryWaitMs: 600_000 })
+    const first = ask('acme')
+    const go = await isInside('acme')
+    expect(await ask('acme')).to.deep.equal({ status: 429, wait: 1 })
+    go('done')
+    expect((await first).status).to.equal(200)
+  })
+
+  it('that are exports are as many as a process may have under way, of however many workspaces', async () => {
+    await open({ exportsAtOnce: 2 }, 'export')
+    const held = [ask('acme'), ask('globex')]
+    const letGo = [await isInside('acme'), await isInside('globex')]
+    const { status, wait } = await ask('initech/text')
+    expect(status).to.equal(503)
+    expect(wait).to.be.within(1, 4)
+    for (const go of letGo) go('done')
+    for (const each of held) expect((await each).status).to.equal(200)
   })
 
   it('say that their client has gone, and hold what they hold until they have ended', async () => {

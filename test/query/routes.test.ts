@@ -147,7 +147,8 @@ describe('the read routes over a store that a test holds back', () => {
   describe('an index that is behind', () => {
     it('is said to be, in every answer', async () => {
       await heartbeat(positionStep, 5 * positionStep, nowMs - 2_000)
-      for (const path of ['/api/app/logs/search', '/api/app/traces/search', '/api/v1/traces']) {
+      const correlation = '/api/app/correlation?session_id=x'
+      for (const path of ['/api/app/logs/search', '/api/app/traces/search', correlation, '/api/v1/traces']) {
         const { body } = await ask(path, { authorization: 'Bearer x' })
         expect(body['index'], path).to.deep.equal({
           position: positionStep,

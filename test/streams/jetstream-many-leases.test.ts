@@ -89,7 +89,7 @@ describe('leases of many partitions', () => {
       isEnded = true
     }
     const onFailure = (error: unknown): void => wanted.reject(error)
-    const held = holdPartitions({ board, id: 'a', partitions: 1, run, onFailure }, stopped.signal)
+    const held = holdPartitions({ board, id: 'a', partitions: 1, run, onFailure, now: () => 0 }, stopped.signal)
     await wanted.promise
     expect(started).to.deep.equal([0])
     mayEnd.resolve()

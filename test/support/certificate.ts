@@ -3,7 +3,8 @@ import { generateKeyPairSync, sign } from 'node:crypto'
 /** A DER value (X.690) of a tag and its parts. */
 function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const body = Buffer.concat(parts)
-  const length = body.length < 0x80 ? [body.length] : [0x82, body.length >> 8, body.length & 0xff]
+  const bytes = [body.length >> 8, body.length & 0xff].slice(body.length < 0x100 ? 1 : 0)
+  const length = body.length < 0x80 ? bytes : [0x80 | bytes.length, ...bytes]
   return Buffer.concat([Buffer.from([tag, ...length]), body])
 }
 
@@ -28,11 +29,13 @@ const subjectAltName = oid('551d11')
 const pem = (label: string, bytes: Buffer): string =>
   `-----BEGIN ${label}-----\n${(bytes.toString('base64').match(/.{1,64}/g) ?? []).join('\n')}\n-----END ${label}-----\n`
 
-/** A key and a certificate for 127.0.0.1 that it signs itself, as PEM (RFC 5280). */
-export function makeCertificate(): Readonly<{ certificate: string; key: string }> {
+/** A key and a certificate for an address that it signs itself, as PEM (RFC 5280). */
+export function makeCertificate(
+  ip: readonly number[] = [127, 0, 0, 1],
+): Readonly<{ certificate: string; key: string }> {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const name = list(der(tags.set, list(commonName, der(tags.utf8, Buffer.from('a test')))))
-  const address = list(der(0x87, Buffer.from([127, 0, 0, 1])))
+  const address = list(der(0x87, Buffer.from(ip)))
   const signed = list(
     der(0xa0, der(tags.integer, Buffer.from([2]))),
     der(tags.integer, Buffer.from([1])),

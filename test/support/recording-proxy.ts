@@ -11,8 +11,8 @@ export type RecordingProxy = Readonly<{
 const nothing = async (): Promise<void> => undefined
 
 /**
- * Stands before an HTTP server and writes down what it is asked. `before`: what happens before a request (`GET /path`) is passed on;
- * `after`: before its answer is.
+ * Stands before an HTTP server and writes down what it is asked. `before`: what happens before a request (`GET /path`) is passed on, or the status
+ * that it is answered with instead; `after`: before its answer is.
  */
 export async function startRecordingProxy(
   target: string,
@@ -36,9 +36,14 @@ export async function startRecordingProxy(
           () => answer.destroy(),
         )
       })
-      outgoing.on('error', () => answer.destroy())
+      outgoing.on('error', () => answer.headersSent || answer.destroy())
       void before(line).then(
-        () => outgoing.end(body),
+        (instead) => {
+          if (typeof instead === 'number') {
+            outgoing.destroy()
+            answer.writeHead(instead, { 'x-elastic-product': 'Elasticsearch' }).end()
+          } else outgoing.end(body)
+        },
         () => answer.destroy(),
       )
     })

@@ -74,6 +74,7 @@ describe('OTLP answers', () => {
     expect(codeOf('rate_limited')).to.equal(8)
     expect(codeOf('unavailable')).to.equal(14)
     expect(codeOf('body_timeout')).to.equal(4)
+    expect(codeOf('method_not_allowed')).to.equal(12)
   })
 })
 

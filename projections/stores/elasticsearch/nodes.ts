@@ -49,12 +49,17 @@ const ping = { requestId: 'ping', name: 'ping', context: null, timeout: pingMs }
 type Params = Parameters<UndiciConnection['request']>[0]
 type Options = Parameters<UndiciConnection['request']>[1]
 
+/** What a node answers only if it reaches a master. */
+const isMember = { method: 'GET', path: '/_cluster/state/version', querystring: 'master_timeout=2s' }
+
 /**
  * To one of several nodes. A search may take a minute, while the node answers others; one that hangs answers nothing. What waits for such a node
- * fails, as if the connection were lost.
+ * fails, as if the connection were lost. So does what is answered with 503 by one that does not reach its master, or stands behind a proxy that does
+ * not reach it: another may know better.
  */
 export class WatchedConnection extends HeardConnection {
   #ping: Promise<boolean> | undefined
+  #membership: Promise<boolean> | undefined
 
   /** Whether it answers anything at all. */
   #isThere(): Promise<boolean> {
@@ -68,6 +73,18 @@ export class WatchedConnection extends HeardConnection {
     return this.#ping
   }
 
+  /** Whether it is in the cluster; asked once for all that it answers with 503 meanwhile. */
+  #isMember(): Promise<boolean> {
+    this.#membership ??= super
+      .request(isMember, ping)
+      .then(
+        ({ statusCode }) => statusCode < 500,
+        () => false,
+      )
+      .finally(() => (this.#membership = undefined))
+    return this.#membership
+  }
+
   override request(params: Params, options: Options): Promise<never> {
     return this.#watched(params, options) as Promise<never>
   }
@@ -79,21 +96,20 @@ export class WatchedConnection extends HeardConnection {
     }, silenceMs)
     const signal = options.signal === undefined ? hung.signal : AbortSignal.any([hung.signal, options.signal])
     try {
-      return await super.request(params, { ...options, signal })
+      const answer = await super.request(params, { ...options, signal })
+      if (answer.statusCode !== 503 || params.path === isMember.path || (await this.#isMember())) return answer
     } catch (error) {
       if (!hung.signal.aborted || options.signal?.aborted === true) throw error
       throw new errors.ConnectionError(`it takes connections and answers nothing for ${(silenceMs + pingMs) / 1_000} s`)
     } finally {
       clearInterval(watch)
     }
+    throw new errors.ConnectionError('it answers 503, and is not in the cluster: it reaches no master')
   }
 }
 
 /** How long a node that was lost is left alone, before it is asked whether it is back. */
 const lostMs = 5_000
-
-/** What a node answers only if it reaches a master. */
-const isMember = { method: 'GET', path: '/_cluster/state/version', querystring: 'master_timeout=2s' }
 
 /**
  * Several nodes. One of them is asked, as long as it is there: the progress of a build and what is found in it, both from a node that is cut off from

@@ -31,13 +31,13 @@ import {
   shownElsewhere,
 } from '../form.ts'
 import { connections } from '../guides/connections.ts'
-import type { Connection, Filled, Guide, Step } from '../guides/guide.ts'
+import type { Connection, Filled, Guide } from '../guides/guide.ts'
 import { html, type Html } from '../html.ts'
 import { seeOther } from '../page.ts'
 import { inWorkspace } from '../workspace-links.ts'
 import { arrivalOf, type Arrival } from './arrival.ts'
+import { connectPath as path, placeholderOf, stepsLinks, stepsOf, stepsWithout } from './connect-steps.ts'
 
-const path = '/app/connect'
 const first = present(connections[0], 'there is something to connect')
 
 const connectionNamed = (name: string | null): Connection | undefined => connections.find(({ id }) => id === name)
@@ -95,25 +95,6 @@ function chooser(session: Session, connection: Connection, typed: URLSearchParam
   </form>`
 }
 
-function stepOf(step: Step): Html {
-  if (step.kind === 'text') return html`<li>${step.text}</li>`
-  if (step.kind === 'file') {
-    return html`<li>
-      ${step.text} File <code>${step.file}</code>:
-      <pre data-step="file" data-file="${step.file}">${step.code}</pre>
-    </li>`
-  }
-  return html`<li>
-    ${step.text}
-    <pre data-step="${step.kind}">${step.code}</pre>
-  </li>`
-}
-
-const stepsOf = ({ id, steps }: Guide, filled: Filled): Html =>
-  html`<ol class="steps" data-guide="${id}">
-    ${steps(filled).map(stepOf)}
-  </ol>`
-
 const arrivalPath = (keyId: string): string => `${path}/${keyId}`
 
 function arrivalSection(key: Key, { state, text, link }: Arrival): Html {
@@ -129,14 +110,28 @@ async function readArrival(app: AppContext, connection: Connection, key: Key): P
   return arrivalOf(connection, use.get(id), arrivalPath(id))
 }
 
+const filledOf = (ctx: Context, app: AppContext, secret: string): Filled => ({
+  baseUrl: baseUrlOf(ctx, app),
+  secret,
+  recordsPerBatchMax: app.limits.recordsPerBatchMax,
+})
+
 async function sendChooser(ctx: Context, app: AppContext): Promise<void> {
   const session = sessionHere(ctx)
   const typed = new URLSearchParams(ctx.querystring)
   const connection = connectionNamed(typed.get('what')) ?? first
   const lacking = await checkEntitlementNow(app.directory, session.workspaceId, featuresOf(connection))
-  const form = html`${notice(typed.has('guide') ? notSentYet : undefined)}${chooser(session, connection, typed)}`
-  const body = html`${tabs(connection)}${lacking === undefined ? form : problem(lacking.detail)}`
-  await sendSessionPage(ctx, app, { title: 'Connect', body })
+  const steps = connection.guides.find(({ id }) => id === typed.get('steps'))
+  const form = html`${notice(typed.has('guide') ? notSentYet : undefined)}${chooser(session, connection, typed)}${stepsLinks(connection)}`
+  const shown =
+    steps === undefined ? form : stepsWithout(connection, steps, filledOf(ctx, app, placeholderOf(connection)))
+  const body = html`${tabs(connection)}${lacking === undefined ? shown : problem(lacking.detail)}`
+  await sendSessionPage(ctx, app, {
+    title: 'Connect',
+    about: steps?.name,
+    body,
+    scripts: steps === undefined ? [] : [copyScript],
+  })
 }
 
 type Chosen = Readonly<{ connection: Connection; guide: Guide; created: CreatedKey }>
@@ -144,7 +139,7 @@ type Chosen = Readonly<{ connection: Connection; guide: Guide; created: CreatedK
 /** Answered in place and not by a redirect: the secret must be in no address and in no store. */
 async function sendGuide(ctx: Context, app: AppContext, { connection, guide, created }: Chosen): Promise<void> {
   const { key, secret } = created
-  const filled = { baseUrl: baseUrlOf(ctx, app), secret, recordsPerBatchMax: app.limits.recordsPerBatchMax }
+  const filled = filledOf(ctx, app, secret)
   const others = connection.guides.filter(({ id }) => id !== guide.id)
   const arrival = await readArrival(app, connection, key)
   const body = html`<div class="notice" role="status">

@@ -83,6 +83,33 @@ function nameZones() {
   for (const field of isLocal ? fields() : []) field.value = field.value.replace(withoutZone, withOffset)
 }
 
+/** A time of day alone. */
+const ofDay = /^\s*([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?\s*$/
+
+/** When it last was, in the zone that is shown; or, where `after` is one of these too, when it was first after it. */
+function lastTime(text, after) {
+  const [, hour, minute, second = 0] = ofDay.exec(text)
+  const zone = isLocal ? '' : 'UTC'
+  const at = new Date(after ?? Date.now())
+  at[`set${zone}Hours`](hour, minute, second, 0)
+  const days = after === undefined ? -Number(at > Date.now()) : Number(at <= after)
+  at[`set${zone}Date`](at[`get${zone}Date`]() + days)
+  return at
+}
+
+/** What is sent of both ends of a range: times with the zone in which they were meant, also for whoever opens the address later. */
+function sendTimes({ formData }) {
+  let from
+  for (const { name, value } of fields()) {
+    const at = ofDay.test(value) ? lastTime(value, from) : undefined
+    if (name === 'from') from = at
+    const [date, time] = at?.toISOString().split(/[T.]/) ?? []
+    const typed = isLocal ? value.replace(withoutZone, withOffset) : value
+    formData.set(name, at === undefined ? typed : inZone(`${date} ${time} UTC`))
+  }
+}
+document.querySelector('form.search')?.addEventListener('formdata', sendTimes)
+
 /** All times in a part of the page. */
 export function showTimes(part) {
   for (const tick of part.querySelectorAll('[data-part]')) showTick(tick)
@@ -108,9 +135,6 @@ if (select && !isUtc && document.querySelector('main :is(time, [data-zone])') !=
     isLocal = select.value === 'local'
     remember(name, select.value)
     showChosen()
-  })
-  document.querySelector('form.search')?.addEventListener('formdata', ({ formData }) => {
-    for (const { name, value } of isLocal ? fields() : []) formData.set(name, value.replace(withoutZone, withOffset))
   })
   showChosen()
 }

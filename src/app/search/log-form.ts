@@ -4,7 +4,7 @@ import { html, type Html } from '../html.ts'
 import { searchForm } from './search-form.ts'
 import { logForms } from './search-help.ts'
 import { checkbox, field } from '../fields.ts'
-import { listed, rangeFields, serviceSuggestions, type Asked } from './search-parts.ts'
+import { listed, nameSuggestions, rangeFields, type Asked } from './search-parts.ts'
 
 /** What the log search is narrowed by beside `q`, on the pages that show it. */
 export const logFacets = [
@@ -17,7 +17,7 @@ const ownFields = ['q', 'service', 'from', 'to', 'order', 'level'] as const
 function fieldsOf(asked: Asked, facets: LogSearchAnswer['facets'], wrong: string | undefined, order: Html): Html {
   const { conditions } = asked
   const chosen = listed(conditions, 'level')
-  return html`${field({ label: 'Service', name: 'service', value: conditions.get('service') ?? '', list: 'services', wrong })}${serviceSuggestions(facets)}
+  return html`${field({ label: 'Service', name: 'service', value: conditions.get('service') ?? '', list: 'services', wrong })}${nameSuggestions(facets, 'service')}
     ${rangeFields(asked, wrong)} ${order}
     <fieldset class="row">
       <legend>Level</legend>

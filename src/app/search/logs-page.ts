@@ -18,6 +18,7 @@ import { histogram } from './histogram.ts'
 import { createLogForm, logFacets } from './log-form.ts'
 import { createLogLinks, createLogLinksAround } from './log-links.ts'
 import { logRows, logTable, type LogLinks, type Tail } from './log-rows.ts'
+import { nearNames } from './near-names.ts'
 import { otherNames } from './other-names.ts'
 import { rangeMoves } from './range-moves.ts'
 import { about, nothingFits, pager, readAsked, searchOf, refusedSearch, type Asked } from './search-parts.ts'
@@ -78,7 +79,8 @@ function ofThisPage(conditions: URLSearchParams, { logs, query }: LogSearchAnswe
   return html`${errorTypes(search, logs)}${shownCounts(search, logs, shownNames(conditions))}`
 }
 
-function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
+/** `meant`: what else may have been meant, where nothing was found. */
+function resultsOf(asked: Asked, answer: LogSearchAnswer, meant: Html, nowMs: number): Html {
   const { conditions } = asked
   const { logs, count, range } = answer
   const tail = tailOf(asked, answer)
@@ -95,9 +97,21 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, nowMs: number): Html {
       ${tail === undefined ? html`` : followButton} ${patternsLink(conditions)} ${exportLinks(asked, answer)}
     </p>
     ${shownFieldsRow(path, conditions, logs)}
-    ${logs.length === 0 ? html`<div id="nothing">${otherNames(path, conditions, answer.query.normalized)}${nothingFits(path, asked, { noun: 'log record', from: range.from, nowMs })}</div>` : html``}
+    ${logs.length === 0 ? html`<div id="nothing">${meant}${nothingFits(path, asked, { noun: 'log record', from: range.from, nowMs })}</div>` : html``}
     ${logTable(logs, linksOf(asked, answer, nowMs), { tail, here: conditions.get('around') ?? undefined, shown: shownNames(conditions) })}
     ${pager(path, asked, answer.next_cursor)}`
+}
+
+/** What else may have been meant by a search that has found nothing. */
+async function meantOf(
+  ctx: Context,
+  app: AppContext,
+  { conditions }: Asked,
+  { query }: LogSearchAnswer,
+): Promise<Html> {
+  const { workspaceId } = sessionHere(ctx)
+  const near = await nearNames(path, conditions, query.normalized, (search) => app.searches.logs(workspaceId, search))
+  return html`${otherNames(path, conditions, query.normalized)}${near}`
 }
 
 const ofAllFields = (asked: Asked): Asked => ({ ...asked, conditions: withoutNames(asked.conditions) })
@@ -118,7 +132,8 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
   const typed = await lookUpTyped(ctx, app, asked, found)
   if (typed.address !== undefined) return seeOther(ctx, typed.address)
   const moves = rangeMoves(path, asked, answer.range, app.clock())
-  const body = html`${formOf(asked, answer.facets, undefined, moves)}${typed.notice}${resultsOf(asked, answer, app.clock())}`
+  const meant = found.isEmpty ? await meantOf(ctx, app, asked, answer) : html``
+  const body = html`${formOf(asked, answer.facets, undefined, moves)}${typed.notice}${resultsOf(asked, answer, meant, app.clock())}`
   await sendSessionPage(ctx, app, {
     title: 'Logs',
     about: asked.conditions.get('q') ?? '',

@@ -1,5 +1,6 @@
 import { html, type Html } from '../html.ts'
 import { addressWith } from './conditions.ts'
+import { fromGrafana } from './grafana-words.ts'
 
 // Habits from other tools and from older conventions: names and values that find nothing here, because the same is called otherwise.
 
@@ -23,6 +24,7 @@ const ofTraces: readonly Habit[] = [
   [/(?<![\w.])@?error(?::|=)"?true"?(?!\w)/gi, 'status=error'],
   [/(?<![\w.])@?(?:otel\.)?status[._]code(?=(?::|=|!=)"?(?:error|ok|unset)\b)/gi, 'status'],
   [/(?<!\w)http\.status_code(?=[:=!<>])/gi, 'http.response.status_code'],
+  [/(?<![\w.])@?status(?=(?::|=|!=)(?:[<>]=?)?[1-5]\d\d\b)/gi, 'http.response.status_code'],
   [/(?<!\w)http\.method(?=[:=!])/gi, 'http.request.method'],
   [/(?<!\w)http\.url(?=[:=!])/gi, 'url.full'],
 ]
@@ -40,16 +42,25 @@ const asText = (query: string): string =>
     before === undefined ? typed : `"${before}:${line}"`,
   )
 
-/** A search that has found nothing, as it was understood, in the words that are used here; undefined where it is in them. */
-function inOwnNames(path: string, normalized: string): string | undefined {
+function inOwnNames(path: string, query: string): string {
   const habits = path === '/app/traces' ? ofTraces : ofLogs
-  const changed = habits.reduce((query, [typed, here]) => query.replace(typed, here), asText(normalized))
-  return changed === normalized ? undefined : changed
+  return habits.reduce((changed, [typed, here]) => changed.replace(typed, here), query)
 }
 
-/** The way on from a search that has found nothing by a name that something else may be meant by. */
-export function otherNames(path: string, conditions: URLSearchParams, normalized: string): Html {
-  const query = inOwnNames(path, normalized)
-  if (query === undefined) return html``
+function didYouMean(path: string, conditions: URLSearchParams, query: string): Html {
   return html`<p>Did you mean <a href="${addressWith(path, conditions, { q: query })}">${query}</a>?</p>`
+}
+
+/** The way on from a search in words of Grafana, also where it is refused. */
+export function ofGrafana(path: string, conditions: URLSearchParams): Html {
+  const query = fromGrafana(conditions.get('q') ?? '')
+  return query === undefined ? html`` : didYouMean(path, conditions, inOwnNames(path, query))
+}
+
+/** The way on from a search that has found nothing, in the words that are used here, by a name that something else may be meant by. */
+export function otherNames(path: string, conditions: URLSearchParams, normalized: string): Html {
+  const habit = ofGrafana(path, conditions)
+  if (habit.markup !== '') return habit
+  const query = inOwnNames(path, asText(normalized))
+  return query === normalized ? html`` : didYouMean(path, conditions, query)
 }

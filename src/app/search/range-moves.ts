@@ -58,12 +58,15 @@ function otherOfRange(path: Path, { conditions, plan }: Moved): Html {
 export function rangeMoves(path: Path, moved: Moved, { from, to }: Range, nowMs: number): Html {
   if (from === null) return html``
   const { conditions } = moved
-  const fixed = ['To share', { from: shortTime(Date.parse(from)), to: to ?? shortTime(nowMs) }] as const
+  const fixed = ['Share', { from: shortTime(Date.parse(from)), to: to ?? shortTime(nowMs) }] as const
   const moves = [...movesOf({ from, to }, nowMs), ...(isFixed(conditions, nowMs) ? [] : [fixed])]
   const or = moves.length === 0 ? html`` : html`<span class="note">or</span> `
   return html`${or}${moves.map(([words, ends]) => {
     const address = addressWith(path, withConditions(conditions, { to: null }), ends)
-    const tip = words === fixed[0] ? html`title="The same as points in time"` : html``
+    const tip =
+      words === fixed[0]
+        ? html`title="The same search from and to fixed times, which is the same for whoever opens it, and later"`
+        : html``
     return html`<a href="${address}" ${tip}>${words}</a> `
   })}${otherOfRange(path, moved)}`
 }

@@ -10,6 +10,7 @@ import { field, suggestions } from '../fields.ts'
 import { zone } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { addressWith, withConditions } from './conditions.ts'
+import { ofGrafana } from './other-names.ts'
 
 /** Cursors of earlier pages kept in an address: so far back a walk goes page by page. */
 const cursorsMax = 20
@@ -81,15 +82,31 @@ export function whatIsWrong({ detail, position, expected = [] }: Refusal, query:
   </div>`
 }
 
+/** How the form calls parameters that have other names in an address. */
+const labels: Readonly<Record<string, string>> = {
+  from: 'From',
+  to: 'To',
+  min_duration: 'At least',
+  max_duration: 'At most',
+}
+
+/** `from: is after to` as the form calls them: “From” is after “To”. What is in the middle of a sentence otherwise is no name. */
+const inWordsOfForm = (detail: string): string =>
+  detail
+    .replace(/^(\w+): (?=is )/, (typed, name: string) => (name in labels ? `“${labels[name]}” ` : typed))
+    .replace(/^(\w+): /, (typed, name: string) => (name in labels ? `“${labels[name]}”: ` : typed))
+    .replace(/(?<=^“.*)\b(to|m(?:in|ax)_duration)$/, (name) => `“${labels[name]}”`)
+
 /** `wrong`: the parameter that it is about. */
 type Refused = Readonly<{ body: Html; status: number; wrong: string | undefined }>
 
-/** What was wrong with a search, pointing at the place, or when to try it again. Sets the status and headers of the refusal. */
-export function searchRefusal(ctx: Context, given: Refusal, query: string): Refused {
+/** What was wrong with a search, pointing at the place, or when to try it again; `meant`: what else may have been. Sets the status and headers of the refusal. */
+export function searchRefusal(ctx: Context, given: Refusal, query: string, meant?: Html): Refused {
   const refused = withRetry(ctx, given)
   setRefusal(ctx, refused)
   const { position, errors = [], retryAfterS } = refused
-  const body = whatIsWrong(refused, query, retryAfterS === undefined ? html`` : tryAgain(ctx, retryAfterS))
+  const more = retryAfterS === undefined ? meant : tryAgain(ctx, retryAfterS)
+  const body = whatIsWrong({ ...refused, detail: inWordsOfForm(refused.detail) }, query, more)
   return { body, status: statusOf(refused.code), wrong: position === undefined ? errors[0]?.path : 'q' }
 }
 
@@ -189,7 +206,8 @@ export const refusedSearch =
   (ctx: Context, app: Pick<AppContext, 'directory'>, refused: Refusal): SessionPage => {
     const asked = readAsked(ctx, app)
     const query = asked.conditions.get('q') ?? ''
-    const { body, status, wrong } = searchRefusal(ctx, refused, query)
+    const meant = refused.position === undefined ? html`` : ofGrafana(ctx.path, asked.conditions)
+    const { body, status, wrong } = searchRefusal(ctx, refused, query, meant)
     return {
       title,
       about: query,
@@ -198,11 +216,11 @@ export const refusedSearch =
     }
   }
 
-/** Services that the results name, for the field `service`. */
-export const serviceSuggestions = (facets: TraceSearchAnswer['facets']): Html => {
-  const found = facets?.find(({ field }) => field === 'service')?.values ?? []
+/** Names that the results have, for the field of a service or of an operation: its list is called by more than one of them. */
+export const nameSuggestions = (facets: TraceSearchAnswer['facets'], name: 'service' | 'operation'): Html => {
+  const found = facets?.find(({ field }) => field === name)?.values ?? []
   return suggestions(
-    'services',
+    `${name}s`,
     found.map(({ value }) => value),
   )
 }

@@ -3,7 +3,7 @@ import { html, type Html } from '../html.ts'
 import { searchForm } from './search-form.ts'
 import { traceForms } from './search-help.ts'
 import { checkbox, choice, field } from '../fields.ts'
-import { listed, rangeFields, serviceSuggestions, type Asked } from './search-parts.ts'
+import { listed, nameSuggestions, rangeFields, type Asked } from './search-parts.ts'
 
 /** The list of traces; other pages show the same search otherwise. */
 export const tracesPath = '/app/traces'
@@ -36,8 +36,8 @@ function fieldsOf(asked: Asked, facets: TraceSearchAnswer['facets'], wrong: stri
   const { conditions } = asked
   const given = (name: string): string => conditions.get(name) ?? ''
   const has = listed(conditions, 'has')
-  return html`${field({ label: 'Service', name: 'service', value: given('service'), list: 'services', wrong })}${serviceSuggestions(facets)}
-    ${field({ label: 'Operation', name: 'operation', value: given('operation'), wrong })}
+  return html`${field({ label: 'Service', name: 'service', value: given('service'), list: 'services', wrong })}${nameSuggestions(facets, 'service')}
+    ${field({ label: 'Operation', name: 'operation', value: given('operation'), list: 'operations', wrong })}${nameSuggestions(facets, 'operation')}
     ${choice({ label: 'Status', name: 'status', value: given('status'), options: statuses })}
     ${field({ label: 'At least', name: 'min_duration', value: given('min_duration'), size: 8, placeholder: '200ms', wrong })}
     ${field({ label: 'At most', name: 'max_duration', value: given('max_duration'), size: 8, placeholder: '1.5s', wrong })}

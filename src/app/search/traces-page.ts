@@ -11,6 +11,7 @@ import { createRefuseSearch } from '../refuse-page.ts'
 import { addressWith } from './conditions.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
+import { nearNames } from './near-names.ts'
 import { otherNames } from './other-names.ts'
 import { rangeMoves } from './range-moves.ts'
 import { about, nothingFits, pager, readAsked, refusedSearch, searchOf, type Asked } from './search-parts.ts'
@@ -74,7 +75,8 @@ function headsOf({ conditions }: Asked): TraceHeads {
   }
 }
 
-function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html {
+/** `meant`: what else may have been meant, where nothing was found. */
+function resultsOf(asked: Asked, answer: TraceSearchAnswer, meant: Html, nowMs: number): Html {
   const { traces, range, facets } = answer
   const { conditions } = asked
   const found = answer.histogram ?? undefined
@@ -86,9 +88,21 @@ function resultsOf(asked: Asked, answer: TraceSearchAnswer, nowMs: number): Html
     ${facetRow({ path, conditions, groups: facetGroups, facets, normalized: answer.query.normalized, noun: found?.of ?? 'traces' })}
     ${traceScatter(traces, isPart, colourOf)}
     <div id="results">
-      ${traces.length === 0 ? html`${otherNames(path, conditions, answer.query.normalized)}${nothingFits(path, asked, { noun: 'trace', from: range.from, nowMs })}` : traceTable(traces, colourOf, headsOf(asked))}
+      ${traces.length === 0 ? html`${meant}${nothingFits(path, asked, { noun: 'trace', from: range.from, nowMs })}` : traceTable(traces, colourOf, headsOf(asked))}
     </div>
     ${pager(path, asked, answer.next_cursor)}`
+}
+
+/** What else may have been meant by a search that has found nothing. */
+async function meantOf(
+  ctx: Context,
+  app: AppContext,
+  { conditions }: Asked,
+  { query }: TraceSearchAnswer,
+): Promise<Html> {
+  const { workspaceId } = sessionHere(ctx)
+  const near = await nearNames(path, conditions, query.normalized, (search) => app.searches.traces(workspaceId, search))
+  return html`${otherNames(path, conditions, query.normalized)}${near}`
 }
 
 const refusedPage = refusedSearch('Traces', formOf)
@@ -103,8 +117,9 @@ async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
   const typed = await lookUpTyped(ctx, app, asked, found)
   if (typed.address !== undefined) return seeOther(ctx, typed.address)
   const moves = rangeMoves(path, asked, range, app.clock())
+  const meant = found.isEmpty ? await meantOf(ctx, app, asked, result.value) : html``
   const map = html`<a href="${addressWith(mapPath, asked.conditions, {})}">Service map</a>`
-  const body = html`${formOf(asked, facets, undefined, html`${moves}${map}`)}${typed.notice}${resultsOf(asked, result.value, app.clock())}`
+  const body = html`${formOf(asked, facets, undefined, html`${moves}${map}`)}${typed.notice}${resultsOf(asked, result.value, meant, app.clock())}`
   await sendSessionPage(ctx, app, {
     title: 'Traces',
     about: asked.conditions.get('q') ?? '',

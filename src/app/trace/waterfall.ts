@@ -194,7 +194,7 @@ function lists(rows: readonly TreeRow[], rowOf: (row: TreeRow) => Html, { asked,
 }
 
 const manySpans = html`<p class="note">
-  So many spans: the values of the last ones have links only where “Link to this span” leads.
+  This page has room for so many links: the values of its last spans have theirs where “Link to this span” leads.
 </p>`
 
 /** The spans of a trace under their parents (`rows`: spanTree) and over time; those that are missing are shown as that, and nothing is made up. */

@@ -1,4 +1,4 @@
-import { foldShare, shareName, type FoldTask } from '#projections/folding/fold-share.ts'
+import { foldShare, type FoldTask } from '#projections/folding/fold-share.ts'
 import { openLogIn, openSharedWriter, type IndexPlace, type LogPlace } from '#src/compose/places.ts'
 import { createFolding } from '../folding.ts'
 
@@ -14,7 +14,7 @@ export async function foldPlaced(
 ): Promise<void> {
   const stream = await openLogIn(log)
   try {
-    const writer = await openSharedWriter(index, shareName(task.share))
+    const writer = await openSharedWriter(index, task.share)
     try {
       await foldShare(task, { stream, writer, ...createFolding(), onProgress })
     } finally {

@@ -69,7 +69,8 @@ type Reached = Readonly<{ nats: Nats; place: Place }>
 /** Folds one partition until its lease ends. The connections stay: what is opened over them is closed, whichever step fails. */
 async function fold({ nats, place }: Reached, tell: Tell, signal: AbortSignal): Promise<void> {
   const { partition } = place
-  const stream = await openJetStream(nats, { partition: String(partition), prefix, limits })
+  // Nobody else asks after a log in which nothing comes.
+  const stream = await openJetStream(nats, { partition: String(partition), prefix, limits, warn: print })
   try {
     const directory = await openJetStream(nats, { partition: directoryPartition, prefix, limits })
     try {

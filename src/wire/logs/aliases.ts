@@ -192,3 +192,6 @@ export const otlpLists: readonly string[] = [
   'resource_spans',
   'resource_metrics',
 ]
+
+/** The one member of a push to Grafana Loki. */
+export const lokiList = 'streams'

@@ -1,6 +1,7 @@
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { afterMark, skipSpace, type JsonRange } from '#src/lib/json-bytes.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
+import { lokiList } from './aliases.ts'
 import { besideOverLimit, besideWriter } from './beside.ts'
 import { inUtf8 } from './charset.ts'
 import { eachLine } from './lines.ts'
@@ -10,7 +11,7 @@ import { msgpackMembersOf, msgpackMembersOfWrapper } from './msgpack-members.ts'
 import { readList, splitJson } from './split-json.ts'
 import { splitMsgpack, splitMsgpackList } from './split-msgpack.ts'
 import { createTally, type RejectedRecord, type Split, type SplitLimits } from './split.ts'
-import { isTelling, otlpListOf, wrapperOf, type Member, type Wrapper } from './wrapper.ts'
+import { isTelling, foreignListOf, wrapperOf, type Member, type Wrapper } from './wrapper.ts'
 
 /** What is known of a log request before any of its records is an object. */
 export type LogScan = Readonly<{
@@ -41,7 +42,8 @@ export function scanLogs(
   if (body === undefined) return fail(tooLongInUtf8(limits))
   const mediaType = resolveMediaType(contentType, body)
   if (mediaType === undefined) return fail(unsupported(contentType))
-  const whole = splitBody(body, mediaType, limits)
+  const whole =
+    (mediaType === 'text/plain' ? listInText(body, limits) : undefined) ?? splitBody(body, mediaType, limits)
   if (!whole.ok) return whole
   const unwrap = mediaType === 'application/msgpack' ? unwrapMsgpack : unwrapLevelled
   const split = unwrap(body, whole.value, limits)
@@ -58,13 +60,31 @@ export function scanLogs(
 }
 
 /**
+ * `fetch` calls every string text, if it is not told otherwise. One list of records that all tell messages is no line of text; of any other
+ * it may be one. Only here, as below.
+ */
+function listInText(body: Uint8Array, limits: SplitLimits): Result<Split, Refusal> | undefined {
+  if (!startsListOfObjects(body)) return undefined
+  const split = splitJson(body, 'application/json', limits)
+  if (!split.ok || split.value.mediaType !== 'application/json') return undefined
+  const { accepted, rejected } = split.value
+  const isList = rejected.length === 0 && accepted.every((record) => isTelling(membersOf(body, record)))
+  return isList ? split : undefined
+}
+
+function startsListOfObjects(body: Uint8Array): boolean {
+  const start = skipSpace(body, afterMark(body))
+  return body[start] === 0x5b && body[skipSpace(body, start + 1)] === 0x7b
+}
+
+/**
  * What is in a body that is one map. Only here, and so kept without its wrapper: what was kept as a record stays one for those who
  * decode it.
  */
 function unwrapMsgpack(body: Uint8Array, whole: Split, limits: SplitLimits): Split {
   const members = whole.total === 1 ? msgpackMembersOfWrapper(body) : []
   const wrapper = wrapperOf(members)
-  const asRecord = { ...whole, otlpList: otlpListOf(members) }
+  const asRecord = { ...whole, foreignList: foreignListOf(members) }
   if (wrapper === undefined) return asRecord
   const split = splitMsgpackList(body, wrapper.list, limits)
   if (wrapper.isLevelled && !areRecords(split, wrapper, (record) => msgpackMembersOf(body, record))) return asRecord
@@ -93,15 +113,21 @@ const areRecords = (
   accepted.every((record) => isTelling(membersOf(record)))
 
 /** What is read as something else than its sender means by it would be lost in silence. */
-function notLogs({ otlpList, wrapper }: Split): Refusal | undefined {
+function notLogs({ foreignList, wrapper }: Split): Refusal | undefined {
   if (wrapper?.isAmbiguous === true) return twoWrappers
-  if (otlpList === undefined) return undefined
-  const found = `the body is an OTLP request (\`${otlpList}\`), which is not taken here`
-  const instead = otlpList.endsWith('pans')
+  if (foreignList === undefined) return undefined
+  if (foreignList === lokiList) return lokiPush
+  const found = `the body is an OTLP request (\`${foreignList}\`), which is not taken here`
+  const instead = foreignList.endsWith('pans')
     ? 'traces go to /api/traces/v1/otlp'
     : 'send logs as JSON records, in an array or a line each; metrics are not taken'
   return refusal('invalid_body', `${found}: ${instead}`)
 }
+
+const lokiPush = refusal(
+  'invalid_body',
+  'the body is a push to Grafana Loki (`streams`), which is not taken here: send logs as JSON records, in an array or a line each',
+)
 
 const twoWrappers = refusal('invalid_body', 'both `logs` and `events` hold records; send one of them')
 

@@ -10,7 +10,7 @@ import { fail, ok, type Result } from '#src/lib/result.ts'
 import { membersOfWrapper } from './json-members.ts'
 import { eachLine } from './lines.ts'
 import { createTally, type Split, type SplitLimits, type Tally } from './split.ts'
-import { hasBeside, otlpListOf, wrapperOf, type Wrapper } from './wrapper.ts'
+import { hasBeside, foreignListOf, wrapperOf, type Wrapper } from './wrapper.ts'
 
 type JsonMediaType = 'application/json' | 'application/x-ndjson'
 type Sequence = Readonly<{ values: number; commas: boolean; first: JsonRange | undefined }>
@@ -51,7 +51,7 @@ export function splitJson(body: Uint8Array, mediaType: JsonMediaType, limits: Sp
     asReceived: found.rejected().length === 0 && !sequence.commas && !hasBeside(wrapper),
     wrapper,
     levelled,
-    otlpList: otlpListOf(members),
+    foreignList: foreignListOf(members),
   })
 }
 

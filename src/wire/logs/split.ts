@@ -35,8 +35,8 @@ export type Split = Readonly<{
   wrapper?: Wrapper | undefined
   /** What the one record is if those in its list are records themselves. For the scan alone: what was kept as a record stays one. */
   levelled?: Wrapper | undefined
-  /** The list by which the body is an OTLP request, and no logs of this form. */
-  otlpList?: string | undefined
+  /** The list by which the body is a request of another protocol (OTLP, Loki), and no logs of this form. */
+  foreignList?: string | undefined
 }>
 
 export interface Tally {

@@ -1,5 +1,5 @@
 import type { JsonRange } from '#src/lib/json-bytes.ts'
-import { isLevelName, isMessageName, namesOfOneThing, otlpLists, wrapperNames } from './aliases.ts'
+import { isLevelName, isMessageName, lokiList, namesOfOneThing, otlpLists, wrapperNames } from './aliases.ts'
 
 /** A member of an object or map: what it is called, where it stands with its name, and where its value does. */
 export type Member = Readonly<{
@@ -62,9 +62,17 @@ export const hasBeside = (wrapper: Wrapper | undefined): boolean => wrapper !== 
 export const isTelling = (members: readonly Member[]): boolean =>
   members.some(({ name, isEmpty }) => !isEmpty && isMessageName(name))
 
-/** The list by which members are those of an OTLP request. */
-export const otlpListOf = (members: readonly Member[]): string | undefined =>
-  isLevelled(members) ? undefined : members.find(({ name, isList }) => isList && otlpLists.includes(name))?.name
+/** The list by which members are those of a request of another protocol. */
+export const foreignListOf = (members: readonly Member[]): string | undefined =>
+  isLevelled(members) ? undefined : members.find((member) => isForeign(member, members.length))?.name
+
+/** Streams are a list of objects with lists of lines, each a list itself; a record may have a simpler list of that name. */
+const lokiDepthMin = 4
+
+function isForeign({ name, isList, depth }: Member, count: number): boolean {
+  if (!isList) return false
+  return otlpLists.includes(name) || (name === lokiList && count === 1 && depth >= lokiDepthMin)
+}
 
 /** What a name tells, by number; one that others are nested in tells what they do. */
 const thingsOf = (name: string): readonly number[] =>

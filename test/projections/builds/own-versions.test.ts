@@ -35,7 +35,7 @@ for (const [name, create] of Object.entries(buildPlaces)) {
       const builds = await liveBuilds(context, ['counting', 'mirror'])
       const failure = await verify(context, builds).catch(String)
       expect(failure).to.match(
-        /^PermanentError: verify counting-v1-001 \(this program folds counting v2: it has nothing/,
+        /^PermanentError: verify counting-v1-001 of partition \S+ \(this program folds counting v2: it has nothing/,
       )
       const picked: number[] = []
       const pick = (below: number): number => {

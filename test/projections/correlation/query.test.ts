@@ -332,20 +332,22 @@ describeOnEveryStore('correlation: lookups', (newStore) => {
   })
 
   it('is as far as the index that is furthest behind, and nowhere while one is not built', async () => {
-    const positions = new Map([
-      ['traces', 3],
-      ['logs', 1],
-      ['correlation', 2],
+    const followed = new Map([
+      ['traces', { position: 3, head: 4, at: 70, caughtUpAt: 40 }],
+      ['logs', { position: 1, head: 3, at: 80, caughtUpAt: 60 }],
+      ['correlation', { position: 2, head: 5, at: 90, caughtUpAt: 50 }],
     ])
     const progressOf = async (without?: string) => {
       const progress: IndexReader['progress'] = async (name) => {
-        const position = positions.get(name) ?? 0
-        return name === without ? undefined : { index: name, after: 0, position, head: 3, at: 0, caughtUpAt: 0 }
+        const its = followed.get(name)
+        return its === undefined || name === without ? undefined : { index: name, after: 0, ...its }
       }
       const id = { kind: 'session_id', value: 'visit' } as const
-      return (await correlate({ ...reader, progress }, acme, { id })).progress?.index
+      return (await correlate({ ...reader, progress }, acme, { id })).progress
     }
-    expect([await progressOf(), await progressOf('correlation')]).to.deep.equal(['logs', undefined])
+    // The log has come to where the index that has seen most of it says, and is followed since when the one that is furthest behind says.
+    expect(await progressOf()).to.include({ index: 'logs', position: 1, head: 5, at: 70, caughtUpAt: 40 })
+    expect(await progressOf('correlation')).to.equal(undefined)
   })
 })
 

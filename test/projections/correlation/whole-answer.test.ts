@@ -60,6 +60,33 @@ describeOnEveryStore('correlation: what an answer says of itself', (newStore) =>
     expect([how.length, truncated]).to.deep.equal([200, true])
   })
 
+  it('has no place in its timeline for a trace of which no span has come, since nobody knows when it was', async () => {
+    const shared = { sessionId: 'visit' }
+    const reader = await foldCorrelated(newStore(), [
+      givenEvent('spans.received', 1, { spans: [givenSpan({ trace: 'seen', id: 'seen', ...shared })] }),
+      givenEvent('logs.received', 2, { logs: [givenLog({ trace: 'named', ...shared })] }),
+    ])
+    const answer = await correlate(reader, acme, { id: { kind: 'session_id', value: 'visit' } })
+    expect(answer.traces?.items.map(({ trace_id, start }) => [trace_id, start === null])).to.have.deep.members([
+      [traceIdOf('seen'), false],
+      [traceIdOf('named'), true],
+    ])
+    expect(answer.timeline.map(({ kind }) => kind)).to.have.members(['span', 'log'])
+  })
+
+  it('says that it is cut also where sessions are not named', async () => {
+    const spans = Array.from({ length: 1_001 }, (_, id) => givenSpan({ trace: 't', id, sessionId: `visit ${id}` }))
+    const reader = await foldCorrelated(newStore(), [givenEvent('spans.received', 1, { spans })])
+    const limits = { spans: 2_000 }
+    const answer = await correlate(reader, acme, { id: { kind: 'trace_id', value: traceIdOf('t') }, limits })
+    expect(answer.trace?.spans_next).to.equal(null)
+    expect([answer.sessions.length, answer.ids.session_ids.length, answer.truncated]).to.deep.equal([
+      1_000,
+      1_000,
+      true,
+    ])
+  })
+
   it('says that it is cut also where missing spans are not named', async () => {
     const refusedSpans = Array.from({ length: 1_001 }, (_, n) => ({
       traceId: traceIdOf('t'),

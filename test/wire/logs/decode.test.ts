@@ -310,6 +310,10 @@ describe('the decoding of log records', () => {
       const { fields, cuts, message, traceId: trace } = one({ ...many, message: 'm', trace_id: traceId })
       expect(Object.keys(fields)).to.have.lengthOf(256)
       expect(cuts).to.deep.equal(['46 fields beyond 256 left out'])
+      const oneMore = Object.fromEntries(Array.from({ length: 257 }, (_unused, n) => [`k${n}`, n]))
+      expect(one(oneMore).cuts).to.deep.equal(['1 fields beyond 256 left out'])
+      const { k0: _k0, ...asMany } = oneMore
+      expect(one(asMany).cuts).to.deep.equal([])
       // What the record means is read before anything is left out.
       expect([message, trace]).to.deep.equal(['m', traceId])
       const inner = one({ a: many, z: 1 }).fields

@@ -8,6 +8,12 @@ import type { LogMediaType } from '#src/wire/logs/media-type.ts'
 const json = 'application/json'
 const ndjson = 'application/x-ndjson'
 const msgpack = 'application/msgpack'
+/** More members than the head of a short map counts. */
+const manyMembers = Array.from({ length: 20 }, (_, n) => [`k${n}`, n] as const)
+/** What else senders call lines of JSON. */
+const lineTypes = ['ndjson', 'x-jsonl', 'jsonlines', 'x-jsonlines', 'json-lines', 'x-json-stream'].map(
+  (name) => `application/${name}`,
+)
 
 type Body = string | Uint8Array
 const bytesOf = (body: Body): Uint8Array => (typeof body === 'string' ? Buffer.from(body) : body)
@@ -56,12 +62,21 @@ describe('the scan of a log request', () => {
       ['one line', '{"logs":[{"a":1},{"a":2}]}\n', ndjson, ndjson, 1],
       ['lines under a JSON type', '{"a":1}\n{"b":2}', json, ndjson, 2],
       ['JSON lines', '{"a":1}\n', 'application/jsonl', ndjson, 1],
+      ...['text/json', 'application/x-json'].map((type) => [type, '{"logs":[{},{}]}', type, json, 2] as const),
+      ...lineTypes.map((type) => [type, '{"logs":[{},{}]}', type, ndjson, 1] as const),
+      ['a MessagePack map without a type', encode({ a: 1 }), undefined, msgpack, 1],
+      ['a long MessagePack map without a type', encode(Object.fromEntries(manyMembers)), undefined, msgpack, 1],
+      ['MessagePack by its registered name', encode([{ a: 1 }]), 'application/vnd.msgpack', msgpack, 1],
       ['a JSON stream', '{"a":1}{"b":2}', 'application/stream+json', ndjson, 2],
       ['CRLF, blank lines, byte order mark', '\ufeff\r\n{"a":1}\r\n\r\n  \r\n{"b":2}\r\n\r\n', ndjson, ndjson, 2],
       ['byte order mark before an array', '\ufeff[{"a":1}]', json, json, 1],
       ['lines of text', 'one\n\n  two\r\nthree', 'text/plain; charset=utf-8', 'text/plain', 3],
       ['a form', 'msg=a&levelname=INFO', 'application/x-www-form-urlencoded', 'application/x-www-form-urlencoded', 1],
       ['JSON that curl calls a form', ' {"a":1}', 'application/x-www-form-urlencoded', json, 1],
+      ['an array that fetch calls text', ' [{"msg":"a"},{"message":"b"}]\n', 'text/plain;charset=UTF-8', json, 2],
+      ['text that is no array of records', '[{"msg":"a"},{"id":7}]', 'text/plain', 'text/plain', 1],
+      ['text that begins like one', '[{"msg":"a"}] done', 'text/plain', 'text/plain', 1],
+      ['lines of text, an array each', '[{"msg":"a"}]\n[{"msg":"b"}]', 'text/plain', 'text/plain', 2],
       ['lines that curl calls a form', 'a=b & c\ndisk full\n', 'application/x-www-form-urlencoded', 'text/plain', 2],
       ['a word that curl calls a form', 'started', 'application/x-www-form-urlencoded', 'text/plain', 1],
       ['MessagePack maps', encode([{ a: 1 }, { b: 2 }]), msgpack, msgpack, 2],

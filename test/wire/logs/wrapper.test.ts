@@ -148,6 +148,31 @@ for (const [contentType, write] of forms) {
       expect(records({ message: 'm', resourceLogs: [1] })).to.have.length(1)
     })
   })
+
+  describe(`a push to Grafana Loki sent as logs, ${contentType}`, () => {
+    // As pino-loki 3.0.0 writes it, with `endpoint: '/api/logs/v1/ingest'`.
+    const line = '{"level":40,"time":1795980719205,"pid":20871,"msg":"declined"}'
+    const streams = [{ stream: { level: 'warning', application: 'shop' }, values: [['1795980719205000000', line]] }]
+
+    it('is refused: it was one record without a message, however many lines are in it', () => {
+      const scanned = scan({ streams })
+      expect(!scanned.ok && scanned.error.code).to.equal('invalid_body')
+      expect(!scanned.ok && scanned.error.detail)
+        .to.include('Grafana Loki')
+        .and.to.include('send logs as JSON records')
+    })
+
+    it('a record may have such a list beside others, or a simpler one', () => {
+      for (const body of [
+        { message: 'm', streams },
+        { level: 'info', streams },
+        { id: 7, streams },
+      ]) {
+        expect(records(body)).to.have.length(1)
+      }
+      for (const list of [[], ['a'], [{ name: 'a', tags: ['b'] }]]) expect(records({ streams: list })).to.have.length(1)
+    })
+  })
 }
 
 describe('wrappers of MessagePack', () => {

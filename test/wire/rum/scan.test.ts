@@ -35,7 +35,7 @@ describe('the scan of a RUM request', () => {
       'application/json; charset=utf-8',
       'text/plain;charset=UTF-8',
       ' Text/Plain ; charset=utf-8',
-      undefined,
+      '',
     ]) {
       const found = scan(faro, type)
       expect(found.form).to.equal('faro')

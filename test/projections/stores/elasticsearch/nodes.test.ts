@@ -85,6 +85,39 @@ describe('several nodes of Elasticsearch', function () {
     expect(await Promise.all(readers.map((reader) => count(reader)))).to.deep.equal([1, 1])
   })
 
+  it('goes on with the others where one answers that it is not in the cluster', async () => {
+    const both = [await startNode(), await startNode()]
+    const urls = both.map((node) => node.url).join()
+    const writer = await openWriter({ url: urls })
+    await promote(writer, 'fixture', index)
+    const reader = makeReader(0, urls)
+    const read = (): Promise<number> => count(reader)
+    const add = (position: number) => () => write(writer, [lineEntry({ text: `line ${position}` }, position)], position)
+    for (const [before, after] of [
+      [read, read],
+      [add(1), add(2)],
+    ] as const) {
+      for (const node of both) node.take()
+      await before()
+      const used = both.find((node) => node.take().length > 0)
+      used?.before(async () => 503)
+      await after()
+      used?.heal()
+    }
+    expect(await count(reader)).to.equal(2)
+  })
+
+  it('leaves none out for an answer that is the same from each', async () => {
+    const [one, two] = [await startNode(), await startNode()]
+    for (const node of [one, two]) node.before(async (line) => (line.includes('/_search') ? 503 : undefined))
+    const writer = await openWriter()
+    await promote(writer, 'fixture', index)
+    const reader = makeReader(0, `${one.url},${two.url}`)
+    expect((await rejection(count(reader))).message).to.match(/some of its shards do not answer/)
+    const asked = [one, two].map((node) => node.take().filter((line) => line.includes('/_search')).length)
+    expect(asked).to.include(0)
+  })
+
   it('asks one of them as long as it is there, and again once it is a member of the cluster again', async () => {
     const [one, two] = [await startNode(), await startNode()]
     const writer = await openWriter()

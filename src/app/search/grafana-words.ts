@@ -1,0 +1,60 @@
+// Selectors of TraceQL and LogQL, which people type by habit, in the words of the search here.
+
+/** Texts in quotes are kept as they are; `change` is for what lies between them. */
+const besideQuotes = (text: string, change: (part: string) => string): string =>
+  text.replace(/("(?:[^"\\]|\\.)*")|[^"]+/g, (part, quoted?: string) => (quoted === undefined ? change(part) : part))
+
+/** An attribute that TraceQL looks for in spans and resources begins with a dot there. */
+const withoutDots = (text: string): string =>
+  besideQuotes(text, (part) => part.replace(/(?<![\w.\])])\.(?=[a-z_][\w.-]*\s*(?:!=|=|>|<))/gi, ''))
+
+/** `"a|b"` as a regular expression. */
+const regexOf = (quoted: string): string => `/${quoted.slice(1, -1).replace(/(?<!\\)\//g, '\\/')}/`
+
+const withoutGaps = (text: string): string => text.replace(/\s+/g, ' ').replace(/ ?(!=|[<>]=?|=) ?/g, '$1')
+
+/** What is in braces: conditions, in LogQL with commas between them. */
+const conditionsIn = (text: string): string =>
+  besideQuotes(
+    withoutDots(text).replace(
+      /([\w.]+)\s*([=!])~\s*("(?:[^"\\]|\\.)*")/g,
+      (_, name: string, sign: string, quoted: string) => `${sign === '!' ? '-' : ''}${name}:${regexOf(quoted)}`,
+    ),
+    (part) => withoutGaps(part.replace(/,/g, ' ')),
+  ).trim()
+
+/** Whether it has conditions, or at least nothing else, as an object in JSON has. */
+const isSelector = (inside: string): boolean =>
+  inside.trim() === '' || /[=<>~]/.test(inside.replace(/"(?:[^"\\]|\\.)*"/g, ''))
+
+/** Behind the braces of LogQL: texts that lines have or have not, parsers, which nothing here needs, and conditions on what these find. */
+const stage =
+  /^\s*(?:(\|=|!=|\|~|!~)\s*("(?:[^"\\]|\\.)*"|`[^`]*`)|\|\s*(?:json|logfmt)\b|\|\s*([\w.]+\s*(?:!=|=~|!~|[<>]=?|=)\s*(?:"(?:[^"\\]|\\.)*"|[\w.]+)))/
+
+function stagesOf(text: string): readonly string[] | undefined {
+  const said: string[] = []
+  let rest = text
+  while (rest.trim() !== '') {
+    const [taken, operator, given = '', condition] = stage.exec(rest) ?? []
+    if (taken === undefined) return undefined
+    rest = rest.slice(taken.length)
+    if (condition !== undefined) said.push(conditionsIn(condition))
+    if (operator === undefined) continue
+    const quoted = `"${given.slice(1, -1)}"`
+    const words = operator.endsWith('~') ? regexOf(quoted) : quoted
+    said.push(operator.startsWith('!') ? `-${words}` : words)
+  }
+  return said
+}
+
+/** A search as it is typed in Grafana, in the words that are used here; undefined where it is none, or has no words here. */
+export function fromGrafana(typed: string): string | undefined {
+  const [, inside, behind = ''] = /^\s*\{((?:"(?:[^"\\]|\\.)*"|[^{}"])*)\}([^]*)$/.exec(typed) ?? []
+  if (inside === undefined) {
+    const changed = withoutDots(typed)
+    return changed === typed ? undefined : besideQuotes(changed, withoutGaps).trim()
+  }
+  const stages = isSelector(inside) ? stagesOf(behind) : undefined
+  const said = stages === undefined ? '' : [conditionsIn(inside), ...stages].filter(Boolean).join(' ')
+  return said === '' ? undefined : said
+}

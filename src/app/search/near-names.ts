@@ -1,0 +1,89 @@
+import { nearest } from '#src/lib/nearest.ts'
+import type { Result } from '#src/lib/result.ts'
+import { isolated } from '../format.ts'
+import { html, type Html } from '../html.ts'
+import { clauseOf } from './clause.ts'
+import { addressWith, withConditions } from './conditions.ts'
+
+// A service and an operation are searched by their whole names. Who types a part of one, or mistypes it, finds nothing, and is not told why.
+
+type Facets = readonly Readonly<{ field: string; values: readonly Readonly<{ value: string }>[] }>[]
+
+/** Asks the search of the page for what it counts. */
+export type CountNames = (search: string) => Promise<Result<Readonly<{ facets?: Facets | null | undefined }>, unknown>>
+
+type Name = 'service' | 'operation'
+
+/** A name that a search asks for, and the same search by another one. */
+type Asked = Readonly<{ name: Name; typed: string; addressOf: (other: string) => string }>
+
+/** What else than a name is kept when names are counted: an operation is one of its service. */
+const keptFor: Readonly<Record<Name, readonly string[]>> = {
+  service: ['from', 'to'],
+  operation: ['from', 'to', 'service'],
+}
+
+/** The one service that a search names in its words, with no sign of a pattern. */
+const ofService = /(?<![\w.])(?<!NOT )service[:=](?:"([^"\\]+)"|([^\s()"\\*?[\]<>/]+))(?=[\s)]|$)/g
+
+function askedBy(path: string, conditions: URLSearchParams, normalized: string): readonly Asked[] {
+  const given = (['service', 'operation'] as const).flatMap((name): Asked[] => {
+    const typed = conditions.get(name)
+    if (typed === null) return []
+    return [{ name, typed, addressOf: (other) => addressWith(path, conditions, { [name]: other }) }]
+  })
+  const [clause, second] = [...normalized.matchAll(ofService)]
+  if (clause === undefined || second !== undefined) return given
+  const inQuery = (other: string): string =>
+    normalized.slice(0, clause.index) +
+    clauseOf({ field: 'service', operator: '=', text: other }, false) +
+    normalized.slice(clause.index + clause[0].length)
+  const typed = clause[1] ?? clause[2] ?? ''
+  return [
+    { name: 'service', typed, addressOf: (other) => addressWith(path, conditions, { q: inQuery(other) }) },
+    ...given,
+  ]
+}
+
+/** The most frequent names of this time. */
+async function namesOfTime(count: CountNames, conditions: URLSearchParams, name: Name): Promise<readonly string[]> {
+  const kept = new URLSearchParams([...conditions].filter(([each]) => keptFor[name].includes(each)))
+  const result = await count(withConditions(kept, { limit: '1', include: 'facets' }).toString())
+  const values = result.ok ? result.value.facets?.find(({ field }) => field === name)?.values : undefined
+  return (values ?? []).map(({ value }) => value).filter((value) => value !== '')
+}
+
+/** The name that somebody most likely meant: one that holds what was typed, or else the nearest. */
+function meantBy(typed: string, known: readonly string[]): string | undefined {
+  const part = typed.toLowerCase()
+  return known.find((name) => name.toLowerCase().includes(part)) ?? nearest(typed, known)
+}
+
+/** The search for the words of an operation, wherever they stand in its name. */
+function byWords(path: string, conditions: URLSearchParams, normalized: string): Html {
+  const clause = clauseOf({ field: 'name', operator: ':', text: conditions.get('operation') ?? '' }, false)
+  const query = normalized.includes(' OR ') ? `(${normalized})` : normalized
+  const address = addressWith(path, conditions, { operation: null, q: query === '' ? clause : `${query} ${clause}` })
+  return html` “Operation” is the whole name of one: <a href="${address}">${clause}</a> searches by its words.`
+}
+
+/** The way on from a search that has found nothing, where the service or the operation that it names is not among those of its time. */
+export async function nearNames(
+  path: string,
+  conditions: URLSearchParams,
+  normalized: string,
+  count: CountNames,
+): Promise<Html> {
+  for (const { name, typed, addressOf } of askedBy(path, conditions, normalized)) {
+    const known = await namesOfTime(count, conditions, name)
+    if (known.length === 0 || known.includes(typed)) continue
+    const meant = meantBy(typed, known)
+    const link =
+      meant === undefined
+        ? html``
+        : html`Did you mean the ${name} <a href="${addressOf(meant)}">${isolated(meant)}</a>?`
+    if (name === 'operation') return html`<p>${link}${byWords(path, conditions, normalized)}</p>`
+    if (meant !== undefined) return html`<p>${link}</p>`
+  }
+  return html``
+}

@@ -1,0 +1,92 @@
+import { expect } from 'chai'
+import { msNs, noonNs, traceIdOf } from '#test/projections/traces/given.ts'
+import { linksOfPage } from '#test/support/page-links.ts'
+import { textOf } from '#test/support/page-text.ts'
+import { eachSignedIn, type SignedIn } from './signed-in.ts'
+
+describe('a search by a name that nothing has', () => {
+  let browser: SignedIn['browser']
+  let logs: SignedIn['logs']
+  let site: SignedIn['site']
+  let spans: SignedIn['spans']
+  eachSignedIn((signedIn) => {
+    ;({ browser, logs, site, spans } = signedIn)
+  })
+  beforeEach(() =>
+    site.index(
+      logs(1, { message: 'declined', service: 'checkout', timeNs: noonNs }, { message: 'sent', service: 'mail api' }),
+      spans(
+        2,
+        { id: 'a', service: 'checkout', name: 'POST /api/checkout' },
+        { id: 'b', trace: 'u', service: 'mail api', name: 'send' },
+      ),
+    ),
+  )
+
+  /** What a page says may have been meant, and the page that this leads to. */
+  async function meantBy(address: string): Promise<Readonly<{ said: string; led: string }>> {
+    const { text } = await browser.get(address)
+    const [, part = ''] = /<p>((?:(?!<\/p>)[^])*(?:Did you mean|“Operation” is)[^]*?)<\/p>/.exec(text) ?? []
+    const [link] = linksOfPage(part)
+    return { said: textOf(part), led: link === undefined ? '' : (await browser.get(link.address)).text }
+  }
+
+  it('of a service leads to the service that is nearest, in its field and in what was typed', async () => {
+    for (const [page, found] of [
+      ['/app/logs', '<strong>1 record<'],
+      ['/app/traces', `/app/trace/${traceIdOf('t')}`],
+    ] as const) {
+      for (const conditions of ['service=checkot', 'service=Check', 'q=service:checkot', 'q=service%3D%22checkot%22']) {
+        const { said, led } = await meantBy(`${page}?${conditions}`)
+        expect(said, `${page} ${conditions}`).to.equal('Did you mean the service checkout?')
+        expect(led, `${page} ${conditions}`).to.include(found).and.not.include('Did you mean')
+      }
+    }
+    const { led } = await meantBy('/app/logs?q=sent+AND+service%3D%22mial+api%22')
+    expect(led).to.include('<strong>1 record<').and.include('sent AND service=&quot;mail api&quot;')
+  })
+
+  it('is not said to be meant otherwise where the name is there, is a pattern or left out, or nothing is like it', async () => {
+    for (const conditions of [
+      'service=checkout&q=absent',
+      'q=service:checkout+absent',
+      'q=service:checko?t',
+      'q=absent+-service:checkot',
+      'q=absent+service:(checkot+OR+chekout)',
+      'service=warehouse',
+      'service=checkot&to=-5h',
+    ]) {
+      for (const page of ['/app/logs', '/app/traces']) {
+        expect((await meantBy(`${page}?${conditions}`)).said, `${page} ${conditions}`).to.equal('')
+      }
+    }
+  })
+
+  it('of an operation leads to the nearest of its service, and to a search by its words', async () => {
+    const { said, led } = await meantBy('/app/traces?operation=checkout')
+    expect(said).to.equal(
+      'Did you mean the operation POST /api/checkout? “Operation” is the whole name of one: name:checkout searches by its words.',
+    )
+    expect(led).to.include(`/app/trace/${traceIdOf('t')}`)
+    const other = await meantBy('/app/traces?operation=checkout&service=mail+api&q=send+OR+receive')
+    expect(other.said).to.equal('“Operation” is the whole name of one: name:checkout searches by its words.')
+    expect(other.led).to.include('value="(send OR receive) name:checkout"')
+    expect((await meantBy('/app/traces?operation=send&q=absent')).said).to.equal('')
+  })
+
+  it('is helped before: the form of traces suggests the operations that were found, as it does services', async () => {
+    const { text } = await browser.get('/app/traces')
+    for (const [list, name] of [
+      ['services', 'mail api'],
+      ['operations', 'POST /api/checkout'],
+    ]) {
+      expect(text).to.match(new RegExp(`<input[^>]*\\slist="${list}"`))
+      expect(text).to.match(new RegExp(`<datalist id="${list}">[^]*?<option value="${name}">[^]*?</datalist>`))
+    }
+  })
+
+  it('asks for names only where nothing was found', async () => {
+    const { text } = await browser.get(`/app/logs?service=checkout&from=${Number(noonNs / msNs) - 1}`)
+    expect(text).to.include('<strong>1 record<').and.not.include('Did you mean')
+  })
+})

@@ -1,0 +1,64 @@
+import { expect } from 'chai'
+import type { Browser, Page } from 'playwright-core'
+import { borrowChromium, closeTabs, openSignedIn } from '../support/browser.ts'
+import { borrowServer, type LentServer } from '../support/lent-server.ts'
+
+const dayMs = 86_400_000
+const minuteMs = 60_000
+
+/** Zones that keep their offset all year. */
+const zones = [
+  ['Asia/Dubai', 4 * 60 * minuteMs, '+04:00'],
+  ['America/Bogota', -5 * 60 * minuteMs, '-05:00'],
+  ['UTC', 0, ' UTC'],
+] as const
+
+describe('times of day in the form of a search', () => {
+  let server: LentServer
+  let browser: Browser
+
+  before(async () => {
+    server = await borrowServer()
+    browser = await borrowChromium()
+  })
+  after(async () => {
+    await closeTabs(browser)
+    await server.giveBack()
+  })
+
+  async function search(tab: Page, from: string, to: string): Promise<readonly (string | null)[]> {
+    await tab.goto('/app/logs')
+    await tab.locator('input[name=from]').fill(from)
+    await tab.locator('input[name=to]').fill(to)
+    await Promise.all([tab.waitForEvent('load'), tab.getByRole('button', { name: 'Search', exact: true }).click()])
+    const { searchParams } = new URL(tab.url())
+    return [searchParams.get('from'), searchParams.get('to')]
+  }
+
+  for (const [timezoneId, offsetMs, suffix] of zones) {
+    it(`are the last ones of ${timezoneId}, and in To the first after From`, async () => {
+      const { tab, complaints } = await openSignedIn(browser, server, { timezoneId })
+      const shown = (ms: number): string =>
+        new Date(ms + offsetMs).toISOString().slice(0, 19).replace('T', ' ').concat(suffix)
+      const ofDay = (ms: number): string => shown(ms).slice(11, 16)
+      // Whole minutes, far enough from now for this test to be neither.
+      const now = Math.floor(Date.now() / minuteMs) * minuteMs
+      const [past, future] = [now - 90 * minuteMs, now + 90 * minuteMs]
+      for (const [typed, meant] of [
+        [ofDay(past), shown(past)],
+        [` ${ofDay(past)}:07 `, shown(past + 7_000)],
+        [ofDay(future), shown(future - dayMs)],
+      ] as const) {
+        expect(await search(tab, typed, '')).to.deep.equal([meant, ''])
+        expect(await search(tab, '-2d', typed)).to.deep.equal(['-2d', meant])
+      }
+      const both = await search(tab, ofDay(past), ofDay(future))
+      expect(both).to.deep.equal([shown(past), shown(future)])
+      const overnight = await search(tab, ofDay(future), ofDay(past))
+      expect(overnight).to.deep.equal([shown(future - dayMs), shown(past)])
+      expect(await search(tab, ofDay(past), ofDay(past))).to.deep.equal([shown(past), shown(past + dayMs)])
+      expect(complaints, 'refused by the server').to.deep.equal([])
+      await tab.context().close()
+    })
+  }
+})
