@@ -78,7 +78,11 @@ async function removeIfInFiles(nats: Nats, stream: string): Promise<boolean> {
  * One message for each subject, which expires by the server's clock. In memory, so that what was acknowledged is folded even while the disk of NATS
  * takes nothing more; where the server grants no memory, in files.
  */
-async function provision({ nats, ttlMs = leaseTtlMs, replicas }: LeaseBoardOptions, stream: string, root: string): Promise<void> {
+async function provision(
+  { nats, ttlMs, replicas }: LeaseBoardOptions & Readonly<{ ttlMs: number }>,
+  stream: string,
+  root: string,
+): Promise<void> {
   const age = ttlMs * nsPerMs
   const wanted = { num_replicas: replicasOn(nats, replicas), max_age: age, duplicate_window: age }
   const make = (kind: Pick<Config, 'storage' | 'description'>) =>
@@ -112,7 +116,8 @@ export async function createLeaseBoard(options: LeaseBoardOptions): Promise<Leas
   const stream = `${prefix}-LEASES`
   const root = `${prefix}-leases`
   const members = `${root}.member.`
-  await provision(options, stream, root)
+  const provisionBoard = (): Promise<void> => provision({ ...options, ttlMs }, stream, root)
+  await provisionBoard()
 
   /** Writes to a subject if its last message has that revision (0: if it has none), and returns the next one; else undefined. */
   const post = async (
@@ -126,7 +131,7 @@ export async function createLeaseBoard(options: LeaseBoardOptions): Promise<Leas
     if (code !== 0) {
       // A single server forgets the stream when it is restarted; of several, none may lead it.
       if (isAgain) throw new TransientError({ operation: 'write', subject: subjectOfFailure, hint: noLeaderHint })
-      await provision(options, stream, root)
+      await provisionBoard()
       return post(subject, text, revision, true)
     }
     const { answer, error } = parseAnswer(data)
