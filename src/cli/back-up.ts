@@ -1,6 +1,7 @@
 import { ok } from '#src/lib/result.ts'
 import { shellWord } from '#src/lib/shell-quote.ts'
-import { required, type Verb } from './verb.ts'
+import { required } from './options.ts'
+import type { Verb } from './verb.ts'
 
 export const backUp: Verb = {
   usage: '--to FOLDER',

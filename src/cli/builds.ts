@@ -1,7 +1,9 @@
 import { foldedBy, type Roster, type StoredBuild } from '#projections/index-store.ts'
 import { followedBuild } from '#projections/builds/roster.ts'
 import { ok } from '#src/lib/result.ts'
-import { isoTime, table, type OpenBuilds, type Verb } from './verb.ts'
+import { isoTime, table } from './show.ts'
+import type { OpenBuilds } from './services.ts'
+import type { Verb } from './verb.ts'
 import { withBuilds } from './with-builds.ts'
 
 function stateOf(roster: Roster, index: string): string {

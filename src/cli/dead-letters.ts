@@ -6,8 +6,9 @@ import type { Refused } from '#src/directory/directory-writer.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { fail, ok } from '#src/lib/result.ts'
 import type { Stream } from '#streams/stream.ts'
-import { isoTime, table, UsageError, type Outcome, type Verb, type VerbContext } from './verb.ts'
-import { placeOf } from './with-builds.ts'
+import { isoTime, table } from './show.ts'
+import { UsageError, type Outcome, type Verb, type VerbContext } from './verb.ts'
+import { parsePosition } from './options.ts'
 
 type Found = Readonly<{
   partition: string
@@ -43,10 +44,10 @@ async function withLetters(
   }
 }
 
-function at(found: readonly Found[], name: string): readonly Found[] {
-  const place = placeOf(name)
-  if (place === undefined) throw new UsageError(`${JSON.stringify(name)} is no position, such as 0/4096`)
-  const { partition = '0', position } = place
+function lettersAt(found: readonly Found[], name: string): readonly Found[] {
+  const given = parsePosition(name)
+  if (given === undefined) throw new UsageError(`${JSON.stringify(name)} is no position, such as 0/4096`)
+  const { partition = '0', position } = given
   return found.filter((one) => one.partition === partition && one.letter.position === position)
 }
 
@@ -95,7 +96,7 @@ export const deadLettersShow: Verb = {
   run: (given) => {
     const [name = ''] = given.names
     return withLetters(given, async (all) => {
-      const found = at(all, name)
+      const found = lettersAt(all, name)
       const [first] = found
       if (first === undefined) return nothingAt(name)
       const event = await first.letters.event(first.letter.position)
@@ -125,7 +126,7 @@ function settle(as: 'retried' | 'dropped', about: string, done: string): Verb {
     run: (given) => {
       const [position = ''] = given.names
       return withLetters(given, async (all) => {
-        const found = at(all, position)
+        const found = lettersAt(all, position)
         const [first] = found
         if (first === undefined) return nothingAt(position)
         if (as === 'retried' && (await first.letters.event(first.letter.position)) === undefined) return notToRetry

@@ -1,7 +1,8 @@
 import { describeFirstRun, prepareFirstRun } from '#src/directory/first-run.ts'
 import { makeDataFolder } from '#src/lib/make-folder.ts'
 import { ok } from '#src/lib/result.ts'
-import { required, UsageError, type Verb } from './verb.ts'
+import { required } from './options.ts'
+import { UsageError, type Verb } from './verb.ts'
 
 export const firstRun: Verb = {
   usage: '--base-url URL',

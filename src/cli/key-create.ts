@@ -1,7 +1,10 @@
 import type { KeyScope } from '#src/directory/directory.ts'
 import { keyKindNamed, keyKindNames, keyKinds, keyScopes } from '#src/directory/keys.ts'
 import { ok } from '#src/lib/result.ts'
-import { all, keyJson, optional, required, unknownWorkspace, unseenSecret, UsageError, type Verb } from './verb.ts'
+import { optional, repeated, required } from './options.ts'
+import { keyJson, unseenSecret } from './show.ts'
+import { unknownWorkspace } from './refusals.ts'
+import { UsageError, type Verb } from './verb.ts'
 
 function scopesOf(names: readonly string[], allowed: readonly KeyScope[]): readonly KeyScope[] {
   return names.map((name) => {
@@ -25,7 +28,7 @@ export const keyCreate: Verb = {
     const workspaceName = required(context, 'workspace')
     const kind = keyKindNamed(required(context, 'kind'))
     if (kind === undefined) throw new UsageError(`--kind is one of ${keyKinds.join(', ')}`)
-    const scopes = scopesOf(all(context, 'scope'), keyScopes[kind])
+    const scopes = scopesOf(repeated(context, 'scope'), keyScopes[kind])
     const directory = await context.directory()
     const workspace = directory.workspaceNamed(workspaceName)
     if (workspace === undefined) return unknownWorkspace(workspaceName)
@@ -33,7 +36,7 @@ export const keyCreate: Verb = {
       workspaceId: workspace.id,
       kind,
       name: optional(context, 'name') ?? '',
-      origins: all(context, 'origin'),
+      origins: repeated(context, 'origin'),
       ...(scopes.length === 0 ? {} : { scopes }),
     })
     if (!created.ok) return created

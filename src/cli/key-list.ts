@@ -1,6 +1,9 @@
 import type { Key } from '#src/directory/directory.ts'
 import { ok } from '#src/lib/result.ts'
-import { isoTime, keyJson, required, table, unknownWorkspace, type Verb } from './verb.ts'
+import { isoTime, keyJson, table } from './show.ts'
+import { required } from './options.ts'
+import { unknownWorkspace } from './refusals.ts'
+import type { Verb } from './verb.ts'
 
 function stateOf({ revokedAt, worksUntil, exposed }: Key): string {
   const live = worksUntil === null ? 'live' : `works until ${isoTime(worksUntil) ?? ''}`

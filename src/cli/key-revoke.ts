@@ -1,5 +1,7 @@
 import { ok } from '#src/lib/result.ts'
-import { keyJson, unknownKey, type Verb } from './verb.ts'
+import { keyJson } from './show.ts'
+import { unknownKey } from './refusals.ts'
+import type { Verb } from './verb.ts'
 
 export const keyRevoke: Verb = {
   names: ['ID'],

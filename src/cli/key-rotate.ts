@@ -2,7 +2,10 @@ import { overlapMsUsual } from '#src/directory/rotate-key.ts'
 import { keyKindNames } from '#src/directory/keys.ts'
 import { parseDurationNs } from '#src/events/quantity.ts'
 import { ok } from '#src/lib/result.ts'
-import { isoTime, keyJson, optional, unknownKey, unseenSecret, UsageError, type Verb } from './verb.ts'
+import { isoTime, keyJson, unseenSecret } from './show.ts'
+import { optional } from './options.ts'
+import { unknownKey } from './refusals.ts'
+import { UsageError, type Verb } from './verb.ts'
 
 /** `0` or a duration; the usual one when nothing is said. */
 function overlapMsOf(given: string | undefined): number {

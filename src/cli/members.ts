@@ -2,7 +2,9 @@ import type { Directory } from '#src/directory/create-directory.ts'
 import type { MemberRole, User, Workspace } from '#src/directory/directory.ts'
 import type { Refused } from '#src/directory/directory-writer.ts'
 import { ok, type Result } from '#src/lib/result.ts'
-import { optional, required, unknownUser, unknownWorkspace, UsageError, type VerbContext } from './verb.ts'
+import { optional, required } from './options.ts'
+import { unknownUser, unknownWorkspace } from './refusals.ts'
+import { UsageError, type VerbContext } from './verb.ts'
 
 export const roleText = (role: MemberRole): string => (role === 'owner' ? 'an owner' : 'a member')
 

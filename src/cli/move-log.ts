@@ -4,7 +4,9 @@ import { ok } from '#src/lib/result.ts'
 import { compareLogs, type ComparedWorkspace } from '#streams/compare-logs.ts'
 import { copyLog, type CopiedLog } from '#streams/copy-log.ts'
 import { withProgress } from './progress.ts'
-import { optional, required, table, type Verb, type VerbContext } from './verb.ts'
+import { optional, required } from './options.ts'
+import { table } from './show.ts'
+import type { Verb, VerbContext } from './verb.ts'
 
 type Compared = ComparedWorkspace & Readonly<{ log: 'telemetry' | 'directory' }>
 

@@ -9,16 +9,11 @@ import { positionStep, type Position } from '#src/events/envelope.ts'
 import { ok } from '#src/lib/result.ts'
 import { withProgress } from './progress.ts'
 import { verdictJson, verdictText } from './show-verdict.ts'
-import { table, type OpenBuilds, type Verb, type VerbContext } from './verb.ts'
-import {
-  isOf,
-  numberOption,
-  placeOption,
-  projectionsNamed,
-  withBuilds,
-  workspaceOption,
-  type Place,
-} from './with-builds.ts'
+import { table } from './show.ts'
+import type { OpenBuilds } from './services.ts'
+import type { Verb, VerbContext } from './verb.ts'
+import { concerns, numberOption, positionOption, workspaceOption, type GivenPosition } from './options.ts'
+import { projectionsNamed, withBuilds } from './with-builds.ts'
 
 const outcomes: Readonly<Record<Rebuilt['outcome'], string>> = {
   moved: 'readers use it now',
@@ -43,19 +38,21 @@ const rebuiltJson = ({ projection, index, former, resumed, outcome, verdict }: R
 
 const eventsOf = ({ from, head }: RebuildPlan): number => Math.max(0, Math.round((head - from) / positionStep))
 
-type Asked = Omit<RebuildOptions, 'from'> & Readonly<{ from: Place | undefined }>
+type Asked = Omit<RebuildOptions, 'from'> & Readonly<{ from: GivenPosition | undefined }>
 
 /** The event there is folded, and none before it. */
 const justBefore = (position: Position): Position => Math.max(0, Math.ceil(position / positionStep - 1) * positionStep)
 
-/** In one partition: a place of another leaves out nothing there. */
-function optionsIn(partition: string, { from, ...options }: Asked): RebuildOptions {
-  return from === undefined || !isOf(from, partition) ? options : { ...options, from: justBefore(from.position) }
+/** In one partition: a position of another leaves out nothing there. */
+function optionsIn({ stream }: OpenBuilds, { from, ...options }: Asked): RebuildOptions {
+  return from === undefined || !concerns(from, stream.partition)
+    ? options
+    : { ...options, from: justBefore(from.position) }
 }
 
 async function plansOf(given: VerbContext, asked: Asked): Promise<readonly RebuildPlan[]> {
-  const planOne = (context: OpenBuilds, partition: string): Promise<readonly RebuildPlan[]> =>
-    planRebuild(context, projectionsNamed(context, given.names[0] ?? ''), optionsIn(partition, asked))
+  const planOne = (context: OpenBuilds): Promise<readonly RebuildPlan[]> =>
+    planRebuild(context, projectionsNamed(context, given.names[0] ?? ''), optionsIn(context, asked))
   return (await withBuilds(given, planOne, asked.workspaceId)).flat()
 }
 
@@ -71,13 +68,11 @@ function showPlans(plans: readonly RebuildPlan[]) {
   return ok({ json: { plans: json }, text: table([['PROJECTION', 'LIVE', 'NEW', 'FROM', 'EVENTS'], ...rows]) })
 }
 
-async function rebuildPartition(
-  given: VerbContext,
-  context: OpenBuilds,
-  options: RebuildOptions,
-): Promise<readonly Rebuilt[]> {
+async function rebuildPartition(given: VerbContext, context: OpenBuilds, asked: Asked): Promise<readonly Rebuilt[]> {
   const projections = projectionsNamed(context, given.names[0] ?? '')
-  return withProgress(given, (onProgress) => rebuildAll(context, projections, { ...options, onProgress }))
+  return withProgress(given, (onProgress) =>
+    rebuildAll(context, projections, { ...optionsIn(context, asked), onProgress }),
+  )
 }
 
 export const rebuild: Verb = {
@@ -98,7 +93,7 @@ export const rebuild: Verb = {
     const { value: workspaceId } = workspace
     const throttle = numberOption(given, 'throttle', Number.MAX_VALUE)
     const asked: Asked = {
-      from: placeOption(given, 'from'),
+      from: positionOption(given, 'from'),
       keep: given.options['keep'] === true,
       ...(workspaceId === undefined ? {} : { workspaceId }),
       ...(throttle === undefined ? {} : { eventsPerSecondMax: throttle }),
@@ -106,8 +101,7 @@ export const rebuild: Verb = {
     // What is refused in one partition begins in none.
     const plans = await plansOf(given, asked)
     if (given.options['dry-run'] === true) return showPlans(plans)
-    const rebuildOne = (context: OpenBuilds, partition: string) =>
-      rebuildPartition(given, context, optionsIn(partition, asked))
+    const rebuildOne = (context: OpenBuilds) => rebuildPartition(given, context, asked)
     const done = (await withBuilds(given, rebuildOne, workspaceId)).flat()
     const failed = done.some(({ outcome }) => outcome === 'different')
     const text = done.map(rebuiltText).join('\n')

@@ -10,19 +10,28 @@ import type { Stream } from '#streams/stream.ts'
 import { createEventFile, readEvents, type PlacedEvent } from './replay-file.ts'
 import type { Rejected } from './replay-answer.ts'
 import { createSender } from './replay-send.ts'
-import { all, optional, unknownWorkspace, UsageError, type Outcome, type Verb, type VerbContext } from './verb.ts'
-import { isOf, placeOf, workspaceNamed, workspaceOption, type Place } from './with-builds.ts'
+import {
+  concerns,
+  optional,
+  parsePosition,
+  repeated,
+  workspaceNamed,
+  workspaceOption,
+  type GivenPosition,
+} from './options.ts'
+import { unknownWorkspace } from './refusals.ts'
+import { UsageError, type Outcome, type Verb, type VerbContext } from './verb.ts'
 
 const eventsAtOnce = 256
 
-/** A place in the log, or a time of receipt (ms). */
-type Bound = Place | Readonly<{ at: number }>
+/** A position, or a time of receipt (ms). */
+type Bound = GivenPosition | Readonly<{ at: number }>
 
 function boundOption(given: VerbContext, name: string): Bound | undefined {
   const text = optional(given, name)
   if (text === undefined) return undefined
-  const place = placeOf(text)
-  if (place !== undefined) return place
+  const position = parsePosition(text)
+  if (position !== undefined) return position
   const atNs = parseTimeNs(text, given.clock())
   if (atNs === undefined)
     throw new UsageError(`--${name} is a position, such as 0/4096, or a time, such as 2026-11-21T12:00Z or 2h`)
@@ -30,7 +39,7 @@ function boundOption(given: VerbContext, name: string): Bound | undefined {
 }
 
 function typesOf(given: VerbContext): ReadonlySet<string> | undefined {
-  const types = all(given, 'type')
+  const types = repeated(given, 'type')
   for (const type of types) {
     if ((telemetryEventTypes as readonly string[]).includes(type)) continue
     const meant = nearest(type, telemetryEventTypes)
@@ -41,22 +50,24 @@ function typesOf(given: VerbContext): ReadonlySet<string> | undefined {
   return types.length === 0 ? undefined : new Set(types)
 }
 
-const isPlace = (bound: Bound | undefined): bound is Place => bound !== undefined && 'position' in bound
+const isPosition = (bound: Bound | undefined): bound is GivenPosition => bound !== undefined && 'position' in bound
 
-/** As for searches, and as nobody means it. A place and a time cannot be held against each other. */
+/** As for searches, and as nobody means it. A position and a time cannot be held against each other. */
 function refuseBackwards(from: Bound | undefined, to: Bound | undefined): void {
   if (from === undefined || to === undefined) return
-  if (isPlace(from) && isPlace(to) && !isOf(from, to.partition ?? from.partition)) {
+  if (isPosition(from) && isPosition(to) && !concerns(from, to.partition ?? from.partition)) {
     throw new UsageError('--from and --to are of different partitions')
   }
-  const isBackwards = isPlace(from) ? isPlace(to) && from.position > to.position : !isPlace(to) && from.at > to.at
+  const isBackwards = isPosition(from)
+    ? isPosition(to) && from.position > to.position
+    : !isPosition(to) && from.at > to.at
   if (isBackwards) throw new UsageError('--from is after --to')
 }
 
 type Wanted = Readonly<{
   isWanted: (placed: PlacedEvent) => boolean
   /** Nothing of other partitions. */
-  isOf: (partition: string) => boolean
+  concerns: (partition: string) => boolean
   after: Position
   until: Position
 }>
@@ -65,16 +76,17 @@ function wantedOf(given: VerbContext, workspaceId: WorkspaceId | undefined): Wan
   const [from, to, types] = [boundOption(given, 'from'), boundOption(given, 'to'), typesOf(given)]
   refuseBackwards(from, to)
   const isAfter = (event: RecordedEvent, bound: Bound): boolean =>
-    isPlace(bound) ? event.position >= bound.position : event.receivedAt >= bound.at
-  const isOfAll = (partition: string): boolean => [from, to].filter(isPlace).every((place) => isOf(place, partition))
+    isPosition(bound) ? event.position >= bound.position : event.receivedAt >= bound.at
+  const concernsAll = (partition: string): boolean =>
+    [from, to].filter(isPosition).every((bound) => concerns(bound, partition))
   return {
-    after: isPlace(from) ? from.position - 1 : 0,
-    until: isPlace(to) ? to.position : Number.POSITIVE_INFINITY,
-    isOf: isOfAll,
+    after: isPosition(from) ? from.position - 1 : 0,
+    until: isPosition(to) ? to.position : Number.POSITIVE_INFINITY,
+    concerns: concernsAll,
     isWanted: ({ partition, event }) =>
-      isOfAll(partition) &&
+      concernsAll(partition) &&
       (from === undefined || isAfter(event, from)) &&
-      (to === undefined || !isAfter(event, isPlace(to) ? { ...to, position: to.position + 1 } : to)) &&
+      (to === undefined || !isAfter(event, isPosition(to) ? { ...to, position: to.position + 1 } : to)) &&
       (types?.has(event.type) ?? true) &&
       (workspaceId === undefined || event.workspaceId === workspaceId),
   }
@@ -95,7 +107,7 @@ async function* eventsOf(stream: Stream, { after, until }: Wanted): AsyncGenerat
 }
 
 async function* eventsOfAll(logs: readonly Stream[], wanted: Wanted): AsyncGenerator<PlacedEvent> {
-  const meant = logs.filter(({ partition }) => wanted.isOf(partition))
+  const meant = logs.filter(({ partition }) => wanted.concerns(partition))
   if (meant.length === 0) throw new UsageError('there is no such partition')
   for (const log of meant) yield* eventsOf(log, wanted)
 }
@@ -111,18 +123,16 @@ type Sink = Readonly<{
 
 const nothingRejected: Rejected = { records: 0, reason: undefined }
 
-async function lookSink({ stdout }: VerbContext['io']): Promise<Sink> {
-  return {
-    done: '',
-    async take({ partition, event }) {
-      const header = JSON.parse(formatHeader(event)) as object
-      const more = stdout.write(`${JSON.stringify({ partition, position: event.position, ...header })}\n`)
-      if (more === false && 'once' in stdout) await once(stdout as NodeJS.WriteStream, 'drain')
-      return nothingRejected
-    },
-    end: async () => {},
-  }
-}
+const printSink = ({ stdout }: VerbContext['io']): Sink => ({
+  done: '',
+  async take({ partition, event }) {
+    const header = JSON.parse(formatHeader(event)) as object
+    const more = stdout.write(`${JSON.stringify({ partition, position: event.position, ...header })}\n`)
+    if (more === false && 'once' in stdout) await once(stdout as NodeJS.WriteStream, 'drain')
+    return nothingRejected
+  },
+  end: async () => {},
+})
 
 async function sinkOf(given: VerbContext): Promise<Sink> {
   const [url, out] = [optional(given, 'to-url'), optional(given, 'out')]
@@ -133,7 +143,7 @@ async function sinkOf(given: VerbContext): Promise<Sink> {
     const send = createSender(url, given.io.env, (reason) => given.io.stderr.write(`${reason}\n`))
     return { take: async ({ event }) => send(event), end: async () => {}, done: `sent to ${url}` }
   }
-  if (out === undefined) return lookSink(given.io)
+  if (out === undefined) return printSink(given.io)
   const file = await createEventFile(out)
   const take = async (placed: PlacedEvent): Promise<Rejected | undefined> => {
     await file.add(placed)
@@ -149,7 +159,7 @@ const rejectionsMax = 20
 function createTally() {
   const counts = { events: 0, left_out: 0, rejected: 0 }
   const rejections: { partition: string; position: Position; rejected: number; reason: string | null }[] = []
-  let cut = 0
+  let refusedEvents = 0
   return {
     add({ partition, event }: PlacedEvent, rejected: Rejected | undefined): void {
       if (rejected === undefined) {
@@ -159,20 +169,21 @@ function createTally() {
       counts.events++
       if (rejected.records === 0) return
       counts.rejected += rejected.records
-      if (++cut > rejectionsMax) return
+      if (++refusedEvents > rejectionsMax) return
       const reason = rejected.reason ?? null
       rejections.push({ partition, position: event.position, rejected: rejected.records, reason })
     },
     done(what: string) {
       const rest = counts.left_out === 0 ? '' : ` ${counts.left_out} did not come from a sender and were left out.`
-      const refused = cut === 0 ? '' : `\n${counts.rejected} records in ${cut} of them were refused there:`
+      const refused =
+        refusedEvents === 0 ? '' : `\n${counts.rejected} records in ${refusedEvents} of them were refused there:`
       const first = rejections.map(
         ({ partition, position, rejected, reason }) =>
           `\n${partition}/${position}: ${rejected}${reason === null ? '' : `, ${reason}`}`,
       )
-      const more = cut > rejections.length ? `\n… and of ${cut - rejections.length} more` : ''
+      const more = refusedEvents > rejections.length ? `\n… and of ${refusedEvents - rejections.length} more` : ''
       const text = what === '' ? '' : `${counts.events} events ${what}.${rest}${refused}${first.join('')}${more}`
-      return ok({ json: { ...counts, rejections }, text, exitCode: cut === 0 ? 0 : 1 })
+      return ok({ json: { ...counts, rejections }, text, exitCode: refusedEvents === 0 ? 0 : 1 })
     },
   }
 }

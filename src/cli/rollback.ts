@@ -1,7 +1,8 @@
 import { isBack, rollBack, wayBack } from '#projections/builds/roll-back.ts'
 import type { Projection } from '#projections/projection.ts'
 import { ok } from '#src/lib/result.ts'
-import type { OpenBuilds, Verb } from './verb.ts'
+import type { OpenBuilds } from './services.ts'
+import type { Verb } from './verb.ts'
 import { projectionsNamed, withAllBuilds } from './with-builds.ts'
 
 /** `isBack`: whether readers have gone back; undefined where no build is kept. */

@@ -7,7 +7,9 @@ import { isOperatingFailure } from '#src/lib/failure.ts'
 import { nearest } from '#src/lib/nearest.ts'
 import { asksForJson, complain, shownSafely } from './complaint.ts'
 import { parseGiven } from './parse-given.ts'
-import { optional, UsageError, type CliIo, type CliServices, type Given, type Outcome, type Verb } from './verb.ts'
+import { optional } from './options.ts'
+import { UsageError, type CliIo, type Given, type Outcome, type Verb } from './verb.ts'
+import type { CliServices } from './services.ts'
 import { verbs } from './verbs.ts'
 
 /** Longer than a connection takes to come back; a verb ends then, where a server would wait for as long as it takes. */

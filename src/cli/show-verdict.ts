@@ -1,6 +1,6 @@
 import type { Difference } from '#projections/builds/compare.ts'
 import type { Verdict } from '#projections/verify.ts'
-import { counted } from './verb.ts'
+import { counted } from './show.ts'
 
 const textMax = 400
 

@@ -5,39 +5,24 @@ import { isOperatingFailure } from '#src/lib/failure.ts'
 import { ok } from '#src/lib/result.ts'
 import type { Quarantined } from '#streams/sqlite/mending/quarantine.ts'
 import type { Stream } from '#streams/stream.ts'
-import { counted, isoTime, table, type CliServices, type IndexProgress, type Verb } from './verb.ts'
+import {
+  indexesText,
+  logText,
+  quarantineText,
+  type IndexStatus,
+  type LogStatus,
+  type QuarantineStatus,
+} from './show-status.ts'
+import { counted, isoTime } from './show.ts'
+import type { CliServices, IndexProgress } from './services.ts'
+import type { Verb } from './verb.ts'
 
-/** `first`: the first event that the log still holds; null when it holds none. */
-type LogStatus = Readonly<{
-  partition: string
-  head: number
-  first: Readonly<{ position: number; received_at: string }> | null
-}>
 /** How far an index is, undefined where there is none yet; or why it could not be read. */
 type Asked = Readonly<{ progress: Progress | undefined; error: string | null }>
 /** Of each projection, by name. */
 type AskedIndexes = ReadonlyMap<string, Asked>
 /** Of each projection, by name. */
 type DeadLetterCounts = ReadonlyMap<string, number>
-type IndexStatus = Readonly<{
-  projection: string
-  partition: string
-  index: string | null
-  position: number
-  lag: number | null
-  state: 'complete' | 'lacks days' | 'behind' | 'silent' | 'other version' | 'not built' | 'not readable'
-  /** When the process that folds it last said so; null where none has since it was made, there is no index, or it cannot be read. */
-  heard_at: string | null
-  /** Days of which the file of a workspace, or an index in Elasticsearch, is gone. */
-  lost_days: number
-  /** Of these, the ones whose index in Elasticsearch is there, but closed. */
-  closed_days: number
-  /** Events that are not in the index, and on which nobody has decided; null where it cannot be read. */
-  dead_letters: number | null
-  /** Why it could not be read. */
-  error: string | null
-}>
-
 type IndexState = Omit<IndexStatus, 'projection' | 'partition' | 'dead_letters' | 'error'>
 const unknown = { index: null, position: 0, lag: null, heard_at: null, lost_days: 0, closed_days: 0 } as const
 
@@ -76,36 +61,12 @@ async function statusOf(log: Stream): Promise<LogStatus> {
   }
 }
 
-const logText = ({ partition, head, first }: LogStatus): string =>
-  `Log of partition ${partition} at position ${head}${first === null ? '' : `, kept from ${first.received_at} on`}.`
-
-/** A damaged log that was set aside; figures are null where its report is gone. */
-type QuarantineStatus = Readonly<{
-  log: string | null
-  /** `damaged`, `older` than its indexes, or what was left `beside` a restored one. */
-  kind: string | null
-  at: string | null
-  folder: string
-  reason: string | null
-  kept: number | null
-  lost: number | null
-}>
-
 const withoutReport = { log: null, kind: null, at: null, reason: null, kept: null, lost: null } as const
 
 function quarantineOf({ folder, report }: Quarantined): QuarantineStatus {
   if (report === undefined) return { ...withoutReport, folder }
   const { kind = 'damaged', name: log, at, reason, kept, lost } = report
   return { log, kind, at, folder, reason, kept, lost }
-}
-
-function quarantineText({ log, kind, at, folder, reason, kept, lost }: QuarantineStatus): string {
-  if (log === null) return `A damaged log lies in ${folder}.`
-  const what = log === 'directory' ? 'directory' : 'event log'
-  if (kind === 'beside')
-    return `What was left of the ${what} before (${reason}) was set aside at ${at}. It lies in ${folder}.`
-  const found = kind === 'older' ? 'ended before what its indexes have had of it' : 'was damaged'
-  return `The ${what} ${found} (${reason}) and was set aside at ${at}: ${kept} events kept, ${lost} lost. It lies in ${folder}.`
 }
 
 async function readLogs(
@@ -151,55 +112,6 @@ async function askIndexes(services: CliServices, dataFolder: string): Promise<re
   }
 }
 
-const rowOf = ({ projection, partition, index, position, lag, state, ...rest }: IndexStatus): readonly string[] => [
-  projection,
-  partition,
-  index ?? '',
-  state === 'not readable' ? '' : String(position),
-  lag === null ? '' : String(lag),
-  state,
-  rest.dead_letters === null ? '' : String(rest.dead_letters),
-]
-
-/** What to do about the builds that lack days. */
-const lostText = (indexes: readonly IndexStatus[]): readonly string[] =>
-  indexes.flatMap(({ projection, index, partition, lost_days: lost, closed_days: closed }) => {
-    const lacks = (days: number): string => `${index} lacks ${counted(days, 'day')} in partition ${partition}, of which`
-    const gone = `${lacks(lost - closed)} files or indices were removed by hand or lost: "throughline rebuild ${projection}" folds them again.`
-    const shut = `${lacks(closed)} indices are closed in Elasticsearch: open them again (POST /INDEX/_open).`
-    return [...(lost > closed ? [gone] : []), ...(closed > 0 ? [shut] : [])]
-  })
-
-/** What it means that readers use builds of another version, as while an upgrade is folded. */
-function versionText(indexes: readonly IndexStatus[]): readonly string[] {
-  const others = [...new Set(indexes.filter(({ state }) => state === 'other version').map(({ index }) => index))]
-  if (others.length === 0) return []
-  return [
-    `Of another version than this program folds: ${others.join(', ')}. After an upgrade the server folds new builds beside these (see throughline builds); after the way back to an older program, its rollback or rebuild makes them. Until readers use them, answers are not complete.`,
-  ]
-}
-
-/** Whether nobody folds them cannot be told from here: one long batch, or one that an engine does not take, is as silent. */
-function silentText(indexes: readonly IndexStatus[]): readonly string[] {
-  const silent = indexes.filter(({ state }) => state === 'silent')
-  if (silent.length === 0) return []
-  const heard = silent.flatMap(({ heard_at: at }) => at ?? []).toSorted()
-  const [first, last] = [heard[0], heard.at(-1)]
-  if (first === undefined) return ['Silent: no server has been heard of since they were made.']
-  const since = first === last ? first : `between ${first} and ${last}`
-  return [
-    `Silent: last heard of ${since}. Whatever folds them has stopped, or retries, or is busy with one batch: its standard error says which.`,
-  ]
-}
-
-/** What is wrong with the indexes that cannot be read; several of them may share it. */
-function errorText(indexes: readonly IndexStatus[]): readonly string[] {
-  const failed = indexes.filter(({ error }) => error !== null)
-  const names = (error: string | null): string =>
-    [...new Set(failed.filter((one) => one.error === error).map(({ projection }) => projection))].join(', ')
-  return [...new Set(failed.map(({ error }) => error))].map((error) => `Not readable: ${names(error)}: ${error}`)
-}
-
 const notBuilt: Asked = { progress: undefined, error: null }
 
 export const status: Verb = {
@@ -231,14 +143,7 @@ export const status: Verb = {
         `Directory at position ${directory.position()}, ${counted(workspaces, 'workspace')}.`,
         ...logs.map(({ log }) => logText(log)),
         ...quarantines.map(quarantineText),
-        table([
-          ['PROJECTION', 'PARTITION', 'INDEX', 'POSITION', 'LAG', 'STATE', 'DEAD LETTERS'],
-          ...indexes.map(rowOf),
-        ]),
-        ...lostText(indexes),
-        ...silentText(indexes),
-        ...versionText(indexes),
-        ...errorText(indexes),
+        ...indexesText(indexes),
       ].join('\n'),
       exitCode: indexes.some(({ error }) => error !== null) ? 1 : 0,
     })

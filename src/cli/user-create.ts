@@ -3,7 +3,10 @@ import { fail, ok } from '#src/lib/result.ts'
 import { shellWord } from '#src/lib/shell-quote.ts'
 import { firstRole, roleText, wantedRole } from './members.ts'
 import { choosePassword } from './read-password.ts'
-import { required, unknownWorkspace, unseenPassword, type Outcome, type Verb } from './verb.ts'
+import { required } from './options.ts'
+import { unknownWorkspace } from './refusals.ts'
+import { unseenPassword } from './show.ts'
+import type { Outcome, Verb } from './verb.ts'
 
 function refused(created: Readonly<{ ok: false; error: Refused }>, workspace: string): Outcome {
   const { error } = created

@@ -1,6 +1,8 @@
 import { ok } from '#src/lib/result.ts'
 import { choosePassword } from './read-password.ts'
-import { unknownUser, unseenPassword, type Verb } from './verb.ts'
+import { unknownUser } from './refusals.ts'
+import { unseenPassword } from './show.ts'
+import type { Verb } from './verb.ts'
 
 export const userPassword: Verb = {
   names: ['EMAIL'],

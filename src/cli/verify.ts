@@ -5,8 +5,10 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { ok } from '#src/lib/result.ts'
 import { withProgress } from './progress.ts'
 import { verdictJson, verdictText } from './show-verdict.ts'
-import { optional, UsageError, type OpenBuilds, type Verb, type VerbContext } from './verb.ts'
-import { numberOption, projectionsNamed, withBuilds, workspaceOption } from './with-builds.ts'
+import { numberOption, optional, workspaceOption } from './options.ts'
+import { UsageError, type Verb, type VerbContext } from './verb.ts'
+import type { OpenBuilds } from './services.ts'
+import { projectionsNamed, withBuilds } from './with-builds.ts'
 
 /** About this part of the workspaces, at random; one at least. */
 async function sampleOf(

@@ -3,9 +3,8 @@ import type { Projection } from '#projections/projection.ts'
 import { partitionNumber } from '#src/events/partition.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { nearest } from '#src/lib/nearest.ts'
-import { optional, unknownWorkspace, UsageError, type Given, type OpenBuilds, type VerbContext } from './verb.ts'
-import { ok, type Result } from '#src/lib/result.ts'
-import type { Refused } from '#src/directory/directory-writer.ts'
+import type { OpenBuilds } from './services.ts'
+import { UsageError, type VerbContext } from './verb.ts'
 
 /** Does it once, with the builds of all partitions, in their order. */
 export async function withAllBuilds<T>(
@@ -23,14 +22,14 @@ export async function withAllBuilds<T>(
 /** Does it for the builds of each partition, in their order, or only for the partition that a workspace is in. */
 export const withBuilds = <T>(
   context: VerbContext,
-  task: (builds: OpenBuilds, partition: string) => Promise<T>,
+  task: (builds: OpenBuilds) => Promise<T>,
   workspaceId?: WorkspaceId,
 ): Promise<readonly T[]> =>
   withAllBuilds(context, async (partitions) => {
     const done: T[] = []
     const one = workspaceId === undefined ? undefined : partitionNumber(workspaceId, partitions.length)
     for (const [partition, builds] of partitions.entries()) {
-      if (one === undefined || one === partition) done.push(await task(builds, String(partition)))
+      if (one === undefined || one === partition) done.push(await task(builds))
     }
     return done
   })
@@ -52,52 +51,4 @@ export function projectionOf({ projections }: OpenBuilds, index: string): Projec
   if (found === undefined)
     throw new UsageError(`${JSON.stringify(index)} is no name of a build; see throughline builds`)
   return found
-}
-
-/** A workspace by name or id, by its id also one that was erased; undefined when there is none. */
-export async function workspaceNamed(context: VerbContext, name: string): Promise<WorkspaceId | undefined> {
-  const directory = await context.directory()
-  return directory.workspaceNamed(name)?.id ?? directory.erasedWorkspaces().find(({ id }) => id === name)?.id
-}
-
-/** The workspace that `--workspace` names, by `find`; undefined when it is not given. */
-export async function workspaceOption(
-  given: VerbContext,
-  find = workspaceNamed,
-): Promise<Result<WorkspaceId | undefined, Refused>> {
-  const name = optional(given, 'workspace')
-  const id = name === undefined ? undefined : await find(given, name)
-  return name !== undefined && id === undefined ? unknownWorkspace(name) : ok(id)
-}
-
-/** A place in the log: as acknowledgements show it, `0/4096`, of one partition; without the partition, `4096`, of each. */
-export type Place = Readonly<{ partition: string | undefined; position: number }>
-
-/** Undefined when the text is no place. */
-export function placeOf(text: string): Place | undefined {
-  const [, partition, digits] = /^(?:(\d+)\/)?(\d{1,15})$/.exec(text) ?? []
-  return digits === undefined ? undefined : { partition, position: Number(digits) }
-}
-
-/** Whether a place says something of a partition. */
-export const isOf = ({ partition }: Place, other: string | undefined): boolean =>
-  partition === undefined || partition === other
-
-export function placeOption(given: Given, name: string): Place | undefined {
-  const text = optional(given, name)
-  if (text === undefined) return undefined
-  const place = placeOf(text)
-  if (place === undefined) throw new UsageError(`--${name} is a position, such as 0/4096`)
-  return place
-}
-
-/** A positive number. */
-export function numberOption(given: Given, name: string, max: number): number | undefined {
-  const text = optional(given, name)
-  if (text === undefined) return undefined
-  const value = Number(text)
-  if (!Number.isFinite(value) || value <= 0 || value > max) {
-    throw new UsageError(`--${name} is a number above 0${max === Number.MAX_VALUE ? '' : `, at most ${max}`}`)
-  }
-  return value
 }

@@ -1,5 +1,7 @@
 import { ok } from '#src/lib/result.ts'
-import { optional, workspaceJson, type Verb } from './verb.ts'
+import { optional } from './options.ts'
+import { workspaceJson } from './show.ts'
+import type { Verb } from './verb.ts'
 
 export const workspaceCreate: Verb = {
   names: ['NAME'],

@@ -13,16 +13,11 @@ import { randomId } from '#src/lib/random-id.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { shellWord } from '#src/lib/shell-quote.ts'
 import { readCurrent } from '#streams/follow.ts'
-import {
-  counted,
-  optional,
-  unknownWorkspace,
-  UsageError,
-  type OpenBuilds,
-  type Outcome,
-  type Verb,
-  type VerbContext,
-} from './verb.ts'
+import { counted } from './show.ts'
+import { optional } from './options.ts'
+import { unknownWorkspace } from './refusals.ts'
+import { UsageError, type Outcome, type Verb, type VerbContext } from './verb.ts'
+import type { OpenBuilds } from './services.ts'
 import { withBuilds } from './with-builds.ts'
 
 type Named = Readonly<{ id: WorkspaceId; name: string }>

@@ -1,5 +1,6 @@
 import { ok } from '#src/lib/result.ts'
-import { isoTime, table, workspaceJson, type Verb } from './verb.ts'
+import { isoTime, table, workspaceJson } from './show.ts'
+import type { Verb } from './verb.ts'
 
 export const workspaceList: Verb = {
   about: 'lists the workspaces',

@@ -1,5 +1,7 @@
 import { ok } from '#src/lib/result.ts'
-import { unknownWorkspace, workspaceJson, type Verb } from './verb.ts'
+import { unknownWorkspace } from './refusals.ts'
+import { workspaceJson } from './show.ts'
+import type { Verb } from './verb.ts'
 
 export const workspacePlan: Verb = {
   names: ['NAME', 'PLAN'],

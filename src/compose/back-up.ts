@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { constants, copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import type { BackedUp } from '#src/cli/verb.ts'
+import type { BackedUp } from '#src/cli/services.ts'
 import { loadSecrets } from '#src/directory/secrets.ts'
 import { createClock } from '#src/lib/clock.ts'
 import { syncFile, syncFolder } from '#src/lib/durable-files.ts'
@@ -47,8 +47,8 @@ export async function backUpFolder(dataFolder: string, to: string): Promise<Back
   makeFolder(making, { operation: 'back up', hint: 'this user must be able to make it; or name another folder' })
   try {
     mkdirSync(made.logFolder, { mode: 0o700 })
-    const log = await backUpLog({ file: from.logFile, partition: '0' }, made.logFile, clock)
-    const directory = await backUpLog({ file: from.directoryFile, partition: 'directory' }, made.directoryFile, clock)
+    const log = await backUpLog(from.log, made.log.file, clock)
+    const directory = await backUpLog(from.directory, made.directory.file, clock)
     for (const name of copied) {
       if (!existsSync(join(dataFolder, name))) continue
       copyFileSync(join(dataFolder, name), join(making, name), constants.COPYFILE_EXCL)

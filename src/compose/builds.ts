@@ -1,28 +1,25 @@
 import { join } from 'node:path'
 import { holdLock } from '#projections/stores/sqlite/hold-lock.ts'
-import type { OpenBuilds } from '#src/cli/verb.ts'
+import type { OpenBuilds } from '#src/cli/services.ts'
 import { createDigestThread } from '#src/compose/threads/digests.ts'
 import { foldWorkers } from '#src/compose/threads/fold-threads.ts'
-import { createFolding } from '#src/compose/threads/folding.ts'
-import { openLogBeside } from '#src/compose/threads/log-beside.ts'
-import { readFirstDays } from '#src/compose/threads/retention.ts'
+import { createFolding } from '#src/compose/folding.ts'
+import { openLogBeside } from '#src/compose/log-beside.ts'
+import { readFirstDays } from '#src/compose/keepings.ts'
 import { makeFolder } from '#src/lib/make-folder.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { foldersOf } from './folders.ts'
 import { createFilesPlace } from './files-place.ts'
 import { openScratch } from './scratch.ts'
 
-const partition = '0'
-
 /** The builds of a data folder, beside a server that may be running. */
 export async function openBuilds(dataFolder: string): Promise<OpenBuilds> {
-  const { logFile, indexFolder, directoryFile } = foldersOf(dataFolder)
+  const { log, directory, indexFolder } = foldersOf(dataFolder)
   const folding = createFolding()
-  const log = { file: logFile, partition }
   const files = { folder: indexFolder, keeps: 'all' } as const
   const digestThread = createDigestThread(files)
   const stream = await openLogBeside(log)
-  const openDirectory = () => openSqliteStreamReader({ file: directoryFile, partition: 'directory' })
+  const openDirectory = () => openSqliteStreamReader(directory)
   return {
     stream,
     ...folding,

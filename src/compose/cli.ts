@@ -4,8 +4,8 @@ import type { IndexReader } from '#projections/index-store.ts'
 import { projectionNames } from '#projections/names.ts'
 import { asksForJson, complain } from '#src/cli/complaint.ts'
 import { failureCodeOf, runCli } from '#src/cli/run-cli.ts'
-import type { CliServices, MoveRequest } from '#src/cli/verb.ts'
-import { limitsBeside, openLogBeside } from '#src/compose/threads/log-beside.ts'
+import type { CliServices, MoveRequest } from '#src/cli/services.ts'
+import { limitsBeside, openLogBeside } from '#src/compose/log-beside.ts'
 import { limits, plans, readClusterConfig, type ClusterConfig } from '#src/config.ts'
 import { givenSecrets, loadSecrets } from '#src/directory/secrets.ts'
 import { PermanentError } from '#src/lib/failure.ts'
@@ -36,7 +36,7 @@ function filesOf(dataFolder: string): Folders {
   const folders = foldersOf(dataFolder)
   const refuse = (why: string, hint: string): PermanentError =>
     new PermanentError({ operation: 'open', subject: `the data folder ${dataFolder}: ${why}`, hint })
-  const found = statSync(folders.directoryFile, { throwIfNoEntry: false })
+  const found = statSync(folders.directory.file, { throwIfNoEntry: false })
   if (found === undefined)
     throw refuse('nothing is in it', 'start the server there first (npm start), or name its folder with --data')
   const uid = process.geteuid?.() ?? found.uid
@@ -51,24 +51,20 @@ function filesOf(dataFolder: string): Folders {
 /** The same, where the log is there too: it is made before the directory, and a verb would say that all of nothing is well. */
 function filesWithLog(dataFolder: string): Folders {
   const folders = filesOf(dataFolder)
-  if (existsSync(folders.logFile)) return folders
+  if (existsSync(folders.log.file)) return folders
   const hint = 'it is gone, and the directory of its workspaces is there: put it back from a backup'
-  throw new PermanentError({ operation: 'open', subject: folders.logFile, hint })
+  throw new PermanentError({ operation: 'open', subject: folders.log.file, hint })
 }
 
 /** The engines of a data folder, beside a server that may be running. */
 const embeddedServices: CliServices = {
   ...common,
   openDirectory: async (dataFolder) => {
-    const { directoryFile } = filesOf(dataFolder)
+    const { directory } = filesOf(dataFolder)
     const { pepper } = loadSecrets({ dataFolder, random: randomBytes, pepper: process.env['KEY_PEPPER'] })
-    const options = { file: directoryFile, partition: 'directory', thread: false, limits: limitsBeside }
-    return { stream: await createSqliteStream(options), pepper }
+    return { stream: await createSqliteStream({ ...directory, thread: false, limits: limitsBeside }), pepper }
   },
-  openLogs: async (dataFolder) => {
-    const { logFile } = filesWithLog(dataFolder)
-    return [await openLogBeside({ file: logFile, partition: '0' })]
-  },
+  openLogs: async (dataFolder) => [await openLogBeside(filesWithLog(dataFolder).log)],
   openIndexes: async (dataFolder) => {
     const { indexFolder } = filesOf(dataFolder)
     if (!existsSync(indexFolder)) return []

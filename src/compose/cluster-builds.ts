@@ -4,15 +4,14 @@ import type { BuildContext, BuildPlace } from '#projections/builds/build-place.t
 import { createElasticsearchIndexAudit } from '#projections/stores/elasticsearch/audit.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { asksForJson, complain } from '#src/cli/complaint.ts'
-import type { OpenBuilds } from '#src/cli/verb.ts'
+import type { OpenBuilds } from '#src/cli/services.ts'
 import { foldInThreads, foldWorkers } from '#src/compose/threads/fold-threads.ts'
-import { createFolding } from '#src/compose/threads/folding.ts'
-import { readFirstDays } from '#src/compose/threads/retention.ts'
+import { createFolding } from '#src/compose/folding.ts'
+import { readFirstDays } from '#src/compose/keepings.ts'
 import type { ClusterConfig } from '#src/config.ts'
 import type { Nats } from '#streams/jetstream/connect.ts'
 import { holdLease } from '#streams/jetstream/hold-lease.ts'
-import { createLeaseBoard } from '#streams/jetstream/lease-board.ts'
-import { leaseTtlMs } from '#streams/jetstream/lease.ts'
+import { createLeaseBoard, leaseTtlMs } from '#streams/jetstream/lease-board.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
 import { openLog, partitionNames } from './cluster-logs.ts'
 import { indexesOf, overOwnConnection, type ClusterPlace } from './places.ts'
@@ -51,11 +50,11 @@ const lockPollMs = 250
 function createLock(nats: Nats, { cluster, partition }: ClusterPlace): BuildContext['lock'] {
   const { indexPrefix: prefix, natsReplicas: replicas } = cluster
   return async (projection) => {
-    const board = await createLeaseBoard({ nats, prefix, ttlMs: leaseTtlMs, replicas })
+    const board = await createLeaseBoard({ nats, prefix, replicas })
     const id = randomBytes(8).toString('hex')
     const name = `rebuild-${projection}-${partition}`
     for (const until = performance.now() + lockPatienceMs; ; await pause(lockPollMs)) {
-      const held = await holdLease({ board, name, id, ttlMs: leaseTtlMs, onLost: loseLease })
+      const held = await holdLease({ board, name, id, onLost: loseLease })
       if (held !== undefined || performance.now() > until) return held
     }
   }

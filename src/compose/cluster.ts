@@ -6,7 +6,7 @@ import type { ElasticsearchIndexReader } from '#projections/stores/elasticsearch
 import { withEraser, type ErasingOptions } from '#src/compose/threads/eraser.ts'
 import type { PartitionsData } from '#src/compose/threads/partitions-thread.ts'
 import { createProjectorThread, withBeside, type ProjectorThread } from '#src/compose/threads/projector.ts'
-import { retainedReaders } from '#src/compose/threads/retention.ts'
+import { retainedReaders } from '#src/compose/keepings.ts'
 import { createSampler, type Sampler } from '#src/compose/threads/sampler.ts'
 import { dutiesOf, type ClusterConfig, type Config } from '#src/config.ts'
 import { givenSecrets } from '#src/directory/secrets.ts'

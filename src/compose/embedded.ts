@@ -5,7 +5,7 @@ import { createSqliteQueryThreads } from '#projections/stores/sqlite/reading/que
 import { lent, withEraser } from '#src/compose/threads/eraser.ts'
 import { createProjectorThread, withBeside } from '#src/compose/threads/projector.ts'
 import type { ProjectorData } from '#src/compose/threads/projector-messages.ts'
-import { retainedReaders } from '#src/compose/threads/retention.ts'
+import { retainedReaders } from '#src/compose/keepings.ts'
 import { createSampler } from '#src/compose/threads/sampler.ts'
 import { limits, type Config } from '#src/config.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
@@ -14,6 +14,7 @@ import { loadSecrets } from '#src/directory/secrets.ts'
 import { abortScope } from '#src/lib/abort-scope.ts'
 import { createClock, type Clock } from '#src/lib/clock.ts'
 import { PermanentError } from '#src/lib/failure.ts'
+import type { LogFile } from '#streams/sqlite/database.ts'
 import { joinFolder } from '#streams/sqlite/lock.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import type { Stream } from '#streams/stream.ts'
@@ -23,9 +24,6 @@ import { foldersOf, type Folders } from './folders.ts'
 import { embeddedFilesOpen, fewFilesOpen } from './open-files.ts'
 import { setAsideOf } from './quarantines.ts'
 import { tellUnknownWorkspaces } from './unknown-workspaces.ts'
-
-/** The one partition of an embedded log. */
-const partition = '0'
 
 /**
  * How often the server polls the directory for changes by the command line: often enough that a change is in force when its verb has
@@ -46,25 +44,23 @@ async function showFirstRun(directory: Directory, clock: Clock, dataFolder: stri
  * Opens the log and the directory. If only one of them is there, half of an installation is lost: creating the other would hide that.
  * A first start creates the log first, and writes nothing to it before the directory exists.
  */
-async function openLogs({ logFile, directoryFile }: Folders): Promise<readonly [Stream, Stream]> {
+async function openLogs({ log, directory }: Folders): Promise<readonly [Stream, Stream]> {
   const refuse = (subject: string, found: string): PermanentError => {
     const hint = `it is gone, and ${found} is there: put it back from a backup, or begin with another data folder`
     return new PermanentError({ operation: 'start', subject, hint })
   }
-  const open = (file: string, name: string, more: Readonly<{ pollMs?: number }> = {}): Promise<Stream> =>
+  const open = (options: LogFile & Readonly<{ pollMs?: number }>): Promise<Stream> =>
     createSqliteStream({
-      file,
-      partition: name,
+      ...options,
       thread: true,
       limits,
-      onBroken: giveUp(`the log ${file}`, refusalsMs),
-      ...more,
+      onBroken: giveUp(`the log ${options.file}`, refusalsMs),
     })
-  const hasDirectory = existsSync(directoryFile)
-  if (hasDirectory && !existsSync(logFile)) throw refuse(logFile, 'the directory of its workspaces')
-  const telemetry = await open(logFile, partition)
-  if (!hasDirectory && (await telemetry.head()) > 0) throw refuse(directoryFile, 'a log of its workspaces')
-  return [telemetry, await open(directoryFile, 'directory', { pollMs: directoryPollMs })]
+  const hasDirectory = existsSync(directory.file)
+  if (hasDirectory && !existsSync(log.file)) throw refuse(log.file, 'the directory of its workspaces')
+  const telemetry = await open(log)
+  if (!hasDirectory && (await telemetry.head()) > 0) throw refuse(directory.file, 'a log of its workspaces')
+  return [telemetry, await open({ ...directory, pollMs: directoryPollMs })]
 }
 
 /** Log, directory and indexes of a data folder, in SQLite: the log's writer, the projector and the queries run in threads. */
@@ -78,14 +74,15 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
   const [telemetry, directoryStream] = await openLogs(folders)
   const directory = await openDirectory(directoryStream, clock, secrets.pepper)
   tellUnknownWorkspaces(folders, directory)
-  const { logFile, indexFolder, directoryFile } = folders
-  const data: ProjectorData = { logFile, partition, indexFolder, directoryFile }
-  const thread = createProjectorThread('projector-thread.ts', data)
-  const places = () => thread.folded().map((each) => ({ dataFolder, partition: each }))
+  const thread = createProjectorThread('projector-thread.ts', folders satisfies ProjectorData)
+  const places = () => thread.folded().map((partition) => ({ dataFolder, partition }))
   const sampler = createSampler({ places, everyMs })
   const sampled = withBeside(thread, sampler)
   const projector = withEraser(sampled, { directory, partitions: 1, openLog: async () => lent(telemetry), clock })
-  const filesOf = (indexFilesOpenMax: number) => ({ folder: indexFolder, limits: { ...limits, indexFilesOpenMax } })
+  const filesOf = (indexFilesOpenMax: number) => ({
+    folder: folders.indexFolder,
+    limits: { ...limits, indexFilesOpenMax },
+  })
   const queries = createSqliteQueryThreads(filesOf(embeddedFilesOpen(limits)), limits.queryThreadsMax)
   const ownQueries = createSqliteQueryThreads(filesOf(fewFilesOpen(limits)), 1)
   const reader = ownQueries.readerFor('server')

@@ -1,12 +1,13 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { PermanentError } from '#src/lib/failure.ts'
+import type { LogFile } from '#streams/sqlite/database.ts'
 
-/** Where the embedded engines keep their files. */
+/** Where the embedded engines keep their files: the log of their one partition, and beside it the directory’s. */
 export type Folders = Readonly<{
-  directoryFile: string
+  log: LogFile
+  directory: LogFile
   logFolder: string
-  logFile: string
   indexFolder: string
   /** For damaged logs that were set aside. */
   quarantineFolder: string
@@ -15,9 +16,9 @@ export type Folders = Readonly<{
 export function foldersOf(dataFolder: string): Folders {
   const logFolder = join(dataFolder, 'log')
   return {
-    directoryFile: join(dataFolder, 'directory.db'),
+    log: { file: join(logFolder, '0.db'), partition: '0' },
+    directory: { file: join(dataFolder, 'directory.db'), partition: 'directory' },
     logFolder,
-    logFile: join(logFolder, '0.db'),
     indexFolder: join(dataFolder, 'index'),
     quarantineFolder: join(dataFolder, 'quarantine'),
   }
@@ -40,12 +41,12 @@ function kindOf(operation: string, subject: string): 'file' | 'folder' | undefin
 
 /** Throws PermanentError where a file stands in a folder's place or a folder in a file's, which who opens them would take for a failing disk. */
 export function checkPlaces(dataFolder: string, operation: string): void {
-  const { directoryFile, logFolder, logFile, indexFolder, quarantineFolder } = foldersOf(dataFolder)
+  const { log, directory, logFolder, indexFolder, quarantineFolder } = foldersOf(dataFolder)
   for (const folder of [dataFolder, logFolder, indexFolder, quarantineFolder]) {
     if (kindOf(operation, folder) === 'file') throw refuse(operation, folder, 'it is a file, and must be a folder')
   }
   const others = ['lock', 'lock.pid', 'lock.workers', 'secrets.json', 'first-run.json']
-  for (const file of [directoryFile, logFile, ...others.map((name) => join(dataFolder, name))]) {
+  for (const file of [directory.file, log.file, ...others.map((name) => join(dataFolder, name))]) {
     if (kindOf(operation, file) === 'folder') throw refuse(operation, file, 'it is a folder, and must be a file')
   }
 }

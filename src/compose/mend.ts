@@ -8,7 +8,6 @@ import { readAll } from '#streams/follow.ts'
 import type { LogFile } from '#streams/sqlite/database.ts'
 import type { Verdict } from '#streams/sqlite/mending/examine.ts'
 import { mendLog } from '#streams/sqlite/mending/mend.ts'
-import type { Quarantined, QuarantineReport } from '#streams/sqlite/mending/quarantine.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { foldersOf, type Folders } from './folders.ts'
 import { checkKept, checkOwnLog, epochsBeside, seenOf } from './own-log.ts'
@@ -36,68 +35,12 @@ async function checkWorkspaces(next: LogFile, directoryFile: string): Promise<vo
 }
 
 /** The same for a directory without damage or events, as after its WAL was removed, where the log holds what senders have sent. */
-async function checkNotEmptied({ directoryFile, logFile }: Folders, directory: Verdict): Promise<void> {
-  if (directory.kind !== 'sound' || directory.head > 0 || !existsSync(logFile)) return
+async function checkNotEmptied({ directory: { file }, log }: Folders, directory: Verdict): Promise<void> {
+  if (directory.kind !== 'sound' || directory.head > 0 || !existsSync(log.file)) return
   const sent: ReadonlySet<string> = new Set(telemetryEventTypes)
-  if (!(await holds({ file: logFile, partition: '0' }, ({ type }) => sent.has(type)))) return
+  if (!(await holds(log, ({ type }) => sent.has(type)))) return
   const hint = 'nothing is in it, and the log holds what was sent to its workspaces: restore it from a backup'
-  throw new PermanentError({ operation: 'start', subject: directoryFile, hint })
-}
-
-const gapsToldMax = 5
-
-function describeLost({ kept, lost, gaps }: QuarantineReport): string {
-  if (lost === 0) return kept === 0 ? 'everything; how much that was is not known' : 'none that is known of'
-  const told = gaps.slice(0, gapsToldMax).map(({ from, to }) => (from === to ? `${from}` : `${from} to ${to}`))
-  const more = gaps.length > gapsToldMax ? `, … (all of them in report.json there)` : ''
-  return `${lost} events, at positions ${told.join(', ')}${more}`
-}
-
-const ofLog = `its indexes are folded again from what is kept, and span allowances are counted again; lost events can no longer be found`
-const ofDirectory =
-  'what a lost event changed is no longer in force: check keys, members and workspaces, and revoke, change or create again what is wrong'
-
-const ofDisk = 'check the disk and the memory of this machine'
-const headings = {
-  damaged: { found: 'was damaged, and was set aside', label: 'damage:  ', files: 'the damaged files', check: ofDisk },
-  older: {
-    found: 'ended before what its indexes have had of it, and was set aside',
-    label: 'found:   ',
-    files: 'them',
-    check: `if a backup was put over this folder, nothing, it is as it was then; if not, ${ofDisk}`,
-  },
-} as const
-
-/** Files left beside a log when a backup was put over it. */
-const describeBeside = (folder: string, { name, at, reason }: QuarantineReport): string =>
-  [
-    `What was left of the ${name === 'log' ? 'event log' : 'directory'} that was here before (${reason}) was set aside on ${at}: it is not applied to the restored one.`,
-    `  set aside in ${folder}; "throughline workspace erase" does not reach it`,
-    `  to do:    delete that folder when you no longer need it: this message goes with it`,
-  ].join('\n')
-
-/** Shown to the operator at every start, as long as the folder is there. */
-function describeQuarantine({ folder, report }: Quarantined): string {
-  if (report === undefined) return `A damaged log lies in ${folder}. Delete that folder when you no longer need it.`
-  const { kind = 'damaged', name, at, reason, kept } = report
-  if (kind === 'beside') return describeBeside(folder, report)
-  const { found, label, files, check } = headings[kind]
-  const what = name === 'directory' ? 'The directory (workspaces, keys, members)' : 'The event log'
-  return [
-    `${what} ${found} on ${at}.`,
-    `  ${label} ${reason}`,
-    `  kept:     ${kept} events, each where it stood`,
-    `  lost:     ${describeLost(report)}`,
-    `  set aside in ${folder}, byte for byte; "throughline workspace erase" does not reach it`,
-    `  since then: ${name === 'directory' ? ofDirectory : ofLog}`,
-    `  to do:    ${check}; when you no longer need ${files}, delete that`,
-    `            folder: this message goes with it, and so do the metric throughline_quarantined_logs and its line in "throughline status"`,
-  ].join('\n')
-}
-
-/** Reports everything in quarantine. */
-export function tellQuarantines(dataFolder: string): void {
-  for (const quarantined of quarantinesOf(dataFolder)) console.error(describeQuarantine(quarantined))
+  throw new PermanentError({ operation: 'start', subject: file, hint })
 }
 
 /**
@@ -115,15 +58,14 @@ export async function mendDataFolder(dataFolder: string): Promise<boolean> {
 
 async function mendLogs(dataFolder: string): Promise<boolean> {
   const folders = foldersOf(dataFolder)
-  const { logFile, directoryFile, quarantineFolder: quarantine } = folders
+  const { quarantineFolder: quarantine } = folders
   const clock = createClock()
   const common = { quarantine, clock, onProgress: (line: string) => console.error(line) }
   const log = await mendLog({
     ...common,
-    file: logFile,
-    partition: '0',
+    ...folders.log,
     name: 'log',
-    isInUse: existsSync(directoryFile),
+    isInUse: existsSync(folders.directory.file),
     knownHead: (epoch) => seenOf(folders, epoch),
     epochsBeside: () => epochsBeside(folders),
     settle: async (next) => {
@@ -134,11 +76,10 @@ async function mendLogs(dataFolder: string): Promise<boolean> {
   checkOwnLog(folders, log.verdict, quarantinesOf(dataFolder))
   const directory = await mendLog({
     ...common,
-    file: directoryFile,
-    partition: 'directory',
+    ...folders.directory,
     name: 'directory',
     isInUse: log.mended !== undefined || (log.verdict.kind === 'sound' && log.verdict.head > 0),
-    settle: (next) => checkWorkspaces(next, directoryFile),
+    settle: (next) => checkWorkspaces(next, folders.directory.file),
   })
   await checkNotEmptied(folders, directory.verdict)
   return log.mended !== undefined || directory.mended !== undefined

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import type { MoveRequest, OpenMove } from '#src/cli/verb.ts'
+import type { MoveRequest, OpenMove } from '#src/cli/services.ts'
 import { readLogConfig, type LogConfig } from '#src/config.ts'
 import { loadSecrets } from '#src/directory/secrets.ts'
 import { directoryWorkspaceId } from '#src/events/directory.ts'
@@ -11,6 +11,7 @@ import type { CopiedLog } from '#streams/copy-log.ts'
 import type { Nats } from '#streams/jetstream/connect.ts'
 import { openCopyTarget } from '#streams/jetstream/copy-target.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
+import type { LogFile } from '#streams/sqlite/database.ts'
 import { lockFolder } from '#streams/sqlite/lock.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { connectLogs, openLog, partitionNames } from './cluster-logs.ts'
@@ -23,27 +24,25 @@ async function closeAll(closers: Closers): Promise<void> {
 }
 
 function checkFolder(dataFolder: string): void {
-  const { directoryFile, logFile } = foldersOf(dataFolder)
-  if (existsSync(directoryFile) && existsSync(logFile)) return
+  const { directory, log } = foldersOf(dataFolder)
+  if (existsSync(directory.file) && existsSync(log.file)) return
   const hint = 'there is no log in it: name the data folder of an embedded server'
   throw new PermanentError({ operation: 'move', subject: `the data folder ${dataFolder}`, hint })
 }
 
-type SourceLog = Readonly<{ file: string; partition: string; copies: readonly string[] }>
-type Place = Pick<CopiedLog, 'targetsOf' | 'keepsPositions'>
+type Copying = Pick<CopiedLog, 'targetsOf' | 'keepsPositions'> & Readonly<{ from: LogFile; to: readonly string[] }>
 
 async function openCopied(
   nats: Nats,
   { indexPrefix: prefix }: LogConfig,
-  { file, partition, copies }: SourceLog,
-  { targetsOf, keepsPositions }: Place,
+  { from, to, targetsOf, keepsPositions }: Copying,
   closers: Closers,
 ): Promise<CopiedLog> {
-  const source = await openSqliteStreamReader({ file, partition })
+  const source = await openSqliteStreamReader(from)
   closers.push(() => source.close())
   const clock = createClock()
   const targets = []
-  for (const name of copies) {
+  for (const name of to) {
     const log = await openLog(nats, { indexPrefix: prefix }, name)
     closers.push(() => log.close())
     const options = { partition: name, prefix, source: source.epoch, keepsPositions, clock }
@@ -69,14 +68,15 @@ export async function openMove(request: MoveRequest, environment: NodeJS.Process
     // What is compared must be there.
     const nats = await connectLogs(config, 'move-log', { mustExist: verifyOnly })
     closers.push(() => nats.close())
-    const { directoryFile, logFile } = foldersOf(dataFolder)
+    const { log, directory: directoryLog } = foldersOf(dataFolder)
     const partitions = partitionNames(config)
     const all = partitions.map((_, index) => index)
     const telemetry = await openCopied(
       nats,
       config,
-      { file: logFile, partition: '0', copies: partitions },
       {
+        from: log,
+        to: partitions,
         keepsPositions: false,
         // Events of no workspace concern the whole log, and apply to each partition.
         targetsOf: ({ workspaceId }) =>
@@ -87,9 +87,8 @@ export async function openMove(request: MoveRequest, environment: NodeJS.Process
     const directory = await openCopied(
       nats,
       config,
-      { file: directoryFile, partition: directoryPartition, copies: [directoryPartition] },
       // Sessions hold the position of their password, and cookies a position of the directory.
-      { keepsPositions: true, targetsOf: () => [0] },
+      { from: directoryLog, to: [directoryPartition], keepsPositions: true, targetsOf: () => [0] },
       closers,
     )
     return { secrets, telemetry, directory, close: () => closeAll(closers) }

@@ -40,17 +40,17 @@ export const epochsBeside = (folders: Folders): readonly string[] => [
 ]
 
 function refuse(folders: Folders, found: string): PermanentError {
-  const { logFile, indexFolder } = folders
+  const { log, indexFolder } = folders
   const hint =
     `${found}, and the indexes hold what the log before it said, up to position ${foldedOf(folders)}: put that one back from a backup; ` +
     `or, to go on without what it held, move the indexes away (mv ${shellQuote(indexFolder)} ${shellQuote(`${indexFolder}.old`)}) and start again`
-  return new PermanentError({ operation: 'start', subject: logFile, hint })
+  return new PermanentError({ operation: 'start', subject: log.file, hint })
 }
 
 /** Refuses the replacement of a damaged log, `next`, if the log was emptied, or nothing of it can be read. */
 export async function checkKept(folders: Folders, next: LogFile): Promise<void> {
   if (foldedOf(folders) === 0) return
-  if (statSync(folders.logFile).size === 0) throw refuse(folders, 'it was emptied')
+  if (statSync(folders.log.file).size === 0) throw refuse(folders, 'it was emptied')
   const stream = await openSqliteStreamReader(next)
   try {
     if ((await stream.head()) === 0) throw refuse(folders, 'nothing of it can be read')
@@ -65,7 +65,7 @@ export async function checkKept(folders: Folders, next: LogFile): Promise<void> 
  */
 export function checkOwnLog(folders: Folders, verdict: Verdict, quarantines: readonly Quarantined[]): void {
   // Opening it will refuse that.
-  if (verdict.kind === 'absent' && existsSync(folders.directoryFile)) return
+  if (verdict.kind === 'absent' && existsSync(folders.directory.file)) return
   const builds = buildsIn(folders)
   if (builds.every((build) => foldedBy(build) === 0)) return
   if (verdict.kind !== 'sound') throw refuse(folders, 'nothing is in it')

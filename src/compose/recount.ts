@@ -7,7 +7,7 @@ import type { LogFile } from '#streams/sqlite/database.ts'
 import { readAll } from '#streams/follow.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import type { Stream } from '#streams/stream.ts'
-import { limitsBeside } from './threads/log-beside.ts'
+import { limitsBeside } from './log-beside.ts'
 
 const readEventsMax = 1_000
 /** The reservation of spans that were stored without one. */

@@ -25,12 +25,12 @@ function workspacesOf(indexFolder: string, projection: string): readonly Workspa
  * older copy or one without its WAL, and looks sound. Their senders are refused for good.
  */
 export function tellUnknownWorkspaces(
-  { directoryFile, indexFolder }: Folders,
+  folders: Folders,
   directory: Pick<Directory, 'workspaces' | 'erasedWorkspaces'>,
   tell: (text: string) => void = console.error,
 ): void {
   const known = new Set([...directory.workspaces(), ...directory.erasedWorkspaces()].map(({ id }) => id))
-  const stored = new Set(projectionNames.flatMap((name) => workspacesOf(indexFolder, name)))
+  const stored = new Set(projectionNames.flatMap((name) => workspacesOf(folders.indexFolder, name)))
   const unknown = [...stored].filter((id) => !known.has(id)).sort()
   if (unknown.length === 0) return
   const more = unknown.length > namedMax ? `, … (${unknown.length} of them)` : ''
@@ -38,7 +38,7 @@ export function tellUnknownWorkspaces(
     [
       `The directory has lost its end: the log holds workspaces that it does not know: ${unknown.slice(0, namedMax).join(', ')}${more}.`,
       `  since then: their keys are refused for good (401), nobody can read them, and what else was changed is not in force either`,
-      `  to do:    stop this server and their senders, and put back a newer ${directoryFile}, with its -wal; if there is none, check keys,`,
+      `  to do:    stop this server and their senders, and put back a newer ${folders.directory.file}, with its -wal; if there is none, check keys,`,
       `            members and workspaces, and send what was theirs to a new one: throughline replay --workspace ID --to-url URL`,
     ].join('\n'),
   )

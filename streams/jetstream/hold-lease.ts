@@ -1,5 +1,4 @@
-import type { LeaseBoard } from './lease-board.ts'
-import { renewAfter, stopBefore } from './lease.ts'
+import { renewAfter, stopBefore, type LeaseBoard } from './lease-board.ts'
 
 type HeldLease = Readonly<{ release(): Promise<void> }>
 
@@ -9,8 +8,6 @@ type HoldLeaseOptions = Readonly<{
   name: string
   /** Unique to this process. */
   id: string
-  /** The board's time to live. */
-  ttlMs: number
   /** Called once, when others may hold the lease from now on. */
   onLost: () => void
   /** Milliseconds of a clock that never goes back. */
@@ -25,10 +22,10 @@ export async function holdLease({
   board,
   name,
   id,
-  ttlMs,
   onLost,
   now = () => performance.now(),
 }: HoldLeaseOptions): Promise<HeldLease | undefined> {
+  const { ttlMs } = board
   let renewedAt = now()
   let revision = await board.take(name, id)
   if (revision === undefined) return undefined

@@ -2,11 +2,18 @@ import { TransientError } from '#src/lib/failure.ts'
 import { askApi, callApi, failureOf, noLeaderHint, parseAnswer, serverCodes, type ServerError } from './api.ts'
 import { replicasOn, type Nats } from './connect.ts'
 
+/** A lease that is not renewed for this long is free for others. */
+export const leaseTtlMs = 5_000
+/** As shares of that time: when a lease is renewed, and how long before its end the holder stops. */
+export const renewAfter = 0.3
+export const stopBefore = 0.2
+
 /** The number of a partition, or a name (letters, digits and `-`) of other work that one process does at a time. */
 type Leased = number | string
 
 /** Where processes announce themselves and hold leases. Both expire unless they are renewed. */
 export type LeaseBoard = Readonly<{
+  ttlMs: number
   /** Announces this process. */
   attend(id: string): Promise<void>
   leave(id: string): Promise<void>
@@ -24,7 +31,7 @@ type LeaseBoardOptions = Readonly<{
   nats: Nats
   /** As `logName` takes it. */
   prefix: string
-  ttlMs: number
+  ttlMs?: number
   /** The same as for the log. */
   replicas?: number | undefined
 }>
@@ -71,7 +78,11 @@ async function removeIfInFiles(nats: Nats, stream: string): Promise<boolean> {
  * One message for each subject, which expires by the server's clock. In memory, so that what was acknowledged is folded even while the disk of NATS
  * takes nothing more; where the server grants no memory, in files.
  */
-async function provision({ nats, ttlMs, replicas }: LeaseBoardOptions, stream: string, root: string): Promise<void> {
+async function provision(
+  { nats, ttlMs, replicas }: LeaseBoardOptions & Readonly<{ ttlMs: number }>,
+  stream: string,
+  root: string,
+): Promise<void> {
   const age = ttlMs * nsPerMs
   const wanted = { num_replicas: replicasOn(nats, replicas), max_age: age, duplicate_window: age }
   const make = (kind: Pick<Config, 'storage' | 'description'>) =>
@@ -101,11 +112,12 @@ async function provision({ nats, ttlMs, replicas }: LeaseBoardOptions, stream: s
 
 /** A board in a NATS stream: the last message of a subject counts; an empty one means that nobody holds the lease. */
 export async function createLeaseBoard(options: LeaseBoardOptions): Promise<LeaseBoard> {
-  const { nats, prefix } = options
+  const { nats, prefix, ttlMs = leaseTtlMs } = options
   const stream = `${prefix}-LEASES`
   const root = `${prefix}-leases`
   const members = `${root}.member.`
-  await provision(options, stream, root)
+  const provisionBoard = (): Promise<void> => provision({ ...options, ttlMs }, stream, root)
+  await provisionBoard()
 
   /** Writes to a subject if its last message has that revision (0: if it has none), and returns the next one; else undefined. */
   const post = async (
@@ -119,7 +131,7 @@ export async function createLeaseBoard(options: LeaseBoardOptions): Promise<Leas
     if (code !== 0) {
       // A single server forgets the stream when it is restarted; of several, none may lead it.
       if (isAgain) throw new TransientError({ operation: 'write', subject: subjectOfFailure, hint: noLeaderHint })
-      await provision(options, stream, root)
+      await provisionBoard()
       return post(subject, text, revision, true)
     }
     const { answer, error } = parseAnswer(data)
@@ -141,6 +153,7 @@ export async function createLeaseBoard(options: LeaseBoardOptions): Promise<Leas
   const leaseOf = (leased: Leased): string => `${root}.partition.${leased}`
 
   return {
+    ttlMs,
     attend: async (id) => {
       await post(members + id, id)
     },

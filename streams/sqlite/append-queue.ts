@@ -4,7 +4,7 @@ import type { NewEvent } from '#src/events/envelope.ts'
 import { isErasure } from '#src/events/erasure.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { appendedOf, ConflictError, type Appended, type Expected } from '../stream.ts'
-import type { Group, Outcome, PackedCall } from './writer.ts'
+import type { Group, Outcome, PackedCall } from './write-group.ts'
 
 /** Limits on what may wait and on what shares a commit. A call larger than a batch is a batch of its own. */
 export type AppendLimits = Readonly<{

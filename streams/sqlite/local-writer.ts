@@ -3,7 +3,8 @@ import { present } from '#src/lib/assert.ts'
 import { freeBytes } from '#src/lib/free-bytes.ts'
 import type { ErasureStep } from './erase.ts'
 import { createAnnouncer, type Announcer } from './waker.ts'
-import { createLogWriter, type Group, type LogWriter, type LogWriterOptions, type Outcome } from './writer.ts'
+import { createLogWriter, type LogWriter, type LogWriterOptions } from './writer.ts'
+import type { Group, Outcome } from './write-group.ts'
 
 /** A log's writer as its stream uses it, in this thread or in another. */
 export interface RemoteWriter {

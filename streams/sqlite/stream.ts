@@ -9,7 +9,8 @@ import type { LogFile } from './database.ts'
 import { createLocalWriter, type RemoteWriter } from './local-writer.ts'
 import { createLogReader, type LogReader } from './reader.ts'
 import { createWaker } from './waker.ts'
-import type { Group, LogWriterOptions } from './writer.ts'
+import type { Group } from './write-group.ts'
+import type { LogWriterOptions } from './writer.ts'
 
 type SqliteStreamReaderOptions = LogFile &
   Readonly<{

@@ -1,7 +1,8 @@
 import { readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { openDatabase } from '#projections/stores/sqlite/database.ts'
-import { dayOfFile, tablesOf } from '#projections/stores/sqlite/layout.ts'
+import { dayOfFile } from '#projections/stores/sqlite/paths.ts'
+import { tablesOf } from '#projections/stores/sqlite/layout.ts'
 import { storedMeta } from '#projections/stores/sqlite/meta.ts'
 import { tidyOnce } from '#projections/stores/sqlite/writing/tidy-files.ts'
 

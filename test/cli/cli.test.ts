@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync 
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { verbs } from '#src/cli/verbs.ts'
-import type { CliServices } from '#src/cli/verb.ts'
+import type { CliServices } from '#src/cli/services.ts'
 import type { Workspace } from '#src/directory/directory.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { createServices, useInstallation } from './harness.ts'

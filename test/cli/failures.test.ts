@@ -38,7 +38,7 @@ describe('command line, where something is wrong', () => {
     const { status, stdout, stderr } = spawnSync('/bin/sh', shell, { encoding: 'utf8', stdio })
     return { status, stdout, stderr }
   }
-  const logFile = (): string => foldersOf(dataFolder()).logFile
+  const logFile = (): string => foldersOf(dataFolder()).log.file
   const secretsFile = (): string => join(dataFolder(), 'secrets.json')
   const copy = (): string => `${dataFolder()}.copy`
   afterEach(() => rmSync(copy(), { recursive: true, force: true }))

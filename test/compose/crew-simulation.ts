@@ -1,12 +1,7 @@
 import { expect } from 'chai'
-import {
-  createSupervisor,
-  WorkerEnded,
-  type Ending,
-  type SupervisedWorker,
-  type Supervisor,
-  type SupervisorEvent,
-} from '#src/compose/processes/supervisor.ts'
+import type { WorkerEvent } from '#src/compose/processes/crew.ts'
+import { WorkerEnded, type Ending, type SupervisedWorker } from '#src/compose/processes/supervised-worker.ts'
+import { createSupervisor, type Supervisor } from '#src/compose/processes/supervisor.ts'
 
 /** What is asked of a worker and answered later: a script decides how, for each worker by its number. */
 type Step = 'boot' | 'takeOver' | 'letGo'
@@ -74,7 +69,7 @@ type SimulatedWorker = Readonly<{
 export type Simulation = Readonly<{
   supervisor: Supervisor
   workers: SimulatedWorker[]
-  reports: SupervisorEvent[]
+  reports: WorkerEvent[]
   run(ms: number): Promise<void>
   sleep(ms: number): void
   /** Timers, each of which keeps a process from its end. */
@@ -130,7 +125,6 @@ function createWorker(
   })
   ready.catch(() => undefined)
   const supervised: SupervisedWorker = {
-    id,
     pid: 1_000 + id,
     ready,
     ended: end.promise,
@@ -205,7 +199,7 @@ export function simulate(
 ): Simulation {
   const clock = createClock()
   const workers: SimulatedWorker[] = []
-  const reports: SupervisorEvent[] = []
+  const reports: WorkerEvent[] = []
   const owners = (): readonly number[] => workers.filter((worker) => worker.isOwner()).map(({ id }) => id)
   let violation: string | undefined
   const violate = (what: string): void => void (violation ??= what)
@@ -213,8 +207,8 @@ export function simulate(
     if (owners().length > 1) violate(`workers ${owners().join(' and ')} fold the log at once`)
   }
   const supervisor = createSupervisor({
-    startWorker: (id) => {
-      const { simulated, supervised } = createWorker(id, { clock, script, knowsTheQuestion, onChange })
+    startWorker: () => {
+      const { simulated, supervised } = createWorker(workers.length + 1, { clock, script, knowsTheQuestion, onChange })
       workers.push(simulated)
       return supervised
     },

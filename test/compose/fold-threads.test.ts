@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
@@ -32,9 +32,9 @@ describe('the workers of a rebuild', () => {
   })
 
   async function appendLogs(events: number): Promise<void> {
-    const { logFile: file } = foldersOf(dataFolder)
-    mkdirSync(dirname(file), { recursive: true })
-    const stream = await createSqliteStream({ file, partition: '0', thread: false, limits })
+    const { log, logFolder } = foldersOf(dataFolder)
+    mkdirSync(logFolder, { recursive: true })
+    const stream = await createSqliteStream({ ...log, thread: false, limits })
     for (let n = 0; n < events; n++) {
       const payload = Buffer.from(JSON.stringify({ message: `line ${n}` }))
       const counts = { ...noCounts, logs: 1, bytes: payload.length }

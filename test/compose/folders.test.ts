@@ -11,9 +11,9 @@ describe('the places of a data folder', () => {
 
   it('are refused each, where a file is in a folder’s or a folder in a file’s, and not where nothing is', () => {
     checkPlaces(dataFolder, 'start')
-    const { directoryFile, logFolder, logFile, indexFolder, quarantineFolder } = foldersOf(dataFolder)
+    const { directory, logFolder, log, indexFolder, quarantineFolder } = foldersOf(dataFolder)
     const names = ['lock', 'lock.pid', 'lock.workers', 'secrets.json', 'first-run.json']
-    const files = [directoryFile, logFile, ...names.map((name) => join(dataFolder, name))]
+    const files = [directory.file, log.file, ...names.map((name) => join(dataFolder, name))]
     for (const place of [dataFolder, logFolder, indexFolder, quarantineFolder, ...files]) {
       const isFile = files.includes(place)
       mkdirSync(isFile ? place : dirname(place), { recursive: true })

@@ -3,7 +3,7 @@ import { getPriority, platform } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
 
-const folding = JSON.stringify(new URL('../../src/compose/threads/folding.ts', import.meta.url).href)
+const folding = JSON.stringify(new URL('../../src/compose/threads/give-way.ts', import.meta.url).href)
 
 /** What the priority of a thread is once it has given way, which began with that of its maker. */
 async function priorityAfter(ofItsMaker: number): Promise<number> {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { limits } from '#src/config.ts'
-import { openLogBeside } from '#src/compose/threads/log-beside.ts'
+import { openLogBeside } from '#src/compose/log-beside.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import { makeEvent, makeEvents } from '../streams/make-event.ts'
 

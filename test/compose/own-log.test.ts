@@ -22,13 +22,16 @@ describe('a data folder whose log is not the one that its indexes were folded fr
       (error: Error) => error.message,
     )
   const expectRefused = async (found: string): Promise<void> => {
-    const log = existsSync(folders.logFile) ? readFileSync(folders.logFile) : undefined
-    const { logFile, indexFolder } = folders
+    const before = existsSync(folders.log.file) ? readFileSync(folders.log.file) : undefined
+    const {
+      log: { file: logFile },
+      indexFolder,
+    } = folders
     expect(await refusal()).to.equal(
       `start ${logFile} (${found}, and the indexes hold what the log before it said, up to position 12288: put that one back from a ` +
         `backup; or, to go on without what it held, move the indexes away (mv '${indexFolder}' '${indexFolder}.old') and start again)`,
     )
-    expect(existsSync(logFile) ? readFileSync(logFile) : undefined, 'it is left as it is').to.deep.equal(log)
+    expect(existsSync(logFile) ? readFileSync(logFile) : undefined, 'it is left as it is').to.deep.equal(before)
     expect(existsSync(folders.quarantineFolder)).to.equal(false)
     expect(await refusal(), 'again').to.include(found)
     renameSync(indexFolder, `${indexFolder}.old`)
@@ -41,8 +44,8 @@ describe('a data folder whose log is not the one that its indexes were folded fr
     folders = foldersOf(dataFolder)
     told = []
     console.error = (line: string) => void told.push(line)
-    await writeLog('directory', folders.directoryFile, 1)
-    const { epoch } = await writeLog('0', folders.logFile, 3)
+    await writeLog('directory', folders.directory.file, 1)
+    const { epoch } = await writeLog('0', folders.log.file, 3)
     await indexUpTo(folders, epoch, 3 * 4_096)
   })
   afterEach(async () => {
@@ -55,33 +58,33 @@ describe('a data folder whose log is not the one that its indexes were folded fr
   })
 
   it('is refused where the log was emptied, until the indexes are moved away', async () => {
-    truncateSync(folders.logFile, 0)
+    truncateSync(folders.log.file, 0)
     await expectRefused('it was emptied')
   })
 
   it('is refused where nothing of the log can be read', async () => {
-    writeFileSync(folders.logFile, Buffer.alloc(40_000, 0xa5))
+    writeFileSync(folders.log.file, Buffer.alloc(40_000, 0xa5))
     await expectRefused('nothing of it can be read')
   })
 
   it('is refused where another log was put in its place, with or without anything in it', async () => {
-    rmSync(folders.logFile)
-    await writeLog('0', folders.logFile, 0)
+    rmSync(folders.log.file)
+    await writeLog('0', folders.log.file, 0)
     await expectRefused('it is another log')
     renameSync(`${folders.indexFolder}.old`, folders.indexFolder)
-    await writeLog('0', folders.logFile, 9)
+    await writeLog('0', folders.log.file, 9)
     expect(await refusal()).to.include('it is another log')
   })
 
   it('is refused where log and directory are gone, as if it were a first start', async () => {
-    rmSync(folders.logFile)
-    rmSync(folders.directoryFile)
+    rmSync(folders.log.file)
+    rmSync(folders.directory.file)
     await expectRefused('nothing is in it')
   })
 
   it('is no other where the log was damaged, and what could be read of it has not been folded yet', async () => {
-    const bytes = readFileSync(folders.logFile)
-    writeFileSync(folders.logFile, bytes.fill(0xa5, 0, 40))
+    const bytes = readFileSync(folders.log.file)
+    writeFileSync(folders.log.file, bytes.fill(0xa5, 0, 40))
     expect(await mendDataFolder(dataFolder), 'it was set aside').to.equal(true)
     expect(await mendDataFolder(dataFolder), 'at the next start').to.equal(false)
   })
@@ -89,8 +92,8 @@ describe('a data folder whose log is not the one that its indexes were folded fr
   it('is no other either where the quarantine was removed then, however often it was damaged', async () => {
     // Of the last one nothing is left that says which it was.
     for (const damage of [{ to: 40 }, { to: 40 }, { from: 4_096, to: 8_192 }]) {
-      const bytes = readFileSync(folders.logFile)
-      writeFileSync(folders.logFile, bytes.fill(0xa5, damage.from ?? 0, damage.to))
+      const bytes = readFileSync(folders.log.file)
+      writeFileSync(folders.log.file, bytes.fill(0xa5, damage.from ?? 0, damage.to))
       expect(await mendDataFolder(dataFolder), 'it was set aside').to.equal(true)
       rmSync(folders.quarantineFolder, { recursive: true })
       expect(await mendDataFolder(dataFolder), 'at the next start').to.equal(false)
@@ -106,7 +109,7 @@ describe('a data folder whose log is not the one that its indexes were folded fr
   })
 
   it('is set aside where it ends before what an index has heard of it, or holds of it ahead of its position', async () => {
-    const { epoch } = await openSqliteStreamReader({ file: folders.logFile, partition: '0' })
+    const { epoch } = await openSqliteStreamReader(folders.log)
     const told = { position: 3 * 4_096, head: 3 * 4_096, at: 1, caughtUpAt: 1 }
     for (const heard of [{ head: 9 * 4_096 }, { ahead: { position: 9 * 4_096, caughtUpAt: 1, behind: new Map() } }]) {
       await withIndex(folders, epoch, (writer, name) => writer.heartbeat(name, { ...told, ...heard }))
@@ -122,14 +125,14 @@ describe('a data folder whose log is not the one that its indexes were folded fr
   })
 
   it('is refused where the directory lost all of its events, and not where nothing was ever sent', async () => {
-    rmSync(folders.directoryFile)
-    await writeLog('directory', folders.directoryFile, 0)
+    rmSync(folders.directory.file)
+    await writeLog('directory', folders.directory.file, 0)
     expect(await refusal()).to.equal(
-      `start ${folders.directoryFile} (nothing is in it, and the log holds what was sent to its workspaces: restore it from a backup)`,
+      `start ${folders.directory.file} (nothing is in it, and the log holds what was sent to its workspaces: restore it from a backup)`,
     )
-    rmSync(folders.logFile)
+    rmSync(folders.log.file)
     rmSync(folders.indexFolder, { recursive: true })
-    const log = await openLog('0', folders.logFile)
+    const log = await openLog('0', folders.log.file)
     await log.append([sealBeginning(Date.now())])
     await log.close()
     expect(await refusal(), 'killed before its first run').to.equal('not at all')

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { backUpFolder } from '#src/compose/back-up.ts'
 import { foldersOf, type Folders } from '#src/compose/folders.ts'
-import { mendDataFolder, tellQuarantines } from '#src/compose/mend.ts'
+import { mendDataFolder } from '#src/compose/mend.ts'
+import { tellQuarantines } from '#src/compose/quarantines.ts'
 import { loadSecrets } from '#src/directory/secrets.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { makeLogFolder, type LogFolder } from '../streams/log-folder.ts'
@@ -21,16 +22,16 @@ describe('a backup that is put over a data folder', () => {
 
   /** More is sent, and the server is killed: its WAL is left, of pages behind those that the backup has. */
   const goOnAndDie = async (): Promise<void> => {
-    const { epoch } = await writeLog('0', folders.logFile, 40, 'later')
+    const { epoch } = await writeLog('0', folders.log.file, 40, 'later')
     await indexUpTo(folders, epoch, 43 * 4_096)
-    const stream = await openLog('0', folders.logFile)
+    const stream = await openLog('0', folders.log.file)
     await append(stream, 'last', 3)
     const left = join(folder.folder, 'left')
     cpSync(folders.logFolder, left, { recursive: true })
     await stream.close()
     rmSync(folders.logFolder, { recursive: true })
     cpSync(left, folders.logFolder, { recursive: true })
-    expect(existsSync(`${folders.logFile}-wal`)).to.equal(true)
+    expect(existsSync(`${folders.log.file}-wal`)).to.equal(true)
   }
   const putOver = (): void => cpSync(backup, dataFolder, { recursive: true })
   const start = async (): Promise<string> => {
@@ -59,8 +60,8 @@ describe('a backup that is put over a data folder', () => {
     folders = foldersOf(dataFolder)
     console.error = (line: string) => void told.push(line)
     loadSecrets({ dataFolder, random: randomBytes })
-    await writeLog('directory', folders.directoryFile, 1, 'directory')
-    await writeLog('0', folders.logFile, 3, 'first')
+    await writeLog('directory', folders.directory.file, 1, 'directory')
+    await writeLog('0', folders.log.file, 3, 'first')
     await backUpFolder(dataFolder, backup)
   })
   afterEach(async () => {
@@ -70,7 +71,7 @@ describe('a backup that is put over a data folder', () => {
 
   it('is what is started on: the WAL of the log before is set aside, and what newer indexes had is told as lost, not as damage', async () => {
     await goOnAndDie()
-    const wal = readFileSync(`${folders.logFile}-wal`)
+    const wal = readFileSync(`${folders.log.file}-wal`)
     putOver()
     const said = await start()
     expect(said)
@@ -82,7 +83,7 @@ describe('a backup that is put over a data folder', () => {
     const [beside = '', ...others] = readdirSync(folders.quarantineFolder).sort()
     expect(others).to.have.length(1)
     expect(readFileSync(join(folders.quarantineFolder, beside, '0.db-wal')).equals(wal), 'byte for byte').to.equal(true)
-    const [first, second, third, ...more] = await idsIn(folders.logFile)
+    const [first, second, third, ...more] = await idsIn(folders.log.file)
     expect([first, second, third]).to.deep.equal(await idsIn(join(backup, 'log', '0.db')))
     expect(more.filter((id) => /later|last/.test(id))).to.deep.equal([])
     const quarantines = readdirSync(folders.quarantineFolder)
@@ -91,7 +92,7 @@ describe('a backup that is put over a data folder', () => {
   })
 
   it('loses nothing where it is the newer one: the older indexes are folded on', async () => {
-    const { epoch } = await writeLog('0', folders.logFile, 2, 'later')
+    const { epoch } = await writeLog('0', folders.log.file, 2, 'later')
     rmSync(backup, { recursive: true })
     await backUpFolder(dataFolder, backup)
     await indexUpTo(folders, epoch, 4 * 4_096)
@@ -99,13 +100,13 @@ describe('a backup that is put over a data folder', () => {
     expect(await start()).to.match(
       /^\S+ is as it was backed up at \S+, up to position 20480\n\S+ is as it was backed up/,
     )
-    expect(await idsIn(folders.logFile)).to.have.length(5)
+    expect(await idsIn(folders.log.file)).to.have.length(5)
     expect(existsSync(folders.quarantineFolder)).to.equal(false)
   })
 
   it('is refused where it is not all there, with a way to go on', async () => {
     putOver()
-    const { logFile } = folders
+    const { file: logFile } = folders.log
     truncateSync(logFile, 8_192)
     expect(await start())
       .to.include(`start ${logFile} (it is not as the backup of `)
@@ -119,10 +120,10 @@ describe('a backup that is put over a data folder', () => {
   it('is not opened by a verb before it is started on', async () => {
     await goOnAndDie()
     putOver()
-    const refused = await Promise.allSettled([idsIn(folders.logFile), openLog('0', folders.logFile)])
+    const refused = await Promise.allSettled([idsIn(folders.log.file), openLog('0', folders.log.file)])
     expect(refused.map((each) => each.status === 'rejected' && String(each.reason))).to.deep.equal(
       Array(2).fill(
-        `PermanentError: open log ${folders.logFile} (a backup was put over it, and what was left of the log before is still beside it: ` +
+        `PermanentError: open log ${folders.log.file} (a backup was put over it, and what was left of the log before is still beside it: ` +
           'start the server first)',
       ),
     )
@@ -135,8 +136,8 @@ describe('a backup that is put over a data folder', () => {
     await append(stream, 'own', 2)
     putOver()
     await stream.close()
-    expect(existsSync(`${folders.logFile}-wal`)).to.equal(true)
-    expect(await start()).to.not.include(`${folders.logFile} is as it was backed up`)
-    expect(await idsIn(folders.logFile)).to.have.length(5)
+    expect(existsSync(`${folders.log.file}-wal`)).to.equal(true)
+    expect(await start()).to.not.include(`${folders.log.file} is as it was backed up`)
+    expect(await idsIn(folders.log.file)).to.have.length(5)
   })
 })

@@ -21,10 +21,10 @@ describe('samples of an index, compared with the log', () => {
   let dataFolder: string
   before(async () => {
     dataFolder = mkdtempSync(join(tmpdir(), 'throughline-sampler-'))
-    const { logFolder, logFile } = foldersOf(dataFolder)
+    const { logFolder, log } = foldersOf(dataFolder)
     mkdirSync(logFolder)
     await makeFirstRun(dataFolder)
-    const stream = await createSqliteStream({ file: logFile, partition: '0', thread: false, limits })
+    const stream = await createSqliteStream({ ...log, thread: false, limits })
     const body = Buffer.from(JSON.stringify([{ message: 'one line', level: 'info' }]))
     const header = {
       id: `acme.logs.${'1'.repeat(32)}`,

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { WorkerEnded } from '#src/compose/processes/supervisor.ts'
+import { WorkerEnded } from '#src/compose/processes/supervised-worker.ts'
 import { watch } from '#src/compose/processes/watch.ts'
 import { createRandom } from '#test/support/random.ts'
 import {
@@ -55,6 +55,21 @@ describe('the supervisor of workers', () => {
     expect(simulation.workers).to.have.length(2)
     await simulation.run(10_000)
     expect([prepared, simulation.owners()]).to.deep.equal([2, [3]])
+  })
+
+  it('forgets a new worker that ends while the old one lets go, and prepares when that one crashes too', async () => {
+    let prepared = 0
+    const slowToLetGo: Script = (_worker, step) => ({ does: 'ok', ms: step === 'letGo' ? 500 : 10 })
+    const simulation = simulate(slowToLetGo, true, async () => void prepared++)
+    await simulation.run(1_000)
+    simulation.supervisor.replace()
+    await simulation.run(100)
+    simulation.workers[1]?.crash()
+    await simulation.run(1_000)
+    expect([simulation.kinds(), simulation.owners()]).to.deep.equal([['serves', 'failed'], [1]])
+    simulation.workers[0]?.crash()
+    await simulation.run(1_000)
+    expect([prepared, simulation.owners()]).to.deep.equal([1, [3]])
   })
 
   it('puts a new worker in the place of the old one, which lets go first and resigns last', async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { foldersOf } from '#src/compose/folders.ts'
-import { tellQuarantines } from '#src/compose/mend.ts'
+import { tellQuarantines } from '#src/compose/quarantines.ts'
 import { formatReport, type QuarantineReport } from '#streams/sqlite/mending/quarantine.ts'
 
 describe('what is told of a damaged log that lies in quarantine', () => {

@@ -97,8 +97,8 @@ describe('a server whose files were damaged', () => {
     expect(await figure('throughline_quarantined_logs', 'log')).to.equal(0)
     expect(await quarantines()).to.deep.equal([])
     await server.kill()
-    settleWal(files().logFile)
-    const damaged = damage(files().logFile, messageOf(messages / 2), thePage)
+    settleWal(files().log.file)
+    const damaged = damage(files().log.file, messageOf(messages / 2), thePage)
     await start()
     const told = server.output.join('\n')
     expect(told).to.include('The event log was damaged, and was set aside').and.to.include('events, at positions')
@@ -131,7 +131,7 @@ describe('a server whose files were damaged', () => {
 
   it('meets damage while it folds, stops there and says so, and sets it aside when its worker is the next time started', async () => {
     // A payload in the middle: a look at the ends of the log, and at headers here and there, does not meet it.
-    damage(files().logFile, messageOf(3), (at) => ({ from: at, to: at + 4 }))
+    damage(files().log.file, messageOf(3), (at) => ({ from: at, to: at + 4 }))
     rmSync(files().indexFolder, { recursive: true })
     mkdirSync(files().indexFolder)
     await start()
@@ -150,7 +150,7 @@ describe('a server whose files were damaged', () => {
   it('answers who waits for a log that can take no more, and ends then; the next worker takes it', async () => {
     await start()
     const serves = server.printed(/^worker \d+ serves/)
-    rmSync(`${files().logFile}-wal`)
+    rmSync(`${files().log.file}-wal`)
     const body = JSON.stringify({ message: messageOf(messages), service: 'shop' })
     const type = { 'content-type': 'application/json' }
     const answer = await postOnce(server, '/api/logs/v1/ingest', server.firstRun.keys.logs, body, type)
@@ -162,12 +162,12 @@ describe('a server whose files were damaged', () => {
   })
 
   it('begins a new log where an older one was put back, so that no index takes what comes for what it has had', async () => {
-    const older = readFileSync(files().logFile)
+    const older = readFileSync(files().log.file)
     await start()
     await send([messages])
     expect(await found()).to.have.length(messages + 1)
     await server.stop()
-    writeFileSync(files().logFile, older)
+    writeFileSync(files().log.file, older)
     await start()
     expect(server.output.join('\n')).to.match(/it ends at event \d+, and event \d+ was in it/)
     await send([messages + 1])
@@ -179,19 +179,19 @@ describe('a server whose files were damaged', () => {
   })
 
   it('does not start on an emptied log, of which the indexes have all that is left, until it is put back or they are moved away', async () => {
-    const { logFile, indexFolder } = files()
-    const whole = readFileSync(logFile)
+    const { log, indexFolder } = files()
+    const whole = readFileSync(log.file)
     const expectRefused = async (): Promise<void> => {
       const refused = String(await start().catch((error: Error) => error))
       expect(refused).to.include('it was emptied').and.to.include(`mv '${indexFolder}' '${indexFolder}.old'`)
     }
-    truncateSync(logFile, 0)
+    truncateSync(log.file, 0)
     await expectRefused()
-    writeFileSync(logFile, whole)
+    writeFileSync(log.file, whole)
     await start()
     expect(await found()).to.have.length(messages)
     await server.kill()
-    truncateSync(logFile, 0)
+    truncateSync(log.file, 0)
     await expectRefused()
     renameSync(indexFolder, `${indexFolder}.old`)
     await start()
@@ -261,12 +261,12 @@ describe('a server whose files were damaged', () => {
   })
 
   it('does not start on a directory of which no workspace is left, and leaves it as it is', async () => {
-    const whole = readFileSync(files().directoryFile)
-    const damaged = damage(files().directoryFile, 'directory.workspace.created', () => ({ from: 0, to: whole.length }))
+    const whole = readFileSync(files().directory.file)
+    const damaged = damage(files().directory.file, 'directory.workspace.created', () => ({ from: 0, to: whole.length }))
     const refused = await start().catch((error: Error) => error)
     expect(String(refused)).to.include('none of its workspaces can be read: restore it from a backup')
-    expect(readFileSync(files().directoryFile).equals(damaged)).to.equal(true)
-    writeFileSync(files().directoryFile, whole)
+    expect(readFileSync(files().directory.file).equals(damaged)).to.equal(true)
+    writeFileSync(files().directory.file, whole)
     await start()
     expect(await found()).to.have.length(messages)
     expect(await quarantines()).to.deep.equal([])
@@ -279,7 +279,7 @@ describe('a server whose files were damaged', () => {
     const lost = await create('a-key-that-is-lost')
     const kept = await create('a-key-that-is-kept')
     await server.stop()
-    damage(files().directoryFile, 'a-key-that-is-lost', (at) => ({ from: at, to: at + 4 }))
+    damage(files().directory.file, 'a-key-that-is-lost', (at) => ({ from: at, to: at + 4 }))
     await start()
     const told = server.output.join('\n')
     expect(told)
@@ -294,7 +294,7 @@ describe('a server whose files were damaged', () => {
   })
 
   it('says which workspaces a directory has lost that ends too early, and sends what was theirs to another', async () => {
-    const older = readFileSync(files().directoryFile)
+    const older = readFileSync(files().directory.file)
     await start()
     const made = await cli(server, 'workspace', 'create', 'lost')
     const create = async (workspace: string): Promise<JsonObject> =>
@@ -305,7 +305,7 @@ describe('a server whose files were damaged', () => {
     await untilIndexed(server)
     await server.stop()
     expect(server.output.join('\n')).not.to.include('has lost its end')
-    writeFileSync(files().directoryFile, older)
+    writeFileSync(files().directory.file, older)
     await start()
     expect(server.output.join('\n')).to.include(`it does not know: ${id}.`)
     expect(await found(), 'what it knows is as it was').to.have.length(messages)

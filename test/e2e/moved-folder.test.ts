@@ -61,7 +61,7 @@ describe('a server whose files are moved while it runs', () => {
 
   it('loses nothing acknowledged where the WAL of its log is removed', async () => {
     const serves = server.printed(/^worker \d+ serves/)
-    rmSync(`${foldersOf(server.dataFolder).logFile}-wal`)
+    rmSync(`${foldersOf(server.dataFolder).log.file}-wal`)
     await send('two').catch(() => undefined)
     await serves
     await send('three')

@@ -66,8 +66,8 @@ describe('a server on a log that a build has not had, which nobody folds', funct
   before(async () => {
     const dataFolder = await newDataFolder()
     await makeOldLog(dataFolder, received)
-    const { logFile, indexFolder } = foldersOf(dataFolder)
-    const log = await openSqliteStreamReader({ file: logFile, partition: '0' })
+    const { log: logFile, indexFolder } = foldersOf(dataFolder)
+    const log = await openSqliteStreamReader(logFile)
     const writer = createSqliteIndexWriter({ folder: indexFolder, limits })
     await writer.open(left, withSeenEvents(logsProjection), log.epoch)
     await writer.close()

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { askApi } from '#streams/jetstream/api.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
 import { holdLease } from '#streams/jetstream/hold-lease.ts'
-import { holdPartitions, shareOf } from '#streams/jetstream/lease.ts'
+import { holdPartitions, shareOf } from '#streams/jetstream/hold-partitions.ts'
 import { createLeaseBoard, type LeaseBoard } from '#streams/jetstream/lease-board.ts'
 import { natsEngine } from '../support/engines.ts'
 import { askServer } from './jetstream-log.ts'
@@ -76,7 +76,7 @@ describe('leases of partitions, on NATS', () => {
       works.delete(partition)
       here.delete(id)
     }
-    const held = holdPartitions({ board, id, partitions, ttlMs: ttl, run, onFailure: () => undefined }, stopped.signal)
+    const held = holdPartitions({ board, id, partitions, run, onFailure: () => undefined }, stopped.signal)
     const stop = async (): Promise<void> => {
       stopped.abort()
       await held
@@ -319,7 +319,7 @@ describe('leases of partitions, on NATS', () => {
     it('are held by one process, until it lets go', async () => {
       const board = await boardOn(await connected(), longTtlMs)
       const lost: string[] = []
-      const hold = (id: string) => holdLease({ board, name, id, ttlMs: longTtlMs, onLost: () => lost.push(id) })
+      const hold = (id: string) => holdLease({ board, name, id, onLost: () => lost.push(id) })
       const first = await hold('first')
       expect(await hold('second')).to.equal(undefined)
       // Longer than a lease that nobody renews.
@@ -342,12 +342,12 @@ describe('leases of partitions, on NATS', () => {
         lost.resolve()
       }
       const deaf: LeaseBoard = { ...board, renew: () => new Promise(() => {}) }
-      expect(await holdLease({ board: deaf, name, id: 'first', ttlMs, onLost })).to.not.equal(undefined)
+      expect(await holdLease({ board: deaf, name, id: 'first', onLost })).to.not.equal(undefined)
       await lost.promise
-      let second = await holdLease({ board, name, id: 'second', ttlMs, onLost })
+      let second = await holdLease({ board, name, id: 'second', onLost })
       while (second === undefined) {
         await setTimeout(20)
-        second = await holdLease({ board, name, id: 'second', ttlMs, onLost })
+        second = await holdLease({ board, name, id: 'second', onLost })
       }
       await second.release()
       expect(times).to.equal(1)

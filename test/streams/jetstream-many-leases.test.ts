@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect } from 'chai'
-import { holdPartitions } from '#streams/jetstream/lease.ts'
+import { holdPartitions } from '#streams/jetstream/hold-partitions.ts'
 import type { LeaseBoard } from '#streams/jetstream/lease-board.ts'
 
 const partitions = 256
@@ -31,6 +31,7 @@ describe('leases of many partitions', () => {
       return time
     }
     const board: LeaseBoard = {
+      ttlMs,
       attend: async () => undefined,
       leave: async () => undefined,
       members: async () => ['a'],
@@ -53,7 +54,7 @@ describe('leases of many partitions', () => {
       if (!stopped.signal.aborted) lost.push(partition)
     }
     const onFailure = (error: unknown): void => allRenewed.reject(error)
-    const held = holdPartitions({ board, id: 'a', partitions, ttlMs, run, onFailure, now: () => time }, stopped.signal)
+    const held = holdPartitions({ board, id: 'a', partitions, run, onFailure, now: () => time }, stopped.signal)
     await allRenewed.promise
     stopped.abort()
     await held
@@ -66,6 +67,7 @@ describe('leases of many partitions', () => {
     const [started, mayEnd, wanted] = [[] as number[], Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     let [attended, isLost] = [0, false]
     const board: LeaseBoard = {
+      ttlMs: 20,
       attend: async () => {
         if (isLost && ++attended === 5) wanted.resolve()
       },
@@ -87,7 +89,7 @@ describe('leases of many partitions', () => {
       isEnded = true
     }
     const onFailure = (error: unknown): void => wanted.reject(error)
-    const held = holdPartitions({ board, id: 'a', partitions: 1, ttlMs: 20, run, onFailure }, stopped.signal)
+    const held = holdPartitions({ board, id: 'a', partitions: 1, run, onFailure, now: () => 0 }, stopped.signal)
     await wanted.promise
     expect(started).to.deep.equal([0])
     mayEnd.resolve()

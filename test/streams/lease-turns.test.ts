@@ -3,13 +3,12 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { holdLease } from '#streams/jetstream/hold-lease.ts'
-import { holdPartitions } from '#streams/jetstream/lease.ts'
+import { holdPartitions } from '#streams/jetstream/hold-partitions.ts'
 import type { LeaseBoard } from '#streams/jetstream/lease-board.ts'
-
-const ttlMs = 100
 
 /** A board on which this process is alone. */
 const emptyBoard: LeaseBoard = {
+  ttlMs: 100,
   attend: async () => undefined,
   leave: async () => undefined,
   members: async () => ['a'],
@@ -84,7 +83,7 @@ describe('who holds leases of partitions', () => {
       await run(signal)
     }
     const onFailure = (error: unknown): void => void failures.push(String(error))
-    const options = { board: { ...emptyBoard, ...board }, id: 'a', partitions, ttlMs, run: work, onFailure, now }
+    const options = { board: { ...emptyBoard, ...board }, id: 'a', partitions, run: work, onFailure, now }
     held = holdPartitions(options, stopped.signal)
     return begun.promise
   }
@@ -192,7 +191,7 @@ describe('who holds leases of partitions', () => {
 describe('who holds a lease of one thing', () => {
   type Holding = Parameters<typeof holdLease>[0]
   const hold = (board: Partial<LeaseBoard>, { onLost = () => undefined, ...given }: Partial<Holding> = {}) =>
-    holdLease({ board: { ...emptyBoard, ...board }, name: 'rebuild', id: 'a', ttlMs, onLost, ...given })
+    holdLease({ board: { ...emptyBoard, ...board }, name: 'rebuild', id: 'a', onLost, ...given })
 
   for (const late of ['take', 'renew'] as const) {
     it(`has lost it a fifth of its time before others may hold it, from when it asked to ${late} it`, async () => {

@@ -6,7 +6,8 @@ import { beforeAll as beforeEvents, positionStep } from '#src/events/envelope.ts
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { suspicionOf } from '#streams/sqlite/suspicion.ts'
-import { createLogWriter, type LogWriter, type Outcome, type PackedCall } from '#streams/sqlite/writer.ts'
+import { createLogWriter, type LogWriter } from '#streams/sqlite/writer.ts'
+import type { Outcome, PackedCall } from '#streams/sqlite/write-group.ts'
 import { makeLogFolder, type LogFolder } from './log-folder.ts'
 
 const subject = 'allowance.acme.2026-11'

@@ -11,8 +11,7 @@ import { createSqliteStream } from '#streams/sqlite/stream.ts'
 /** Gives a data folder what the first run of a server makes: secrets, and a directory with a workspace. */
 export async function makeFirstRun(dataFolder: string): Promise<void> {
   const secrets = loadSecrets({ dataFolder, random: randomBytes, sessionKeys: undefined })
-  const { directoryFile } = foldersOf(dataFolder)
-  const stream = await createSqliteStream({ file: directoryFile, partition: 'directory', thread: false, limits })
+  const stream = await createSqliteStream({ ...foldersOf(dataFolder).directory, thread: false, limits })
   const directory = await createDirectory({
     stream,
     clock: createClock(),

@@ -23,8 +23,7 @@ const sentIn = (received: Received) =>
 
 /** Appends requests to the log of a data folder that nobody has open, as they were received so many days before now. */
 export async function appendOldLogs(dataFolder: string, received: readonly Received[]): Promise<void> {
-  const { logFile } = foldersOf(dataFolder)
-  const stream = await createSqliteStream({ file: logFile, partition: '0', thread: false, limits })
+  const stream = await createSqliteStream({ ...foldersOf(dataFolder).log, thread: false, limits })
   const now = Date.now()
   for (const each of received) {
     const { workspaceId, daysAgo } = each

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { limitsBeside } from '#src/compose/threads/log-beside.ts'
+import { limitsBeside } from '#src/compose/log-beside.ts'
 import { limits, plans } from '#src/config.ts'
 import { createDirectory, type Directory } from '#src/directory/create-directory.ts'
 import type { KeyKind, MemberRole } from '#src/directory/directory.ts'

@@ -5,7 +5,7 @@ import { isWorkspaceId, workspaceIdOf, type WorkspaceId } from '#src/events/work
 import type { IndexName, StoredBuild } from '../../index-store.ts'
 import { isBuildOf } from '../builds.ts'
 import { looked, namesIn } from './folder-names.ts'
-import { buildFolder, dayOfFile, droppedFolder, isDropped, workspaceFolder } from './layout.ts'
+import { buildFolder, dayOfFile, droppedFolder, isDropped, workspaceFolder } from './paths.ts'
 import { storedMeta } from './meta.ts'
 import { syncFolder } from './sync-files.ts'
 

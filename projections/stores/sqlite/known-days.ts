@@ -2,7 +2,7 @@ import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexName, LostDay } from '../../index-store.ts'
 import { daysIn, workspacesIn } from './build-folders.ts'
 import { hasTable, readIfThere, transaction, type Database } from './database.ts'
-import { metaPath } from './layout.ts'
+import { metaPath } from './paths.ts'
 import { areDaysNamed, readMeta, writeNamed } from './meta.ts'
 import { syncDatabases } from './sync-files.ts'
 

@@ -1,8 +1,4 @@
-import { join } from 'node:path'
 import { PermanentError } from '#src/lib/failure.ts'
-import { clamp } from '#src/lib/int64.ts'
-import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import type { IndexName } from '../../index-store.ts'
 import type { CollectionShape } from '../row.ts'
 import type { Database } from './database.ts'
 
@@ -10,25 +6,6 @@ import type { Database } from './database.ts'
 export const layoutVersion = 1n
 /** Of a file with packed bodies (pack-bodies.ts), which programs that do not know of them cannot read. */
 export const packedLayoutVersion = 2n
-
-export const buildFolder = (folder: string, index: IndexName): string => join(folder, index)
-export const workspaceFolder = (folder: string, index: IndexName, workspaceId: WorkspaceId): string =>
-  join(folder, index, workspaceId)
-/** A build is moved here before it is removed, so that a half-removed one is never taken for a build. */
-export const droppedFolder = (folder: string, index: IndexName): string => join(folder, `${index}.dropped`)
-export const isDropped = (name: string): boolean => name.endsWith('.dropped')
-export const metaPath = (folder: string, index: IndexName): string => join(folder, index, 'meta.db')
-export const livePath = (folder: string): string => join(folder, 'live.db')
-
-export const fileOfDay = (day: string): string => `${day}.db`
-const dayFile = /^(\d{4}-\d\d-\d\d)\.db(-wal|-shm)?$/
-/** `2026-11-21.db` → `2026-11-21`; undefined for any other file. */
-export function dayOfFile(name: string): string | undefined {
-  const [, day, beside] = dayFile.exec(name) ?? []
-  return beside === undefined ? day : undefined
-}
-/** The day of a file, or of the WAL files beside it: after an interrupted removal, only these may be left. */
-export const dayOfAnyFile = (name: string): string | undefined => dayFile.exec(name)?.[1]
 
 /** The names of a collection's tables and columns. */
 export type Tables = Readonly<{
@@ -152,9 +129,8 @@ function countTables({ counted, minutes, together }: Tables): readonly string[] 
 }
 
 /**
- * The rowid is the millisecond of the record's time, then a counter, so newest first is a walk. For records that are counted by values together, the
- * upper bits of the counter are an id of these values, so that postings alone answer histograms and facets. A row is narrow: its body is in
- * another table, so that counting and sorting do not read it. `created`: see Entry. `terms`: a hash of what FTS5 holds of the row.
+ * Rowids are in the order of time (rowid-parts.ts), so newest first is a walk. A row is narrow: its body is in another table, so that counting and
+ * sorting do not read it. `created`: see Entry. `terms`: a hash of what FTS5 holds of the row.
  */
 function collectionTables(tables: Tables): readonly string[] {
   const { shape, rows, bodies, numbers, keywords, sums } = tables
@@ -221,38 +197,6 @@ export const grainsNs: readonly bigint[] = [quarterNs, minuteNs, 5_000_000_000n]
 /** The shortest step of a collection's counts. */
 export const finestNsOf = ({ together }: Tables): bigint =>
   (together === undefined ? undefined : grainsNs.at(-1)) ?? minuteNs
-
-const counterBits = 20n
-const msMax = (1n << 43n) - 1n
-const msMin = -(1n << 43n)
-const rowsPerMs = 1n << counterBits
-
-/** The millisecond of a time (ns) in a rowid. Times beyond the years 1691 and 2248 share the outermost milliseconds. */
-export function msOf(timeNs: bigint): bigint {
-  const rest = timeNs % 1_000_000n
-  const ms = timeNs / 1_000_000n - (rest < 0n ? 1n : 0n)
-  return clamp(ms, msMin, msMax)
-}
-
-export const isOutermost = (ms: bigint): boolean => ms === msMin || ms === msMax
-export const firstRow = (ms: bigint): bigint => ms << counterBits
-export const lastRow = (ms: bigint): bigint => firstRow(ms) + rowsPerMs - 1n
-export const msOfRow = (row: bigint): bigint => row >> counterBits
-
-/** The bits of the counter below the id of a row's values. */
-const repeatBits = 8n
-/** The ids below this one encode no values, which are then only in the row. A file assigns the other ids as it meets values. */
-export const unknownValueIds = 256
-export const isToldId = (id: number): boolean => id >= unknownValueIds
-/** The number of all ids. */
-export const valueIds = rowsPerMs >> repeatBits
-export const valueIdMax = Number(valueIds - 1n)
-export const firstRowOf = (ms: bigint, valueId: number): bigint => firstRow(ms) + (BigInt(valueId) << repeatBits)
-export const lastRowOf = (ms: bigint, valueId: number): bigint => firstRowOf(ms, valueId + 1) - 1n
-export const valueIdOf = (row: bigint): number => Number((row & (rowsPerMs - 1n)) >> repeatBits)
-/** The same of rowids in SQL. */
-export const msSql = (rowid: string): string => `(${rowid} >> ${counterBits})`
-export const valueIdSql = (rowid: string): string => `((${rowid} & ${rowsPerMs - 1n}) >> ${repeatBits})`
 
 /** The values of a keyword field as one text: a single value as it is, several as JSON after a marker character. */
 export function formatKeywords(values: readonly string[]): string | null {

@@ -2,7 +2,8 @@ import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { FollowedBuild, IndexName, Roster } from '../../index-store.ts'
 import { noRoster } from '../builds.ts'
 import { makeFolderOf, openDatabase, prepared, readIfThere, transaction, type Database } from './database.ts'
-import { layoutOf, layoutVersion, livePath } from './layout.ts'
+import { layoutOf, layoutVersion } from './layout.ts'
+import { livePath } from './paths.ts'
 
 /** Opens the file of rosters: which build of each projection readers use, and which are folded. */
 export function openLive(folder: string): Database {

@@ -17,7 +17,8 @@ import {
 } from './database.ts'
 import { otherCollections, otherLog } from '../builds.ts'
 import type { Shapes } from '../row.ts'
-import { layoutOf, layoutVersion, metaPath } from './layout.ts'
+import { layoutOf, layoutVersion } from './layout.ts'
+import { metaPath } from './paths.ts'
 
 /** The record of a build: the log that it follows and from where, its collections, the position that is durable in every file, and the last heartbeat. */
 type Meta = Readonly<{ epoch: string; shapes: Shapes; after: Position; safe: Position; progress: Heartbeat }>

@@ -4,7 +4,8 @@ import { timeOfRecordId, type Collection, type DocumentId, type Entry } from '..
 import { keywordTerm, type Row } from '../row.ts'
 import { readBodies } from './bodies.ts'
 import type { Columns, Database } from './database.ts'
-import { firstRow, lastRow, msOf, termColumns, type Tables } from './layout.ts'
+import { firstRow, lastRow, msOf } from './rowid-parts.ts'
+import { termColumns, type Tables } from './layout.ts'
 
 /** A collection as the writer knows it. */
 export type Written = Readonly<{ collection: Collection; tables: Tables }>

@@ -5,8 +5,10 @@ import { checkPlaces } from '#src/compose/folders.ts'
 import { checkOpenFiles } from '#src/compose/open-files.ts'
 import { makeDataFolder } from '#src/lib/make-folder.ts'
 import { lockFolder, type HeldFolder } from '#streams/sqlite/lock.ts'
+import type { WorkerEvent } from './crew.ts'
 import { arePackagesStale } from './packages.ts'
-import { createSupervisor, describeEnding, WorkerEnded, type SupervisorEvent } from './supervisor.ts'
+import { describeEnding, WorkerEnded } from './supervised-worker.ts'
+import { createSupervisor } from './supervisor.ts'
 import { startWorkerProcess } from './worker-process.ts'
 
 function urlOf(host: string, port: number, isSecure: boolean): string {
@@ -47,7 +49,7 @@ function describeStart({ role, dataFolder, cluster }: Config, { place, ownUrl, o
   return operationsUrl === undefined ? what : `Health and metrics on ${operationsUrl}\n${what}`
 }
 
-function describe(event: SupervisorEvent, { workerSilenceMs }: Config): string {
+function describe(event: WorkerEvent, { workerSilenceMs }: Config): string {
   if (event.kind === 'ended') return `worker ${event.pid} has answered its last request and ended`
   if (event.kind === 'crashed') return `worker ${event.pid} ended unexpectedly (${describeEnding(event.ending)})`
   if (event.kind === 'hangs') {
@@ -113,7 +115,8 @@ function lockData({ dataFolder, cluster }: Config): HeldFolder {
  * in a cluster: later the files of the program may be those of another version.
  */
 async function mend(dataFolder: string): Promise<() => Promise<void>> {
-  const { mendDataFolder, tellQuarantines } = await import('#src/compose/mend.ts')
+  const { mendDataFolder } = await import('#src/compose/mend.ts')
+  const { tellQuarantines } = await import('#src/compose/quarantines.ts')
   const { tellMissedDays } = await import('#src/compose/missed-days.ts')
   await mendDataFolder(dataFolder)
   tellQuarantines(dataFolder)
@@ -139,10 +142,10 @@ export async function composeParent(config: Config, argv: readonly string[]): Pr
       lock.check()
       await mendAgain?.()
     },
-    startWorker: (id) => {
+    startWorker: () => {
       // A worker that found no folder would begin another installation, which knows no sender; also where one serves, or ends, beside it.
       lock.check()
-      return startWorkerProcess(id, { argv, place: sockets.place })
+      return startWorkerProcess({ argv, place: sockets.place })
     },
     report: (event) => {
       const isBad = event.kind === 'crashed' || event.kind === 'hangs' || event.kind === 'failed'

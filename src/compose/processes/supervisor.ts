@@ -1,60 +1,12 @@
-import { watch, type Watched } from './watch.ts'
+import { createCrew, type Crew, type CrewOptions } from './crew.ts'
+import type { SupervisedWorker } from './supervised-worker.ts'
+import type { After } from './watch.ts'
 
-/** How a worker ended. `error`: it could not even be started. */
-export type Ending = Readonly<{ code: number | null; signal: NodeJS.Signals | null; error?: Error }>
-
-export const describeEnding = ({ code, signal, error }: Ending): string =>
-  error?.message ?? (signal === null ? `exit code ${code}` : signal)
-
-export class WorkerEnded extends Error {
-  override readonly name = 'WorkerEnded'
-  readonly ending: Ending
-  constructor(ending: Ending) {
-    super(`the worker has ended (${describeEnding(ending)})`)
-    this.ending = ending
-  }
-}
-
-/** A worker as its supervisor sees it. For the meaning of the orders, see WorkerServer in compose.ts. */
-export type SupervisedWorker = Watched &
+type SupervisorOptions = CrewOptions &
   Readonly<{
-    id: number
-    pid: number
-    /** Rejects with WorkerEnded when it ends before. */
-    ready: Promise<void>
-    ended: Promise<Ending>
-    /** Rejects with WorkerEnded when it ends before. */
-    takeOver(): Promise<void>
-    /** Resolves when it has let go, or has ended. */
-    letGo(): Promise<void>
-    resume(): void
-    resign(): void
-    stop(patienceMs: number): void
-    kill(): void
+    /** Awaited before a worker is started when none is running. */
+    prepare: () => Promise<void>
   }>
-
-export type SupervisorEvent =
-  | Readonly<{ kind: 'serves'; pid: number; instead: number | undefined }>
-  /** A replaced worker has answered all of its requests. */
-  | Readonly<{ kind: 'ended'; pid: number }>
-  | Readonly<{ kind: 'crashed'; pid: number; ending: Ending }>
-  /** It did not answer for too long, and is killed; its end is not reported again. */
-  | Readonly<{ kind: 'hangs'; pid: number }>
-  /** A new worker could not take over. `serving`: the one that continues. */
-  | Readonly<{ kind: 'failed'; reason: string; serving: number | undefined }>
-
-type SupervisorOptions = Readonly<{
-  startWorker: (id: number) => SupervisedWorker
-  /** Awaited before a worker is started when none is running. */
-  prepare: () => Promise<void>
-  report: (event: SupervisorEvent) => void
-  /** How long a worker that serves, or has served, may leave pings unanswered, ms; 0: no limit. A starting worker is not pinged. */
-  silenceMs: number
-  /** How long stopping workers may finish requests under way, ms. */
-  stopPatienceMs: number
-  /** Runs the task after `ms`; the function returned cancels it. */
-  after: (ms: number, task: () => void) => () => void
-}>
 
 export type Supervisor = Readonly<{
   /**
@@ -68,118 +20,13 @@ export type Supervisor = Readonly<{
   stop(): void
 }>
 
-/** How many replaced workers may still have connections, beside the serving one; beyond that the oldest is stopped. */
-const replacedMax = 3
-const replacedPatienceMs = 30_000
-/** A worker that was told to stop is killed this long after its patience has run out. */
-const closeTimeoutMs = 10_000
 const startTimeoutMs = 120_000
 const stepTimeoutMs = 30_000
 const restartPauseMinMs = 100
 const restartPauseMaxMs = 5_000
 
-/** One that has not ended when its patience is over is killed. */
-function stopWorker(worker: SupervisedWorker, patienceMs: number, after: SupervisorOptions['after']): void {
-  worker.stop(patienceMs)
-  const cancel = after(patienceMs + closeTimeoutMs, worker.kill)
-  void worker.ended.then(cancel)
-}
-
-/**
- * Workers that have begun nothing end at once, and before the others stop: they hold the listening sockets, too, and who connects when nobody
- * accepts any more would wait there until they end, and be reset.
- */
-async function stopAll(
-  workers: readonly SupervisedWorker[],
-  untouched: ReadonlySet<SupervisedWorker>,
-  stop: (worker: SupervisedWorker) => void,
-): Promise<void> {
-  const first = workers.filter((worker) => untouched.has(worker))
-  const others = workers.filter((worker) => !untouched.has(worker))
-  for (const worker of first) worker.kill()
-  await Promise.all(first.map(({ ended }) => ended))
-  others.forEach(stop)
-}
-
-/** All workers, and which of them serves. */
-function createCrew({ startWorker, report, silenceMs, stopPatienceMs, after }: SupervisorOptions, onLost: () => void) {
-  // In the order of their start.
-  const workers = new Map<number, SupervisedWorker>()
-  const replaced = new Set<SupervisedWorker>()
-  const hanging = new Set<SupervisedWorker>()
-  /** Not told to take over yet: there is nothing that they would have to finish. */
-  const untouched = new Set<SupervisedWorker>()
-  let started = 0
-  let serving: SupervisedWorker | undefined
-  let isStopping = false
-  let endedWell = true
-
-  const remove = (worker: SupervisedWorker, ending: Ending): void => {
-    workers.delete(worker.id)
-    const wasReplaced = replaced.delete(worker)
-    const isWell = untouched.delete(worker) || ending.code === 0
-    if (isStopping) return void (endedWell &&= isWell)
-    const { pid } = worker
-    const isTold = hanging.delete(worker)
-    if (worker === serving) {
-      serving = undefined
-      if (!isTold) report({ kind: 'crashed', pid, ending })
-      return onLost()
-    }
-    if (!wasReplaced || isTold) return
-    report(ending.code === 0 ? { kind: 'ended', pid } : { kind: 'crashed', pid, ending })
-  }
-  const killHanging = (worker: SupervisedWorker): void => {
-    if (isStopping) return
-    hanging.add(worker)
-    report({ kind: 'hangs', pid: worker.pid })
-    worker.kill()
-  }
-
-  return {
-    start: (): SupervisedWorker => {
-      const id = ++started
-      const worker = startWorker(id)
-      workers.set(id, worker)
-      untouched.add(worker)
-      void worker.ended.then((ending) => remove(worker, ending))
-      return worker
-    },
-    isStopping: (): boolean => isStopping,
-    /** It is about to be told to take over. */
-    touch: (worker: SupervisedWorker): void => {
-      if (!isStopping) untouched.delete(worker)
-    },
-    has: ({ id }: SupervisedWorker): boolean => workers.has(id),
-    isEmpty: (): boolean => workers.size === 0,
-    others: (worker: SupervisedWorker) => [...workers.values()].filter((each) => each !== worker),
-    serving: () => serving,
-    /** From now on this one serves; the others end once they have answered their requests. */
-    serve: (worker: SupervisedWorker): void => {
-      serving = worker
-      const endWatch = watch(worker, { silenceMs, after, onSilence: () => killHanging(worker) })
-      void worker.ended.then(endWatch)
-      for (const other of workers.values()) {
-        if (other === worker) continue
-        replaced.add(other)
-        other.resign()
-      }
-      for (const oldest of [...replaced].slice(0, -replacedMax)) stopWorker(oldest, replacedPatienceMs, after)
-    },
-    stop: (): void => {
-      isStopping = true
-      void stopAll([...workers.values()], untouched, (worker) => stopWorker(worker, stopPatienceMs, after))
-    },
-    ended: async (): Promise<boolean> => {
-      await Promise.all([...workers.values()].map(({ ended }) => ended))
-      return endedWell
-    },
-  }
-}
-type Crew = ReturnType<typeof createCrew>
-
 /** Starts a worker and lets it take over. At any moment at most one worker folds the log. */
-function createBringUp(crew: Crew, after: SupervisorOptions['after']): () => Promise<SupervisedWorker> {
+function createBringUp(crew: Crew, after: After): () => Promise<SupervisedWorker> {
   /** Kills the worker if the promise takes longer, which then rejects with the worker's end. */
   const inTime = async <T>(ms: number, worker: SupervisedWorker, promise: Promise<T>): Promise<T> => {
     const cancel = after(ms, worker.kill)

@@ -6,10 +6,13 @@ export type Watched = Readonly<{
   answers(): number | undefined
 }>
 
+/** Runs the task after `ms`; the function returned cancels it. */
+export type After = (ms: number, task: () => void) => () => void
+
 type WatchOptions = Readonly<{
   /** So long may it give no answer, ms; 0: for ever. */
   silenceMs: number
-  after: (ms: number, task: () => void) => () => void
+  after: After
   onSilence: () => void
 }>
 

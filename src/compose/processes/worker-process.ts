@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Place } from '#src/compose.ts'
 import type { FromWorker, ToWorker } from './messages.ts'
-import { WorkerEnded, type Ending, type SupervisedWorker } from './supervisor.ts'
+import { WorkerEnded, type Ending, type SupervisedWorker } from './supervised-worker.ts'
 
 type WorkerProcessOptions = Readonly<{
   /** Of the command line, which the worker reads as the parent has. */
@@ -40,7 +40,7 @@ function endingOf(child: ChildProcess): Promise<Ending> {
 type Said = FromWorker['kind']
 
 /** Starts a worker process. Orders to one that has ended go nowhere. */
-export function startWorkerProcess(id: number, options: WorkerProcessOptions): SupervisedWorker {
+export function startWorkerProcess(options: WorkerProcessOptions): SupervisedWorker {
   const child = spawnWorker(options)
   const ended = endingOf(child)
   const waiting = new Map<Said, (message: FromWorker) => void>()
@@ -69,7 +69,6 @@ export function startWorkerProcess(id: number, options: WorkerProcessOptions): S
   const ready = hears('ready').then(() => undefined)
   ready.catch(() => undefined)
   return {
-    id,
     pid: child.pid ?? 0,
     ready,
     ended,

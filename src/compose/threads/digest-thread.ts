@@ -5,7 +5,7 @@ import { createFilesAudit, type FilesPlace } from '#src/compose/files-audit.ts'
 import { present } from '#src/lib/assert.ts'
 import { serveRemote } from '#src/lib/remote.ts'
 import type { DigestThread } from './digests.ts'
-import { giveWay, niceness } from './folding.ts'
+import { giveWay, niceness } from './give-way.ts'
 
 // Reads parts of an index, or of what it is compared with, while the thread that asks does something else.
 

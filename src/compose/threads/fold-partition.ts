@@ -1,12 +1,14 @@
 import { parentPort } from 'node:worker_threads'
 import type { IndexWriter } from '#projections/index-store.ts'
 import { createProjector } from '#projections/projector.ts'
+import { startRetention } from '#projections/retention/retention-schedule.ts'
 import { explain } from '#src/compose/failure.ts'
+import { createKeepings } from '#src/compose/keepings.ts'
+import { limits } from '#src/config.ts'
 import { present } from '#src/lib/assert.ts'
 import type { Stream } from '#streams/stream.ts'
-import type { createFolding } from './folding.ts'
+import type { createFolding } from '#src/compose/folding.ts'
 import type { ProjectorMessage, ProjectorOrder } from './projector-messages.ts'
-import { retainPartition } from './retention.ts'
 
 export type Tell = (message: ProjectorMessage) => void
 
@@ -52,7 +54,14 @@ export async function foldPartition(
     onDeadLetter: (letter) => tell({ kind: 'leftOut', ...letter, projection: nameOf(letter.projection) }),
     onBeside: (beside) => tell({ kind: 'beside', ...beside, projection: nameOf(beside.projection) }),
   })
-  const stopRetaining = retainPartition({ stream, writer, directory }, tell)
+  const stopRetaining = startRetention(
+    { stream, writer, ...folding, limits, keepings: createKeepings(directory) },
+    {
+      onRetained: (done) => tell({ kind: 'retained', partition, ...done }),
+      onFailure: (error) => tell({ kind: 'notRetained', partition, reason: explain(error) }),
+      onWaiting: (since, until) => tell({ kind: 'retentionWaits', partition, since, until }),
+    },
+  )
   try {
     tell({ kind: 'began', partition })
     await projector.run(signal)

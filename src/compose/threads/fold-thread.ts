@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { present } from '#src/lib/assert.ts'
 import { foldPlaced, type FoldSaid, type PlacedTask } from './fold-task.ts'
-import { giveWay } from './folding.ts'
+import { giveWay } from './give-way.ts'
 
 // One worker of a rebuild, or of a fold that is compared with. It says how far it is, position by position, and ends.
 

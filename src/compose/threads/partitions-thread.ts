@@ -7,11 +7,11 @@ import { limits, type ClusterConfig } from '#src/config.ts'
 import { present } from '#src/lib/assert.ts'
 import { inStep, systemTimers } from '#src/lib/timers.ts'
 import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
+import { holdPartitions } from '#streams/jetstream/hold-partitions.ts'
 import { createLeaseBoard } from '#streams/jetstream/lease-board.ts'
-import { holdPartitions, leaseTtlMs } from '#streams/jetstream/lease.ts'
 import { openJetStream } from '#streams/jetstream/stream.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
-import { createFolding } from './folding.ts'
+import { createFolding } from '../folding.ts'
 import { foldPartition, runWhenTold, type Tell } from './fold-partition.ts'
 import { refuseOtherLog } from './other-log.ts'
 
@@ -94,13 +94,12 @@ async function fold({ nats, place }: Reached, tell: Tell, signal: AbortSignal): 
 await runWhenTold(async (tell, stopped) => {
   const nats = await connectNats({ url: cluster.natsUrl, name })
   try {
-    const board = await createLeaseBoard({ nats, prefix, ttlMs: leaseTtlMs, replicas: cluster.natsReplicas })
+    const board = await createLeaseBoard({ nats, prefix, replicas: cluster.natsReplicas })
     await holdPartitions(
       {
         board,
         id: randomBytes(8).toString('hex'),
         partitions,
-        ttlMs: leaseTtlMs,
         run: (partition, signal) =>
           fold({ nats, place: present(places[partition], 'it is a partition') }, tell, signal),
         onFailure: createRetryReport(folding.clock, 'a partition could not be folded on'),

@@ -2,14 +2,10 @@ import type { LeftOut } from '#projections/folding/lane.ts'
 import type { Beside } from '#projections/folding/lanes.ts'
 import type { ProjectionFailure } from '#projections/folding/open-lanes.ts'
 import type { Retained } from '#projections/retention/retention.ts'
+import type { Folders } from '#src/compose/folders.ts'
 
 /** What the embedded projector's thread is started with. */
-export type ProjectorData = Readonly<{
-  logFile: string
-  partition: string
-  indexFolder: string
-  directoryFile: string
-}>
+export type ProjectorData = Pick<Folders, 'log' | 'directory' | 'indexFolder'>
 
 /** What a projector's thread is told. */
 export type ProjectorOrder = 'start' | 'stop'

@@ -4,18 +4,19 @@ import { embeddedFilesOpen } from '#src/compose/open-files.ts'
 import { limits } from '#src/config.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { foldPartition, runWhenTold } from './fold-partition.ts'
-import { createFolding, giveWay } from './folding.ts'
-import { openLogBeside } from './log-beside.ts'
+import { createFolding } from '../folding.ts'
+import { giveWay } from './give-way.ts'
+import { openLogBeside } from '../log-beside.ts'
 import type { ProjectorData } from './projector-messages.ts'
 
 // The thread that folds the log into the indexes. It opens them when it is told to start, because another process may have them open
 // until then.
-const { logFile, partition, indexFolder, directoryFile } = workerData as ProjectorData
+const { log, directory: directoryLog, indexFolder } = workerData as ProjectorData
 
 await runWhenTold(async (tell, signal) => {
   giveWay()
-  const stream = await openLogBeside({ file: logFile, partition })
-  const directory = await openSqliteStreamReader({ file: directoryFile, partition: 'directory' })
+  const stream = await openLogBeside(log)
+  const directory = await openSqliteStreamReader(directoryLog)
   const writer = createSqliteIndexWriter({
     folder: indexFolder,
     limits: { indexFilesOpenMax: embeddedFilesOpen(limits) },

@@ -1,12 +1,12 @@
 import { randomInt } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import { verifySample } from '#projections/builds/sample.ts'
-import type { OpenBuilds } from '#src/cli/verb.ts'
+import type { OpenBuilds } from '#src/cli/services.ts'
 import { limits } from '#src/config.ts'
 import { present } from '#src/lib/assert.ts'
 import { makeOwnFolder } from '#src/lib/make-folder.ts'
 import type { Sampled } from '#src/operations/index-samples.ts'
-import { giveWay, niceness } from './folding.ts'
+import { giveWay, niceness } from './give-way.ts'
 import type { SamplePlace } from './sampler.ts'
 
 // One sample of an index compared with the log, in a thread of the lowest priority. It says what it found, and ends.

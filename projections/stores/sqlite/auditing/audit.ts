@@ -1,5 +1,4 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
 import type { IndexAudit, Part } from '../../../index-audit.ts'
 import type { IndexName } from '../../../index-store.ts'
 import { collectionsOf, type Projection } from '../../../projection.ts'
@@ -7,7 +6,8 @@ import type { Shapes } from '../../row.ts'
 import { daysIn } from '../build-folders.ts'
 import { ifThere, openDatabaseToAudit } from '../database.ts'
 import { missedDays, storedDays } from '../known-days.ts'
-import { fileOfDay, tablesOf, tablesWithSums, workspaceFolder } from '../layout.ts'
+import { dayPath, workspaceFolder } from '../paths.ts'
+import { tablesOf, tablesWithSums } from '../layout.ts'
 import { storedMeta } from '../meta.ts'
 import { syncDatabases } from '../sync-files.ts'
 import { freezeFile, type Read } from './frozen-part.ts'
@@ -50,8 +50,7 @@ export function createSqliteIndexAudit(options: AuditOptions): IndexAudit {
     known.set(index, collections)
     return collections
   }
-  const fileOf = (index: IndexName, { workspaceId, day }: Part): string =>
-    join(workspaceFolder(folder, index, workspaceId), fileOfDay(day))
+  const fileOf = (index: IndexName, { workspaceId, day }: Part): string => dayPath(folder, index, workspaceId, day)
   return {
     parts: async (index) => storedDays(folder, index),
     lost: async (index) => missedDays(folder, index),

@@ -1,19 +1,8 @@
 import type { SearchItem } from '../../../index-audit.ts'
 import { countedSql, isCounted } from '../counted-where.ts'
 import type { Columns, Database } from '../database.ts'
-import {
-  bucketSql,
-  grainsNs,
-  isToldId,
-  keywordColumn,
-  minuteNs,
-  numberColumn,
-  unknownValueIds,
-  untoldGrain,
-  valueIdOf,
-  valueIdSql,
-  type Tables,
-} from '../layout.ts'
+import { bucketSql, grainsNs, keywordColumn, minuteNs, numberColumn, untoldGrain, type Tables } from '../layout.ts'
+import { isToldId, unknownValueIds, valueIdOf, valueIdSql } from '../rowid-parts.ts'
 import type { RowidValues } from '../reading/told-values.ts'
 
 type Held = Readonly<{ tables: Tables; values: RowidValues }>

@@ -1,19 +1,10 @@
-import { join } from 'node:path'
 import type { Position } from '#src/events/envelope.ts'
 import { assert } from '#src/lib/assert.ts'
 import { TooBroadError, type IndexName, type Scope } from '../../../index-store.ts'
 import { openDatabaseToRead, openIfThere, type Database, type Look } from '../database.ts'
 import { createFolderNames } from '../folder-names.ts'
-import {
-  buildFolder,
-  dayOfFile,
-  fileOfDay,
-  layoutOf,
-  livePath,
-  tablesOf,
-  workspaceFolder,
-  type Tables,
-} from '../layout.ts'
+import { buildFolder, dayOfFile, dayPath, livePath, workspaceFolder } from '../paths.ts'
+import { layoutOf, tablesOf, type Tables } from '../layout.ts'
 import { readLiveBuilds, type LiveRevision } from '../live.ts'
 import { openMetaToRead } from '../meta.ts'
 import { createOpenFiles } from '../open-files.ts'
@@ -108,15 +99,15 @@ type Reading = Readonly<{
 function openDays(reading: Reading, folder: string, scope: Scope, build: LiveBuild): DayCollection[] {
   const tables = build.collections.get(scope.collection)
   if (tables === undefined) return []
-  const path = workspaceFolder(folder, build.index, scope.workspaceId)
-  const { fromDay = '' } = scope
-  const days = reading.namesIn(path).flatMap((name) => dayOfFile(name) ?? [])
+  const { workspaceId, fromDay = '' } = scope
+  const names = reading.namesIn(workspaceFolder(folder, build.index, workspaceId))
+  const days = names.flatMap((name) => dayOfFile(name) ?? [])
   return days
     .filter((day) => day >= fromDay)
     .sort()
     .reverse()
     .flatMap((day) => {
-      const held = reading.open(join(path, fileOfDay(day)))?.get(tables.shape.name)
+      const held = reading.open(dayPath(folder, build.index, workspaceId, day))?.get(tables.shape.name)
       return held === undefined ? [] : { ...held, day, tables }
     })
 }

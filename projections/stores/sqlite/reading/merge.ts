@@ -1,5 +1,5 @@
 import { compareSort } from '../../order.ts'
-import { msOf } from '../layout.ts'
+import { msOf } from '../rowid-parts.ts'
 import type { Order, Place } from './day-query.ts'
 
 /** A file's rows in the order asked for. `reach`: none of its rows comes before this value, so it is opened only when that is due. */

@@ -1,5 +1,6 @@
 import type { Database, Value } from '../database.ts'
-import { bucketSql, msSql, valueIds, valueIdSql } from '../layout.ts'
+import { bucketSql } from '../layout.ts'
+import { msSql, valueIds, valueIdSql } from '../rowid-parts.ts'
 
 /** The rows to count: `FROM … WHERE …`, and the column that holds the rowid. */
 export type From = Readonly<{ sql: string; values: readonly Value[]; rowid: string }>

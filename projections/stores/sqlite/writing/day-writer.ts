@@ -5,7 +5,8 @@ import { timeOfRecordId, type DocumentId, type Entry } from '../../../projection
 import { compareText, countedValues, rowOf, type Row } from '../../row.ts'
 import { isCounted } from '../counted-where.ts'
 import { transaction, type Columns, type Database, type Value } from '../database.ts'
-import { formatKeywords, keywordColumn, msOf, msOfRow, numberColumn } from '../layout.ts'
+import { formatKeywords, keywordColumn, numberColumn } from '../layout.ts'
+import { msOf, msOfRow } from '../rowid-parts.ts'
 import { sumsOfEntry } from '../posting-sums.ts'
 import { findRow, insertTermsInto, positionOf, termsOf, type Written } from '../stored-rows.ts'
 import { createRowids, type NextRow } from './rowids.ts'
@@ -39,7 +40,7 @@ function valsOf({ tables }: Written, form: Row): string | undefined {
   return vals.length <= valsCharactersMax ? vals : undefined
 }
 
-const termsHash = (terms: readonly (string | null)[]): string => hash('sha1', terms.join('\n')).slice(0, 16)
+const hashOf = (termTexts: readonly (string | null)[]): string => hash('sha1', termTexts.join('\n')).slice(0, 16)
 
 function oldOf(columns: Columns | undefined, { tables }: Written): Old | undefined {
   if (columns === undefined) return undefined
@@ -64,15 +65,15 @@ function removeRow(database: Database, written: Written, old: Old, counts: Count
 
 /** `stays`: the row keeps its rowid, and its postings are still there. */
 type Placed = New & Readonly<{ row: bigint; stays: boolean }>
-type Prepared = Placed & Readonly<{ texts: readonly (string | null)[]; textsHash: string; body: string }>
+type Prepared = Placed & Readonly<{ termTexts: readonly (string | null)[]; termsHash: string; body: string }>
 
 /** How many rows are prepared before they are written table by table, which keeps caches warm. */
 const rowsAtOnce = 128
 /** And how many characters of them: a row may have ten million. */
 const charactersAtOnce = 16 * 1024 * 1024
 
-const charactersOf = ({ texts, body }: Prepared): number =>
-  texts.reduce((sum, text) => sum + (text?.length ?? 0), body.length)
+const charactersOf = ({ termTexts, body }: Prepared): number =>
+  termTexts.reduce((sum, text) => sum + (text?.length ?? 0), body.length)
 
 function createInserter(database: Database, written: Writing, counts: Counts): (items: Iterable<Placed>) => void {
   const { tables } = written
@@ -85,26 +86,26 @@ function createInserter(database: Database, written: Writing, counts: Counts): (
   const insertTerms = terms === undefined ? '' : insertTermsInto(terms, tables)
   const countedAt = tables.counted.map((field) => keywords.indexOf(field))
   const prepare = (placed: Placed): Prepared => {
-    const texts = termsOf(written, placed.form)
-    const textsHash = isDocument ? termsHash(texts) : ''
-    return { ...placed, texts, textsHash, body: stringifyJson(placed.entry.document) }
+    const termTexts = termsOf(written, placed.form)
+    const termsHash = isDocument ? hashOf(termTexts) : ''
+    return { ...placed, termTexts, termsHash, body: stringifyJson(placed.entry.document) }
   }
-  const putRow = ({ row, entry, form, texts: terms, textsHash }: Prepared): void => {
+  const putRow = ({ row, entry, form, termTexts, termsHash }: Prepared): void => {
     const values: Value[] = [row, entry.id, form.timeNs, entry.position]
-    if (isDocument) values.push(entry.created ?? 0, textsHash)
+    if (isDocument) values.push(entry.created ?? 0, termsHash)
     for (const field of numbers) values.push(form.numbers.get(field) ?? null)
-    const texts = keywords.map((field) => countedText(form, field))
-    values.push(...texts)
-    if (sums.length > 0) values.push(...sumsOfEntry(entry.id, terms))
+    const keywordTexts = keywords.map((field) => countedText(form, field))
+    values.push(...keywordTexts)
+    if (sums.length > 0) values.push(...sumsOfEntry(entry.id, termTexts))
     database.run(insertRow, ...values)
-    const counted = countedAt.map((at) => texts[at])
+    const counted = countedAt.map((at) => keywordTexts[at])
     counts.add(form.timeNs, row, isCounted(shape, (field) => form.numbers.get(field)) ? counted : undefined, 1)
   }
-  const putTerms = ({ row, old, stays, texts, textsHash }: Prepared): void => {
+  const putTerms = ({ row, old, stays, termTexts, termsHash }: Prepared): void => {
     // Unchanged postings need not be written again.
-    if (terms === undefined || (stays && old?.terms === textsHash)) return
+    if (terms === undefined || (stays && old?.terms === termsHash)) return
     if (stays) database.run(`DELETE FROM ${terms} WHERE rowid = ?`, row)
-    database.run(insertTerms, row, ...texts)
+    database.run(insertTerms, row, ...termTexts)
   }
   const put = (prepared: readonly Prepared[]): void => {
     for (const one of prepared) putRow(one)

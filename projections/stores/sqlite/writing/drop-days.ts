@@ -1,10 +1,10 @@
-import { join } from 'node:path'
+import { basename } from 'node:path'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexName, KeptDays } from '../../../index-store.ts'
 import { removeDays, workspacesIn } from '../build-folders.ts'
 import { openDatabase } from '../database.ts'
 import { namesIn } from '../folder-names.ts'
-import { dayOfAnyFile, fileOfDay, workspaceFolder } from '../layout.ts'
+import { dayOfAnyFile, dayPath, workspaceFolder } from '../paths.ts'
 
 /**
  * Moves the WAL's content into the file, so that a reader that has just opened it finds all of it even if the WAL is removed. If that fails, because
@@ -38,11 +38,10 @@ export function dropDays(
     const days = new Set(names.flatMap((name) => dayOfAnyFile(name) ?? []).filter((day) => day < first))
     const paths: string[] = []
     for (const day of days) {
-      const name = fileOfDay(day)
-      const path = join(own, name)
+      const path = dayPath(folder, index, workspaceId, day)
       paths.push(path)
       letGo(workspaceId, day, path)
-      if (names.includes(name)) settle(path)
+      if (names.includes(basename(path))) settle(path)
     }
     if (paths.length > 0) removeDays(own, paths)
     dropped += paths.length

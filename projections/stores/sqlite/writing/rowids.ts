@@ -8,8 +8,8 @@ import {
   msOf,
   unknownValueIds,
   valueIdMax,
-  type Tables,
-} from '../layout.ts'
+} from '../rowid-parts.ts'
+import type { Tables } from '../layout.ts'
 
 /** The next free rowid for a time. `vals`: the values to encode in it, as JSON; undefined: none. */
 export type NextRow = (timeNs: bigint, vals?: string) => bigint
@@ -100,7 +100,7 @@ function createValueRows(database: Database, tables: Tables, values: string, fre
   }
 }
 
-/** Assigns rowids to the rows of a batch (layout.ts). */
+/** Assigns rowids to the rows of a batch (rowid-parts.ts). */
 export function createRowids(database: Database, tables: Tables): NextRow {
   const freeOf = createFree(database, tables)
   if (tables.together !== undefined) return createValueRows(database, tables, tables.together.values, freeOf)

@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { basename } from 'node:path'
 import { dayOf } from '#src/lib/day.ts'
 import { isOperatingFailure } from '#src/lib/failure.ts'
 import type { Heartbeat, IndexName } from '../../../index-store.ts'
 import { daysIn, workspacesIn } from '../build-folders.ts'
 import { isDamage, openDatabase, type Database } from '../database.ts'
-import { dayOfFile, fileOfDay, workspaceFolder, type Tables } from '../layout.ts'
+import { dayOfFile, dayPath } from '../paths.ts'
+import type { Tables } from '../layout.ts'
 import { giveBackSome, isWorthPacking, packSome } from './pack-bodies.ts'
 
 /** `pagesPerTurn`: how many one turn merges, packs or gives back; 10 to 20 ms. `packedPagesMin`: a smaller file has little to give back. */
@@ -95,9 +96,8 @@ export function createTidier(folder: string, { index, collections, tidying = usu
   let files = new Set<string>()
   const pathsBefore = (day: string): string[] =>
     workspacesIn(folder, index).flatMap((workspaceId) => {
-      const own = workspaceFolder(folder, index, workspaceId)
       const over = daysIn(folder, index, workspaceId).filter((one) => one < day)
-      return over.map((one) => join(own, fileOfDay(one)))
+      return over.map((one) => dayPath(folder, index, workspaceId, one))
     })
   /** First the days that are over, once; then, from time to time, what was written meanwhile, and may be a file of an earlier day. */
   function list(at: number): void {

@@ -5,14 +5,13 @@ import {
   finestNsOf,
   formatKeywords,
   grainsNs,
-  isToldId,
   minuteNs,
   noValue,
   parseKeywords,
   untoldGrain,
-  valueIdOf,
   type Tables,
 } from '../layout.ts'
+import { isToldId, valueIdOf } from '../rowid-parts.ts'
 
 /** The change in the number of rows of one slice of time with the same values. `texts`: of each counted field (layout.ts: formatKeywords). */
 type Change = { readonly startNs: bigint; readonly texts: readonly unknown[]; readonly valueId: number; by: number }

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { PermanentError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
@@ -9,7 +8,8 @@ import { collectionIn, openedIn, otherLog } from '../../builds.ts'
 import { dropBuild, removeDays, removeDropped, storedBuilds } from '../build-folders.ts'
 import { hasTable, makeFolderOf, openDatabase, prepared, transaction, type Database } from '../database.ts'
 import { forgetDays, noteGone, noteMade, storedDays } from '../known-days.ts'
-import { buildFolder, fileOfDay, layOutDay, layoutOf, metaPath, workspaceFolder } from '../layout.ts'
+import { buildFolder, dayPath, metaPath, workspaceFolder } from '../paths.ts'
+import { layOutDay, layoutOf } from '../layout.ts'
 import { openLive, readRoster, renewLive, writeRoster } from '../live.ts'
 import { storedMeta, writeErased } from '../meta.ts'
 import { createOpenFiles, type OpenFiles } from '../open-files.ts'
@@ -62,7 +62,7 @@ function prepareDay(database: Database, { index, epoch, tables }: Build): boolea
 type Files = OpenFiles & Readonly<{ open(build: Build, workspaceId: WorkspaceId, day: string): Database }>
 
 const pathOf = ({ folder, index }: Build, workspaceId: WorkspaceId, day: string): string =>
-  join(workspaceFolder(folder, index, workspaceId), fileOfDay(day))
+  dayPath(folder, index, workspaceId, day)
 
 function createFiles(openMax: number, builds: ReadonlyMap<IndexName, Build>): Files {
   const sync = ({ path }: Database): void => {

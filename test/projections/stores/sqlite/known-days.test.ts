@@ -8,7 +8,7 @@ import { isCaughtUp, type IndexReader, type IndexWriter, type LostDay } from '#p
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/auditing/audit.ts'
 import { forgetDays, missedDays } from '#projections/stores/sqlite/known-days.ts'
 import { openDatabase } from '#projections/stores/sqlite/database.ts'
-import { metaPath } from '#projections/stores/sqlite/layout.ts'
+import { metaPath } from '#projections/stores/sqlite/paths.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reading/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import { dayBefore } from '#src/lib/day.ts'

@@ -2,7 +2,14 @@ import { expect } from 'chai'
 import { DatabaseSync } from 'node:sqlite'
 import type { Filter, IndexReader, IndexWriter } from '#projections/index-store.ts'
 import type { Entry } from '#projections/projection.ts'
-import { firstRow, firstRowOf, lastRow, msOf, unknownValueIds, valueIdMax } from '#projections/stores/sqlite/layout.ts'
+import {
+  firstRow,
+  firstRowOf,
+  lastRow,
+  msOf,
+  unknownValueIds,
+  valueIdMax,
+} from '#projections/stores/sqlite/rowid-parts.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reading/reader.ts'
 import { int64Max, int64Min } from '#src/lib/int64.ts'
 import {

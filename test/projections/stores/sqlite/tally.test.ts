@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDatabase, type Database } from '#projections/stores/sqlite/database.ts'
-import { firstRowOf } from '#projections/stores/sqlite/layout.ts'
+import { firstRowOf } from '#projections/stores/sqlite/rowid-parts.ts'
 import { createTallies, type Tallies, type Tally } from '#projections/stores/sqlite/reading/tally.ts'
 
 const secondNs = 1_000_000_000n

@@ -5,26 +5,22 @@ import {
   type FirstDay,
   type Keepings,
 } from '#projections/retention/first-days.ts'
-import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
+import type { IndexReader } from '#projections/index-store.ts'
 import { withOwnVersions } from '#projections/builds/own-versions.ts'
 import { projections } from '#projections/registry.ts'
-import { startRetention } from '#projections/retention/retention-schedule.ts'
-import { explain } from '#src/compose/failure.ts'
-import { limits, plans } from '#src/config.ts'
+import { plans } from '#src/config.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
 import { keepingOf, longestKeeping } from '#src/directory/plans.ts'
 import { createWorkspacePlans } from '#src/directory/workspace-plans.ts'
 import type { PartitionOf } from '#src/events/partition.ts'
-import { createClock, type Clock } from '#src/lib/clock.ts'
-import { systemTimers } from '#src/lib/timers.ts'
+import type { Clock } from '#src/lib/clock.ts'
 import type { Stream } from '#streams/stream.ts'
-import type { ProjectorMessage } from './projector-messages.ts'
 
 /** Of a workspace of which the directory says nothing yet. */
 const unknown = longestKeeping(plans)
 
 /** How long records are kept, read from the directory's stream each time it is asked. */
-function createKeepings(directory: Pick<Stream, 'read'>): () => Promise<Keepings> {
+export function createKeepings(directory: Pick<Stream, 'read'>): () => Promise<Keepings> {
   const workspacePlans = createWorkspacePlans(directory, plans)
   return async () => {
     const known = await workspacePlans.read()
@@ -61,28 +57,4 @@ export function retainedReaders(
     const shown = withFirstDays(readerOf(workspaceId), firstDay)
     return withOwnVersions(withOwnProgress(shown, workspaceId, firstDay), projections)
   }
-}
-
-/** Retention of one partition, by the thread that folds it, which tells of it; until what is answered is called. */
-export function retainPartition(
-  { stream, writer, directory }: Readonly<{ stream: Stream; writer: IndexWriter; directory: Pick<Stream, 'read'> }>,
-  tell: (message: ProjectorMessage) => void,
-): () => void {
-  const { partition } = stream
-  return startRetention(
-    {
-      stream,
-      writer,
-      projections,
-      clock: createClock(),
-      timers: systemTimers,
-      limits,
-      keepings: createKeepings(directory),
-    },
-    {
-      onRetained: (done) => tell({ kind: 'retained', partition, ...done }),
-      onFailure: (error) => tell({ kind: 'notRetained', partition, reason: explain(error) }),
-      onWaiting: (since, until) => tell({ kind: 'retentionWaits', partition, since, until }),
-    },
-  )
 }

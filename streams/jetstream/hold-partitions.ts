@@ -1,21 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { LeaseBoard } from './lease-board.ts'
+import { renewAfter, stopBefore, type LeaseBoard } from './lease-board.ts'
 
-/** A lease that is not renewed for this long is free for others. */
-export const leaseTtlMs = 5_000
-/** As shares of that time: when a lease is renewed, and how long before its end the holder stops. */
-export const renewAfter = 0.3
-export const stopBefore = 0.2
 /** Leases asked for at once: one by one, many partitions would not be renewed in time. */
 const atOnce = 32
 
-type LeaseOptions = Readonly<{
+type HoldOptions = Readonly<{
   board: LeaseBoard
   /** Unique to this process: at most 64 letters, digits and `-`. */
   id: string
   partitions: number
-  /** The board's time to live. */
-  ttlMs: number
   /**
    * Works on a partition until the signal aborts, then ends as soon as it can; the lease is then given back. If it ends by itself, or rejects,
    * any process may take the partition.
@@ -60,8 +53,9 @@ function lose(lease: Held): void {
   lease.ending.abort()
 }
 
-function createHolder(options: LeaseOptions) {
-  const { board, id, partitions, ttlMs, run, onFailure, now = () => performance.now() } = options
+function createHolder(options: HoldOptions) {
+  const { board, id, partitions, run, onFailure, now = () => performance.now() } = options
+  const { ttlMs } = board
   const held = new Map<number, Held>()
   const staying = (): readonly Held[] => [...held.values()].filter(({ ending }) => !ending.signal.aborted)
 
@@ -142,11 +136,11 @@ function createHolder(options: LeaseOptions) {
  * expire. If a process was paused, two may work on the same partition for a moment, so their writes must tolerate that. Resolves when the
  * signal has aborted and everything is given back.
  */
-export async function holdPartitions(options: LeaseOptions, signal: AbortSignal): Promise<void> {
-  const { ttlMs, onFailure } = options
+export async function holdPartitions(options: HoldOptions, signal: AbortSignal): Promise<void> {
+  const { board, onFailure } = options
   const holder = createHolder(options)
   // Independent of the turns, one of which may be waiting for an answer that never comes.
-  const watch = setInterval(holder.dropExpired, ttlMs / 10)
+  const watch = setInterval(holder.dropExpired, board.ttlMs / 10)
   let isFailing = false
   while (!signal.aborted) {
     try {
@@ -157,7 +151,7 @@ export async function holdPartitions(options: LeaseOptions, signal: AbortSignal)
       isFailing = true
     }
     // Rejects when the signal aborts.
-    await pause(ttlMs * renewAfter, undefined, { signal }).catch(() => undefined)
+    await pause(board.ttlMs * renewAfter, undefined, { signal }).catch(() => undefined)
   }
   clearInterval(watch)
   await holder.end()

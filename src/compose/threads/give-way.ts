@@ -1,21 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { getPriority, platform, setPriority } from 'node:os'
-import { createDecoder } from '#projections/folding/decoded-event.ts'
-import { createDecoders } from '#projections/folding/decoders.ts'
-import type { Folding } from '#projections/folding/folding.ts'
-import { projections } from '#projections/registry.ts'
-import { limits } from '#src/config.ts'
-import { createClock } from '#src/lib/clock.ts'
-import { systemTimers } from '#src/lib/timers.ts'
-
-/** What this program folds by; the log is the caller's. */
-export const createFolding = (): Omit<Folding, 'stream'> => ({
-  projections,
-  decode: createDecoder(createDecoders(limits)),
-  clock: createClock(),
-  timers: systemTimers,
-  limits,
-})
 
 /** `folding`: of what folds for readers. `checking`: of what nobody waits for. */
 export const niceness = { folding: 10, checking: 19 } as const

@@ -1,0 +1,125 @@
+import type { Ending, SupervisedWorker } from './supervised-worker.ts'
+import { watch, type After } from './watch.ts'
+
+/** How many replaced workers may still have connections, beside the serving one; beyond that the oldest is stopped. */
+const replacedMax = 3
+const replacedPatienceMs = 30_000
+/** A worker that was told to stop is killed this long after its patience has run out. */
+const closeTimeoutMs = 10_000
+
+/** What is told of workers. */
+export type WorkerEvent =
+  | Readonly<{ kind: 'serves'; pid: number; instead: number | undefined }>
+  /** A replaced worker has answered all of its requests. */
+  | Readonly<{ kind: 'ended'; pid: number }>
+  | Readonly<{ kind: 'crashed'; pid: number; ending: Ending }>
+  /** It did not answer for too long, and is killed; its end is not reported again. */
+  | Readonly<{ kind: 'hangs'; pid: number }>
+  /** A new worker could not take over. `serving`: the one that continues. */
+  | Readonly<{ kind: 'failed'; reason: string; serving: number | undefined }>
+
+export type CrewOptions = Readonly<{
+  startWorker: () => SupervisedWorker
+  report: (event: WorkerEvent) => void
+  /** How long a worker that serves, or has served, may leave pings unanswered, ms; 0: no limit. A starting worker is not pinged. */
+  silenceMs: number
+  /** How long stopping workers may finish requests under way, ms. */
+  stopPatienceMs: number
+  after: After
+}>
+
+/**
+ * How far a worker has come. `new`: it has not been told to take over, and has nothing that it would have to finish. `told`: it was, and may serve.
+ * `replaced`: another serves, and it ends once it has answered its requests. `hangs`: it is killed, which is reported already.
+ */
+type Stage = 'new' | 'told' | 'replaced' | 'hangs'
+
+/** One that has not ended when its patience is over is killed. */
+function stopWorker(worker: SupervisedWorker, patienceMs: number, after: After): void {
+  worker.stop(patienceMs)
+  const cancel = after(patienceMs + closeTimeoutMs, worker.kill)
+  void worker.ended.then(cancel)
+}
+
+/** All workers, and which of them serves. */
+export function createCrew({ startWorker, report, silenceMs, stopPatienceMs, after }: CrewOptions, onLost: () => void) {
+  // In the order of their start.
+  const stages = new Map<SupervisedWorker, Stage>()
+  const at = (stage: Stage): readonly SupervisedWorker[] =>
+    [...stages].flatMap(([worker, its]) => (its === stage ? worker : []))
+  const others = (worker: SupervisedWorker): readonly SupervisedWorker[] =>
+    [...stages.keys()].filter((each) => each !== worker)
+  let serving: SupervisedWorker | undefined
+  let isStopping = false
+  let endedWell = true
+
+  const remove = (worker: SupervisedWorker, ending: Ending): void => {
+    const stage = stages.get(worker)
+    stages.delete(worker)
+    if (isStopping) return void (endedWell &&= stage === 'new' || ending.code === 0)
+    const { pid } = worker
+    if (worker === serving) {
+      serving = undefined
+      if (stage !== 'hangs') report({ kind: 'crashed', pid, ending })
+      return onLost()
+    }
+    if (stage !== 'replaced') return
+    report(ending.code === 0 ? { kind: 'ended', pid } : { kind: 'crashed', pid, ending })
+  }
+  const killHanging = (worker: SupervisedWorker): void => {
+    if (isStopping) return
+    stages.set(worker, 'hangs')
+    report({ kind: 'hangs', pid: worker.pid })
+    worker.kill()
+  }
+  /**
+   * Workers that have begun nothing end at once, and before the others stop: they hold the listening sockets, too, and who connects when nobody
+   * accepts any more would wait there until they end, and be reset.
+   */
+  const stopAll = async (): Promise<void> => {
+    const first = at('new')
+    const rest = [...stages.keys()].filter((worker) => !first.includes(worker))
+    for (const worker of first) worker.kill()
+    await Promise.all(first.map(({ ended }) => ended))
+    for (const worker of rest) stopWorker(worker, stopPatienceMs, after)
+  }
+
+  return {
+    start: (): SupervisedWorker => {
+      const worker = startWorker()
+      stages.set(worker, 'new')
+      void worker.ended.then((ending) => remove(worker, ending))
+      return worker
+    },
+    isStopping: (): boolean => isStopping,
+    /** It is about to be told to take over. */
+    touch: (worker: SupervisedWorker): void => {
+      // It may have ended while the others let go.
+      if (!isStopping && stages.has(worker)) stages.set(worker, 'told')
+    },
+    has: (worker: SupervisedWorker): boolean => stages.has(worker),
+    isEmpty: (): boolean => stages.size === 0,
+    others,
+    serving: () => serving,
+    /** From now on this one serves; the others end once they have answered their requests. */
+    serve: (worker: SupervisedWorker): void => {
+      serving = worker
+      const endWatch = watch(worker, { silenceMs, after, onSilence: () => killHanging(worker) })
+      void worker.ended.then(endWatch)
+      for (const other of others(worker)) {
+        if (stages.get(other) !== 'hangs') stages.set(other, 'replaced')
+        other.resign()
+      }
+      for (const oldest of at('replaced').slice(0, -replacedMax)) stopWorker(oldest, replacedPatienceMs, after)
+    },
+    stop: (): void => {
+      isStopping = true
+      void stopAll()
+    },
+    ended: async (): Promise<boolean> => {
+      await Promise.all([...stages.keys()].map(({ ended }) => ended))
+      return endedWell
+    },
+  }
+}
+export type Crew = ReturnType<typeof createCrew>

@@ -1,0 +1,56 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { TransientError } from '#src/lib/failure.ts'
+import { isHarmless, pragma } from './database.ts'
+import { bytesOf } from './file-stat.ts'
+
+// Moves what is committed from the WAL into the database.
+
+/** Beyond this many times `checkpointBytes` the WAL is restarted even if that means waiting for readers. */
+const checkpointPatience = 16
+/** How long to wait for them. Appends wait meanwhile, and a reader that copies the log may take minutes. */
+const restartPatienceMs = 20
+/** Longer, because an erasure that fails must scan the log from its beginning again. */
+const erasePatienceMs = 200
+/** Runs a checkpoint. True if the database now holds everything from the WAL. */
+function checkpoint(database: DatabaseSync, mode: 'PASSIVE' | 'RESTART' | 'TRUNCATE', patienceMs: number): boolean {
+  const before = Number(pragma(database, 'busy_timeout'))
+  pragma(database, `busy_timeout = ${patienceMs}`)
+  try {
+    const { busy, log, checkpointed } = database.prepare(`PRAGMA wal_checkpoint(${mode})`).get() ?? {}
+    return busy === 0 && log === checkpointed
+  } finally {
+    pragma(database, `busy_timeout = ${before}`)
+  }
+}
+
+/** Waits a little for readers. */
+export const restartWal = (database: DatabaseSync): boolean => checkpoint(database, 'RESTART', erasePatienceMs)
+
+export function emptyWal(database: DatabaseSync, file: string): void {
+  const context = { operation: 'empty the WAL of log', subject: file, hint: 'readers hold it: try again' }
+  try {
+    if (!checkpoint(database, 'TRUNCATE', erasePatienceMs)) throw new TransientError(context)
+  } catch (cause) {
+    throw isHarmless(cause) ? new TransientError({ ...context, cause }) : cause
+  }
+}
+
+/**
+ * Decides when the WAL is due for a checkpoint, by the bytes written to it. What earlier writers left in it counts: each may have been replaced
+ * before its own were enough, and where one takes over from another, SQLite never tidies at the end of the last.
+ */
+export function createTidiness(database: DatabaseSync, file: string, checkpointBytes: number) {
+  // At most: a file stays as long as it was when it is begun anew.
+  let untidyBytes = bytesOf(`${file}-wal`)
+  /** Bytes that the last attempt may have left because of readers. The next attempt waits for another `checkpointBytes`. */
+  let leftBytes = 0
+  return {
+    grown: (bytes: number): void => void (untidyBytes += bytes),
+    tidy: (): void => {
+      if (untidyBytes - leftBytes < checkpointBytes) return
+      leftBytes = untidyBytes
+      const mode = untidyBytes < checkpointPatience * checkpointBytes ? 'PASSIVE' : 'RESTART'
+      if (checkpoint(database, mode, restartPatienceMs)) untidyBytes = leftBytes = 0
+    },
+  }
+}
