@@ -4,6 +4,7 @@ import { TooBroadError, type IndexName, type Scope } from '../../../index-store.
 import { openDatabaseToRead, openIfThere, type Database, type Look } from '../database.ts'
 import { createFolderNames } from '../folder-names.ts'
 import { buildFolder, dayOfFile, dayPath, livePath, workspaceFolder } from '../paths.ts'
+import { checkOwner } from '../file-owner.ts'
 import { layoutOf, tablesOf, type Tables } from '../layout.ts'
 import { readLiveBuilds, type LiveRevision } from '../live.ts'
 import { openMetaToRead } from '../meta.ts'
@@ -38,12 +39,18 @@ export type DayFiles = Readonly<{
 const roomyCacheKb = 16_384
 const roomyFilesMax = 8
 
+const laidOut = (database: Database): bigint | undefined => layoutOf(database) || undefined
+
 /** Undefined if the file does not exist, or is just being created. */
-const openFile = (path: string, look?: Look): Database | undefined =>
+const openDay = (path: string, look: Look | undefined): Database | undefined =>
   openIfThere(
     path,
     (found) => openDatabaseToRead(found, look),
-    (database) => layoutOf(database) || undefined,
+    (database) => {
+      const version = laidOut(database)
+      if (version !== undefined) checkOwner(database)
+      return version
+    },
   )?.database
 
 function openBuild(folder: string, index: IndexName): LiveBuild | undefined {
@@ -71,7 +78,7 @@ function createLive(folder: string, onChange: (index: IndexName) => void) {
   }
   /** The current live build of each projection, looked up when first asked for. */
   const look = (): ((projection: string) => LiveBuild | undefined) => {
-    live ??= openFile(livePath(folder))
+    live ??= openIfThere(livePath(folder), openDatabaseToRead, laidOut)?.database
     const now = live === undefined ? new Map<string, LiveRevision>() : readLiveBuilds(live)
     return once((projection) => find(projection, now.get(projection)))
   }
@@ -139,7 +146,7 @@ function createConnections(openMax: number, look: Look | undefined) {
     isReading: () => inUse.size > 0,
     /** Begins a read transaction on a file, until `endReading`: what is read from it is of one moment. */
     read(path: string): Database | undefined {
-      const database = files.use(path, () => openFile(path, look))
+      const database = files.use(path, () => openDay(path, look))
       if (database === undefined) return undefined
       inUse.add(database)
       database.exec('BEGIN')

@@ -9,6 +9,7 @@ import { dropBuild, removeDays, removeDropped, storedBuilds } from '../build-fol
 import { hasTable, makeFolderOf, openDatabase, prepared, transaction, type Database } from '../database.ts'
 import { forgetDays, noteGone, noteMade, storedDays } from '../known-days.ts'
 import { buildFolder, dayPath, metaPath, workspaceFolder } from '../paths.ts'
+import { checkOwner, writeOwner } from '../file-owner.ts'
 import { layOutDay, layoutOf } from '../layout.ts'
 import { openLive, readRoster, renewLive, writeRoster } from '../live.ts'
 import { storedMeta, writeErased } from '../meta.ts'
@@ -52,8 +53,10 @@ function prepareDay(database: Database, { index, epoch, tables }: Build): boolea
   return transaction(database, () => {
     if (layoutOf(database) === 0n) {
       layOutDay(database, tables, epoch)
+      writeOwner(database, database.path)
       return true
     }
+    checkOwner(database)
     if (database.get('SELECT epoch FROM file')?.['epoch'] === epoch) return false
     throw new PermanentError({ operation: 'open', subject: database.path, hint: `it is not of the log of ${index}` })
   })

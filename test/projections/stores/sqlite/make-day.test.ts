@@ -15,7 +15,7 @@ describe('the file of a new day', () => {
   })
   afterEach(() => rmSync(folder, { recursive: true }))
 
-  it('is the same for all of a build, also where a killed process has left a part of one', () => {
+  it('is the same for all of a build but for whose it is, also where a killed process has left a part of one', () => {
     const makeDay = createMakeDay([tablesOf(shapeOf(lines))], 'epoch')
     const made = ['first', 'second'].map((name) => {
       const path = join(folder, `${name}.db`)
@@ -24,6 +24,10 @@ describe('the file of a new day', () => {
       return readFileSync(path)
     })
     expect(made[0]?.length).to.be.above(4_096)
+    const owners = made.map((bytes) => bytes.readInt32BE(68))
+    expect(owners[0]).not.to.equal(owners[1])
+    expect(owners).not.to.include(0)
+    for (const bytes of made) bytes.writeInt32BE(0, 68)
     expect(made[1]?.equals(made[0] ?? Buffer.alloc(0))).to.equal(true)
     expect(readdirSync(folder).sort()).to.deep.equal(['first.db', 'second.db'])
   })

@@ -199,6 +199,31 @@ describe('what a SQLite index has on the disk', () => {
     expect(String(await rejection(write(writer, [lineEntry({}, 2)], 2)))).to.include('it is not of the log of')
   })
 
+  it('is of one workspace and day: the file of another one in its place is neither read nor written to', async () => {
+    const previous = lineEntry({}, 2, { day: previousDay })
+    await write(writer, [lineEntry({}, 1), previous], 2)
+    await write(writer, [lineEntry({}, 3)], 3, other)
+    const file = given.dayFile()
+    await writer.close()
+    const kept = readFileSync(file)
+    writer = createSqliteIndexWriter({ folder: given.folder, limits })
+    for (const path of [join(build, 'other', `${day}.db`), join(own, `${previousDay}.db`)]) {
+      await writer.close()
+      writeFileSync(file, readFileSync(path))
+      const reader = createSqliteIndexReader({ folder: given.folder, limits })
+      const refused = 'it is the file of another workspace or day'
+      expect(String(await rejection(idsOf(reader, 'lines', everything)))).to.include(refused)
+      await reader.close()
+      writer = createSqliteIndexWriter({ folder: given.folder, limits })
+      await writer.open(index, fixture, epoch)
+      expect(String(await rejection(write(writer, [lineEntry({}, 4)], 4)))).to.include(refused)
+    }
+    writeFileSync(file, kept)
+    const reader = createSqliteIndexReader({ folder: given.folder, limits })
+    expect(await idsOf(reader, 'lines', everything)).to.have.length(2)
+    await reader.close()
+  })
+
   it('is how far each share of the work has come', async () => {
     const begun = async (share: string, position = 0): Promise<number> => {
       const of = createSqliteIndexWriter({ folder: given.folder, limits, share })
