@@ -1,7 +1,7 @@
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { afterMark, skipSpace, type JsonRange } from '#src/lib/json-bytes.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
-import { lokiList } from './aliases.ts'
+import { isMessageName, lokiList } from './aliases.ts'
 import { besideOverLimit, besideWriter } from './beside.ts'
 import { inUtf8 } from './charset.ts'
 import { eachLine } from './lines.ts'
@@ -67,8 +67,10 @@ function listInText(body: Uint8Array, limits: SplitLimits): Result<Split, Refusa
   if (!startsListOfObjects(body)) return undefined
   const split = splitJson(body, 'application/json', limits)
   if (!split.ok || split.value.mediaType !== 'application/json') return undefined
+  // It would take long to look at, and is refused.
+  if (isTooMuch(split.value, limits)) return split
   const { accepted, rejected } = split.value
-  const isList = rejected.length === 0 && accepted.every((record) => isTelling(membersOf(body, record)))
+  const isList = rejected.length === 0 && accepted.every((record) => isTelling(membersOf(body, record, isMessageName)))
   return isList ? split : undefined
 }
 
@@ -85,19 +87,20 @@ function unwrapMsgpack(body: Uint8Array, whole: Split, limits: SplitLimits): Spl
   const members = whole.total === 1 ? msgpackMembersOfWrapper(body) : []
   const wrapper = wrapperOf(members)
   const asRecord = { ...whole, foreignList: foreignListOf(members) }
-  if (wrapper === undefined) return asRecord
+  if (wrapper === undefined || isTooMuch(whole, limits)) return asRecord
   const split = splitMsgpackList(body, wrapper.list, limits)
-  if (wrapper.isLevelled && !areRecords(split, wrapper, (record) => msgpackMembersOf(body, record))) return asRecord
+  if (wrapper.isLevelled && !areRecords(split, wrapper, (record) => msgpackMembersOf(body, record, isMessageName)))
+    return asRecord
   return { ...split, values: whole.values, asReceived: false, wrapper }
 }
 
 /** The same of a body of JSON that is one object with a level beside its list. */
 function unwrapLevelled(body: Uint8Array, whole: Split, limits: SplitLimits): Split {
   const { levelled } = whole
-  if (levelled === undefined) return whole
+  if (levelled === undefined || isTooMuch(whole, limits)) return whole
   const list = readList(body, levelled.list, limits)
   const found = { accepted: list.accepted(), rejected: list.rejected(), total: list.total() }
-  if (!areRecords(found, levelled, (record) => membersOf(body, record))) return whole
+  if (!areRecords(found, levelled, (record) => membersOf(body, record, isMessageName))) return whole
   return { ...whole, ...found, asReceived: false, wrapper: levelled }
 }
 
@@ -184,6 +187,9 @@ const whole = (mediaType: LogMediaType, tally: ReturnType<typeof createTally>, v
   asReceived: true,
 })
 
+const isTooMuch = ({ values }: Pick<Split, 'values'>, { nodesPerRequestMax }: SplitLimits): boolean =>
+  values > nodesPerRequestMax
+
 function overLimit({ total, values }: Split, limits: SplitLimits): Refusal | undefined {
   if (total > limits.recordsPerBatchMax) {
     return refusal(
@@ -192,7 +198,7 @@ function overLimit({ total, values }: Split, limits: SplitLimits): Refusal | und
       { records: total },
     )
   }
-  if (values > limits.nodesPerRequestMax) {
+  if (isTooMuch({ values }, limits)) {
     return refusal(
       'payload_too_large',
       `${values} values in one request; at most ${limits.nodesPerRequestMax} are taken`,
