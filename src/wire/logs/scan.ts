@@ -67,7 +67,7 @@ function listInText(body: Uint8Array, limits: SplitLimits): Result<Split, Refusa
   if (!startsListOfObjects(body)) return undefined
   const split = splitJson(body, 'application/json', limits)
   if (!split.ok || split.value.mediaType !== 'application/json') return undefined
-  // It would take long to look at, and is refused.
+  // It is refused for that, and would take long to look at.
   if (isTooMuch(split.value, limits)) return split
   const { accepted, rejected } = split.value
   const isList = rejected.length === 0 && accepted.every((record) => isTelling(membersOf(body, record, isMessageName)))
@@ -87,39 +87,45 @@ function unwrapMsgpack(body: Uint8Array, whole: Split, limits: SplitLimits): Spl
   const members = whole.total === 1 ? msgpackMembersOfWrapper(body) : []
   const wrapper = wrapperOf(members)
   const asRecord = { ...whole, foreignList: foreignListOf(members) }
-  if (wrapper === undefined || isTooMuch(whole, limits)) return asRecord
+  if (wrapper === undefined) return asRecord
   const split = splitMsgpackList(body, wrapper.list, limits)
-  if (wrapper.isLevelled && !areRecords(split, wrapper, (record) => msgpackMembersOf(body, record, isMessageName)))
-    return asRecord
+  const membersOf = (record: JsonRange): readonly Member[] => msgpackMembersOf(body, record, isMessageName)
+  if (wrapper.isLevelled && !areRecords(split, wrapper, isTooMuch(whole, limits), membersOf)) return asRecord
   return { ...split, values: whole.values, asReceived: false, wrapper }
 }
 
 /** The same of a body of JSON that is one object with a level beside its list. */
 function unwrapLevelled(body: Uint8Array, whole: Split, limits: SplitLimits): Split {
   const { levelled } = whole
-  if (levelled === undefined || isTooMuch(whole, limits)) return whole
+  if (levelled === undefined) return whole
   const list = readList(body, levelled.list, limits)
   const found = { accepted: list.accepted(), rejected: list.rejected(), total: list.total() }
-  if (!areRecords(found, levelled, (record) => membersOf(body, record, isMessageName))) return whole
+  const membersIn = (record: JsonRange): readonly Member[] => membersOf(body, record, isMessageName)
+  if (!areRecords(found, levelled, isTooMuch(whole, limits), membersIn)) return whole
   return { ...whole, ...found, asReceived: false, wrapper: levelled }
 }
 
-/** Whether all in a list beside a level tell messages: a record may have a list of whatever else, and stays one with it. */
+/**
+ * Whether all in a list beside a level tell messages: a record may have a list of whatever else, and stays one with it. What is refused because it is
+ * too much would take long to look at, and is taken for records, which are then counted.
+ */
 const areRecords = (
   { accepted, rejected }: Pick<Split, 'accepted' | 'rejected'>,
   { isAmbiguous }: Wrapper,
+  areTooMuch: boolean,
   membersOf: (record: JsonRange) => readonly Member[],
 ): boolean =>
   !isAmbiguous &&
   accepted.length > 0 &&
   rejected.length === 0 &&
-  accepted.every((record) => isTelling(membersOf(record)))
+  (areTooMuch || accepted.every((record) => isTelling(membersOf(record))))
 
 /** What is read as something else than its sender means by it would be lost in silence. */
-function notLogs({ foreignList, wrapper }: Split): Refusal | undefined {
+function notLogs({ foreignList, total, wrapper }: Split): Refusal | undefined {
   if (wrapper?.isAmbiguous === true) return twoWrappers
   if (foreignList === undefined) return undefined
-  if (foreignList === lokiList) return lokiPush
+  // A push is a body by itself: other records would be lost with a first one that looks like it.
+  if (foreignList === lokiList) return total === 1 ? lokiPush : undefined
   const found = `the body is an OTLP request (\`${foreignList}\`), which is not taken here`
   const instead = foreignList.endsWith('pans')
     ? 'traces go to /api/traces/v1/otlp'
