@@ -49,7 +49,7 @@ export function embeddedFilesOpen(
   { memory, handles }: Room = { memory: memoryBytes(), handles: openFilesMax() },
 ): number {
   const held = Math.max(indexFilesOpenMax, Math.min(embeddedFilesOpenMax, Math.floor(memory / indexFileBytes)))
-  return indexFilesOpen(held, 2, handles)
+  return indexFilesOpen(held, 2, handles ?? Infinity)
 }
 
 /** The same of whoever reads or writes few of them beside these. */

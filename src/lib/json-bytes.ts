@@ -230,9 +230,15 @@ export function eachMember(
   }
 }
 
-const keyText = (bytes: Uint8Array, at: number): string => JSON.parse(textOf(bytes, at, stringEnd(bytes, at))) as string
+/** A text that has been read. Nearly all names have no escapes. */
+function keyText(bytes: Uint8Array, at: number): string {
+  const end = stringEnd(bytes, at)
+  const text = textOf(bytes, at + 1, end - 1)
+  return text.includes('\\') ? (JSON.parse(textOf(bytes, at, end)) as string) : text
+}
 
 /** The bytes from `start` to `end` as text; what is not UTF-8 becomes U+FFFD. */
 export function textOf(bytes: Uint8Array, start: number, end = bytes.length): string {
+  if (Buffer.isBuffer(bytes)) return bytes.toString('utf8', start, end)
   return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8')
 }

@@ -1,5 +1,5 @@
 import { refusal, type Refusal } from '#src/events/refusal.ts'
-import type { JsonRange } from '#src/lib/json-bytes.ts'
+import { skipSpace, type JsonRange } from '#src/lib/json-bytes.ts'
 import { membersOf } from './json-members.ts'
 import { msgpackMembersOf, withMsgpackMembers } from './msgpack-members.ts'
 import type { Split, SplitLimits } from './split.ts'
@@ -7,6 +7,7 @@ import { createUnsaid, type Member } from './wrapper.ts'
 
 const comma = Buffer.from(',')
 const closeBrace = Buffer.from('}')
+const [endOfObject] = closeBrace
 
 /** A comma for each member, and a longer head for a map of MessagePack. */
 const headBytes = 5
@@ -42,11 +43,11 @@ export function besideWriter(body: Uint8Array, { wrapper, mediaType }: Split): (
   const unsaid = createUnsaid(beside)
   if (beside.length === 0) return ({ start, end }) => body.subarray(start, end)
   if (mediaType === 'application/msgpack') {
-    return (record) => withMsgpackMembers(body, record, unsaid(msgpackMembersOf(body, record)))
+    return (record) => withMsgpackMembers(body, record, unsaid.of(msgpackMembersOf(body, record, unsaid.isRelated)))
   }
   return (record) => {
-    const own = membersOf(body, record)
-    return withJsonMembers(body, record, { isBare: own.length === 0, added: unsaid(own) })
+    const isBare = body[skipSpace(body, record.start + 1)] === endOfObject
+    return withJsonMembers(body, record, { isBare, added: unsaid.of(membersOf(body, record, unsaid.isRelated)) })
   }
 }
 

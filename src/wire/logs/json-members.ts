@@ -13,8 +13,8 @@ function isEmpty(body: Uint8Array, { start, end }: JsonRange): boolean {
   return first === letterN || (first === quote && end === start + 2)
 }
 
-/** The members of the object at `start`; none where one of them shows that it wraps nothing, if that is what is asked. */
-function read(body: Uint8Array, start: number, isWrapperAsked: boolean): readonly Member[] {
+/** The members wanted of the object at `start`; without `isWanted` those of a wrapper, none where one of them shows that it wraps nothing. */
+function read(body: Uint8Array, start: number, isWanted?: (name: string) => boolean): readonly Member[] {
   const members = createMembers()
   const reader = createJsonReader(body)
   let before = 0
@@ -24,7 +24,8 @@ function read(body: Uint8Array, start: number, isWrapperAsked: boolean): readonl
     before += values
     if (!goesOn) return
     const name = key()
-    if (isWrapperAsked) goesOn = members.mayWrap(name)
+    if (isWanted === undefined) goesOn = members.mayWrap(name)
+    else if (!isWanted(name)) return
     const isList = body[value.start] === openBracket
     const whole = { start: keyStart, end: value.end }
     members.add({ name, whole, value, isList, isEmpty: isEmpty(body, value), depth: reader.depth(), values })
@@ -32,13 +33,17 @@ function read(body: Uint8Array, start: number, isWrapperAsked: boolean): readonl
   return members.all()
 }
 
-/** What a record says. */
-export const membersOf = (body: Uint8Array, record: JsonRange): readonly Member[] => read(body, record.start, false)
+/** What a record says by some names. Not all of it: it may have as many members as a request may have values. */
+export const membersOf = (
+  body: Uint8Array,
+  record: JsonRange,
+  isWanted: (name: string) => boolean,
+): readonly Member[] => read(body, record.start, isWanted)
 
 /** What stands in a value that may be a wrapper; nothing where it is a record, or no object. */
 export function membersOfWrapper(body: Uint8Array, value: JsonRange): readonly Member[] {
   if (body[value.start] !== openBrace) return []
   // Most objects hold no list at all.
   const bracket = body.indexOf(openBracket, value.start)
-  return bracket === -1 || bracket > value.end ? [] : read(body, value.start, true)
+  return bracket === -1 || bracket > value.end ? [] : read(body, value.start)
 }

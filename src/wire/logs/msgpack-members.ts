@@ -3,8 +3,8 @@ import { createMsgpackReader } from './msgpack.ts'
 import { pairAt } from './split-msgpack.ts'
 import { createMembers, type Member } from './wrapper.ts'
 
-/** The members of the map at `start` that have text for a name; none where one shows that it wraps nothing, if that is asked. */
-function read(body: Uint8Array, start: number, isWrapperAsked: boolean): readonly Member[] {
+/** The members of the map at `start` that have text for a name, as `read` of json-members.ts. */
+function read(body: Uint8Array, start: number, isWanted?: (name: string) => boolean): readonly Member[] {
   const reader = createMsgpackReader(body)
   const members = createMembers()
   const { kind, next, size } = reader.head(start)
@@ -20,7 +20,8 @@ function read(body: Uint8Array, start: number, isWrapperAsked: boolean): readonl
     // A name that is no text is nobody's.
     if (key.kind !== 'text') continue
     const name = Buffer.from(body.buffer, body.byteOffset + key.next, key.size).toString('utf8')
-    if (isWrapperAsked && !members.mayWrap(name)) return []
+    if (isWanted === undefined && !members.mayWrap(name)) return []
+    if (isWanted?.(name) === false) continue
     members.add({
       name,
       whole: { start: keyStart, end: at },
@@ -38,12 +39,15 @@ function read(body: Uint8Array, start: number, isWrapperAsked: boolean): readonl
 const mapStart = (body: Uint8Array, { start }: JsonRange): number =>
   pairAt(createMsgpackReader(body), start)?.map ?? start
 
-/** What a record says. */
-export const msgpackMembersOf = (body: Uint8Array, record: JsonRange): readonly Member[] =>
-  read(body, mapStart(body, record), false)
+/** What a record says by some names. */
+export const msgpackMembersOf = (
+  body: Uint8Array,
+  record: JsonRange,
+  isWanted: (name: string) => boolean,
+): readonly Member[] => read(body, mapStart(body, record), isWanted)
 
 /** What stands in a body of one value that may be a wrapper; nothing where it is a record, or no map. */
-export const msgpackMembersOfWrapper = (body: Uint8Array): readonly Member[] => read(body, 0, true)
+export const msgpackMembersOfWrapper = (body: Uint8Array): readonly Member[] => read(body, 0)
 
 /** The record with more members behind its own. Its map gets the longest head, which all sizes fit. */
 export function withMsgpackMembers(body: Uint8Array, record: JsonRange, added: readonly Member[]): Uint8Array {

@@ -1,7 +1,7 @@
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { afterMark, skipSpace, type JsonRange } from '#src/lib/json-bytes.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
-import { lokiList } from './aliases.ts'
+import { isMessageName, lokiList } from './aliases.ts'
 import { besideOverLimit, besideWriter } from './beside.ts'
 import { inUtf8 } from './charset.ts'
 import { eachLine } from './lines.ts'
@@ -67,8 +67,10 @@ function listInText(body: Uint8Array, limits: SplitLimits): Result<Split, Refusa
   if (!startsListOfObjects(body)) return undefined
   const split = splitJson(body, 'application/json', limits)
   if (!split.ok || split.value.mediaType !== 'application/json') return undefined
+  // It is refused for that, and would take long to look at.
+  if (isTooMuch(split.value, limits)) return split
   const { accepted, rejected } = split.value
-  const isList = rejected.length === 0 && accepted.every((record) => isTelling(membersOf(body, record)))
+  const isList = rejected.length === 0 && accepted.every((record) => isTelling(membersOf(body, record, isMessageName)))
   return isList ? split : undefined
 }
 
@@ -87,7 +89,8 @@ function unwrapMsgpack(body: Uint8Array, whole: Split, limits: SplitLimits): Spl
   const asRecord = { ...whole, foreignList: foreignListOf(members) }
   if (wrapper === undefined) return asRecord
   const split = splitMsgpackList(body, wrapper.list, limits)
-  if (wrapper.isLevelled && !areRecords(split, wrapper, (record) => msgpackMembersOf(body, record))) return asRecord
+  const membersOf = (record: JsonRange): readonly Member[] => msgpackMembersOf(body, record, isMessageName)
+  if (wrapper.isLevelled && !areRecords(split, wrapper, isTooMuch(whole, limits), membersOf)) return asRecord
   return { ...split, values: whole.values, asReceived: false, wrapper }
 }
 
@@ -97,26 +100,32 @@ function unwrapLevelled(body: Uint8Array, whole: Split, limits: SplitLimits): Sp
   if (levelled === undefined) return whole
   const list = readList(body, levelled.list, limits)
   const found = { accepted: list.accepted(), rejected: list.rejected(), total: list.total() }
-  if (!areRecords(found, levelled, (record) => membersOf(body, record))) return whole
+  const membersIn = (record: JsonRange): readonly Member[] => membersOf(body, record, isMessageName)
+  if (!areRecords(found, levelled, isTooMuch(whole, limits), membersIn)) return whole
   return { ...whole, ...found, asReceived: false, wrapper: levelled }
 }
 
-/** Whether all in a list beside a level tell messages: a record may have a list of whatever else, and stays one with it. */
+/**
+ * Whether all in a list beside a level tell messages: a record may have a list of whatever else, and stays one with it. What is refused because it is
+ * too much would take long to look at, and is taken for records, which are then counted.
+ */
 const areRecords = (
   { accepted, rejected }: Pick<Split, 'accepted' | 'rejected'>,
   { isAmbiguous }: Wrapper,
+  areTooMuch: boolean,
   membersOf: (record: JsonRange) => readonly Member[],
 ): boolean =>
   !isAmbiguous &&
   accepted.length > 0 &&
   rejected.length === 0 &&
-  accepted.every((record) => isTelling(membersOf(record)))
+  (areTooMuch || accepted.every((record) => isTelling(membersOf(record))))
 
 /** What is read as something else than its sender means by it would be lost in silence. */
-function notLogs({ foreignList, wrapper }: Split): Refusal | undefined {
+function notLogs({ foreignList, total, wrapper }: Split): Refusal | undefined {
   if (wrapper?.isAmbiguous === true) return twoWrappers
   if (foreignList === undefined) return undefined
-  if (foreignList === lokiList) return lokiPush
+  // A push is a body by itself: other records would be lost with a first one that looks like it.
+  if (foreignList === lokiList) return total === 1 ? lokiPush : undefined
   const found = `the body is an OTLP request (\`${foreignList}\`), which is not taken here`
   const instead = foreignList.endsWith('pans')
     ? 'traces go to /api/traces/v1/otlp'
@@ -184,6 +193,9 @@ const whole = (mediaType: LogMediaType, tally: ReturnType<typeof createTally>, v
   asReceived: true,
 })
 
+const isTooMuch = ({ values }: Pick<Split, 'values'>, { nodesPerRequestMax }: SplitLimits): boolean =>
+  values > nodesPerRequestMax
+
 function overLimit({ total, values }: Split, limits: SplitLimits): Refusal | undefined {
   if (total > limits.recordsPerBatchMax) {
     return refusal(
@@ -192,7 +204,7 @@ function overLimit({ total, values }: Split, limits: SplitLimits): Refusal | und
       { records: total },
     )
   }
-  if (values > limits.nodesPerRequestMax) {
+  if (isTooMuch({ values }, limits)) {
     return refusal(
       'payload_too_large',
       `${values} values in one request; at most ${limits.nodesPerRequestMax} are taken`,

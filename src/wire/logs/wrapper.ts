@@ -74,21 +74,37 @@ function isForeign({ name, isList, depth }: Member, count: number): boolean {
   return otlpLists.includes(name) || (name === lokiList && count === 1 && depth >= lokiDepthMin)
 }
 
-/** What a name tells, by number; one that others are nested in tells what they do. */
-const thingsOf = (name: string): readonly number[] =>
-  namesOfOneThing.flatMap((names, thing) =>
-    names.some((known) => known === name || known.startsWith(`${name}.`)) ? [thing] : [],
-  )
+/** What each name tells, by number; one that others are nested in tells what they do. */
+const thingsByName = new Map<string, Set<number>>()
+for (const [thing, names] of namesOfOneThing.entries()) {
+  for (const name of names) {
+    const parts = name.split('.')
+    for (let count = 1; count <= parts.length; count++) {
+      const outer = parts.slice(0, count).join('.')
+      thingsByName.set(outer, (thingsByName.get(outer) ?? new Set<number>()).add(thing))
+    }
+  }
+}
+const nothing: ReadonlySet<number> = new Set()
+const thingsOf = (name: string): ReadonlySet<number> => thingsByName.get(name) ?? nothing
 
-/** Gives what holds for a record of these members: what it says itself, by whatever name, is its own. */
-export function createUnsaid(beside: readonly Member[]): (own: readonly Member[]) => readonly Member[] {
-  const told = beside.map((member) => ({ member, things: thingsOf(member.name) }))
-  return (own) => {
-    const said = own.filter(({ isEmpty }) => !isEmpty)
-    const names = new Set(said.map(({ name }) => name))
-    const things = new Set(said.flatMap(({ name }) => thingsOf(name)))
-    const isSaid = ({ member, things: its }: (typeof told)[number]): boolean =>
-      names.has(member.name) || its.some((thing) => things.has(thing))
-    return told.filter((each) => !isSaid(each)).map(({ member }) => member)
+type Unsaid = Readonly<{
+  /** Whether what a record says by this name may be what stands beside it too. */
+  isRelated(name: string): boolean
+  /** What holds for a record of these members, of which those that are not related do not matter. */
+  of(own: readonly Member[]): readonly Member[]
+}>
+
+/** What holds for a record of what stands beside it: what it says itself, by whatever name, is its own. */
+export function createUnsaid(beside: readonly Member[]): Unsaid {
+  const namesBeside = new Set(beside.map(({ name }) => name))
+  return {
+    isRelated: (name) => namesBeside.has(name) || thingsByName.has(name),
+    of: (own) => {
+      const said = own.filter(({ isEmpty }) => !isEmpty)
+      const names = new Set(said.map(({ name }) => name))
+      const things = new Set(said.flatMap(({ name }) => [...thingsOf(name)]))
+      return beside.filter(({ name }) => !names.has(name) && ![...thingsOf(name)].some((thing) => things.has(thing)))
+    },
   }
 }

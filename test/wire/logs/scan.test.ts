@@ -336,6 +336,21 @@ describe('the scan of a log request', () => {
       }
     })
 
+    it('counts the records of a list that has too many values, whatever they are', () => {
+      const records = Array.from({ length: 10 }, (_unused, n) => ({ n }))
+      const counted: readonly (readonly [body: Body, contentType: string])[] = [
+        [list(records), 'text/plain'],
+        [list({ level: 'info', logs: records }), json],
+        [encode({ level: 'info', logs: records }), msgpack],
+      ]
+      for (const [body, contentType] of counted) {
+        expect(refused(body, contentType, { nodesPerRequestMax: 19 }).records, contentType).to.equal(10)
+      }
+      // Which of both lists holds them is not known.
+      const both = list({ level: 'info', logs: records, events: records })
+      expect(refused(both, json, { nodesPerRequestMax: 19 })).to.include({ code: 'payload_too_large', records: 1 })
+    })
+
     it('accepts a record of any length', () => {
       const long = list({ message: 'x'.repeat(defaults.recordBytesMax * 2) })
       expect(scan(long, json).records).to.equal(1)

@@ -172,6 +172,12 @@ for (const [contentType, write] of forms) {
       }
       for (const list of [[], ['a'], [{ name: 'a', tags: ['b'] }]]) expect(records({ streams: list })).to.have.length(1)
     })
+
+    it('one of several records may be no more than such a list: the others would be lost with it', () => {
+      const body = Buffer.concat([{ streams }, { message: 'm' }].map((record) => write(record)))
+      const scanned = scanLogs(body, contentType, defaults)
+      expect(scanned.ok && scanned.value.records).to.equal(2)
+    })
   })
 }
 
