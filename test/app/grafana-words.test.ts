@@ -62,6 +62,7 @@ describe('a search in words of Grafana', () => {
         ['/app/patterns', '{service_name="web"} |= "timeout"', 400, '<strong>1 pattern<'],
         ['/app/traces', '{.http.response.status_code=500}', 200, found],
         ['/app/traces', '.http.status_code = 500', 200, found],
+        ['/app/map', '.http.status_code = 500', 200, '<strong>1 service<'],
         ['/app/traces', '{ resource.service.name = "web" && .http.route = "/a/b" }', 200, found],
       ] as const) {
         const answer = await browser.get(`${page}?from=-3h&q=${encodeURIComponent(typed)}`)
