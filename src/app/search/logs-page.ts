@@ -2,7 +2,7 @@ import type { Context } from 'koa'
 import type { Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import type { LogSearchAnswer } from '#src/query/searches.ts'
-import { reopenScript, histogramScript, tailScript } from '../assets.ts'
+import { valuesScript, reopenScript, histogramScript, tailScript } from '../assets.ts'
 import { counted, isOfSeveral, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
 import { choice } from '../fields.ts'
 import { html, type Html } from '../html.ts'
@@ -127,7 +127,7 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
     title: 'Logs',
     about: asked.conditions.get('q') ?? '',
     body,
-    scripts: [reopenScript, histogramScript, tailScript],
+    scripts: [reopenScript, histogramScript, tailScript, valuesScript],
   })
 }
 
