@@ -37,6 +37,7 @@ const iconPath = '/app/icon.svg'
 export const reopenScript = '/app/reopen.js'
 export const connectScript = '/app/connect.js'
 export const copyScript = '/app/copy.js'
+export const valuesScript = '/app/values.js'
 export const histogramScript = '/app/histogram.js'
 export const openTargetScript = '/app/open-target.js'
 export const unfoldedScript = '/app/unfolded.js'
@@ -44,7 +45,7 @@ export const tailScript = '/app/tail.js'
 /** Of every page of a signed-in person. */
 export const commonScripts = ['/app/times.js', '/app/shortcuts.js'] as const
 /** That other scripts bring. */
-const parts = ['/app/remember.js'] as const
+const parts = ['/app/remember.js', '/app/clipboard.js'] as const
 
 /** The style sheet, the scripts and the icon: files of their own, because the content policy forbids inline ones. */
 export const createAssetRoutes = (): readonly Route[] => [
@@ -56,6 +57,7 @@ export const createAssetRoutes = (): readonly Route[] => [
     reopenScript,
     connectScript,
     copyScript,
+    valuesScript,
     histogramScript,
     openTargetScript,
     unfoldedScript,

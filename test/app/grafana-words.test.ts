@@ -15,6 +15,9 @@ describe('a search in words of Grafana', () => {
       ['{app="a,b  c",level!="info"}', 'app="a,b  c" level!="info"'],
       ['{app!~"x|y"}', '-app:/x|y/'],
       ['{app="x"} |= "a \\"b" != "c" |~ `d.*e` !~ "f"', 'app="x" "a \\"b" -"c" /d.*e/ -/f/'],
+      ['{app="x"} |~ "(?i)error|fail"', 'app="x" /error|fail/'],
+      ['{app=~"a\\\\.b\\\\\\\\/c"}', 'app:/a\\.b\\\\\\/c/'],
+      ['{app=`x`} |= `a "b" \\d` |~ `c "d" \\d/`', 'app="x" "a \\"b\\" \\\\d" /c "d" \\d\\//'],
       ['{} |= "x" | json | logfmt | status >= 500 | level=~"err.*"', '"x" status>=500 level:/err.*/'],
     ] as const) {
       expect(fromGrafana(typed), typed).to.equal(here)
@@ -59,6 +62,7 @@ describe('a search in words of Grafana', () => {
         ['/app/patterns', '{service_name="web"} |= "timeout"', 400, '<strong>1 pattern<'],
         ['/app/traces', '{.http.response.status_code=500}', 200, found],
         ['/app/traces', '.http.status_code = 500', 200, found],
+        ['/app/map', '.http.status_code = 500', 200, '<strong>1 service<'],
         ['/app/traces', '{ resource.service.name = "web" && .http.route = "/a/b" }', 200, found],
       ] as const) {
         const answer = await browser.get(`${page}?from=-3h&q=${encodeURIComponent(typed)}`)

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { msNs, noonNs, traceIdOf } from '#test/projections/traces/given.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
 import { textOf } from '#test/support/page-text.ts'
+import { createBrowser, createPerson, openSite, password } from './harness.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
 
 describe('a search by a name that nothing has', () => {
@@ -34,7 +35,9 @@ describe('a search by a name that nothing has', () => {
   it('of a service leads to the service that is nearest, in its field and in what was typed', async () => {
     for (const [page, found] of [
       ['/app/logs', '<strong>1 record<'],
+      ['/app/patterns', '<strong>1 pattern<'],
       ['/app/traces', `/app/trace/${traceIdOf('t')}`],
+      ['/app/map', '<strong>1 service<'],
     ] as const) {
       for (const conditions of ['service=checkot', 'service=Check', 'q=service:checkot', 'q=service%3D%22checkot%22']) {
         const { said, led } = await meantBy(`${page}?${conditions}`)
@@ -55,6 +58,9 @@ describe('a search by a name that nothing has', () => {
       'q=absent+service:(checkot+OR+chekout)',
       'service=warehouse',
       'service=checkot&to=-5h',
+      'q=%22all of service=checkot now%22',
+      'q=my-service=checkot',
+      'q=absent+-(sent+service:checkot)',
     ]) {
       for (const page of ['/app/logs', '/app/traces']) {
         expect((await meantBy(`${page}?${conditions}`)).said, `${page} ${conditions}`).to.equal('')
@@ -83,6 +89,36 @@ describe('a search by a name that nothing has', () => {
       expect(text).to.match(new RegExp(`<input[^>]*\\slist="${list}"`))
       expect(text).to.match(new RegExp(`<datalist id="${list}">[^]*?<option value="${name}">[^]*?</datalist>`))
     }
+  })
+
+  it('of a service that is rare among many is not said to be meant otherwise', async () => {
+    const many = Array.from({ length: 25 }, (_, at) => `checkout-${at}`)
+    const records = many.flatMap((service) => [{ service }, { service }])
+    await site.index(
+      logs(3, ...records.map((record) => ({ ...record, timeNs: noonNs })), { service: 'check', timeNs: noonNs }),
+    )
+    expect((await meantBy('/app/logs?service=check&q=absent')).said).to.equal('')
+    expect((await meantBy('/app/logs?service=chec&q=absent')).said).to.include('Did you mean the service check')
+  })
+
+  it('of a browser leads to the service of a session', async () => {
+    await site.index(logs(4, { service: 'shop', source: 'rum', sessionId: 's', timeNs: noonNs, message: 'clicked' }))
+    const { said, led } = await meantBy('/app/sessions?service=shpo')
+    expect(said).to.equal('Did you mean the service shop?')
+    expect(led).to.include('<strong>1 session<')
+  })
+
+  it('is answered all the same where no names can be had', async () => {
+    let asked = 0
+    const facets = (): Promise<[]> => (++asked === 1 ? Promise.resolve([]) : Promise.reject(new Error('no index')))
+    const failing = await openSite({ reader: { ...site.reader, facets } })
+    await createPerson(failing.directory, 'ann@acme.example', 'Acme')
+    const other = createBrowser(failing)
+    await other.post('/app/sign-in', { email: 'ann@acme.example', password })
+    const { status, text } = await other.get('/app/logs?service=checkot')
+    await failing.close()
+    expect([status, asked]).to.deep.equal([200, 2])
+    expect(text).to.include('No log records match.')
   })
 
   it('asks for names only where nothing was found', async () => {

@@ -74,11 +74,15 @@ describe('usage page', () => {
       expect(text).to.include(part)
     }
     expect(text).to.match(/Spans and records refused:\s+3\.\s+Requests\s+of\s+which nothing could be read/)
-    expect(rowsUnder(text, 'By day')).to.deep.equal(['2026-11-21|2|0|0|3|10|', '2026-11-20|10,000|0|0|0|1,234|'])
-    for (const head of ['Spans', 'Bytes', 'How many']) expect(text).to.match(new RegExp(`class="number">\\s*${head}`))
+    expect(rowsUnder(text, 'By day')).to.deep.equal([
+      '2026-11-21|2|0|0|3|10 bytes|',
+      '2026-11-20|10,000|0|0|0|1.23 kB|',
+    ])
+    for (const head of ['Spans', 'All data', 'How many'])
+      expect(text).to.match(new RegExp(`class="number">\\s*${head}`))
     expect(rowsUnder(text, 'By service')).to.deep.equal(['checkout|1|0|0|', 'payments|1|0|0|'])
     const shown = `${key?.prefix}…${key?.last4} checkout key`
-    expect(rowsUnder(text, 'By key')).to.deep.equal([`${shown}|10,002|0|0|3|1,244|`])
+    expect(rowsUnder(text, 'By key')).to.deep.equal([`${shown}|10,002|0|0|3|1.24 kB|`])
     expect([...rowsUnder(text, 'Refused')].sort()).to.deep.equal([
       `2026-11-21|${shown}|spans without valid ids|1|`,
       `2026-11-21|${shown}|the monthly span allowance was used up|2|`,

@@ -62,6 +62,33 @@ describe('coming back to a page in a browser', () => {
     expect(await focused().getAttribute('href')).to.equal(pathname)
   })
 
+  it('keeps what somebody opens, and nothing for folds, of which a page may come with hundreds', async () => {
+    const [traceId, startNs] = [traceIdOf(7), nowNs() - msNs * 50n]
+    const [parent, child] = ['7'.repeat(16), '8'.repeat(16)]
+    await sendingTo(server, server.firstRun.keys).spans([
+      { traceId, startNs, spanId: parent },
+      { traceId, startNs, spanId: child, parentSpanId: parent },
+    ])
+    await untilIndexed(server)
+    const page = await tab.context().newPage()
+    page.setDefaultTimeout(0)
+    await page.addInitScript(`
+      const { replaceState } = history
+      history.replaceState = (state, ...more) => {
+        document.documentElement.dataset.kept += state.open?.length
+        replaceState.call(history, state, ...more)
+      }
+    `)
+    await page.goto(`/app/trace/${traceId}`)
+    const kept = page.locator('html')
+    await kept.evaluate((element) => (element.dataset['kept'] = 'so many open: '))
+    await page.locator('.below > summary').click()
+    await page.locator('.line > summary').first().click()
+    await page.locator('html[data-kept$="1"]').waitFor()
+    expect(await kept.getAttribute('data-kept')).to.equal('so many open: 1')
+    await page.close()
+  })
+
   it('opens the record that a timeline leads to', async () => {
     await tab.goto(`/app/trace/${traceIdOf(1)}`)
     const line = tab

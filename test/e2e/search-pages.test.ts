@@ -335,7 +335,7 @@ describe('search pages in a browser', () => {
     expect(await topOf(row)).to.be.within(0, 150)
     expect(await topOf(tab.locator(`#span-${spans[149]?.spanId}`))).to.be.within(0, await topOf(row))
     expect(await tab.locator('.waterfall .line[open] > summary').allInnerTexts()).to.have.length(1)
-    expect(await row.getByRole('cell', { name: asked, exact: true }).isVisible()).to.equal(true)
+    expect(await row.getByRole('cell', { name: asked }).isVisible()).to.equal(true)
     // Its details have the width of the page, not of a column.
     const widthOf = (selector: string): Promise<number> =>
       row.locator(selector).evaluate((element) => element.getBoundingClientRect().width)

@@ -61,4 +61,37 @@ describe('times of day in the form of a search', () => {
       await tab.context().close()
     })
   }
+
+  async function searchAt(now: string, timezoneId: string, from: string, to = ''): Promise<readonly (string | null)[]> {
+    const { tab } = await openSignedIn(browser, server, { timezoneId })
+    await tab.clock.setFixedTime(now)
+    const sent = await search(tab, from, to)
+    await tab.context().close()
+    return sent
+  }
+
+  it('are said with their day and as half of one', async () => {
+    const now = '2026-11-10T20:00:00Z'
+    for (const [from, to, meant] of [
+      ['yesterday', 'today', ['2026-11-10 00:00:00+05:45', '2026-11-11 00:00:00+05:45']],
+      ['Yesterday 9:15 PM', '11pm', ['2026-11-10 21:15:00+05:45', '2026-11-10 23:00:00+05:45']],
+      ['today 1am', '', ['2026-11-11 01:00:00+05:45', '']],
+      ['12am', '12:30 pm', ['2026-11-11 00:00:00+05:45', '2026-11-11 12:30:00+05:45']],
+      ['10am', '', ['2026-11-10 10:00:00+05:45', '']],
+    ] as const) {
+      expect(await searchAt(now, 'Asia/Kathmandu', from, to), `${from}, ${to}`).to.deep.equal(meant)
+    }
+    expect(await searchAt(now, 'UTC', 'yesterday', '10am')).to.deep.equal([
+      '2026-11-09 00:00:00 UTC',
+      '2026-11-09 10:00:00 UTC',
+    ])
+    for (const typed of ['14', '13pm', '0am', '24:00', 'today14', 'someday']) {
+      expect(await searchAt(now, 'UTC', typed), typed).to.deep.equal([typed, ''])
+    }
+  })
+
+  it('are the same on the day before where a change of clocks leaves them out today', async () => {
+    const before = await searchAt('2026-03-29T00:30:00Z', 'Europe/Berlin', '02:30')
+    expect(before).to.deep.equal(['2026-03-28 02:30:00+01:00', ''])
+  })
 })

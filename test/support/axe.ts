@@ -16,6 +16,8 @@ const looks = [
 
 /** What axe calls serious or critical on the page that is there, as it stands. */
 export async function violationsOn(tab: Page): Promise<readonly string[]> {
+  // What stands on it is there before its style sheet may be: links without it are small.
+  await tab.waitForLoadState()
   // By evaluation: the page's content policy lets in no script that is not its own.
   await tab.evaluate(source)
   const found: string[] = []

@@ -139,7 +139,7 @@ function dayRows({ byDay }: Usage): readonly Row[] {
       const bar = html`<svg class="bar" viewBox="0 0 1000 8" preserveAspectRatio="none" aria-hidden="true">
         <rect x="0" y="0" width="${Math.round((spans / most) * 1_000)}" height="8" />
       </svg>`
-      return [day, html`${inWords(spans)}${bar}`, logs, rumEvents, refusedSpans + refusedRecords, bytes]
+      return [day, html`${inWords(spans)}${bar}`, logs, rumEvents, refusedSpans + refusedRecords, formatBytes(bytes)]
     })
 }
 
@@ -185,7 +185,7 @@ const keyRows = ({ byKey }: Usage, keyOf: KeyOf): readonly Row[] =>
       logs,
       rumEvents,
       refusedSpans + refusedRecords,
-      bytes,
+      formatBytes(bytes),
     ])
 
 const refusalRows = (refusals: readonly RefusalDocument[], keyOf: KeyOf): readonly Row[] =>
@@ -219,9 +219,9 @@ async function monthPart(app: AppContext, workspace: Workspace, month: string): 
   ${isCurrent ? forecastPart(usage, workspace.plan, nowMs) : html``}${besidePart(usage)}
   ${table('Refused', ['Day (UTC)', 'Key', 'Why', 'How many'], refusalRows(refusals, keyOf))}
   ${refusals.length < refusalsMax ? html`` : html`<p class="note">Only the newest ${counted(refusalsMax, 'line')} are shown.</p>`}
-  ${table('By day', ['Day (UTC)', ...counts, 'Refused', 'Bytes'], dayRows(usage))}
+  ${table('By day', ['Day (UTC)', ...counts, 'Refused', 'All data'], dayRows(usage))}
   ${table('By service', ['Service', ...counts], serviceRows(usage, workspace, nowMs))}
-  ${table('By key', ['Key', ...counts, 'Refused', 'Bytes'], keyRows(usage, keyOf))}`
+  ${table('By key', ['Key', ...counts, 'Refused', 'All data'], keyRows(usage, keyOf))}`
 }
 
 async function sendUsage(ctx: Context, app: AppContext): Promise<Refusal | void> {

@@ -6,6 +6,8 @@ import { mapPath } from '../map-address.ts'
 import { seeOther } from '../page.ts'
 import { createRefuseSearch } from '../refuse-page.ts'
 import { addressWith } from '../search/conditions.ts'
+import { meantBy } from '../search/meant.ts'
+import type { CountNames } from '../search/near-names.ts'
 import { rangeMoves } from '../search/range-moves.ts'
 import { about, nothingFits, readAsked, refusedSearch, searchOf, type Asked } from '../search/search-parts.ts'
 import { createTraceForm, tracesPath } from '../search/trace-form.ts'
@@ -79,7 +81,7 @@ async function sendMap(ctx: Context, app: AppContext): Promise<void> {
   const { conditions } = asked
   const result = await app.searches.traces(workspaceId, searchOf(asked, { limit: String(tracesMax) }))
   if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, result.error))
-  const { traces, range, next_cursor: next } = result.value
+  const { traces, range, query, next_cursor: next } = result.value
   const found = { sessionIds: traces.flatMap((trace) => trace.session_ids), isEmpty: traces.length === 0 }
   const typed = await lookUpTyped(ctx, app, asked, found)
   if (typed.address !== undefined) return seeOther(ctx, typed.address)
@@ -91,9 +93,11 @@ async function sendMap(ctx: Context, app: AppContext): Promise<void> {
   const services = servicesOf(read.value.graph).slice(0, suggestedMax)
   const values = services.map(({ name, spans }) => ({ value: name, count: spans }))
   const form = formOf(asked, [{ field: 'service', values }], undefined, moves)
+  const names: CountNames = (search) => app.searches.traces(workspaceId, search)
+  const meant = found.isEmpty ? await meantBy(mapPath, asked, query.normalized, names) : html``
   const shown =
     read.value.traces === 0
-      ? nothingFits(mapPath, asked, { noun: 'trace', from: range.from, nowMs })
+      ? html`${meant}${nothingFits(mapPath, asked, { noun: 'trace', from: range.from, nowMs })}`
       : mapPart(asked, read.value, next !== null || read.value.traces < traces.length)
   const body = html`${form}${typed.notice}${about(result.value)}${shown}`
   await sendSessionPage(ctx, app, { title, about: conditions.get('q') ?? '', body })

@@ -1,20 +1,7 @@
 // Puts a button on each block of code that copies it. Without it, the text can be selected as any other.
+import { copy } from './clipboard.js'
+
 const saidMs = 2_000
-
-/** Where a page is not served securely, browsers keep the clipboard from scripts, but not from a selection. */
-function copySelected(code) {
-  getSelection().selectAllChildren(code)
-  return document.execCommand('copy')
-}
-
-async function copy(code) {
-  try {
-    await navigator.clipboard.writeText(code.textContent)
-    return true
-  } catch {
-    return copySelected(code)
-  }
-}
 
 function buttonFor(code) {
   const [button, words] = [document.createElement('button'), document.createElement('span')]

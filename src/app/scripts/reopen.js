@@ -2,8 +2,12 @@
 // show a secret): without this, a list begins anew, and the record that somebody looked into is one line of a hundred.
 const openMax = 50
 
-/** Spans and records are known by the first link of their own. */
-const keyOf = (details) => details.querySelector(':scope > p.row > a')?.getAttribute('href')
+/** Spans and records are known by the first link of their own. Looked for among what is directly below: a subtree of spans is large. */
+const keyOf = ({ children }) =>
+  [...children]
+    .find((child) => child.matches('p.row'))
+    ?.querySelector(':scope > a')
+    ?.getAttribute('href')
 const keep = (what) => history.replaceState({ ...history.state, ...what }, '')
 
 const { open = [], followed } = history.state ?? {}
@@ -18,7 +22,9 @@ if (followed !== undefined) {
 // Captured: it does not bubble.
 document.addEventListener(
   'toggle',
-  () => {
+  ({ target }) => {
+    // A page says this of each fold that it comes with, of which a trace has hundreds.
+    if (keyOf(target) === undefined) return
     const keys = [...document.querySelectorAll('main details[open]')].map(keyOf).filter((key) => key !== undefined)
     keep({ open: keys.slice(0, openMax) })
   },

@@ -83,25 +83,48 @@ function nameZones() {
   for (const field of isLocal ? fields() : []) field.value = field.value.replace(withoutZone, withOffset)
 }
 
-/** A time of day alone. */
-const ofDay = /^\s*([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?\s*$/
+/** A time of day, a day, or both: `14:30`, `10am`, `yesterday`, `today 9:15:30 pm`. */
+const dayAndTime = /^\s*(today|yesterday)?\b\s*(?:(\d\d?)(?::([0-5]\d)(?::([0-5]\d))?)?\s*([ap]m)?)?\s*$/i
 
-/** When it last was, in the zone that is shown; or, where `after` is one of these too, when it was first after it. */
-function lastTime(text, after) {
-  const [, hour, minute, second = 0] = ofDay.exec(text)
-  const zone = isLocal ? '' : 'UTC'
-  const at = new Date(after ?? Date.now())
-  at[`set${zone}Hours`](hour, minute, second, 0)
-  const days = after === undefined ? -Number(at > Date.now()) : Number(at <= after)
-  at[`set${zone}Date`](at[`get${zone}Date`]() + days)
-  return at
+/** `half`: which one of the day, of twelve hours. Undefined where there is no such hour. */
+function hourOf(digits, half) {
+  const hour = Number(digits)
+  if (half === undefined) return hour < 24 ? hour : undefined
+  if (hour < 1 || hour > 12) return undefined
+  return (hour % 12) + (half.toLowerCase() === 'pm' ? 12 : 0)
+}
+
+/** What was typed so; undefined where it is something else, as a number alone is. */
+function ofDay(text) {
+  const [typed, named, digits, minute, second, half] = dayAndTime.exec(text) ?? []
+  if (typed === undefined) return undefined
+  const day = named?.toLowerCase()
+  if (digits === undefined) return { day, time: [0, 0, 0] }
+  const hour = (minute ?? half) === undefined ? undefined : hourOf(digits, half)
+  return hour === undefined ? undefined : { day, time: [hour, Number(minute ?? 0), Number(second ?? 0)] }
+}
+
+/** A time of the day that is so many days after another, in the zone that is shown. */
+function onDay(date, days, time) {
+  if (isLocal) return new Date(date.getFullYear(), date.getMonth(), date.getDate() + days, ...time)
+  return new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate() + days, ...time))
+}
+
+/** When it is; of a time alone, when it last was; or, where `after` is one of these too, when it was first after it. */
+function timeOf({ day, time }, after) {
+  const now = new Date()
+  if (day !== undefined) return onDay(now, day === 'today' ? 0 : -1, time)
+  const at = onDay(after ?? now, 0, time)
+  if (after === undefined) return at > now ? onDay(now, -1, time) : at
+  return at > after ? at : onDay(after, 1, time)
 }
 
 /** What is sent of both ends of a range: times with the zone in which they were meant, also for whoever opens the address later. */
 function sendTimes({ formData }) {
   let from
   for (const { name, value } of fields()) {
-    const at = ofDay.test(value) ? lastTime(value, from) : undefined
+    const meant = ofDay(value)
+    const at = meant && timeOf(meant, from)
     if (name === 'from') from = at
     const [date, time] = at?.toISOString().split(/[T.]/) ?? []
     const typed = isLocal ? value.replace(withoutZone, withOffset) : value

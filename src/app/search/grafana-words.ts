@@ -8,8 +8,17 @@ const besideQuotes = (text: string, change: (part: string) => string): string =>
 const withoutDots = (text: string): string =>
   besideQuotes(text, (part) => part.replace(/(?<![\w.\])])\.(?=[a-z_][\w.-]*\s*(?:!=|=|>|<))/gi, ''))
 
-/** `"a|b"` as a regular expression. */
-const regexOf = (quoted: string): string => `/${quoted.slice(1, -1).replace(/(?<!\\)\//g, '\\/')}/`
+/** Texts in backticks, which say every character as it is, in quotes. */
+const inQuotesOnly = (text: string): string =>
+  text.replace(/"(?:[^"\\]|\\.)*"|`([^`]*)`/g, (part, plain?: string) =>
+    plain === undefined ? part : `"${plain.replace(/["\\]/g, '\\$&')}"`,
+  )
+
+/** `"a|b"` as a regular expression, which is one of any case here. */
+const regexOf = (quoted: string): string => {
+  const source = quoted.slice(1, -1).replace(/\\(["\\])/g, '$1')
+  return `/${source.replace(/^\(\?i\)/, '').replace(/\\.|\//g, (part) => (part === '/' ? '\\/' : part))}/`
+}
 
 const withoutGaps = (text: string): string => text.replace(/\s+/g, ' ').replace(/ ?(!=|[<>]=?|=) ?/g, '$1')
 
@@ -29,7 +38,7 @@ const isSelector = (inside: string): boolean =>
 
 /** Behind the braces of LogQL: texts that lines have or have not, parsers, which nothing here needs, and conditions on what these find. */
 const stage =
-  /^\s*(?:(\|=|!=|\|~|!~)\s*("(?:[^"\\]|\\.)*"|`[^`]*`)|\|\s*(?:json|logfmt)\b|\|\s*([\w.]+\s*(?:!=|=~|!~|[<>]=?|=)\s*(?:"(?:[^"\\]|\\.)*"|[\w.]+)))/
+  /^\s*(?:(\|=|!=|\|~|!~)\s*("(?:[^"\\]|\\.)*")|\|\s*(?:json|logfmt)\b|\|\s*([\w.]+\s*(?:!=|=~|!~|[<>]=?|=)\s*(?:"(?:[^"\\]|\\.)*"|[\w.]+)))/
 
 function stagesOf(text: string): readonly string[] | undefined {
   const said: string[] = []
@@ -40,15 +49,15 @@ function stagesOf(text: string): readonly string[] | undefined {
     rest = rest.slice(taken.length)
     if (condition !== undefined) said.push(conditionsIn(condition))
     if (operator === undefined) continue
-    const quoted = `"${given.slice(1, -1)}"`
-    const words = operator.endsWith('~') ? regexOf(quoted) : quoted
+    const words = operator.endsWith('~') ? regexOf(given) : given
     said.push(operator.startsWith('!') ? `-${words}` : words)
   }
   return said
 }
 
 /** A search as it is typed in Grafana, in the words that are used here; undefined where it is none, or has no words here. */
-export function fromGrafana(typed: string): string | undefined {
+export function fromGrafana(given: string): string | undefined {
+  const typed = inQuotesOnly(given)
   const [, inside, behind = ''] = /^\s*\{((?:"(?:[^"\\]|\\.)*"|[^{}"])*)\}([^]*)$/.exec(typed) ?? []
   if (inside === undefined) {
     const changed = withoutDots(typed)

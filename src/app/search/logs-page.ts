@@ -2,7 +2,7 @@ import type { Context } from 'koa'
 import type { Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import type { LogSearchAnswer } from '#src/query/searches.ts'
-import { reopenScript, histogramScript, tailScript } from '../assets.ts'
+import { valuesScript, reopenScript, histogramScript, tailScript } from '../assets.ts'
 import { counted, isOfSeveral, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
 import { choice } from '../fields.ts'
 import { html, type Html } from '../html.ts'
@@ -18,8 +18,8 @@ import { histogram } from './histogram.ts'
 import { createLogForm, logFacets } from './log-form.ts'
 import { createLogLinks, createLogLinksAround } from './log-links.ts'
 import { logRows, logTable, type LogLinks, type Tail } from './log-rows.ts'
-import { nearNames } from './near-names.ts'
-import { otherNames } from './other-names.ts'
+import { meantBy } from './meant.ts'
+import type { CountNames } from './near-names.ts'
 import { rangeMoves } from './range-moves.ts'
 import { about, nothingFits, pager, readAsked, searchOf, refusedSearch, type Asked } from './search-parts.ts'
 import { shownFieldsRow, shownNames, withoutNames, withShowLinks } from './shown-fields.ts'
@@ -102,18 +102,6 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, meant: Html, nowMs: nu
     ${pager(path, asked, answer.next_cursor)}`
 }
 
-/** What else may have been meant by a search that has found nothing. */
-async function meantOf(
-  ctx: Context,
-  app: AppContext,
-  { conditions }: Asked,
-  { query }: LogSearchAnswer,
-): Promise<Html> {
-  const { workspaceId } = sessionHere(ctx)
-  const near = await nearNames(path, conditions, query.normalized, (search) => app.searches.logs(workspaceId, search))
-  return html`${otherNames(path, conditions, query.normalized)}${near}`
-}
-
 const ofAllFields = (asked: Asked): Asked => ({ ...asked, conditions: withoutNames(asked.conditions) })
 
 const refusedPage = refusedSearch('Logs', formOf)
@@ -132,13 +120,14 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
   const typed = await lookUpTyped(ctx, app, asked, found)
   if (typed.address !== undefined) return seeOther(ctx, typed.address)
   const moves = rangeMoves(path, asked, answer.range, app.clock())
-  const meant = found.isEmpty ? await meantOf(ctx, app, asked, answer) : html``
+  const names: CountNames = (search) => app.searches.logs(sessionHere(ctx).workspaceId, search)
+  const meant = found.isEmpty ? await meantBy(path, asked, answer.query.normalized, names) : html``
   const body = html`${formOf(asked, answer.facets, undefined, moves)}${typed.notice}${resultsOf(asked, answer, meant, app.clock())}`
   await sendSessionPage(ctx, app, {
     title: 'Logs',
     about: asked.conditions.get('q') ?? '',
     body,
-    scripts: [reopenScript, histogramScript, tailScript],
+    scripts: [reopenScript, histogramScript, tailScript, valuesScript],
   })
 }
 

@@ -23,8 +23,8 @@ const keptFor: Readonly<Record<Name, readonly string[]>> = {
   operation: ['from', 'to', 'service'],
 }
 
-/** The one service that a search names in its words, with no sign of a pattern. */
-const ofService = /(?<![\w.])(?<!NOT )service[:=](?:"([^"\\]+)"|([^\s()"\\*?[\]<>/]+))(?=[\s)]|$)/g
+/** The services that a search names in its words, with no sign of a pattern; texts in quotes are passed over. */
+const ofService = /(?<![^\s(])(?<!NOT )service[:=](?:"([^"\\]+)"|([^\s()"\\*?[\]<>/]+))(?=[\s)]|$)|"(?:[^"\\]|\\.)*"/g
 
 function askedBy(path: string, conditions: URLSearchParams, normalized: string): readonly Asked[] {
   const given = (['service', 'operation'] as const).flatMap((name): Asked[] => {
@@ -32,8 +32,9 @@ function askedBy(path: string, conditions: URLSearchParams, normalized: string):
     if (typed === null) return []
     return [{ name, typed, addressOf: (other) => addressWith(path, conditions, { [name]: other }) }]
   })
-  const [clause, second] = [...normalized.matchAll(ofService)]
-  if (clause === undefined || second !== undefined) return given
+  const [clause, second] = [...normalized.matchAll(ofService)].filter(([, quoted, bare]) => quoted ?? bare)
+  // A group that is left out is not asked for, whatever stands in it.
+  if (clause === undefined || second !== undefined || normalized.includes('NOT (')) return given
   const inQuery = (other: string): string =>
     normalized.slice(0, clause.index) +
     clauseOf({ field: 'service', operator: '=', text: other }, false) +
@@ -45,9 +46,15 @@ function askedBy(path: string, conditions: URLSearchParams, normalized: string):
   ]
 }
 
-/** The most frequent names of this time. */
-async function namesOfTime(count: CountNames, conditions: URLSearchParams, name: Name): Promise<readonly string[]> {
-  const kept = new URLSearchParams([...conditions].filter(([each]) => keptFor[name].includes(each)))
+/** The most frequent names of this time, or of what has this name in it. */
+async function namesOfTime(
+  count: CountNames,
+  conditions: URLSearchParams,
+  name: Name,
+  has: Readonly<Record<string, string>> = {},
+): Promise<readonly string[]> {
+  const ofTime = new URLSearchParams([...conditions].filter(([each]) => keptFor[name].includes(each)))
+  const kept = withConditions(ofTime, has)
   const result = await count(withConditions(kept, { limit: '1', include: 'facets' }).toString())
   const values = result.ok ? result.value.facets?.find(({ field }) => field === name)?.values : undefined
   return (values ?? []).map(({ value }) => value).filter((value) => value !== '')
@@ -77,6 +84,8 @@ export async function nearNames(
   for (const { name, typed, addressOf } of askedBy(path, conditions, normalized)) {
     const known = await namesOfTime(count, conditions, name)
     if (known.length === 0 || known.includes(typed)) continue
+    // One that is rare is not among the most frequent.
+    if ((await namesOfTime(count, conditions, name, { [name]: typed })).includes(typed)) continue
     const meant = meantBy(typed, known)
     const link =
       meant === undefined

@@ -1,4 +1,5 @@
 import { html, type Html } from '../html.ts'
+import { mapPath } from '../map-address.ts'
 import { addressWith } from './conditions.ts'
 import { fromGrafana } from './grafana-words.ts'
 
@@ -43,7 +44,7 @@ const asText = (query: string): string =>
   )
 
 function inOwnNames(path: string, query: string): string {
-  const habits = path === '/app/traces' ? ofTraces : ofLogs
+  const habits = path === '/app/traces' || path === mapPath ? ofTraces : ofLogs
   return habits.reduce((changed, [typed, here]) => changed.replace(typed, here), query)
 }
 

@@ -15,8 +15,9 @@ import { facetRow } from './facets.ts'
 import { createLogForm, logFacets } from './log-form.ts'
 import { patternsOf, type Pattern } from './log-patterns.ts'
 import { exampleOf, shapeOf } from './message-shape.ts'
+import { meantBy } from './meant.ts'
 import { createNarrow } from './narrow.ts'
-import { otherNames } from './other-names.ts'
+import type { CountNames } from './near-names.ts'
 import { clauseOfPattern, clauseWithout, sayableOf } from './pattern-clause.ts'
 import { patternTable, type Said, type ShownPattern } from './pattern-rows.ts'
 import { rangeMoves } from './range-moves.ts'
@@ -132,7 +133,8 @@ async function withLinks(
   })
 }
 
-async function resultsOf(asked: Asked, read: Read, nowMs: number): Promise<Html> {
+/** `meant`: what else may have been meant, where nothing was found. */
+async function resultsOf(asked: Asked, read: Read, meant: Html, nowMs: number): Promise<Html> {
   const { conditions } = asked
   const { said, first } = read
   const { range, query, facets } = first
@@ -144,7 +146,7 @@ async function resultsOf(asked: Asked, read: Read, nowMs: number): Promise<Html>
     <div id="results">
       ${lookedAt(asked, read, all.length)}
       <p class="row"><a href="${addressWith('/app/logs', searched(conditions), {})}">Records</a></p>
-      ${said.length === 0 ? html`${otherNames(path, conditions, query.normalized)}${nothingFits(path, asked, { noun: 'log record', from: range.from, nowMs })}` : patternTable(shown, said)}
+      ${said.length === 0 ? html`${meant}${nothingFits(path, asked, { noun: 'log record', from: range.from, nowMs })}` : patternTable(shown, said)}
     </div>`
 }
 
@@ -154,9 +156,12 @@ async function sendPatterns(ctx: Context, app: AppContext): Promise<void> {
   const asked = readHere(ctx, app)
   const read = await readSaid(ctx, app, asked)
   if (!read.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, read.error))
-  const { range, facets } = read.value.first
+  const { range, facets, query } = read.value.first
   const moves = rangeMoves(path, asked, range, app.clock())
-  const results = await resultsOf(asked, read.value, app.clock())
+  const names: CountNames = (search) => app.searches.logs(sessionHere(ctx).workspaceId, search)
+  const isEmpty = read.value.said.length === 0
+  const meant = isEmpty ? await meantBy(path, asked, query.normalized, names) : html``
+  const results = await resultsOf(asked, read.value, meant, app.clock())
   await sendSessionPage(ctx, app, {
     title: 'Patterns',
     about: asked.conditions.get('q') ?? '',

@@ -1,5 +1,7 @@
 import type { Context } from 'koa'
+import type { Session } from '#src/directory/directory.ts'
 import type { Route } from '#src/http/route.ts'
+import { ok } from '#src/lib/result.ts'
 import type { SessionSearchAnswer } from '#src/query/searches.ts'
 import { reopenScript } from '../assets.ts'
 import { counted, inWords, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
@@ -8,7 +10,9 @@ import { timeAndZone } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { seeOther } from '../page.ts'
 import { createRefuseSearch } from '../refuse-page.ts'
-import { addressWith } from './conditions.ts'
+import { addressWith, withConditions } from './conditions.ts'
+import { meantBy } from './meant.ts'
+import type { CountNames } from './near-names.ts'
 import { rangeMoves } from './range-moves.ts'
 import { searchForm } from './search-form.ts'
 import { sessionForms } from './search-help.ts'
@@ -81,8 +85,21 @@ function amongTraces({ conditions, plan }: Asked): Html {
   </p>`
 }
 
+/** The services of the newest sessions: a search of these counts nothing. */
+const namesOf =
+  ({ searches }: AppContext, workspaceId: Session['workspaceId']): CountNames =>
+  async (search) => {
+    const own = withConditions(new URLSearchParams(search), { limit: null, include: null })
+    const result = await searches.sessions(workspaceId, own.toString())
+    if (!result.ok) return result
+    const values = [...new Set(result.value.sessions.map(({ service }) => service ?? ''))].map((value) => ({ value }))
+    return ok({ facets: [{ field: 'service', values }] })
+  }
+
+type Shown = Readonly<{ asked: Asked; meant: Html; nowMs: number }>
+
 /** Where there is no session to show: for want of any, or only here. */
-function noneHere(asked: Asked, { read, range, next_cursor: next }: SessionSearchAnswer, nowMs: number): Html {
+function noneHere({ asked, meant, nowMs }: Shown, { read, range, next_cursor: next }: SessionSearchAnswer): Html {
   if (next !== null) return html`<p>None among these: there are older events on the next page.</p>`
   const howTo =
     read.count > 0 && read.session_count === 0 && asked.cursors.length === 0
@@ -91,14 +108,16 @@ function noneHere(asked: Asked, { read, range, next_cursor: next }: SessionSearc
           Faro.
         </p>`
       : html``
-  return html`${nothingFits(path, asked, { noun: 'browser session', from: range.from, nowMs, sender: 'browser' })}${howTo}${amongTraces(asked)}`
+  return html`${meant}${nothingFits(path, asked, { noun: 'browser session', from: range.from, nowMs, sender: 'browser' })}${howTo}${amongTraces(asked)}`
 }
 
-function resultsOf(asked: Asked, answer: SessionSearchAnswer, nowMs: number): Html {
+/** `meant`: what else may have been meant, where nothing was found. */
+function resultsOf(shown: Shown, answer: SessionSearchAnswer): Html {
+  const { asked } = shown
   const { sessions, next_cursor: next } = answer
   return html`${about(answer)}
     <div id="results">
-      ${lookedAt(asked, answer)}${sessions.length === 0 ? noneHere(asked, answer, nowMs) : sessionTable(sessions)}
+      ${lookedAt(asked, answer)}${sessions.length === 0 ? noneHere(shown, answer) : sessionTable(sessions)}
     </div>
     ${pager(path, asked, next)}`
 }
@@ -115,7 +134,11 @@ async function sendSessions(ctx: Context, app: AppContext): Promise<void> {
   const typed = await lookUpTyped(ctx, app, asked, found)
   if (typed.address !== undefined) return seeOther(ctx, typed.address)
   const moves = rangeMoves(path, asked, range, app.clock())
-  const body = html`${formOf(asked, undefined, undefined, moves)}${typed.notice}${resultsOf(asked, answer, app.clock())}`
+  const names = namesOf(app, sessionHere(ctx).workspaceId)
+  const isNone = answer.read.count === 0
+  const meant = isNone ? await meantBy(path, asked, answer.query.normalized, names) : html``
+  const results = resultsOf({ asked, meant, nowMs: app.clock() }, answer)
+  const body = html`${formOf(asked, undefined, undefined, moves)}${typed.notice}${results}`
   const typedQuery = asked.conditions.get('q') ?? ''
   await sendSessionPage(ctx, app, { title: 'Sessions', about: typedQuery, body, scripts: [reopenScript] })
 }

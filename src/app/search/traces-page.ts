@@ -11,8 +11,8 @@ import { createRefuseSearch } from '../refuse-page.ts'
 import { addressWith } from './conditions.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
-import { nearNames } from './near-names.ts'
-import { otherNames } from './other-names.ts'
+import { meantBy } from './meant.ts'
+import type { CountNames } from './near-names.ts'
 import { rangeMoves } from './range-moves.ts'
 import { about, nothingFits, pager, readAsked, refusedSearch, searchOf, type Asked } from './search-parts.ts'
 import { createTraceForm, having, tracesPath } from './trace-form.ts'
@@ -93,18 +93,6 @@ function resultsOf(asked: Asked, answer: TraceSearchAnswer, meant: Html, nowMs: 
     ${pager(path, asked, answer.next_cursor)}`
 }
 
-/** What else may have been meant by a search that has found nothing. */
-async function meantOf(
-  ctx: Context,
-  app: AppContext,
-  { conditions }: Asked,
-  { query }: TraceSearchAnswer,
-): Promise<Html> {
-  const { workspaceId } = sessionHere(ctx)
-  const near = await nearNames(path, conditions, query.normalized, (search) => app.searches.traces(workspaceId, search))
-  return html`${otherNames(path, conditions, query.normalized)}${near}`
-}
-
 const refusedPage = refusedSearch('Traces', formOf)
 
 async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
@@ -117,7 +105,8 @@ async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
   const typed = await lookUpTyped(ctx, app, asked, found)
   if (typed.address !== undefined) return seeOther(ctx, typed.address)
   const moves = rangeMoves(path, asked, range, app.clock())
-  const meant = found.isEmpty ? await meantOf(ctx, app, asked, result.value) : html``
+  const names: CountNames = (search) => app.searches.traces(sessionHere(ctx).workspaceId, search)
+  const meant = found.isEmpty ? await meantBy(path, asked, result.value.query.normalized, names) : html``
   const map = html`<a href="${addressWith(mapPath, asked.conditions, {})}">Service map</a>`
   const body = html`${formOf(asked, facets, undefined, html`${moves}${map}`)}${typed.notice}${resultsOf(asked, result.value, meant, app.clock())}`
   await sendSessionPage(ctx, app, {

@@ -196,7 +196,7 @@ export function timelinePart(answer: CorrelationAnswer, looks: Looks): Html {
   return html`<h2 id="timeline">Timeline</h2>
     ${cutPart(answer, leftOut.size, looks.isFirst)}
     <div class="moments heads" aria-hidden="true">
-      <span>Time (${zone})</span> <span class="gap">Later by</span> <span>Kind</span> <span>What</span>
+      <span>Time (${zone})</span> <span class="gap">After the one above</span> <span>Kind</span> <span>What</span>
     </div>
     <ol class="moments" aria-label="What happened, in order of time">
       ${open}
