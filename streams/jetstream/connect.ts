@@ -1,4 +1,14 @@
-import { connect, ErrorCode, Events, headers, type Msg, type NatsConnection, type NatsError } from 'nats'
+import {
+  connect,
+  DebugEvents,
+  ErrorCode,
+  Events,
+  headers,
+  type Msg,
+  type NatsConnection,
+  type NatsError,
+  type Status,
+} from 'nats'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { parseNatsUrl, type NatsAddress } from './address.ts'
 import { freeSentFrames } from './free-sent.ts'
@@ -59,6 +69,7 @@ const lateMs = 1_000
 const versionMin = [2, 12] as const
 const noResponders = 503
 const operation = 'connect to NATS at'
+const refusedHint = 'it refuses the user, password or token of NATS_URL'
 /**
  * So it is for seconds where a server that led is lost. What has a full disk is up, answers reads, and says nothing to what it cannot write, until
  * it is started again.
@@ -71,7 +82,7 @@ function refusal(error: unknown, { servers }: NatsAddress): Error {
   const subject = servers.join(', ')
   const { code = '', message = '' } = error as Partial<NatsError>
   if (/AUTH|PERMISSIONS/.test(code) || /auth/i.test(message)) {
-    return new PermanentError({ operation, subject, hint: 'it refuses the user, password or token of NATS_URL' })
+    return new PermanentError({ operation, subject, hint: refusedHint })
   }
   return new TransientError({
     operation,
@@ -139,18 +150,35 @@ type Presence = Readonly<{
   onReconnect(listener: () => void): () => void
 }>
 
+const refusals: ReadonlySet<unknown> = new Set([ErrorCode.AuthorizationViolation, ErrorCode.AuthenticationExpired])
+
+/** Why there is no connection, by what the client tells of its attempts: the last one ended, and the one under way. */
+function createReason(): Readonly<{ hear(status: Status): void; hint(): string }> {
+  let [refusedBefore, refusedNow] = [false, false]
+  return {
+    hear: ({ type, data }) => {
+      if (type === DebugEvents.Reconnecting) [refusedBefore, refusedNow] = [refusedNow, false]
+      if (type === Events.Error && refusals.has(data)) refusedNow = true
+      if (type === Events.Reconnect) [refusedBefore, refusedNow] = [false, false]
+    },
+    hint: () => (refusedBefore || refusedNow ? refusedHint : 'the connection is lost; is nats-server running there?'),
+  }
+}
+
 function watch(connection: NatsConnection, subject: string): Presence {
   let here = true
+  const reason = createReason()
   const waiting = new Set<() => void>()
   const listeners = new Set<() => void>()
-  const lost = (what: string): TransientError =>
-    new TransientError({ operation: what, subject, hint: 'the connection is lost; is nats-server running there?' })
+  const lost = (what: string): TransientError => new TransientError({ operation: what, subject, hint: reason.hint() })
   const leave = (): void => {
     here = false
     for (const letGo of waiting) letGo()
   }
   const listen = async (): Promise<void> => {
-    for await (const { type } of connection.status()) {
+    for await (const status of connection.status()) {
+      const { type } = status
+      reason.hear(status)
       if (type === Events.Disconnect) leave()
       if (type !== Events.Reconnect) continue
       here = true
