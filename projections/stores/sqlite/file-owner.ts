@@ -20,13 +20,16 @@ export function ownedBytes(bytes: Uint8Array, path: string): Uint8Array {
   return copy
 }
 
+/** A file is not that of the workspace and day whose place it is in. */
+export class OtherOwnerError extends PermanentError {}
+
 /**
- * Throws PermanentError if a day's file is that of another workspace or day, as after a backup was put back by hand: its records would be shown to
+ * Throws OtherOwnerError if a day's file is that of another workspace or day, as after a backup was put back by hand: its records would be shown to
  * whose folder it is in.
  */
 export function checkOwner(database: Database): void {
   const owner = database.get('PRAGMA application_id')?.['application_id'] as bigint
   if (owner === 0n || owner === BigInt(ownerOf(database.path))) return
   const hint = 'it is the file of another workspace or day: put its own back, or run throughline rebuild'
-  throw new PermanentError({ operation: 'open', subject: database.path, hint })
+  throw new OtherOwnerError({ operation: 'open', subject: database.path, hint })
 }

@@ -9,7 +9,7 @@ import { dropBuild, removeDays, removeDropped, storedBuilds } from '../build-fol
 import { hasTable, makeFolderOf, openDatabase, prepared, transaction, type Database } from '../database.ts'
 import { forgetDays, noteGone, noteMade, storedDays } from '../known-days.ts'
 import { buildFolder, dayPath, metaPath, workspaceFolder } from '../paths.ts'
-import { checkOwner, writeOwner } from '../file-owner.ts'
+import { checkOwner, OtherOwnerError, writeOwner } from '../file-owner.ts'
 import { layOutDay, layoutOf } from '../layout.ts'
 import { openLive, readRoster, renewLive, writeRoster } from '../live.ts'
 import { storedMeta, writeErased } from '../meta.ts'
@@ -141,6 +141,16 @@ const letGoOfDays =
     letGo(files, build, path)
   }
 
+/** The position of a file; 0 for one that is another's, of which nothing here stays either. */
+function ownPositionOf(open: () => Database): Position {
+  try {
+    return positionOf(open())
+  } catch (error) {
+    if (error instanceof OtherOwnerError) return 0
+    throw error
+  }
+}
+
 /**
  * Removes the files of a workspace, except those written after its erasure. Readers that have a file open see no error; at their next query they open
  * the build anew.
@@ -155,13 +165,13 @@ function eraseFiles(
   const gone: string[] = []
   const stays = new Set<string>()
   for (const day of daysOf(build, workspaceId)) {
-    const database = files.open(build, workspaceId, day)
-    if (positionOf(database) > position) {
+    if (ownPositionOf(() => files.open(build, workspaceId, day)) > position) {
       stays.add(day)
       continue
     }
-    letGo(files, build, database.path)
-    gone.push(database.path)
+    const path = pathOf(build, workspaceId, day)
+    letGo(files, build, path)
+    gone.push(path)
   }
   forgetDays(build.meta, (of) => !stays.has(of.day), workspaceId)
   build.days.delete(workspaceId)

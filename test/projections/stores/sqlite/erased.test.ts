@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { copyFileSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { IndexWriter } from '#projections/index-store.ts'
@@ -58,5 +58,17 @@ describe('a SQLite index of which a workspace was erased', () => {
     expect([await seen(acme), await seen(other)]).to.deep.equal([0, 2])
     await write(writer, [lineEntry({ text: 'late' }, 4)], 4)
     expect(await seen(acme), 'what came after its erasure').to.equal(1)
+  })
+
+  it('holds none of its files either of which one is that of another workspace', async () => {
+    await write(writer, [lineEntry({}, 1), lineEntry({ text: 'of another day' }, 2, { day: '2026-11-20' })], 2)
+    await write(writer, [lineEntry({}, 9)], 9, other)
+    await writer.close()
+    copyFileSync(join(given.folder, index, other, `${day}.db`), given.dayFile())
+    writer = createSqliteIndexWriter({ folder: given.folder, limits })
+    await writer.open(index, fixture, epoch)
+    await writer.eraseWorkspace(index, acme, 3)
+    expect(existsSync(join(given.folder, index, acme))).to.equal(false)
+    expect([await seen(acme), await seen(other)]).to.deep.equal([0, 1])
   })
 })
