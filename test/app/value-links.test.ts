@@ -259,7 +259,7 @@ describe('links beside values', () => {
     const text = await follow(`/app/trace/${traceIdOf('t')}`)
     expect(wordsIn(text)).to.include('operation: operation 0').and.not.include('operation: operation 149')
     expect(text)
-      .to.include('the values of the last ones have links only where')
+      .to.include('the values of its last spans have theirs where')
       .and.match(/<\/strong>\s+operation 149[\s<]/)
     expect(text.length).to.be.below(2_000_000)
   })
