@@ -16,7 +16,7 @@ function valueOf(cell) {
   const shown = cell.cloneNode(true)
   for (const links of shown.querySelectorAll('span, i')) links.remove()
   const items = [...shown.querySelectorAll(':scope > div')]
-  const texts = (items.length === 0 ? [shown] : items).map((item) => item.textContent.trim())
+  const texts = (items.length === 0 ? [shown] : items).map((item) => item.textContent)
   return texts.some((text) => isCut.test(text)) ? undefined : texts.join('\n')
 }
 
@@ -25,7 +25,7 @@ function buttonFor(cell) {
   // Of the row that says how many more fields there are.
   if (name === '…') return
   const value = valueOf(cell)
-  if (!value) return
+  if (value === undefined || value.trim() === '') return
   const [button, place] = [document.createElement('button'), document.createElement('span')]
   button.type = 'button'
   button.className = 'quiet'
