@@ -16,6 +16,9 @@ describe('a search in words of Grafana', () => {
       ['{app!~"x|y"}', '-app:/x|y/'],
       ['{app="x"} |= "a \\"b" != "c" |~ `d.*e` !~ "f"', 'app="x" "a \\"b" -"c" /d.*e/ -/f/'],
       ['{app="x"} |~ "(?i)error|fail"', 'app="x" /error|fail/'],
+      ['{app=~"a{2,3} b = \\"c\\", d" , e="f"}', 'app:/a{2,3} b = "c", d/ e="f"'],
+      ['{} | app=~"a, b"', 'app:/a, b/'],
+      ['{app="x=~", b="y" , c !~ "z"}', 'app="x=~" b="y" -c:/z/'],
       ['{app=~"a\\\\.b\\\\\\\\/c"}', 'app:/a\\.b\\\\\\/c/'],
       ['{app=`x`} |= `a "b" \\d` |~ `c "d" \\d/`', 'app="x" "a \\"b\\" \\\\d" /c "d" \\d\\//'],
       ['{} |= "x" | json | logfmt | status >= 500 | level=~"err.*"', '"x" status>=500 level:/err.*/'],
@@ -36,6 +39,7 @@ describe('a search in words of Grafana', () => {
       '{"level":"a=b"}',
       '{app="x"} | line_format "{{.a}}"',
       '{a=1} >> {b=2}',
+      `{a="${'b'.repeat(4_096)}"}`,
     ]) {
       expect(fromGrafana(typed), typed).to.equal(undefined)
     }

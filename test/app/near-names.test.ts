@@ -53,6 +53,8 @@ describe('a search by a name that nothing has', () => {
     for (const conditions of [
       'service=checkout&q=absent',
       'q=service:checkout+absent',
+      'q=service:CHECKOUT+absent',
+      'q=service:mail+absent',
       'q=service:checko?t',
       'q=absent+-service:checkot',
       'q=absent+service:(checkot+OR+chekout)',

@@ -19,7 +19,18 @@ describe('values of fields in a browser', () => {
     const { logs, spans } = sendingTo(server, server.firstRun.keys)
     const attributes = { 'url.full': 'https://shop.example/a?b=1' }
     await spans([{ traceId, spanId, startNs: nowNs() - 50n * msNs, attributes }])
-    await logs([{ message: 'copied from', tags: ['a b', 'c'], plan: 'pro', long: 'x'.repeat(3_000) }])
+    await logs([
+      {
+        message: 'copied from',
+        tags: ['a b', 'c'],
+        plan: 'pro',
+        path: '  C:\\a ',
+        lines: '  a\n  b',
+        long: 'x'.repeat(3_000),
+      },
+    ])
+    const wide = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`wide${at}`, 'y'.repeat(1_000)]))
+    await logs([{ message: 'too much', list: ['z'.repeat(3_000), 'b'], ...wide }])
     await untilIndexed(server)
     ;({ tab, complaints } = await openSignedIn(browser, server, { permissions: ['clipboard-read', 'clipboard-write'] }))
     // It is said for two seconds, which a busy machine may not look at.
@@ -47,6 +58,9 @@ describe('values of fields in a browser', () => {
     await tab.locator('.logs summary').click()
     expect(await copied('plan')).to.equal('pro')
     expect(await copied('tags')).to.equal('a b\nc')
+    // Blanks are of the value.
+    expect(await copied('path')).to.equal('  C:\\a ')
+    expect(await copied('lines')).to.equal('  a\n  b')
     // Of a part of a value nobody would see that it is one.
     expect(await button('long').count()).to.equal(0)
     // Opened again, it has the same.
@@ -55,6 +69,15 @@ describe('values of fields in a browser', () => {
     await tab.locator('.logs summary').click()
     await button('plan').waitFor()
     expect(await button('plan').count()).to.equal(1)
+  })
+
+  it('are not copied where a part of a list is not there, nor what is said of fields that are not', async () => {
+    await tab.goto('/app/logs?q=%22too+much%22')
+    await tab.locator('.logs summary').click()
+    await button('wide0').waitFor()
+    expect(await tab.getByText('more fields: the search API').count()).to.equal(1)
+    expect(await button('list').count()).to.equal(0)
+    expect(await button('…').count()).to.equal(0)
   })
 
   it('are copied from the span that an address names, which is open', async () => {

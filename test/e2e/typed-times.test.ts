@@ -90,6 +90,18 @@ describe('times of day in the form of a search', () => {
     }
   })
 
+  it('are in To the first after a From that is a date, or a date and a time', async () => {
+    const now = '2026-11-10T20:00:00Z'
+    for (const [timezoneId, from, to, meant] of [
+      ['Asia/Kathmandu', '2026-11-05 10:00', '11:00', ['2026-11-05 10:00+05:45', '2026-11-05 11:00:00+05:45']],
+      ['Asia/Kathmandu', '2026-11-05T22:00:00Z', '11pm', ['2026-11-05T22:00:00Z', '2026-11-06 23:00:00+05:45']],
+      ['UTC', '2026-11-05 10:00:07+01:00', '9:00', ['2026-11-05 10:00:07+01:00', '2026-11-06 09:00:00 UTC']],
+      ['UTC', '2026-11-05', '1am', ['2026-11-05', '2026-11-05 01:00:00 UTC']],
+    ] as const) {
+      expect(await searchAt(now, timezoneId, from, to), `${from}, ${to}`).to.deep.equal(meant)
+    }
+  })
+
   it('are the same on the day before where a change of clocks leaves them out today', async () => {
     const before = await searchAt('2026-03-29T00:30:00Z', 'Europe/Berlin', '02:30')
     expect(before).to.deep.equal(['2026-03-28 02:30:00+01:00', ''])

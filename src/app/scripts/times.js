@@ -119,15 +119,24 @@ function timeOf({ day, time }, after) {
   return at > after ? at : onDay(after, 1, time)
 }
 
+const withAnyZone = new RegExp(String.raw`${typed}(Z| ?UTC|[-+]\d\d:\d\d)?\s*$`, 'i')
+
+/** A date, or a date and a time, with its zone; undefined of anything else, as of a length of time back from now. */
+function pointOf(text) {
+  const [, date, minute = '00:00', second = '', , zone = ''] = withAnyZone.exec(text) ?? []
+  const at = new Date(`${date}T${minute}${second}${/^[-+]/.test(zone) ? zone : 'Z'}`)
+  return Number.isNaN(at.getTime()) ? undefined : at
+}
+
 /** What is sent of both ends of a range: times with the zone in which they were meant, also for whoever opens the address later. */
 function sendTimes({ formData }) {
   let from
   for (const { name, value } of fields()) {
     const meant = ofDay(value)
     const at = meant && timeOf(meant, from)
-    if (name === 'from') from = at
     const [date, time] = at?.toISOString().split(/[T.]/) ?? []
     const typed = isLocal ? value.replace(withoutZone, withOffset) : value
+    if (name === 'from') from = at ?? pointOf(typed)
     formData.set(name, at === undefined ? typed : inZone(`${date} ${time} UTC`))
   }
 }

@@ -11,22 +11,26 @@ said.className = 'skip'
 said.setAttribute('role', 'status')
 document.querySelector('main').append(said)
 
-/** A value without the links beside it; items of a list line by line. */
+/** A value without the links beside it; items of a list line by line. Undefined where the page has not all of it. */
 function valueOf(cell) {
   const shown = cell.cloneNode(true)
   for (const links of shown.querySelectorAll('span, i')) links.remove()
   const items = [...shown.querySelectorAll(':scope > div')]
-  return (items.length === 0 ? [shown] : items).map((item) => item.textContent.trim()).join('\n')
+  const texts = (items.length === 0 ? [shown] : items).map((item) => item.textContent)
+  return texts.some((text) => isCut.test(text)) ? undefined : texts.join('\n')
 }
 
 function buttonFor(cell) {
+  const name = cell.previousElementSibling.textContent
+  // Of the row that says how many more fields there are.
+  if (name === '…') return
   const value = valueOf(cell)
-  if (value === '' || isCut.test(value)) return
+  if (value === undefined || value.trim() === '') return
   const [button, place] = [document.createElement('button'), document.createElement('span')]
   button.type = 'button'
   button.className = 'quiet'
   button.textContent = 'copy'
-  button.setAttribute('aria-label', `copy ${cell.previousElementSibling.textContent}`)
+  button.setAttribute('aria-label', `copy ${name}`)
   const copyAndSay = async () => {
     // On the page while it is copied: some browsers let only what is selected there be.
     const text = document.createElement('pre')

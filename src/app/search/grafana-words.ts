@@ -1,3 +1,5 @@
+import { queryCharactersMax } from './narrow.ts'
+
 // Selectors of TraceQL and LogQL, which people type by habit, in the words of the search here.
 
 /** Texts in quotes are kept as they are; `change` is for what lies between them. */
@@ -22,15 +24,17 @@ const regexOf = (quoted: string): string => {
 
 const withoutGaps = (text: string): string => text.replace(/\s+/g, ' ').replace(/ ?(!=|[<>]=?|=) ?/g, '$1')
 
-/** What is in braces: conditions, in LogQL with commas between them. */
+/** Conditions on values that regular expressions find; other texts in quotes are passed over. */
+const matchers = /([\w.]+)\s*([=!])~\s*("(?:[^"\\]|\\.)*")|"(?:[^"\\]|\\.)*"/g
+
+const inSlashes = (text: string): string =>
+  text.replace(matchers, (part, name: string | undefined, sign: string, quoted: string) =>
+    name === undefined ? part : `${sign === '!' ? '-' : ''}${name}:${regexOf(quoted)}`,
+  )
+
+/** What is in braces: conditions, in LogQL with commas between them. A regular expression keeps its commas and blanks, in quotes until then. */
 const conditionsIn = (text: string): string =>
-  besideQuotes(
-    withoutDots(text).replace(
-      /([\w.]+)\s*([=!])~\s*("(?:[^"\\]|\\.)*")/g,
-      (_, name: string, sign: string, quoted: string) => `${sign === '!' ? '-' : ''}${name}:${regexOf(quoted)}`,
-    ),
-    (part) => withoutGaps(part.replace(/,/g, ' ')),
-  ).trim()
+  inSlashes(besideQuotes(withoutDots(text), (part) => withoutGaps(part.replace(/,/g, ' ')))).trim()
 
 /** Whether it has conditions, or at least nothing else, as an object in JSON has. */
 const isSelector = (inside: string): boolean =>
@@ -57,6 +61,8 @@ function stagesOf(text: string): readonly string[] | undefined {
 
 /** A search as it is typed in Grafana, in the words that are used here; undefined where it is none, or has no words here. */
 export function fromGrafana(given: string): string | undefined {
+  // Refused whatever it means. What an address has room for beyond would hold up this process for seconds here.
+  if (given.length > queryCharactersMax) return undefined
   const typed = inQuotesOnly(given)
   const [, inside, behind = ''] = /^\s*\{((?:"(?:[^"\\]|\\.)*"|[^{}"])*)\}([^]*)$/.exec(typed) ?? []
   if (inside === undefined) {

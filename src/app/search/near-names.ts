@@ -14,8 +14,13 @@ export type CountNames = (search: string) => Promise<Result<Readonly<{ facets?: 
 
 type Name = 'service' | 'operation'
 
-/** A name that a search asks for, and the same search by another one. */
-type Asked = Readonly<{ name: Name; typed: string; addressOf: (other: string) => string }>
+/** A name that a search asks for, the search for nothing else, and the same search by another one. */
+type Asked = Readonly<{
+  name: Name
+  typed: string
+  alone: Readonly<Record<string, string>>
+  addressOf: (other: string) => string
+}>
 
 /** What else than a name is kept when names are counted: an operation is one of its service. */
 const keptFor: Readonly<Record<Name, readonly string[]>> = {
@@ -30,7 +35,8 @@ function askedBy(path: string, conditions: URLSearchParams, normalized: string):
   const given = (['service', 'operation'] as const).flatMap((name): Asked[] => {
     const typed = conditions.get(name)
     if (typed === null) return []
-    return [{ name, typed, addressOf: (other) => addressWith(path, conditions, { [name]: other }) }]
+    const addressOf = (other: string): string => addressWith(path, conditions, { [name]: other })
+    return [{ name, typed, alone: { [name]: typed }, addressOf }]
   })
   const [clause, second] = [...normalized.matchAll(ofService)].filter(([, quoted, bare]) => quoted ?? bare)
   // A group that is left out is not asked for, whatever stands in it.
@@ -40,13 +46,11 @@ function askedBy(path: string, conditions: URLSearchParams, normalized: string):
     clauseOf({ field: 'service', operator: '=', text: other }, false) +
     normalized.slice(clause.index + clause[0].length)
   const typed = clause[1] ?? clause[2] ?? ''
-  return [
-    { name: 'service', typed, addressOf: (other) => addressWith(path, conditions, { q: inQuery(other) }) },
-    ...given,
-  ]
+  const addressOf = (other: string): string => addressWith(path, conditions, { q: inQuery(other) })
+  return [{ name: 'service', typed, alone: { q: clause[0] }, addressOf }, ...given]
 }
 
-/** The most frequent names of this time, or of what has this name in it. */
+/** The most frequent names of this time, or of what this search finds too. */
 async function namesOfTime(
   count: CountNames,
   conditions: URLSearchParams,
@@ -81,11 +85,11 @@ export async function nearNames(
   normalized: string,
   count: CountNames,
 ): Promise<Html> {
-  for (const { name, typed, addressOf } of askedBy(path, conditions, normalized)) {
+  for (const { name, typed, alone, addressOf } of askedBy(path, conditions, normalized)) {
     const known = await namesOfTime(count, conditions, name)
     if (known.length === 0 || known.includes(typed)) continue
-    // One that is rare is not among the most frequent.
-    if ((await namesOfTime(count, conditions, name, { [name]: typed })).includes(typed)) continue
+    // One that is rare is not among the most frequent, and the words of a search find a name in any case, and by a part of it.
+    if ((await namesOfTime(count, conditions, name, alone)).length > 0) continue
     const meant = meantBy(typed, known)
     const link =
       meant === undefined
