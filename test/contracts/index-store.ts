@@ -43,10 +43,13 @@ export function indexStoreContract(name: string, create: () => Promise<IndexStor
     let store: OpenIndexStore
     const places: IndexStorePlace[] = []
 
-    const reopen = async (): Promise<void> => {
+    const restart = async (): Promise<void> => {
       await store.reader.close()
       await store.writer.close()
       store = await place.open()
+    }
+    const reopen = async (): Promise<void> => {
+      await restart()
       await store.writer.open(index, fixture, epoch)
     }
     beforeEach(async () => {
@@ -78,7 +81,7 @@ export function indexStoreContract(name: string, create: () => Promise<IndexStor
       it('refuses an index that follows another log', async () => {
         const failure = await store.writer.open(index, fixture, 'epoch-2').catch((error: unknown) => error)
         expect(failure).to.have.property('name', 'PermanentError')
-        await reopen()
+        await restart()
         const again = await store.writer.open(index, fixture, 'epoch-2').catch((error: unknown) => error)
         expect(again).to.have.property('name', 'PermanentError')
       })

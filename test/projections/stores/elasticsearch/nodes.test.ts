@@ -116,6 +116,10 @@ describe('several nodes of Elasticsearch', function () {
     expect((await rejection(count(reader))).message).to.match(/some of its shards do not answer/)
     const asked = [one, two].map((node) => node.take().filter((line) => line.includes('/_search')).length)
     expect(asked).to.include(0)
+    const [used, other] = asked[0] === 0 ? [two, one] : [one, two]
+    used.before(async () => 503)
+    other.heal()
+    expect(await count(reader), 'it was a member before').to.equal(0)
   })
 
   it('asks one of them as long as it is there, and again once it is a member of the cluster again', async () => {
@@ -132,18 +136,20 @@ describe('several nodes of Elasticsearch', function () {
     await count(reader)
     expect(other.take().join()).to.match(/_search/)
     // As one that is back, and has not found its master yet.
-    used.before(async (line) => (line.includes('/_cluster/state/version') ? refuse() : undefined))
+    // Answers once, and then that it is none.
+    const pings = [refuse, async () => undefined, async () => 503]
+    used.before(async (line) => (line.includes('/_cluster/state/version') ? pings.shift()?.() : undefined))
     let again: readonly string[] = []
-    for (used.take(); again.length < 2; again = [...again, ...used.take()]) await count(reader)
+    for (used.take(); again.length < 3; again = [...again, ...used.take()]) await count(reader)
     expect(again.filter((line) => !line.includes('/_cluster/state/version'))).to.deep.equal([])
     used.heal()
     let healed: readonly string[] = []
     for (; !healed.some((line) => line.includes('/_search')); healed = [...healed, ...used.take()]) await count(reader)
-    const pings = healed.findIndex((line) => !line.includes('/_cluster/state/version'))
-    expect(pings, 'it has answered twice before').to.equal(2)
+    const asks = healed.findIndex((line) => !line.includes('/_cluster/state/version'))
+    expect(asks, 'it has answered twice before').to.equal(2)
   })
 
-  it('waits for one that is slow with a request and answers others', async () => {
+  it('waits for one that is slow with a request and answers others, not once it answers none', async () => {
     const one = await startNode()
     const elasticsearch = connectElasticsearch(`${one.url},${await nowhere()}`)
     closeLater(elasticsearch)
@@ -152,6 +158,8 @@ describe('several nodes of Elasticsearch', function () {
     expect((await elasticsearch.send({ ...call, accept: [408] })).status).to.equal(408)
     const asked = one.take().filter((line) => line.includes('/_cluster/health'))
     expect(asked).to.have.length(1)
+    one.before(never)
+    expect((await rejection(elasticsearch.send({ ...call, query: {} }))).name).to.equal('TransientError')
   })
 
   it('writes a batch once more whose answer was lost, to no other effect', async () => {

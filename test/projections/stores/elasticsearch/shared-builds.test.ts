@@ -1,16 +1,20 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
+import { noRoster } from '#projections/stores/builds.ts'
 import { begin, changeRoster } from '#projections/builds/roster.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { askElasticsearch } from '#test/support/elasticsearch.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
 import { acme, epoch, fixture, index, lineEntry, noonNs, other, write } from '#test/support/index-fixture.ts'
+import { promote } from '#test/support/promote.ts'
+import { startRecordingProxy } from '#test/support/recording-proxy.ts'
+import { rejection } from '#test/streams/read-all.ts'
 
 const next = 'fixture-v1-002'
 const anotherLog = 'epoch-2'
 
 describe('a build of which partitions share the indices', () => {
-  const { url, prefix, openWriter } = useElasticsearchStores()
+  const { url, prefix, openWriter, closeLater } = useElasticsearchStores()
 
   /** What the build's indices hold of a workspace, whether any reader would find it or not. */
   const stored = async (workspaceId: WorkspaceId, build = index): Promise<unknown> => {
@@ -26,6 +30,21 @@ describe('a build of which partitions share the indices', () => {
     await mine.heartbeat(index, { position: 5, head: 5, at: 1_000, caughtUpAt: 1_000 })
     return mine
   }
+
+  it('is told to each partition as far as that one has folded it, by a roster of its own', async () => {
+    const [mine, theirs] = [await openWriter({ partition: 0 }), await openWriter({ partition: 1 })]
+    const told = { head: 9, at: 1_000, caughtUpAt: 1_000 }
+    await mine.heartbeat(index, { position: 5, ...told })
+    await theirs.heartbeat(index, { position: 3, ...told })
+    for (const [writer, position] of [
+      [mine, 5],
+      [theirs, 3],
+    ] as const) {
+      expect((await writer.builds('fixture')).map(({ heartbeat }) => heartbeat.position)).to.deep.equal([position])
+    }
+    await promote(mine, 'fixture', index)
+    expect(await theirs.roster('fixture')).to.deep.equal(noRoster)
+  })
 
   it('loses a workspace that is erased after its own partition has dropped the build', async () => {
     const mine = await shareBuild()
@@ -65,6 +84,22 @@ describe('a build of which partitions share the indices', () => {
     await mine.eraseWorkspace(next, acme, 1)
     expect(await stored(acme)).to.equal(0)
     expect(await stored(other)).to.equal(1)
+  })
+
+  it('is not begun anew by one while the last of the others is removing it, whoever ends that', async () => {
+    let opening: Promise<Error> | undefined
+    const proxy = await startRecordingProxy(url(), async (line) => {
+      if (!line.startsWith('DELETE ')) return
+      await (opening ??= rejection(openWriter({ partition: 0 })))
+      throw new Error('lost')
+    })
+    const theirs = await openWriter({ url: proxy.url, partition: 1 })
+    closeLater(proxy)
+    await write(theirs, [lineEntry({}, 1)], 1, other)
+    expect((await rejection(theirs.drop(index))).name).to.equal('TransientError')
+    expect((await opening)?.message).to.match(/another partition was just removing it/)
+    expect(await (await openWriter({ partition: 0 })).checkpoint(index)).to.deep.equal({ epoch, position: 0 })
+    expect(await stored(other)).to.equal(0)
   })
 
   it('keeps a day no longer than the partitions that still use it need it', async () => {

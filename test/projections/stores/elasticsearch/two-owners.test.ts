@@ -7,6 +7,7 @@ import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
 import { acme, day, epoch, fixture, index, lineEntry, other, write } from '#test/support/index-fixture.ts'
 import { promote } from '#test/support/promote.ts'
 import { startRecordingProxy } from '#test/support/recording-proxy.ts'
+import { rejection } from '#test/streams/read-all.ts'
 
 const [dayAfter, twoAfter] = ['2026-11-22', '2026-11-23']
 const keptFrom = (from: string) => ({ of: () => from, all: from })
@@ -109,6 +110,13 @@ describe('the record of a build that two owners of a partition write at once', (
     await writeDay(late, day, 5)
     await race(beat(late, 5, 9, 1_000))
     expect(await (await openWriter({ share })).checkpoint(index)).to.deep.equal({ epoch, position: 9 })
+  })
+
+  it('says to who folds a share of it that one has dropped the build', async () => {
+    const [owner, worker] = [await openWriter(), await openWriter({ share: '0' })]
+    await writeDay(worker, day, 1)
+    await owner.drop(index)
+    expect((await rejection(beat(worker, 1, 1, 1_000))).message).to.match(/the build was dropped/)
   })
 
   it('keeps the latest erasure of a workspace, which is repeated where the build is dropped', async () => {

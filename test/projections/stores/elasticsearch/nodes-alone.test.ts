@@ -1,0 +1,75 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { afterEach, beforeEach, describe, it } from 'mocha'
+import { HeardConnection, isUnsent, Nodes, WatchedConnection } from '#projections/stores/elasticsearch/nodes.ts'
+import { freePort } from '#test/support/free-port.ts'
+import { rejection } from '#test/streams/read-all.ts'
+
+const lostMs = 5_000
+
+describe('the choice among nodes of Elasticsearch', () => {
+  let server: Server
+  let address = ''
+  const pools: Nodes[] = []
+  beforeEach(async () => {
+    server = createServer((_, response) => response.end('{}')).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  })
+  afterEach(async () => {
+    for (const pool of pools.splice(0)) await pool.empty()
+    server.closeAllConnections()
+    server.close()
+  })
+
+  const makePool = (...paths: readonly string[]): Nodes => {
+    const pool = new Nodes({ Connection: WatchedConnection })
+    pool.addConnection(paths.map((path) => `${address}${path}`))
+    pools.push(pool)
+    return pool
+  }
+  const chosen = (pool: Nodes): string | undefined =>
+    pool.getConnection({ now: 0, requestId: 1, name: 'test', context: null })?.url.pathname
+
+  it('is another for each of us, so that all have some to do, and stays the same', () => {
+    const firsts = Array.from({ length: 50 }, () => {
+      const pool = makePool('/one', '/two')
+      const first = chosen(pool)
+      expect(chosen(pool)).to.equal(first)
+      return first
+    })
+    expect(new Set(firsts)).to.deep.equal(new Set(['/one', '/two']))
+  })
+
+  it('goes round where all are lost', () => {
+    const pool = makePool('/one', '/two')
+    for (const node of pool.connections) pool.markDead(node)
+    expect([chosen(pool), chosen(pool), chosen(pool)]).to.deep.equal(['/one', '/two', '/one'])
+  })
+
+  it('asks one that is lost whether it is back as soon where many requests to it failed at once', async () => {
+    const pool = makePool('/one')
+    for (const node of pool.connections) for (let failed = 0; failed < 6; failed++) pool.markDead(node)
+    const asked = once(server, 'request')
+    pool.resurrect({ now: Date.now() + lostMs, requestId: 1, name: 'test', context: null })
+    await asked
+  })
+})
+
+describe('a request to a node of Elasticsearch', () => {
+  for (const [what, address, why] of [
+    ['refuses it, at each address of its name', async () => `http://localhost:${await freePort()}`, /ECONNREFUSED/],
+    ['has a name that is not known', async () => 'http://nowhere.invalid:9200', /getaddrinfo/],
+  ] as const) {
+    it(`is known not to have been sent where it ${what}, and says why`, async () => {
+      const node = new HeardConnection({ url: new URL(await address()) })
+      const asking = node.request({ method: 'PUT', path: '/' }, { requestId: 1, name: 'test', context: null })
+      const failure = await rejection(asking)
+      expect(isUnsent(failure), failure.message).to.equal(true)
+      expect(failure.message).to.match(why)
+      await node.close()
+    })
+  }
+})
