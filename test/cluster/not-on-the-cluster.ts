@@ -39,6 +39,8 @@ export const longOnTheCluster: Readonly<Record<string, string>> = {
   'page-scripts.test.ts':
     'is about times and bars that scripts change in the browser; search-pages.test.ts follows logs and opens traces',
   'page-keys.test.ts': 'is about keys and the clipboard of the browser; search-pages.test.ts meets the pages',
+  'copy-values.test.ts': 'is about the clipboard of the browser; search-pages.test.ts opens spans and records',
+  'typed-times.test.ts': 'is about times that scripts read in the browser; search-pages.test.ts searches by them',
   'narrow-pages.test.ts': 'measures what is drawn on small screens; search-pages.test.ts does so too',
   'search-form.test.ts': 'measures the form of a search on a phone; search-pages.test.ts searches without scripts too',
   'trace-page.test.ts': 'measures the page of a trace; search-pages.test.ts opens spans on it',

@@ -98,6 +98,8 @@ describe('the connect flow', () => {
     await tab.goto('/app/connect?what=logs')
     await tab.getByRole('navigation', { name: 'Steps without a new key' }).getByRole('link', { name: 'Vector' }).click()
     await tab.getByRole('heading', { name: 'Vector' }).waitFor()
+    // All of the page, and its scripts: they put the buttons there.
+    await tab.waitForLoadState()
     expect(await tab.locator('.steps').innerText()).to.include('token: lt_YOUR_KEY')
     const blocks = await tab.locator('pre[data-step]').count()
     expect(await tab.getByRole('button', { name: 'Copy' }).count()).to.equal(blocks)
