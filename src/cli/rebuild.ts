@@ -50,11 +50,8 @@ function optionsIn({ stream }: OpenBuilds, { from, ...options }: Asked): Rebuild
     : { ...options, from: justBefore(from.position) }
 }
 
-async function plansOf(given: VerbContext, asked: Asked): Promise<readonly RebuildPlan[]> {
-  const planOne = (context: OpenBuilds): Promise<readonly RebuildPlan[]> =>
-    planRebuild(context, projectionsNamed(context, given.names[0] ?? ''), optionsIn(context, asked))
-  return (await withBuilds(given, planOne, asked.workspaceId)).flat()
-}
+const planPartition = (given: VerbContext, context: OpenBuilds, asked: Asked): Promise<readonly RebuildPlan[]> =>
+  planRebuild(context, projectionsNamed(context, given.names[0] ?? ''), optionsIn(context, asked))
 
 function showPlans(plans: readonly RebuildPlan[]) {
   const rows = plans.map((one) => [
@@ -98,11 +95,10 @@ export const rebuild: Verb = {
       ...(workspaceId === undefined ? {} : { workspaceId }),
       ...(throttle === undefined ? {} : { eventsPerSecondMax: throttle }),
     }
-    // What is refused in one partition begins in none.
-    const plans = await plansOf(given, asked)
-    if (given.options['dry-run'] === true) return showPlans(plans)
+    const planOne = (context: OpenBuilds) => planPartition(given, context, asked)
+    if (given.options['dry-run'] === true) return showPlans((await withBuilds(given, planOne, workspaceId)).flat())
     const rebuildOne = (context: OpenBuilds) => rebuildPartition(given, context, asked)
-    const done = (await withBuilds(given, rebuildOne, workspaceId)).flat()
+    const done = (await withBuilds(given, rebuildOne, workspaceId, planOne)).flat()
     const failed = done.some(({ outcome }) => outcome === 'different')
     const text = done.map(rebuiltText).join('\n')
     return ok({ json: { rebuilt: done.map(rebuiltJson) }, text, exitCode: failed ? 1 : 0 })

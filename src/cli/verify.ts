@@ -83,12 +83,11 @@ export const verify: Verb = {
     const workspace = await workspaceOption(given)
     if (!workspace.ok) return workspace
     const { value: workspaceId } = workspace
-    // What is refused in one partition is compared in none: what was found in those before it would go untold.
+    // Or what was found in the partitions before it would go untold.
     const refuseOne = async (context: OpenBuilds) =>
       refuseOtherVersions(context, await liveBuilds(context, namesOf(given, context)))
-    await withBuilds(given, refuseOne, workspaceId)
     const verifyOne = (context: OpenBuilds) => verifyPartition(given, context, workspaceId)
-    const partitions = await withBuilds(given, verifyOne, workspaceId)
+    const partitions = await withBuilds(given, verifyOne, workspaceId, refuseOne)
     const verdicts = partitions.flatMap((of) => of.verdicts)
     const missing = partitions.flatMap((of) => of.missing)
     const equal = missing.length === 0 && verdicts.every((verdict) => verdict.equal)

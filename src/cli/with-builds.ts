@@ -19,18 +19,22 @@ export async function withAllBuilds<T>(
   }
 }
 
-/** Does it for the builds of each partition, in their order, or only for the partition that a workspace is in. */
+/**
+ * Does it for the builds of each partition, in their order, or only for the partition that a workspace is in. `check`: done for all of these first; what
+ * it refuses in one begins in none.
+ */
 export const withBuilds = <T>(
   context: VerbContext,
   task: (builds: OpenBuilds) => Promise<T>,
   workspaceId?: WorkspaceId,
+  check?: (builds: OpenBuilds) => Promise<unknown>,
 ): Promise<readonly T[]> =>
   withAllBuilds(context, async (partitions) => {
-    const done: T[] = []
     const one = workspaceId === undefined ? undefined : partitionNumber(workspaceId, partitions.length)
-    for (const [partition, builds] of partitions.entries()) {
-      if (one === undefined || one === partition) done.push(await task(builds))
-    }
+    const chosen = partitions.filter((_, partition) => one === undefined || one === partition)
+    if (check !== undefined) for (const builds of chosen) await check(builds)
+    const done: T[] = []
+    for (const builds of chosen) done.push(await task(builds))
     return done
   })
 
