@@ -65,7 +65,7 @@ async function namesOfTime(
 }
 
 /** The name that somebody most likely meant: one that holds what was typed, or else the nearest. */
-function meantBy(typed: string, known: readonly string[]): string | undefined {
+function likeliest(typed: string, known: readonly string[]): string | undefined {
   const part = typed.toLowerCase()
   return known.find((name) => name.toLowerCase().includes(part)) ?? nearest(typed, known)
 }
@@ -90,7 +90,7 @@ export async function nearNames(
     if (known.length === 0 || known.includes(typed)) continue
     // One that is rare is not among the most frequent, and the words of a search find a name in any case, and by a part of it.
     if ((await namesOfTime(count, conditions, name, alone)).length > 0) continue
-    const meant = meantBy(typed, known)
+    const meant = likeliest(typed, known)
     const link =
       meant === undefined
         ? html``
