@@ -8,6 +8,12 @@ import type { Outgoing, Published, Publisher } from '#streams/jetstream/publish.
 import { createSubjects, logName } from '#streams/jetstream/subjects.ts'
 import { makeLine } from './make-event.ts'
 
+/** Appends by what publishes in the place of a server. */
+function appendingBy(publish: Publisher['publish'], given: Partial<SharedLimits> = {}) {
+  const publisher = { publish, messageBytesMax: () => 1_000_000, messagesOf: () => 1, lookUp: async () => undefined }
+  return createAppendShared(createSubjects(logName('0'), 'epoch'), publisher, { ...limits, ...given })
+}
+
 describe('appends that share messages', () => {
   it('go each by itself, some at once, however many were before', async () => {
     let sequence = 0
@@ -22,13 +28,7 @@ describe('appends that share messages', () => {
       await all.promise
       return published
     }
-    const publisher: Publisher = {
-      publish,
-      messageBytesMax: () => 1_000_000,
-      messagesOf: () => 1,
-      lookUp: async () => undefined,
-    }
-    const append = createAppendShared(createSubjects(logName('0'), 'epoch'), publisher, limits)
+    const append = appendingBy(publish)
     const appendOf = (workspace: string) => append([packEvent(makeLine('line', workspace))])
     for (let times = 0; times < 40; times++) await appendOf('acme')
     isHeld = true
@@ -44,8 +44,7 @@ describe('appends that share messages', () => {
       steps.push({ messages, end })
       return end.promise
     }
-    const publisher = { publish, messageBytesMax: () => 1_000_000, messagesOf: () => 1, lookUp: async () => undefined }
-    const append = createAppendShared(createSubjects(logName('0'), 'epoch'), publisher, { ...limits, ...given })
+    const append = appendingBy(publish, given)
     const sizes = () => steps.map(({ messages }) => messages.map(({ data }) => decodeMessage(data, 1, 'LOG').length))
     return { append: (workspace: string) => append([packEvent(makeLine('line', workspace))]), steps, sizes }
   }

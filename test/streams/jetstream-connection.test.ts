@@ -4,12 +4,7 @@ import { expect } from 'chai'
 import { connectNats } from '#streams/jetstream/connect.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
 import { startPlainNats } from './plain-nats.ts'
-
-const rejection = (promise: Promise<unknown>): Promise<Error> =>
-  promise.then(
-    () => new Error('it was answered'),
-    (error: unknown) => error as Error,
-  )
+import { rejection } from './read-all.ts'
 
 describe('a connection to NATS that is broken', () => {
   let front: Server
