@@ -24,7 +24,7 @@ export function damageOf(
 }
 
 /** The error to report. Damage also leaves a note, so that the next start checks the whole log. */
-export function toldOf(error: unknown, operation: string, file: string): TransientError | PermanentError {
+export function notedFailureOf(error: unknown, operation: string, file: string): TransientError | PermanentError {
   const failure = failureOf(error, operation, file)
   if (failure instanceof DamageError) suspect(file, failure.message)
   return failure

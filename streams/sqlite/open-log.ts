@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { isBusy } from '#src/lib/sqlite-errors.ts'
 import { forgetCopied, refuseBesideCopied } from './copied.ts'
-import { toldOf } from './failure.ts'
+import { notedFailureOf } from './failure.ts'
 import { createSchema, isLog, pragma, readEpoch, type LogFile } from './log-file.ts'
 
 type LogDatabase = Readonly<{ database: DatabaseSync; epoch: string }>
@@ -90,6 +90,6 @@ function openWith(
     return { database, epoch: readEpoch(database, log) }
   } catch (error) {
     if (database?.isOpen === true) database.close()
-    throw toldOf(error, 'open log', log.file)
+    throw notedFailureOf(error, 'open log', log.file)
   }
 }

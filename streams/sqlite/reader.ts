@@ -13,7 +13,7 @@ import type { PermanentError } from '#src/lib/failure.ts'
 import { cutBefore, lostTail, readBytesMax, type FirstEvent } from '../stream.ts'
 import { createCutMark } from './cut.ts'
 import { openForReading } from './open-log.ts'
-import { damageOf, toldOf } from './failure.ts'
+import { damageOf, notedFailureOf } from './failure.ts'
 import type { LogFile } from './log-file.ts'
 import { createIsLeft } from './erase.ts'
 import { createIdLookup } from './ids.ts'
@@ -96,7 +96,7 @@ export function createLogReader(log: LogFile, busyTimeoutMs: number): LogReader 
     try {
       return action()
     } catch (error) {
-      throw toldOf(error, operation, log.file)
+      throw notedFailureOf(error, operation, log.file)
     }
   }
   const head = (): Position => {
