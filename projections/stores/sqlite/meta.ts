@@ -6,15 +6,14 @@ import type { Heartbeat, IndexName, LastFolded } from '../../index-store.ts'
 import {
   hasColumn,
   hasTable,
-  makeFolderOf,
   openDatabase,
   openDatabaseToRead,
-  openIfThere,
   prepared,
-  readIfThere,
   transaction,
   type Database,
 } from './database.ts'
+import { makeFolderOf } from './make-folder.ts'
+import { openIfThere, readIfThere } from './if-there.ts'
 import { otherCollections, otherLog } from '../builds.ts'
 import type { Shapes } from '../row.ts'
 import { layoutOf, layoutVersion } from './layout.ts'
