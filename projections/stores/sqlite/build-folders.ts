@@ -6,11 +6,11 @@ import type { IndexName, StoredBuild } from '../../index-store.ts'
 import { isBuildOf } from '../builds.ts'
 import { looked, namesIn } from './folder-names.ts'
 import { buildFolder, dayOfFile, droppedFolder, isDropped, workspaceFolder } from './paths.ts'
-import { storedMeta } from './meta.ts'
+import { storedBuildRecord } from './build-record.ts'
 import { syncFolderIfThere } from './sync-files.ts'
 
 function storedBuild(folder: string, index: IndexName): StoredBuild | undefined {
-  const meta = storedMeta(folder, index)
+  const meta = storedBuildRecord(folder, index)
   return meta && { index, epoch: meta.epoch, after: meta.after, checkpoint: meta.safe, heartbeat: meta.progress }
 }
 

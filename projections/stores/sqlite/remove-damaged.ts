@@ -8,8 +8,8 @@ import { isDamage } from './failure.ts'
 import { namesIn } from './folder-names.ts'
 import { layoutOf } from './layout.ts'
 import { livePath, metaPath } from './paths.ts'
-import { readRoster } from './live.ts'
-import { readMeta } from './meta.ts'
+import { readRoster } from './rosters.ts'
+import { readBuildRecord } from './build-record.ts'
 import { syncFolderIfThere } from './sync-files.ts'
 
 /**
@@ -38,7 +38,7 @@ function damageOf(path: string, read: (database: Database) => unknown): string |
 export function removeDamaged(folder: string, projections: readonly string[], tell: (line: string) => void): void {
   const isBuild = (name: string): boolean => projections.some((projection) => isBuildOf(projection, name))
   for (const index of namesIn(folder).filter(isBuild)) {
-    const damage = damageOf(metaPath(folder, index), readMeta)
+    const damage = damageOf(metaPath(folder, index), readBuildRecord)
     if (damage === undefined) continue
     tell(
       `${metaPath(folder, index)} is damaged: the index ${index} is removed, and folded again from the log (${damage})`,

@@ -9,7 +9,7 @@ import { ifThere } from '../if-there.ts'
 import { missedDays, storedDays } from '../known-days.ts'
 import { dayPath, workspaceFolder } from '../paths.ts'
 import { tablesOf, tablesWithSums } from '../layout.ts'
-import { storedMeta } from '../meta.ts'
+import { storedBuildRecord } from '../build-record.ts'
 import { syncDatabases } from '../sync-files.ts'
 import { freezeFile } from './freeze-file.ts'
 import type { CollectionToRead } from './held-collection.ts'
@@ -46,7 +46,7 @@ export function createSqliteIndexAudit(options: AuditOptions): IndexAudit {
   const collectionsOnce = (index: IndexName): readonly CollectionToRead[] => {
     const found = known.get(index)
     if (found !== undefined) return found
-    const shapes = storedMeta(folder, index)?.shapes
+    const shapes = storedBuildRecord(folder, index)?.shapes
     if (shapes === undefined) return []
     const collections = collectionsIn(options, index, shapes)
     known.set(index, collections)

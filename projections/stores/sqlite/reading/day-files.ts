@@ -7,8 +7,8 @@ import { createFolderNames } from '../folder-names.ts'
 import { buildFolder, dayOfFile, dayPath, livePath, workspaceFolder } from '../paths.ts'
 import { checkOwner } from '../file-owner.ts'
 import { layoutOf, tablesOf, type Tables } from '../layout.ts'
-import { readLiveBuilds, type LiveRevision } from '../live.ts'
-import { openMetaToRead } from '../meta.ts'
+import { readLiveBuilds, type LiveRevision } from '../rosters.ts'
+import { openBuildRecordToRead } from '../build-record.ts'
 import { createOpenFiles } from '../open-files.ts'
 import { readCollections, type DayCollection } from './day-query.ts'
 
@@ -55,7 +55,7 @@ const openDay = (path: string, look: Look | undefined): Database | undefined =>
   )?.database
 
 function openBuild(folder: string, index: IndexName): LiveBuild | undefined {
-  const opened = openMetaToRead(folder, index)
+  const opened = openBuildRecordToRead(folder, index)
   if (opened === undefined) return undefined
   const { database, found: meta } = opened
   const collections = new Map(Object.values(meta.shapes).map((shape) => [shape.name, tablesOf(shape)]))

@@ -8,7 +8,7 @@ import { layoutOf, layoutVersion } from './layout.ts'
 import { livePath } from './paths.ts'
 
 /** Opens the file of rosters: which build of each projection readers use, and which are folded. */
-export function openLive(folder: string): Database {
+export function openRosters(folder: string): Database {
   const path = livePath(folder)
   makeFolderOf(path)
   return prepared(openDatabase(path, 'FULL'), (database) =>
