@@ -160,6 +160,9 @@ export function createMonthAllowance(options: MonthOptions): MonthAllowance {
     isUntold: holdings.isUntold,
     isIdle: () => !run.isRunning() && isAtRest(month),
     giveBack: async () => {
+      waiting.disappoint(0)
+      // A turn that is under way may still reserve for who waited.
+      await run.start()
       holdings.retire()
       countDoubtful(month)
       await counting.settled()
