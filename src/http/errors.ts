@@ -119,7 +119,7 @@ const late: Refusal = refusal(
 /** As of a damaged index file: to send the same again is in vain before somebody has acted. */
 const broken: Refusal = refusal(
   'unavailable',
-  'The service cannot do this before whoever runs it has mended something; nothing is wrong with the request. What it is stands in the server’s output, under the id of this request.',
+  'The service cannot do this before whoever runs it has mended something; nothing is wrong with the request. The server’s output says what.',
 )
 
 export function answerTo(error: unknown): Refusal {
