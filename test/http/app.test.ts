@@ -8,7 +8,7 @@ import { retryAfterS, statusOf } from '#src/http/errors.ts'
 import { createHttpServer } from '#src/http/server.ts'
 import type { Route } from '#src/http/route.ts'
 import { refusal } from '#src/events/refusal.ts'
-import { LateError, PermanentError, TransientError } from '#src/lib/failure.ts'
+import { LateError, TransientError } from '#src/lib/failure.ts'
 import { makeCertificate } from '#test/support/certificate.ts'
 import { listen, listenAnywhere, rawConnection, rawStatus, type TestServer } from '#test/support/http.ts'
 
@@ -57,12 +57,6 @@ const routes: readonly Route[] = [
     path: '/late',
     auth: 'public',
     handler: () => Promise.reject(new LateError({ operation: 'search', subject: 'an index' })),
-  },
-  {
-    method: 'GET',
-    path: '/lasting',
-    auth: 'public',
-    handler: () => Promise.reject(new PermanentError({ operation: 'open', subject: 'the inner file' })),
   },
   {
     method: 'POST',
@@ -224,15 +218,6 @@ describe('http application', () => {
     expect(code).to.equal('unavailable')
     expect(detail).to.contain('Ask for less').and.not.to.contain('nothing is wrong with the request')
     expect(server.failures).to.have.length(before + 1)
-  })
-
-  it('says of what does not pass by itself that somebody has to act, and shows nothing of it', async () => {
-    const response = await ask('/lasting')
-    expect(response.status).to.equal(503)
-    const { code, detail } = (await response.json()) as Readonly<{ code: string; detail: string }>
-    expect(code).to.equal('unavailable')
-    expect(detail).to.contain('whoever runs it').and.not.to.match(/Send it again|inner file/)
-    expect(String(server.failures.at(-1)?.error)).to.contain('inner file')
   })
 
   it('answers a body that fails before its first byte with 503', async () => {
