@@ -80,6 +80,9 @@ function responseFailure(error: errors.ResponseError, call: Call, { host, isKnow
   return new PermanentError({ operation, subject, cause })
 }
 
+const hintOfConnection = (message: string, host: string): string =>
+  isNotMember(message) ? masterlessHint : `is Elasticsearch running at ${host}? Its address is ELASTICSEARCH_URL`
+
 function failureOf(error: unknown, call: Call, server: Server): Error {
   const { operation, subject } = call
   const { host, isKnown, requestTimeoutMs } = server
@@ -100,9 +103,7 @@ function failureOf(error: unknown, call: Call, server: Server): Error {
     return new LateError({ operation, subject, hint, cause })
   }
   if (error instanceof errors.ElasticsearchClientError && !(error instanceof errors.ConfigurationError)) {
-    const isAway = `is Elasticsearch running at ${host}? Its address is ELASTICSEARCH_URL`
-    const hint = isNotMember(text) ? masterlessHint : isAway
-    return new TransientError({ operation, subject, hint, cause })
+    return new TransientError({ operation, subject, hint: hintOfConnection(text, host), cause })
   }
   return new PermanentError({ operation, subject, cause })
 }
