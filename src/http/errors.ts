@@ -1,6 +1,6 @@
 import type { Context } from 'koa'
 import { refusal, type Refusal, type RefusalCode } from '#src/events/refusal.ts'
-import { LateError } from '#src/lib/failure.ts'
+import { LateError, PermanentError } from '#src/lib/failure.ts'
 
 /** The only table of status codes: what each refusal is called on the wire. Statuses: RFC 9110, RFC 6585. */
 const answers: Readonly<Record<RefusalCode, readonly [status: number, title: string]>> = {
@@ -116,4 +116,13 @@ const late: Refusal = refusal(
   'This was not done in the time there is for it. Ask for less, such as a shorter time, fewer conditions or words without *; if it asks little, send it again later.',
 )
 
-export const answerTo = (error: unknown): Refusal => (error instanceof LateError ? late : unavailable)
+/** As of a damaged index file: to send the same again is in vain before somebody has acted. */
+const broken: Refusal = refusal(
+  'unavailable',
+  'The service cannot do this before whoever runs it has mended something; nothing is wrong with the request. The server’s output says what.',
+)
+
+export function answerTo(error: unknown): Refusal {
+  if (error instanceof LateError) return late
+  return error instanceof PermanentError ? broken : unavailable
+}

@@ -89,6 +89,18 @@ function openMonth(options: MonthOptions, onCounted: () => void): Month {
   }
 }
 
+/** Returns everything unused, and tells who waits to come again. */
+async function giveBack(month: Month, run: () => Promise<void>): Promise<void> {
+  const { waiting, holdings, counting } = month
+  waiting.disappoint(0)
+  // A turn that is under way may still reserve for who waited.
+  await run()
+  holdings.retire()
+  countDoubtful(month)
+  await counting.settled()
+  await run()
+}
+
 /**
  * One month of one workspace, as this process uses it. It reserves spans in the month's ledger, grants them to requests in the order they
  * ask, and records how each reservation ended. The log enforces the limit: a ledger event is appended only if the ledger is still as it was
@@ -159,11 +171,6 @@ export function createMonthAllowance(options: MonthOptions): MonthAllowance {
     },
     isUntold: holdings.isUntold,
     isIdle: () => !run.isRunning() && isAtRest(month),
-    giveBack: async () => {
-      holdings.retire()
-      countDoubtful(month)
-      await counting.settled()
-      await run.start()
-    },
+    giveBack: () => giveBack(month, run.start),
   }
 }

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server as HttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -276,12 +277,6 @@ describe('the connect flow', () => {
           `Bearer ${traces.secret}`,
         ],
         [traces, 'collector', ['service', 'pipelines', 'traces', 'exporters'], '[otlp_http/throughline]'],
-        [
-          traces,
-          'collector',
-          ['exporters', 'otlp_http/throughline', 'sending_queue', 'batch', 'max_size'],
-          String(limits.recordsPerBatchMax),
-        ],
         [logs, 'vector', ['sinks', 'throughline', 'batch', 'max_events'], String(limits.recordsPerBatchMax)],
         [logs, 'vector', ['sinks', 'throughline', 'uri'], `${server.baseUrl}/api/logs/v1/ingest`],
         [logs, 'vector', ['sinks', 'throughline', 'auth', 'token'], logs.secret],
@@ -296,6 +291,20 @@ describe('the connect flow', () => {
       const header = stepsIn(logs.page, 'fluent-bit')[0]?.code ?? ''
       expect(header).to.include(`- Authorization Bearer ${logs.secret}\n`)
       expect(logs.page).to.include('mem_buf_limit').and.to.include(`${limits.recordsPerBatchMax} records at most`)
+    })
+
+    it('YAML: batches of the Collector that a request may be, of large spans too', async () => {
+      const { page } = await connect('traces', 'collector')
+      const code = stepsIn(page, 'collector').find(({ kind }) => kind === 'file')?.code ?? ''
+      const [readme = ''] = /^```yaml\n[^]*?^```/m.exec(readFileSync('README.md', 'utf8')) ?? []
+      for (const yaml of [code, readme]) {
+        const [, least, most] = /^ +batch:\n +min_size: (\d+)\n +max_size: (\d+)$/m.exec(yaml) ?? []
+        const spans = Number(most)
+        // It does not start otherwise.
+        expect(Number(least)).to.be.at.most(spans)
+        expect(spans * 20 * 1024).to.be.at.most(limits.bodyBytesMax)
+        expect(spans * 64 * 1024).to.be.at.most(limits.decodedBytesMax)
+      }
     })
   })
 })

@@ -63,6 +63,14 @@ describe('reservations', () => {
     expect(types, 'what is known is not counted in the log').not.to.include('allowance.closed')
   })
 
+  it('that a turn takes while their process stops are given back, and who waits for them comes again', async () => {
+    const gate = start()
+    const asked = gate.reserve(asking(50))
+    await site.world.until(gate.close())
+    expect(await site.world.until(asked)).to.equal('pending')
+    expect(await ledger()).to.deep.equal({ spent: 0, open: [] })
+  })
+
   it('of others are left to others, once a process has stopped', async () => {
     const [gone, gate] = [start(), start()]
     await granted(gone, 90, { limit: 100 })

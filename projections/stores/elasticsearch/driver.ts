@@ -3,7 +3,7 @@ import { parseHttpAddresses } from '#src/lib/http-addresses.ts'
 import { isOperatingFailure, LateError, PermanentError, TransientError } from '#src/lib/failure.ts'
 import { isJsonObject, parseJson, stringifyJson } from '#src/lib/json.ts'
 import { LargeAnswerError, type Call, type Elasticsearch } from './call.ts'
-import { HeardConnection, isUnsent, Nodes, WatchedConnection } from './nodes.ts'
+import { HeardConnection, isNotMember, isUnsent, Nodes, WatchedConnection } from './nodes.ts'
 import {
   blockedHint,
   busyHint,
@@ -11,7 +11,9 @@ import {
   forbiddenHint,
   isBlocked,
   isClosed,
+  isMasterless,
   isTooLarge,
+  masterlessHint,
   reasonOf,
 } from './reasons.ts'
 
@@ -68,6 +70,7 @@ function responseFailure(error: errors.ResponseError, call: Call, { host, isKnow
   const cause = new Error(`Elasticsearch answered ${status} ${reason}`.trim())
   if (call.bytesMax !== undefined && isTooLarge(reason)) return new LargeAnswerError(subject, { cause })
   if (isClosed(reason)) return new TransientError({ operation, subject, hint: closedHint, cause })
+  if (isMasterless(reason)) return new TransientError({ operation, subject, hint: masterlessHint, cause })
   if (isBlocked(reason)) return new TransientError({ operation, subject, hint: blockedHint, cause })
   if (status === 401) return notLetIn(call, 'check user and password in ELASTICSEARCH_URL', cause, isKnown)
   if (status === 403) return notLetIn(call, forbiddenHint, cause, isKnown)
@@ -76,6 +79,9 @@ function responseFailure(error: errors.ResponseError, call: Call, { host, isKnow
   if (isPassing(status)) return new TransientError({ operation, subject, cause })
   return new PermanentError({ operation, subject, cause })
 }
+
+const hintOfConnection = (message: string, host: string): string =>
+  isNotMember(message) ? masterlessHint : `is Elasticsearch running at ${host}? Its address is ELASTICSEARCH_URL`
 
 function failureOf(error: unknown, call: Call, server: Server): Error {
   const { operation, subject } = call
@@ -97,8 +103,7 @@ function failureOf(error: unknown, call: Call, server: Server): Error {
     return new LateError({ operation, subject, hint, cause })
   }
   if (error instanceof errors.ElasticsearchClientError && !(error instanceof errors.ConfigurationError)) {
-    const hint = `is Elasticsearch running at ${host}? Its address is ELASTICSEARCH_URL`
-    return new TransientError({ operation, subject, hint, cause })
+    return new TransientError({ operation, subject, hint: hintOfConnection(text, host), cause })
   }
   return new PermanentError({ operation, subject, cause })
 }

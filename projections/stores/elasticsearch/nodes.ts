@@ -52,6 +52,10 @@ type Options = Parameters<UndiciConnection['request']>[1]
 /** What a node answers only if it reaches a master. */
 const isMember = { method: 'GET', path: '/_cluster/state/version', querystring: 'master_timeout=2s' }
 
+/** Begins the message of an error of a node that is left out for that. */
+const notMember = 'it answers 503, and is not in the cluster'
+export const isNotMember = (message: string): boolean => message.startsWith(notMember)
+
 /**
  * To one of several nodes. A search may take a minute, while the node answers others; one that hangs answers nothing. What waits for such a node
  * fails, as if the connection were lost. So does what is answered with 503 by one that does not reach its master, or stands behind a proxy that does
@@ -104,7 +108,7 @@ export class WatchedConnection extends HeardConnection {
     } finally {
       clearInterval(watch)
     }
-    throw new errors.ConnectionError('it answers 503, and is not in the cluster: it reaches no master')
+    throw new errors.ConnectionError(`${notMember}: it reaches no master`)
   }
 }
 

@@ -22,6 +22,12 @@ export const isBlocked = (reason: string): boolean => reason.startsWith('cluster
 export const blockedHint =
   'it is blocked: make room on the disks, if they are full, and lift the block (index.blocks.*, cluster.blocks.*)'
 
+/** What a node answers that reaches no master. Nobody can lift this block; it goes by itself. */
+export const isMasterless = (reason: string): boolean =>
+  reason.startsWith('master_not_discovered_exception') || (isBlocked(reason) && reason.includes('/no master'))
+export const masterlessHint =
+  'it reaches no master: enough of the nodes that may lead must be there, and reach each other'
+
 /** Somebody has closed the index. Wildcards pass over it without a word. */
 export const isClosed = (reason: string): boolean =>
   reason.startsWith('index_closed_exception') || (isBlocked(reason) && reason.includes('index closed'))

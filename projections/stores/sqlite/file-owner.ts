@@ -30,6 +30,7 @@ export class OtherOwnerError extends PermanentError {}
 export function checkOwner(database: Database): void {
   const owner = database.get('PRAGMA application_id')?.['application_id'] as bigint
   if (owner === 0n || owner === BigInt(ownerOf(database.path))) return
-  const hint = 'it is the file of another workspace or day: put its own back, or run throughline rebuild'
+  const hint =
+    'it is the file of another workspace or day: put its own back, or run throughline rebuild for all workspaces'
   throw new OtherOwnerError({ operation: 'open', subject: database.path, hint })
 }

@@ -152,14 +152,18 @@ const java: Guide = {
 
 /**
  * Left to itself a Collector sends on what it gets without a limit, and what is refused for its size is lost there. Its exporter cuts it, whatever
- * processors there are; the one that did, `batch`, is to be removed (v0.177).
+ * processors there are; the one that did, `batch`, is to be removed (v0.177). It counts either spans or bytes, and a request has
+ * limits of both: of this many, each may have 20 KB as sent and 64 KB unpacked, as those of language models do. `min_size` may not be above
+ * `max_size`, and is 8,192 unless it is said.
  */
+const collectorBatchSpans = 1_000
+
 const collector: Guide = {
   id: 'collector',
   name: 'OpenTelemetry Collector',
   steps: (filled) => [
     file(
-      `Merge this into its configuration. A Collector that does not know otlp_http is older: call it otlphttp. One that does not take sending_queue.batch needs a batch processor with send_batch_max_size: ${filled.recordsPerBatchMax} instead.`,
+      `Merge this into its configuration. A Collector that does not know otlp_http is older: call it otlphttp. One that does not take sending_queue.batch needs a batch processor with send_batch_size and send_batch_max_size: ${collectorBatchSpans} instead.`,
       'collector.yaml',
       `receivers:
   otlp:
@@ -175,7 +179,8 @@ exporters:
       Authorization: Bearer ${filled.secret}
     sending_queue:
       batch:
-        max_size: ${filled.recordsPerBatchMax}
+        min_size: ${collectorBatchSpans}
+        max_size: ${collectorBatchSpans}
 service:
   pipelines:
     traces:
@@ -184,6 +189,9 @@ service:
 `,
     ),
     text('Restart the Collector; programs send to its ports 4317 (gRPC) and 4318 (HTTP) as before.'),
+    text(
+      'It drops what it could not send for five minutes, and all that waits when it is killed. To keep both, give the exporter retry_on_failure: { max_elapsed_time: 0 } and a sending_queue.storage (the file_storage extension).',
+    ),
   ],
 }
 

@@ -6,7 +6,8 @@
 // JSON console's `LogLevel` and `Message`), HashiCorp's hclog (`@level @message`), PostgreSQL (`error_severity`), Spring Boot's GELF
 // (`_traceId`), Grafana's programs in Go (`traceID`), Google Cloud's structured logging (`timestampSeconds`,
 // `logging.googleapis.com/trace`, `serviceContext`), roarr (`context.logLevel`), MongoDB (`t.$date`), LogTape (`properties`), LogLayer
-// (`metadata`), pino in browsers (`messages`, `level.label`), and what OpenTelemetry's and Datadog's tracers put into logs of Python and
+// (`metadata`), Rust's json-subscriber (`openTelemetry`), AWS's Powertools (`xray_trace_id`), Axiom's logger
+// (`fields`), pino in browsers (`messages`, `level.label`), and what OpenTelemetry's and Datadog's tracers put into logs of Python and
 // Node (`otelServiceName`, `dd.service`). Last, by what shippers say of a container that names no service: Fluent Bit and Fluentd
 // (`kubernetes.labels`), Vector (`kubernetes.pod_labels`), Elastic's (`kubernetes.container.name`), Docker (`container_name`; in journald
 // `CONTAINER_NAME`, beside an id of the container as `SYSLOG_IDENTIFIER`), syslog (`appname`, `ident`).
@@ -107,6 +108,8 @@ export const traceNames = [
   'properties.trace_id',
   'metadata.trace_id',
   'metadata.traceId',
+  'xray_trace_id',
+  'openTelemetry.traceId',
 ] as const
 export const spanNames = [
   'span_id',
@@ -132,6 +135,7 @@ export const spanNames = [
   'properties.span_id',
   'metadata.span_id',
   'metadata.spanId',
+  'openTelemetry.spanId',
 ] as const
 export const sessionNames = ['session_id', 'sessionId', 'session.id', 'rum.sessionId', 'faro.session.id'] as const
 export const serviceNames = [
@@ -149,6 +153,7 @@ export const serviceNames = [
   'serviceContext.service',
   'resource.service.name',
   'resource.attributes.service.name',
+  'fields.service',
   'appname',
   'programname',
   'ident',

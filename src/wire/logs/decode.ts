@@ -9,6 +9,7 @@ import { resolveMediaType, type LogMediaType } from './media-type.ts'
 import { createMsgpackValues } from './msgpack-values.ts'
 import { createMsgpackReader } from './msgpack.ts'
 import { datedBy, logRecordOf } from './record.ts'
+import { timeNamesOfSenders } from './senders.ts'
 import { splitBody } from './scan.ts'
 import { pairAt } from './split-msgpack.ts'
 import { noLimits } from './split.ts'
@@ -73,10 +74,12 @@ function split(payload: Uint8Array, mediaType: LogMediaType): readonly JsonRange
 /** A larger body is parsed record by record: its text would take as much memory as what is parsed of it. */
 const atOnceBytesMax = 4 * 1024 * 1024
 
+const exactNames: ReadonlySet<string> = new Set([...timeNames, ...timeNamesOfSenders])
+
 /** JSON of text, with the digits of times that a double would round. */
 const parseExact = (text: string, exact: Exact): Json =>
   parseJson(text, (holder, name, digits) => {
-    if (!(timeNames as readonly string[]).includes(name)) return
+    if (!exactNames.has(name)) return
     const held = exact.get(holder)
     if (held === undefined) exact.set(holder, new Map([[name, digits]]))
     else held.set(name, digits)

@@ -27,10 +27,16 @@ const usualSpan = /^(?!0{16})[0-9a-f]{16}$/
 /** How Google Cloud names a trace, before its id. */
 const resourceName = /^projects\/[^/]{1,64}\/traces\//
 
-/** 32 hex digits in lower case: from 32, with dashes or not, from 16 (padded), or from a 64-bit number. */
+/** How AWS X-Ray writes one, which is that of OpenTelemetry in three parts. */
+const xray = /^1-([\da-f]{8})-([\da-f]{24})$/
+
+/** 32 hex digits in lower case: from 32, with dashes or not, from X-Ray's, from 16 (padded), or from a 64-bit number. */
 export function traceIdOf(value: Json | undefined, decimal = false): string | undefined {
   if (typeof value === 'string' && usualTrace.test(value)) return value
-  const text = idText(typeof value === 'string' ? value.replace(resourceName, '') : value, decimal)
+  const text = idText(
+    typeof value === 'string' ? value.replace(resourceName, '').replace(xray, '$1$2') : value,
+    decimal,
+  )
   return text?.length === 32 || text?.length === 16 ? text.padStart(32, '0') : undefined
 }
 

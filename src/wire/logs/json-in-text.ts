@@ -3,6 +3,7 @@ import { messageNames, traceNames } from './aliases.ts'
 import { firstOf, namesOf } from './fields.ts'
 import { datedBy, levelOf, namedLevelOf } from './record.ts'
 import { ofRuntime } from './runtime.ts'
+import { messageOfSender } from './senders.ts'
 
 /** Of a line; container runtimes cut theirs at 16 KiB. */
 const charactersMax = 64 * 1024
@@ -25,6 +26,11 @@ function nodesIn(text: string): number {
   return count
 }
 
+const tellsMessage = (line: JsonObject): boolean =>
+  firstOf(line, messages, (value) => isText(value) || undefined) ?? isText(messageOfSender(line))
+const isRecord = (line: JsonObject): boolean =>
+  tellsMessage(line) && (levelOf(line) !== undefined || datedBy(line) !== undefined)
+
 /** The fields of a record, and the line among them that was text: what it says of itself holds over what stands beside it. */
 type TakenApart = Readonly<{ fields: JsonObject; line?: JsonObject | undefined }>
 
@@ -43,9 +49,7 @@ export function createTakeApart(nodesMax: number, parse: (text: string) => Json)
     if (left < 0) return undefined
     try {
       const line = parse(text)
-      if (!isJsonObject(line)) return undefined
-      const isRecord = firstOf(line, messages, (value) => isText(value) || undefined) === true
-      return isRecord && (levelOf(line) !== undefined || datedBy(line) !== undefined) ? line : undefined
+      return isJsonObject(line) && isRecord(line) ? line : undefined
     } catch (error) {
       if (error instanceof SyntaxError) return undefined
       throw error

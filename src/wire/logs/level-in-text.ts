@@ -1,6 +1,6 @@
 import { withoutColours } from '#src/events/tokens.ts'
 import type { Level } from '#src/events/telemetry.ts'
-import { levelByName } from './level.ts'
+import { levelByName, levelBySyslog } from './level.ts'
 import { ofRuntime } from './runtime.ts'
 
 // Where programs that write lines of text put the level of each: what `docker logs` and files of logs hold, which shippers send as a message
@@ -86,11 +86,19 @@ const headCharacters = 256
 const quoted = /"(?:[^"\\]|\\.)*"?/g
 const blankQuoted = (head: string): string => head.replaceAll(quoted, (text) => (/^"\w*"$/.test(text) ? text : '""'))
 
+/** Syslog's own, before a time (RFC 5424 §6.2.1, RFC 3164 §4.1.1): for all that a program prints it may be the same. */
+const ofSyslog = /^<(\d{1,3})>(?:(?:1 )?\d{4}-\d\d-\d\dT|[A-Z][a-z]{2} [\d ]\d \d\d:\d\d:\d\d )/
+const levelOfSyslogLine = (head: string): Level | undefined => {
+  const [, priority] = ofSyslog.exec(head) ?? []
+  return priority === undefined || Number(priority) > 191 ? undefined : levelBySyslog(Number(priority) % 8)
+}
+
 /** The level that a line of text says of itself, where loggers write it; undefined where none does. */
 export function levelInText(message: string): Level | undefined {
   const head = withoutColours(message.slice(0, headCharacters)).replace(ofRuntime, '')
   const found = (/^\s*\{/.test(head) ? inJson.exec(head) : inText.exec(blankQuoted(head)))
     ?.slice(1)
     .find((word) => word !== undefined)
-  return found === undefined ? undefined : (shortened[found.toLowerCase()] ?? levelByName(found))
+  if (found === undefined) return head.startsWith('<') ? levelOfSyslogLine(head) : undefined
+  return shortened[found.toLowerCase()] ?? levelByName(found)
 }

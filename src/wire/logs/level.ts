@@ -9,7 +9,7 @@ const words: Readonly<Record<Level, string>> = {
   debug: 'fine config http',
   info: 'inf log success',
   warn: 'wrn',
-  error: 'failure',
+  error: 'failure eror',
   fatal: 'dpanic ftl',
 }
 const letters: Readonly<Record<string, Level>> = {
@@ -77,6 +77,12 @@ export function levelByNumber(value: Json | undefined): Level | undefined {
     return openTelemetry[Math.min(Math.floor(number / 10), 6) - 1]
   }
   return levelBySeverityNumber(number)
+}
+
+/** Python's, of which programs make more between its tens (logging, "Logging Levels"). */
+export function levelByPython(value: Json | undefined): Level | undefined {
+  const number = numberOf(value)
+  return number > 0 ? openTelemetry[Math.min(Math.floor(number / 10), 5)] : undefined
 }
 
 /** Syslog's severity, 0 emergency to 7 debug (RFC 5424 §6.2.1), as GELF has it in `level`. */

@@ -25,10 +25,21 @@ import {
 } from './level.ts'
 import { levelInText } from './level-in-text.ts'
 import { filledMessageOf, preciseTimeOf } from './logback.ts'
+import {
+  idsInScopes,
+  levelOfConsola,
+  levelOfSender,
+  mayDate,
+  messageOfError,
+  messageOfSender,
+  serviceOfSender,
+  textsOf,
+  timeNamesOfSenders,
+} from './senders.ts'
 import { tidyFields, type TidyLimits } from './tidy.ts'
 import { earliestNs, latestNs, parseEpoch, parseTime } from './time.ts'
 
-const times = namesOf(timeNames)
+const times = namesOf([...timeNames, ...timeNamesOfSenders])
 const levels = namesOf(levelNames)
 const severityNumbers = namesOf(severityNumberNames)
 const syslogNumbers = namesOf(syslogNumberNames)
@@ -68,7 +79,7 @@ export function timeOf(
   const own = firstOf(record, times, (value, name) => {
     const written = context.exact?.get(name) ?? value
     const time = timeBy(name, written, record)
-    if (time === undefined && unusable === undefined) unusable = name
+    if (time === undefined && unusable === undefined && mayDate(name, record, value)) unusable = name
     return time
   })
   const timeNs = own ?? context.besideNs
@@ -89,7 +100,7 @@ export const datedBy = (record: JsonObject): string | undefined =>
 function timeBy(name: string, value: Json, record: JsonObject): bigint | undefined {
   if (name === 'timeUnixNano') return unixNano(value)
   if (name === 'timestamp') return parseTime(preciseTimeOf(value, record['nanoseconds']) ?? value)
-  if (name !== 'timestampSeconds') return parseTime(value)
+  if (name !== 'timestampSeconds') return mayDate(name, record, value) ? parseTime(value) : undefined
   return parseTime({ seconds: value, nanos: record['timestampNanos'] ?? 0 })
 }
 
@@ -101,10 +112,12 @@ function unixNano(value: Json): bigint | undefined {
 
 /** By a field for levels. Names over numbers, whatever their order: logtail-python has its own `severity` numbers beside `level`. */
 export function namedLevelOf(record: JsonObject): Level | undefined {
-  const isGelf = record['short_message'] !== undefined && record['version'] === '1.1'
+  const { short_message, version } = record
+  const isGelf = short_message !== undefined && (version === '1.1' || version === '1.0')
   return (
     firstOf(record, levels, levelByName) ??
     levelByStatus(record['status']) ??
+    levelOfConsola(record) ??
     firstOf(record, levels, isGelf ? levelBySyslog : levelByNumber)
   )
 }
@@ -113,7 +126,8 @@ export const levelOf = (record: JsonObject): Level | undefined =>
   namedLevelOf(record) ??
   firstOf(record, severityNumbers, levelBySeverityNumber) ??
   firstOf(record, syslogNumbers, (value) => levelBySyslog(value) ?? levelByName(value)) ??
-  levelByMongodb(record)
+  levelByMongodb(record) ??
+  levelOfSender(record)
 
 /** ECS has objects in `log` and `event`, which are no messages. */
 const messageOf = (record: JsonObject): string =>
@@ -123,13 +137,9 @@ const messageOf = (record: JsonObject): string =>
     if (name === 'messages' && typeof value !== 'string') return textsOf(value)
     return name === 'MESSAGE' && isBytes(value) ? Buffer.from(value).toString() : messageText(value)
   }) ??
+  messageOfSender(record) ??
+  messageOfError(record, (said) => namedLevelOf(said) !== undefined) ??
   ''
-
-/** The texts among what the caller of pino in a browser passed, one by one. */
-function textsOf(value: Json): string | undefined {
-  const texts = Array.isArray(value) ? value.filter((part) => typeof part === 'string') : []
-  return texts.length === 0 ? undefined : texts.join(' ')
-}
 
 /** journald has text with any character that cannot be printed, such as colours, as a list of its bytes. */
 const isBytes = (value: Json): value is number[] =>
@@ -149,9 +159,10 @@ function messageText(value: Json): string {
 
 export type Identifiers = Readonly<{ traceId: string | null; spanId: string | null; sessionId: string | null }>
 
-/** The ids that a record says together: its traceparent, or where nothing names a trace those in its text. */
+/** The ids that a record says together: its traceparent, or where nothing names a trace those of its scopes or in its text. */
 const togetherOf = (record: JsonObject, named: string | undefined, message: string): IdsInText | undefined =>
-  traceparentOf(record['traceparent']) ?? (named === undefined ? idsInText(message) : undefined)
+  traceparentOf(record['traceparent']) ??
+  (named === undefined ? (idsInScopes(record) ?? idsInText(message)) : undefined)
 
 /** Trace, span and session of a record. What is said together gives what the ids by name leave open. */
 export function identifiersOf(record: JsonObject, message = ''): Identifiers {
@@ -164,14 +175,21 @@ export function identifiersOf(record: JsonObject, message = ''): Identifiers {
   return { traceId, spanId: spanId ?? null, sessionId: firstOf(record, sessions, sessionIdOf) ?? null }
 }
 
+const nameOf = (text: string): string => beginningOf(text.trim(), nameCharactersMax).toWellFormed()
+
 /** Docker's names of containers begin with a slash; syslog has `-` for a program without a name (RFC 5424 §6). */
-export const serviceOf = (record: JsonObject): string | null =>
-  firstOf(record, services, (value, name) => {
-    if (typeof value === 'number' || typeof value === 'bigint') return String(value)
-    if (typeof value !== 'string' || value === '-') return undefined
-    const text = name === 'container_name' ? value.replace(/^\//, '') : value
-    return beginningOf(text.trim(), nameCharactersMax).toWellFormed()
-  }) ?? null
+const nameUnder = (value: Json, name: string): string | undefined => {
+  if (typeof value === 'number' || typeof value === 'bigint') return String(value)
+  if (typeof value !== 'string' || value === '-') return undefined
+  return nameOf(name === 'container_name' ? value.replace(/^\//, '') : value)
+}
+
+export function serviceOf(record: JsonObject): string | null {
+  const named = firstOf(record, services, nameUnder)
+  if (named !== undefined) return named
+  const ofSender = serviceOfSender(record)
+  return ofSender === undefined ? null : nameOf(ofSender)
+}
 
 /** A log record of the fields that a sender gave: what each alias says, and the fields themselves. */
 export function logRecordOf(record: JsonObject, context: RecordContext): LogRecord {

@@ -5,6 +5,7 @@ import { collectionsOf, type Projection } from '../../../projection.ts'
 import type { Shapes } from '../../row.ts'
 import { daysIn } from '../build-folders.ts'
 import { openDatabaseToAudit } from '../database.ts'
+import { checkOwner } from '../file-owner.ts'
 import { ifThere } from '../if-there.ts'
 import { missedDays, storedDays } from '../known-days.ts'
 import { dayPath, workspaceFolder } from '../paths.ts'
@@ -28,10 +29,11 @@ function collectionsIn({ summed }: AuditOptions, index: IndexName, stored: Shape
   return shapes.map((shape) => ({ tables: tablesWithSums(shape), collection: named.get(shape.name) }))
 }
 
-/** A copy of one moment, made without stopping the writer. */
+/** A copy of one moment, made without stopping the writer. Throws OtherOwnerError. */
 function copyFile(source: string, target: string): void {
   const database = openDatabaseToAudit(source)
   try {
+    checkOwner(database)
     database.run('VACUUM INTO ?', target)
   } finally {
     database.close()

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
+import { connectElasticsearch } from '#projections/stores/elasticsearch/client.ts'
 import { HeardConnection, isUnsent, Nodes, WatchedConnection } from '#projections/stores/elasticsearch/nodes.ts'
 import { freePort } from '#test/support/free-port.ts'
 import { rejection } from '#test/streams/read-all.ts'
@@ -72,4 +73,45 @@ describe('a request to a node of Elasticsearch', () => {
       await node.close()
     })
   }
+})
+
+describe('nodes of Elasticsearch that reach no master', () => {
+  const says = { 'x-elastic-product': 'Elasticsearch', 'content-type': 'application/json' }
+  let servers: readonly Server[] = []
+  let answer: object = {}
+  beforeEach(async () => {
+    servers = [1, 2].map(() =>
+      createServer(({ url = '' }, response) => {
+        const isThere = url === '/' || url.startsWith('/_nodes')
+        response.writeHead(isThere ? 200 : 503, says).end(JSON.stringify(isThere ? {} : { error: answer, status: 503 }))
+      }).listen(0, '127.0.0.1'),
+    )
+    await Promise.all(servers.map((server) => once(server, 'listening')))
+  })
+  afterEach(() => {
+    for (const server of servers) {
+      server.closeAllConnections()
+      server.close()
+    }
+  })
+
+  it('are said to, be it one or several, and not to be away, or to have a block that somebody could lift', async () => {
+    const nodes = servers.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    for (const error of [
+      { type: 'master_not_discovered_exception', reason: null },
+      { type: 'cluster_block_exception', reason: 'blocked by: [SERVICE_UNAVAILABLE/2/no master];' },
+    ]) {
+      answer = error
+      for (const addresses of [nodes.slice(1), nodes]) {
+        const elasticsearch = connectElasticsearch(addresses.join())
+        const call = { operation: 'look at', subject: 'it', method: 'GET', path: '/it' } as const
+        const failure = await rejection(elasticsearch.send(call))
+        await elasticsearch.close()
+        expect(failure.name).to.equal('TransientError')
+        expect(failure.message).to.match(/no master|master_not_discovered/)
+        expect(failure.message).to.include('enough of the nodes that may lead must be there')
+        expect(failure.message).not.to.match(/lift the block|is Elasticsearch running/)
+      }
+    }
+  })
 })

@@ -1,10 +1,13 @@
+import { copyFileSync, existsSync, mkdirSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/auditing/audit.ts'
-import { epoch, fixture as projection, index, lineEntry, noonNs, write } from '#test/support/index-fixture.ts'
+import { acme, epoch, fixture as projection, index, lineEntry, noonNs, write } from '#test/support/index-fixture.ts'
 import { openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { rejection } from '#test/streams/read-all.ts'
 
 const files = 12
 
@@ -52,6 +55,19 @@ describe('an audit of index files', () => {
     const read = await recordsRead(digestAll)
     expect(counted).to.deep.equal(Array.from({ length: files }, () => 1))
     expect(read).to.equal(1)
+    await audit.close()
+  })
+
+  it('copies no file of another workspace or day: the copy would stop who folds it, as the file does', async () => {
+    await write(fixture.writer, [lineEntry({}, 1)], 1)
+    const [file, place] = [basename(fixture.dayFile()), workspaceIdOf('place')]
+    mkdirSync(join(fixture.folder, index, place))
+    copyFileSync(fixture.dayFile(), join(fixture.folder, index, place, file))
+    const audit = createSqliteIndexAudit({ folder: fixture.folder })
+    await audit.copy(index, 'copy', acme)
+    const refused = 'it is the file of another workspace or day'
+    expect(String(await rejection(audit.copy(index, 'copy', place)))).to.include(refused)
+    expect([acme, place].map((of) => existsSync(join(fixture.folder, 'copy', of, file)))).to.deep.equal([true, false])
     await audit.close()
   })
 

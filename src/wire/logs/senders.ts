@@ -1,0 +1,142 @@
+import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
+import type { Level } from '#src/events/telemetry.ts'
+import { firstOf, namesOf } from './fields.ts'
+import type { IdsInText } from './ids-in-text.ts'
+import { spanIdOf, traceIdOf } from './ids.ts'
+import { levelByName, levelByPython, levelBySyslog } from './level.ts'
+
+// What single loggers write in a way of their own, told by what stands beside it: such names mean something else elsewhere, so they are no
+// aliases, and how a body is split never goes by them. Looked at last, where a record says nothing by the usual names.
+
+/**
+ * Of zap for developers, of log15 and Grafana, log4js, tslog, SAP's loggers, Elixir's LoggerJSON, and Cloudflare. If you change these, raise the version of
+ * the projection of logs, as for `timeNames`.
+ */
+export const timeNamesOfSenders = [
+  'T',
+  't',
+  'startTime',
+  '_logMeta.date',
+  '_meta.date',
+  'written_at',
+  'syslog.timestamp',
+  'EdgeStartTimestamp',
+] as const
+
+const dayAndTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d/
+
+/** Whether a record is of the logger that tells its time by one of these names. */
+const isTimeOf: Readonly<Record<(typeof timeNamesOfSenders)[number], (record: JsonObject, value: Json) => boolean>> = {
+  T: (record) => isZap(record),
+  t: ({ lvl, level = lvl, msg }, value) =>
+    typeof level === 'string' && typeof msg === 'string' && typeof value === 'string' && dayAndTime.test(value),
+  startTime: (record) => isLog4js(record),
+  '_logMeta.date': (record) => isTslog(record),
+  '_meta.date': (record) => isTslog(record),
+  written_at: (_record, value) => typeof value === 'string',
+  'syslog.timestamp': (_record, value) => typeof value === 'string',
+  EdgeStartTimestamp: ({ RayID }) => typeof RayID === 'string',
+}
+const timesOfSenders: ReadonlyMap<string, (record: JsonObject, value: Json) => boolean> = new Map(
+  Object.entries(isTimeOf),
+)
+
+/** False: what stands here by such a name is no time of the record. */
+export const mayDate = (name: string, record: JsonObject, value: Json): boolean =>
+  timesOfSenders.get(name)?.(record, value) ?? true
+
+/** zap's development configuration: `L T N C M S`. */
+const isZap = ({ L, M }: JsonObject): boolean => typeof M === 'string' && levelByName(L) !== undefined
+
+/** log4js, an event as it is. */
+const isLog4js = ({ categoryName, data }: JsonObject): boolean =>
+  typeof categoryName === 'string' && Array.isArray(data)
+
+/** electron-log, as its transport to a server writes it. */
+const isElectronLog = ({ variables, level, data }: JsonObject): boolean =>
+  isJsonObject(variables) && typeof level === 'string' && Array.isArray(data)
+
+/** consola, a record as its reporters are given it. */
+const isConsola = ({ type, tag, args }: JsonObject): boolean =>
+  typeof type === 'string' && typeof tag === 'string' && Array.isArray(args)
+
+/** tslog, a record as its transports are given it: since 5 with `_logMeta`. */
+const isTslog = (record: JsonObject): boolean => {
+  const meta = record['_logMeta'] ?? record['_meta']
+  return isJsonObject(meta) && typeof meta['logLevelName'] === 'string'
+}
+
+/** Its numbers are less the worse (consola, LogLevels), which would be others' traces. */
+const ofConsola: readonly Level[] = ['error', 'warn', 'info', 'info', 'debug', 'trace']
+export const levelOfConsola = (record: JsonObject): Level | undefined =>
+  isConsola(record) ? (levelByName(record['type']) ?? ofConsola[Number(record['level'])]) : undefined
+
+/** log4js, lambda-log, tslog, and python-logstash's first format. */
+const levelNamesOfSenders = namesOf([
+  'level.levelStr',
+  '_logLevel',
+  '_logMeta.logLevelName',
+  '_meta.logLevelName',
+  '@fields.levelname',
+])
+/** Python's numbers, where the level has a name of its program's own. */
+const pythonNumbers = namesOf(['levelno', 'record.level.no'])
+/** Datadog's name, of LoggerJSON too. */
+const syslogNumbers = namesOf(['syslog.severity'])
+
+export const levelOfSender = (record: JsonObject): Level | undefined =>
+  firstOf(record, levelNamesOfSenders, levelByName) ??
+  firstOf(record, pythonNumbers, levelByPython) ??
+  firstOf(record, syslogNumbers, (value) => levelBySyslog(value) ?? levelByName(value)) ??
+  (isZap(record) ? levelByName(record['L']) : undefined)
+
+/** The texts among what a logger's caller passed, one by one. */
+export function textsOf(value: Json | undefined): string | undefined {
+  const texts = Array.isArray(value) ? value.filter((part) => typeof part === 'string') : []
+  return texts.length === 0 ? undefined : texts.join(' ')
+}
+
+/** What was passed to tslog stands by its place. */
+function placedTexts(record: JsonObject): string | undefined {
+  const placed: Json[] = []
+  for (let place = 0; Object.hasOwn(record, String(place)); place++) placed.push(record[String(place)] as Json)
+  return textsOf(placed)
+}
+
+export function messageOfSender(record: JsonObject): string | undefined {
+  const { data, args, M } = record
+  if (isLog4js(record) || isElectronLog(record)) return textsOf(data)
+  if (isConsola(record)) return textsOf(args)
+  if (isZap(record)) return M as string
+  return isTslog(record) ? placedTexts(record) : undefined
+}
+
+/** Of tslog, evlog's wide events and ECS, a record that was made of an error and nothing else. */
+const errorMessages = namesOf(['error.message', 'err.message'])
+/** So of zerolog's `Send` and Go's other loggers; in an access log such a field says that there was none. */
+const errorTexts = namesOf(['error', 'err'])
+const asText = (value: Json): string | undefined => (typeof value === 'string' ? value : undefined)
+
+export const messageOfError = (record: JsonObject, isLevelled: (record: JsonObject) => boolean): string | undefined =>
+  firstOf(record, errorMessages, asText) ?? (isLevelled(record) ? firstOf(record, errorTexts, asText) : undefined)
+
+/** Of .NET's JSON console: what the log was written in, from outside in; one of these is the span. */
+export function idsInScopes({ LogLevel, Scopes }: JsonObject): IdsInText | undefined {
+  if (typeof LogLevel !== 'string' || !Array.isArray(Scopes)) return undefined
+  for (const scope of Scopes as readonly Json[]) {
+    const traceId = isJsonObject(scope) ? traceIdOf(scope['TraceId']) : undefined
+    if (traceId !== undefined) return { traceId, spanId: spanIdOf((scope as JsonObject)['SpanId']) }
+  }
+  return undefined
+}
+
+/** python-logstash-async has there what the caller adds. As an alias it would keep an `extra` beside a list from records with a service. */
+const extraServices = namesOf(['extra.service'])
+
+/** Logstash's name for syslog's program, and that logger's for its own; alone it may be anything. */
+export function serviceOfSender(record: JsonObject): string | undefined {
+  const added = firstOf(record, extraServices, asText)
+  const { program, logsource } = record
+  if (added !== undefined || typeof logsource !== 'string') return added
+  return typeof program === 'string' && program !== '-' && /\S/.test(program) ? program : undefined
+}

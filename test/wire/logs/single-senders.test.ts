@@ -1,0 +1,135 @@
+import { expect } from 'chai'
+import { limits } from '#src/config.ts'
+import type { LogRecord } from '#src/events/telemetry.ts'
+import { decodeLogs } from '#src/wire/logs/decode.ts'
+
+const receivedAt = 1_800_000_000_000
+const arrival = BigInt(receivedAt) * 1_000_000n
+const traceId = '5759e988bd862e3fe1be46a994272793'
+const spanId = '00f067aa0ba902b7'
+const time = '2026-11-29T22:16:44.304Z'
+const timeNs = BigInt(Date.parse(time)) * 1_000_000n
+
+/** The record that an object becomes; what was sent stays as it was, and nothing in it was changed. */
+function one(sent: Readonly<Record<string, unknown>>): LogRecord {
+  const [record] = decodeLogs(Buffer.from(JSON.stringify(sent)), 'application/json', { receivedAt, limits })
+  expect(JSON.parse(JSON.stringify(record?.fields))).to.deep.equal(sent)
+  expect(record?.cuts).to.deep.equal([])
+  return record as LogRecord
+}
+
+const ofText = (text: string): LogRecord =>
+  decodeLogs(Buffer.from(text), 'text/plain', { receivedAt, limits })[0] as LogRecord
+
+describe('what single loggers write in a way of their own', () => {
+  it('is told by what stands beside it: the same names say nothing in others’ records', () => {
+    const nothing = { timeNs: arrival, level: null, message: '', service: null, traceId: null, spanId: null }
+    for (const sent of [
+      { L: 'XL', M: 'shirt', T: time },
+      { L: 'INFO', M: 7, T: time },
+      { T: time },
+      { t: time, level: 'none of ours' },
+      { t: 'later', lvl: 'none of ours' },
+      { startTime: time, data: ['a'] },
+      { categoryName: 'shoes', startTime: time },
+      { _meta: { date: time } },
+      { written_at: 7 },
+      { EdgeStartTimestamp: time },
+      { data: ['a'], variables: { x: 1 } },
+      { args: ['a'], type: 'error' },
+      { args: 'a', type: 'error', tag: '' },
+      { '0': 'a' },
+      { program: 'gold' },
+      { program: ' ', logsource: 'vm' },
+      { program: '-', logsource: 'vm' },
+      { Scopes: [{ TraceId: traceId }] },
+      { LogLevel: 'none of ours', Scopes: [7, { TraceId: 'x' }] },
+      { error: '-', status: 200 },
+      { error: true },
+      { level: {} },
+      { levelno: 0 },
+      { syslog: { severity: 9 } },
+    ]) {
+      expect(one(sent), JSON.stringify(sent)).to.include(nothing)
+    }
+  })
+
+  it('comes after what a record says by the usual names', () => {
+    const own = { level: 'warn', message: 'own', time, service: 'own', trace_id: traceId, span_id: spanId }
+    const read = { level: 'warn', message: 'own', timeNs, service: 'own', traceId, spanId }
+    const other = 'ffffffffffffffffffffffffffffffff'
+    for (const also of [
+      { L: 'ERROR', M: 'other', T: '2020-01-01T00:00:00Z' },
+      { error: { message: 'other' }, err: 'other' },
+      { data: ['other'], variables: {}, categoryName: 'x', startTime: '2020-01-01T00:00:00Z' },
+      { args: ['other'], type: 'error', tag: '' },
+      { '0': 'other', _logMeta: { logLevelName: 'ERROR', date: '2020-01-01T00:00:00Z' } },
+      { levelno: 50, syslog: { severity: 0, timestamp: '2020-01-01T00:00:00Z' } },
+      { program: 'other', logsource: 'vm', fields: { service: 'other' }, extra: { service: 'other' } },
+      { LogLevel: 'Error', Scopes: [{ TraceId: other }], xray_trace_id: `1-ffffffff-${'f'.repeat(24)}` },
+    ]) {
+      expect(one({ ...own, ...also }), JSON.stringify(also)).to.include(read)
+    }
+  })
+
+  it('is a level by numbers that elsewhere are others', () => {
+    const consola = (level: number | null, type: string) => one({ date: time, args: ['x'], type, level, tag: '' }).level
+    expect([consola(0, 'fatal'), consola(0, 'error'), consola(1, 'warn')]).to.deep.equal(['fatal', 'error', 'warn'])
+    expect([consola(3, 'box'), consola(0, 'mine'), consola(null, 'verbose')]).to.deep.equal(['info', 'error', 'trace'])
+    expect(one({ message: 'x', level: 3, type: 'error', args: [] }).level).to.equal('trace')
+    for (const version of ['1.0', '1.1']) expect(one({ version, short_message: 'x', level: 3 }).level).to.equal('error')
+    expect(one({ version: '2', short_message: 'x', level: 3 }).level).to.equal('trace')
+    const python = [5, 10, 19, 20, 25, 35, 40, 50, 70].map((levelno) => one({ levelname: 'MINE', levelno }).level)
+    expect(python).to.deep.equal(['trace', 'debug', 'debug', 'info', 'info', 'warn', 'error', 'fatal', 'fatal'])
+    expect([3, '7', 'notice'].map((severity) => one({ syslog: { severity } }).level)).to.deep.equal([
+      'error',
+      'debug',
+      'info',
+    ])
+    expect(one({ _logLevel: 'error', msg: 'x' }).level).to.equal('error')
+  })
+
+  it('is the message of an error where a record has no other', () => {
+    expect(one({ error: { name: 'Error', message: 'no card' }, path: '/pay' }).message).to.equal('no card')
+    expect(one({ 'error.message': 'no card' }).message).to.equal('no card')
+    expect(one({ level: 'error', err: 'no card' }).message).to.equal('no card')
+    expect(one({ level: 'error', error: { code: 7 } }).message).to.equal('')
+    expect(one({ level: 'error', error: ' ' }).message).to.equal('')
+  })
+
+  it('is a trace as AWS X-Ray writes it, by every name', () => {
+    for (const name of ['xray_trace_id', 'trace_id', 'traceId']) {
+      expect(one({ [name]: '1-5759e988-bd862e3fe1be46a994272793' })).to.include({ traceId })
+    }
+    for (const wrong of ['2-5759e988-bd862e3fe1be46a994272793', '1-5759e98-bd862e3fe1be46a9942727930', '1-x']) {
+      expect(one({ xray_trace_id: wrong }).traceId, wrong).to.equal(null)
+    }
+  })
+
+  it('is the priority of a line of syslog that tells no level otherwise', () => {
+    const at = '2026-11-26T20:56:24+00:00'
+    expect(ofText(`<131>1 ${at} web-1 shop 12 - - declined`).level).to.equal('error')
+    expect(ofText(`<30>${at} web-1 shop[12]: up`).level).to.equal('info')
+    expect(ofText('<12>Nov  6 20:56:24 web-1 shop: slow').level).to.equal('warn')
+    expect(ofText(`<30>1 ${at} web-1 shop 12 - - ERROR: declined`).level).to.equal('error')
+    for (const line of ['<131> items', '<192>Nov 26 20:56:24 web-1 shop: up', '<b>Nov 26</b>']) {
+      expect(ofText(line).level, line).to.equal(null)
+    }
+  })
+
+  it('is found in lines that a container has printed', () => {
+    const lineOf = (line: unknown) => {
+      const sent = JSON.stringify({ log: JSON.stringify(line), stream: 'stdout' })
+      return decodeLogs(Buffer.from(sent), 'application/json', { receivedAt, limits })[0] as LogRecord
+    }
+    expect(lineOf({ L: 'WARN', T: time, M: 'declined' })).to.include({ level: 'warn', message: 'declined', timeNs })
+    expect(lineOf({ '0': 'declined', _meta: { logLevelName: 'WARN', date: time } })).to.include({
+      level: 'warn',
+      message: 'declined',
+      timeNs,
+    })
+    // What a program prints may be any JSON: an answer that tells of an error is no record of one.
+    const answer = { timestamp: time, status: 500, error: 'Internal Server Error' }
+    expect(lineOf(answer)).to.include({ message: JSON.stringify(answer), level: null, timeNs: arrival })
+  })
+})
