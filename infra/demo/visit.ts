@@ -1,5 +1,5 @@
 import { chromium, type Page } from 'playwright-core'
-import { findChromium } from '../launch/browser.ts'
+import { findChromium } from '../machine/browser.ts'
 import { DemoError } from './demo-error.ts'
 
 /** A visit to the shop's page by a real browser: its session, and the traces of its orders. */

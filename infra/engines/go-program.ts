@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { bringOnce } from '../launch/cache.ts'
-import { findGo } from '../launch/go.ts'
+import { bringOnce } from '../machine/cache.ts'
+import { findGo } from '../machine/go.ts'
 
 /**
  * A server that is built from Go modules. `name`: that of the program, and of the folder here whose go.mod and go.sum pin it. `cgo`: as

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { runCommand, which } from '../launch/command.ts'
+import { runCommand, which } from '../machine/command.ts'
 import { checkDigest, download } from './download.ts'
 
 /** `org.example:name:1.0:zip`, as Maven writes it, and the SHA-512 of its file. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { runCommand } from './command.ts'
+import { runCommand } from '../machine/command.ts'
 
 // `npm run check`: types, lint, format, and who may import whom. All are run, so that one run tells everything.
 const bin = (name: string): string => join('node_modules', '.bin', name)

@@ -1,8 +1,8 @@
 import { bringElasticsearch } from '../engines/native-elasticsearch.ts'
 import { bringNats } from '../engines/native-nats.ts'
 import { provider } from '../engines/provider.ts'
-import { bringGo } from './go.ts'
-import { bringJava } from './java.ts'
+import { bringGo } from '../machine/go.ts'
+import { bringJava } from '../machine/java.ts'
 
 /** Brings what the engines of tests are made of, so that no test waits for a download. They are started by the tests that want them. */
 export async function bringEngines(): Promise<void> {

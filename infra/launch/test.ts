@@ -5,10 +5,10 @@ import { parseArgs } from 'node:util'
 import Mocha from 'mocha'
 import { lendEngines } from '../engines/lend.ts'
 import { bringEngine } from '../engines/test-engines.ts'
-import { bringChromium } from './browser.ts'
+import { bringChromium } from '../machine/browser.ts'
 import { bringEngines, keepAddressesForTests } from './engines.ts'
-import { bringGofmt } from './go.ts'
-import { bringPython } from './python.ts'
+import { bringGofmt } from '../machine/go.ts'
+import { bringPython } from '../machine/python.ts'
 import { fail } from './unhandled-rejections.ts'
 
 // `npm test [-- --grep TEXT] [FILE ...]`: brings what the tests meet, runs them, and closes with a plain count. `npm run soak`

@@ -14,7 +14,7 @@ function isAsFar(own: Reached, told: Reached): boolean {
  * What a projector knows: how far it has folded a build, undefined where it does not fold it; the log's head; and the head when it first considered
  * moving readers, up to which an earlier projector may have written unreported.
  */
-export type FoldedHere = Readonly<{
+type FoldedHere = Readonly<{
   reached: (index: IndexName) => Reached | undefined
   head: Position
   begunAt: Position

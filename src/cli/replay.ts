@@ -1,96 +1,16 @@
-import { once } from 'node:events'
-import { formatHeader } from '#src/events/codec.ts'
-import { telemetryEventTypes, type Position, type RecordedEvent } from '#src/events/envelope.ts'
-import { parseTimeNs } from '#src/events/point-in-time.ts'
 import { isOfTenant, workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
-import { nearest } from '#src/lib/nearest.ts'
-import { fail, ok } from '#src/lib/result.ts'
+import { fail } from '#src/lib/result.ts'
 import { readCurrent } from '#streams/follow.ts'
 import type { Stream } from '#streams/stream.ts'
-import { createEventFile, readEvents, type PlacedEvent } from './replay-file.ts'
-import type { Rejected } from './replay-answer.ts'
-import { createSender } from './replay-send.ts'
-import {
-  concerns,
-  optional,
-  parsePosition,
-  repeated,
-  workspaceNamed,
-  workspaceOption,
-  type GivenPosition,
-} from './options.ts'
+import { optional, workspaceNamed, workspaceOption } from './options.ts'
 import { unknownWorkspace } from './refusals.ts'
+import { readEvents, type PlacedEvent } from './replay-file.ts'
+import { withSink } from './replay-sink.ts'
+import { createTally } from './replay-tally.ts'
+import { wantedOf, type Wanted } from './replay-wanted.ts'
 import { UsageError, type Outcome, type Verb, type VerbContext } from './verb.ts'
 
 const eventsAtOnce = 256
-
-/** A position, or a time of receipt (ms). */
-type Bound = GivenPosition | Readonly<{ at: number }>
-
-function boundOption(given: VerbContext, name: string): Bound | undefined {
-  const text = optional(given, name)
-  if (text === undefined) return undefined
-  const position = parsePosition(text)
-  if (position !== undefined) return position
-  const atNs = parseTimeNs(text, given.clock())
-  if (atNs === undefined)
-    throw new UsageError(`--${name} is a position, such as 0/4096, or a time, such as 2026-11-21T12:00Z or 2h`)
-  return { at: Number(atNs / 1_000_000n) }
-}
-
-function typesOf(given: VerbContext): ReadonlySet<string> | undefined {
-  const types = repeated(given, 'type')
-  for (const type of types) {
-    if ((telemetryEventTypes as readonly string[]).includes(type)) continue
-    const meant = nearest(type, telemetryEventTypes)
-    throw new UsageError(
-      `--type ${type}: ${meant === undefined ? telemetryEventTypes.join(', ') : `did you mean ${meant}?`}`,
-    )
-  }
-  return types.length === 0 ? undefined : new Set(types)
-}
-
-const isPosition = (bound: Bound | undefined): bound is GivenPosition => bound !== undefined && 'position' in bound
-
-/** As for searches, and as nobody means it. A position and a time cannot be held against each other. */
-function refuseBackwards(from: Bound | undefined, to: Bound | undefined): void {
-  if (from === undefined || to === undefined) return
-  if (isPosition(from) && isPosition(to) && !concerns(from, to.partition ?? from.partition)) {
-    throw new UsageError('--from and --to are of different partitions')
-  }
-  const isBackwards = isPosition(from)
-    ? isPosition(to) && from.position > to.position
-    : !isPosition(to) && from.at > to.at
-  if (isBackwards) throw new UsageError('--from is after --to')
-}
-
-type Wanted = Readonly<{
-  isWanted: (placed: PlacedEvent) => boolean
-  /** Nothing of other partitions. */
-  concerns: (partition: string) => boolean
-  after: Position
-  until: Position
-}>
-
-function wantedOf(given: VerbContext, workspaceId: WorkspaceId | undefined): Wanted {
-  const [from, to, types] = [boundOption(given, 'from'), boundOption(given, 'to'), typesOf(given)]
-  refuseBackwards(from, to)
-  const isAfter = (event: RecordedEvent, bound: Bound): boolean =>
-    isPosition(bound) ? event.position >= bound.position : event.receivedAt >= bound.at
-  const concernsAll = (partition: string): boolean =>
-    [from, to].filter(isPosition).every((bound) => concerns(bound, partition))
-  return {
-    after: isPosition(from) ? from.position - 1 : 0,
-    until: isPosition(to) ? to.position : Number.POSITIVE_INFINITY,
-    concerns: concernsAll,
-    isWanted: ({ partition, event }) =>
-      concernsAll(partition) &&
-      (from === undefined || isAfter(event, from)) &&
-      (to === undefined || !isAfter(event, isPosition(to) ? { ...to, position: to.position + 1 } : to)) &&
-      (types?.has(event.type) ?? true) &&
-      (workspaceId === undefined || event.workspaceId === workspaceId),
-  }
-}
 
 /** The log of a partition as it stands now, in order. */
 async function* eventsOf(stream: Stream, { after, until }: Wanted): AsyncGenerator<PlacedEvent> {
@@ -110,82 +30,6 @@ async function* eventsOfAll(logs: readonly Stream[], wanted: Wanted): AsyncGener
   const meant = logs.filter(({ partition }) => wanted.concerns(partition))
   if (meant.length === 0) throw new UsageError('there is no such partition')
   for (const log of meant) yield* eventsOf(log, wanted)
-}
-
-/** Where events go; `take` says what of one was not taken there, undefined for one that cannot go there. */
-type Sink = Readonly<{
-  take(placed: PlacedEvent): Promise<Rejected | undefined>
-  end(): Promise<void>
-  /** Instead of `end`, where not all that was wanted could be read. */
-  abandon?(): Promise<void>
-  done: string
-}>
-
-const nothingRejected: Rejected = { records: 0, reason: undefined }
-
-const printSink = ({ stdout }: VerbContext['io']): Sink => ({
-  done: '',
-  async take({ partition, event }) {
-    const header = JSON.parse(formatHeader(event)) as object
-    const more = stdout.write(`${JSON.stringify({ partition, position: event.position, ...header })}\n`)
-    if (more === false && 'once' in stdout) await once(stdout as NodeJS.WriteStream, 'drain')
-    return nothingRejected
-  },
-  end: async () => {},
-})
-
-async function sinkOf(given: VerbContext): Promise<Sink> {
-  const [url, out] = [optional(given, 'to-url'), optional(given, 'out')]
-  if (url !== undefined && out !== undefined) throw new UsageError('--to-url and --out are two ways: choose one')
-  if (url !== undefined) {
-    // Else the events of all tenants would become those of the one whose keys are given.
-    if (optional(given, 'workspace') === undefined) throw new UsageError('--to-url needs --workspace')
-    const send = createSender(url, given.io.env, (reason) => given.io.stderr.write(`${reason}\n`))
-    return { take: async ({ event }) => send(event), end: async () => {}, done: `sent to ${url}` }
-  }
-  if (out === undefined) return printSink(given.io)
-  const file = await createEventFile(out)
-  const take = async (placed: PlacedEvent): Promise<Rejected | undefined> => {
-    await file.add(placed)
-    return nothingRejected
-  }
-  return { take, end: () => file.end(), abandon: () => file.abandon(), done: `written to ${out}` }
-}
-
-/** So many events of which something was refused are named. */
-const rejectionsMax = 20
-
-/** What has become of the events, and the first of those of which something was refused where they went. */
-function createTally() {
-  const counts = { events: 0, left_out: 0, rejected: 0 }
-  const rejections: { partition: string; position: Position; rejected: number; reason: string | null }[] = []
-  let refusedEvents = 0
-  return {
-    add({ partition, event }: PlacedEvent, rejected: Rejected | undefined): void {
-      if (rejected === undefined) {
-        counts.left_out++
-        return
-      }
-      counts.events++
-      if (rejected.records === 0) return
-      counts.rejected += rejected.records
-      if (++refusedEvents > rejectionsMax) return
-      const reason = rejected.reason ?? null
-      rejections.push({ partition, position: event.position, rejected: rejected.records, reason })
-    },
-    done(what: string) {
-      const rest = counts.left_out === 0 ? '' : ` ${counts.left_out} did not come from a sender and were left out.`
-      const refused =
-        refusedEvents === 0 ? '' : `\n${counts.rejected} records in ${refusedEvents} of them were refused there:`
-      const first = rejections.map(
-        ({ partition, position, rejected, reason }) =>
-          `\n${partition}/${position}: ${rejected}${reason === null ? '' : `, ${reason}`}`,
-      )
-      const more = refusedEvents > rejections.length ? `\n… and of ${refusedEvents - rejections.length} more` : ''
-      const text = what === '' ? '' : `${counts.events} events ${what}.${rest}${refused}${first.join('')}${more}`
-      return ok({ json: { ...counts, rejections }, text, exitCode: refusedEvents === 0 ? 0 : 1 })
-    },
-  }
 }
 
 /** Which workspace is meant. An id is taken as it stands: one of a file need not be known here, nor one that the directory has lost. */
@@ -216,19 +60,6 @@ async function noneOf(
   const named = [...met].slice(0, othersMax).join(', ')
   const detail = `The file has no event of ${workspaceId}. It has those of: ${named}${met.size > othersMax ? ', …' : ''}.`
   return fail({ code: 'unknown', field: 'workspace', detail })
-}
-
-/** What is not brought to its end leaves nothing where it was to go. */
-async function withSink(given: VerbContext, task: (sink: Sink) => Promise<Outcome>): Promise<Outcome> {
-  const sink = await sinkOf(given)
-  try {
-    const outcome = await task(sink)
-    if (!outcome.ok) await sink.abandon?.()
-    return outcome
-  } catch (error) {
-    await sink.abandon?.()
-    throw error
-  }
 }
 
 async function replayAll(given: VerbContext, workspaceId: WorkspaceId | undefined): Promise<Outcome> {

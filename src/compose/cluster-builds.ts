@@ -9,7 +9,7 @@ import { foldInThreads, foldWorkers } from '#src/compose/threads/fold-threads.ts
 import { createFolding } from '#src/compose/folding.ts'
 import { readFirstDays } from '#src/compose/keepings.ts'
 import type { ClusterConfig } from '#src/config.ts'
-import type { Nats } from '#streams/jetstream/connect.ts'
+import type { Nats } from '#streams/jetstream/nats.ts'
 import { holdLease } from '#streams/jetstream/hold-lease.ts'
 import { createLeaseBoard, leaseTtlMs } from '#streams/jetstream/lease-board.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { PermanentError } from '#src/lib/failure.ts'
-import type { LogFile } from '#streams/sqlite/database.ts'
+import type { LogFile } from '#streams/sqlite/log-file.ts'
 
 /** Where the embedded engines keep their files: the log of their one partition, and beside it the directory’s. */
 export type Folders = Readonly<{

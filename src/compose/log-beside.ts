@@ -1,4 +1,4 @@
-import type { LogFile } from '#streams/sqlite/database.ts'
+import type { LogFile } from '#streams/sqlite/log-file.ts'
 import { createSqliteStream, openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { ConflictError, type Stream } from '#streams/stream.ts'
 

@@ -5,7 +5,7 @@ import { telemetryEventTypes, type RecordedEvent } from '#src/events/envelope.ts
 import { createClock } from '#src/lib/clock.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { readAll } from '#streams/follow.ts'
-import type { LogFile } from '#streams/sqlite/database.ts'
+import type { LogFile } from '#streams/sqlite/log-file.ts'
 import type { Verdict } from '#streams/sqlite/mending/examine.ts'
 import { mendLog } from '#streams/sqlite/mending/mend.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'

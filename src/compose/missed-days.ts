@@ -1,7 +1,7 @@
 import type { IndexName, LostDay } from '#projections/index-store.ts'
 import { projectionNames } from '#projections/names.ts'
 import { missedDays } from '#projections/stores/sqlite/known-days.ts'
-import { storedLiveBuilds, type LiveRevision } from '#projections/stores/sqlite/live.ts'
+import { storedLiveBuilds, type LiveRevision } from '#projections/stores/sqlite/rosters.ts'
 import { foldersOf } from './folders.ts'
 
 /** An unreadable index, such as a newer program's, does not prevent a start: whoever folds it reports it. */

@@ -5,7 +5,7 @@ import { shareName, type FoldTask } from '#projections/folding/fold-share.ts'
 import { createWriteBehind } from '#projections/folding/write-behind.ts'
 import { openLogBeside } from '#src/compose/log-beside.ts'
 import { limits, type ClusterConfig } from '#src/config.ts'
-import type { Nats } from '#streams/jetstream/connect.ts'
+import type { Nats } from '#streams/jetstream/nats.ts'
 import type { Stream } from '#streams/stream.ts'
 import { indexFilesOpen } from './open-files.ts'
 

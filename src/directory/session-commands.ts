@@ -1,7 +1,8 @@
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { SessionEnd } from './directory.ts'
-import { sessionHashOf, type SessionLimits } from './directory-view.ts'
+import { sessionHashOf } from './directory-view.ts'
+import type { SessionLimits } from './directory-state.ts'
 import type { DirectoryWriter } from './directory-writer.ts'
 
 /** How often per idle time the use of a session is recorded, so that it ends neither early nor on a restart. */

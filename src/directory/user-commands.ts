@@ -4,7 +4,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { MemberRole, User } from './directory.ts'
-import { normalEmail } from './directory-view.ts'
+import { normalEmail } from './normal-form.ts'
 import { noSuchWorkspace, refuse, type DirectoryWriter, type Refused } from './directory-writer.ts'
 import { passwordProblem, type Passwords } from './passwords.ts'
 

@@ -5,7 +5,7 @@ import type { Ticks } from '#src/lib/clock.ts'
 import type { Grant, SpansAsked } from './allowance.ts'
 
 /** A reservation of this process. */
-export type Holding = {
+type Holding = {
   readonly id: string
   /** The limit it was reserved under. */
   readonly limit: number | null

@@ -1,5 +1,5 @@
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import type { Nats } from './connect.ts'
+import type { Nats } from './nats.ts'
 
 /** An error of the server. `code` is JetStream's own (10…), from its errors.json. */
 export type ServerError = Readonly<{ code: number; status: number; description: string }>

@@ -1,5 +1,5 @@
 import { PermanentError } from '#src/lib/failure.ts'
-import type { Nats } from './connect.ts'
+import type { Nats } from './nats.ts'
 
 /**
  * Evidence that the servers sync a message to disk before they acknowledge it. A client cannot see that setting; only `/jsz` of a server's

@@ -1,7 +1,7 @@
 import { positionStep, type Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { callApi } from './api.ts'
-import type { Nats } from './connect.ts'
+import type { Nats } from './nats.ts'
 import type { LogName, Subjects } from './subjects.ts'
 
 /** `erase` of the port. The server purges each of the workspace's subjects up to a sequence in one step, which leaves holes. */

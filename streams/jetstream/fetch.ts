@@ -1,7 +1,7 @@
 import { TransientError } from '#src/lib/failure.ts'
 import { readBytesMax } from '../stream.ts'
 import { noLeaderHint } from './api.ts'
-import type { Nats } from './connect.ts'
+import type { Nats } from './nats.ts'
 import type { OfLeader } from './of-leader.ts'
 import { storedOf, type Stored } from './stored.ts'
 import { goneFailure, streamInfo } from './stream-state.ts'

@@ -1,6 +1,7 @@
 import { TransientError } from '#src/lib/failure.ts'
 import { askApi, callApi, failureOf, noLeaderHint, parseAnswer, serverCodes, type ServerError } from './api.ts'
-import { replicasOn, type Nats } from './connect.ts'
+import type { Nats } from './nats.ts'
+import { replicasOn } from './stream-config.ts'
 
 /** A lease that is not renewed for this long is free for others. */
 export const leaseTtlMs = 5_000

@@ -1,5 +1,5 @@
 import type { RecordedEvent } from '#src/events/envelope.ts'
-import type { Nats } from './connect.ts'
+import type { Nats } from './nats.ts'
 import { createFetch } from './fetch.ts'
 import { createOfLeader } from './of-leader.ts'
 import type { Part } from './publish.ts'

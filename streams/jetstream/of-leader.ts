@@ -1,6 +1,6 @@
 import { readBytesMax } from '../stream.ts'
 import { askApi, failureOf, serverCodes } from './api.ts'
-import type { Nats } from './connect.ts'
+import type { Nats } from './nats.ts'
 import { storedByLeader, type Stored } from './stored.ts'
 import type { LogName } from './subjects.ts'
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { failureOf, noLeaderHint, parseAnswer, serverCodes, type ServerError } from './api.ts'
-import type { Headers, Nats } from './connect.ts'
+import type { Headers, Nats } from './nats.ts'
 
 /** The sequence of the last message of a subject, or of the whole stream. */
 export type Expectation = Readonly<{ subject?: string; sequence: number }>

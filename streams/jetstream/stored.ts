@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
-import type { Received } from './connect.ts'
+import type { Received } from './nats.ts'
 import { decodeMessage } from './message.ts'
 import { readPart, type Part } from './publish.ts'
 import type { LogName, Subjects } from './subjects.ts'

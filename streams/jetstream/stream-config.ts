@@ -1,4 +1,5 @@
 import { repeatWindowMs } from '../stream.ts'
+import type { Nats } from './nats.ts'
 import type { LogName } from './subjects.ts'
 
 /** A stream's configuration in the server's form; only what matters here. Durations in ns. */
@@ -27,6 +28,10 @@ export type StreamConfig = Readonly<{
 }>
 
 export type Wanted = Readonly<{ epoch: string; partitions: number; replicas: number; bytesMax: number }>
+
+/** The number of replicas of a stream: as configured, else three if the server belongs to a cluster. */
+export const replicasOn = (nats: Pick<Nats, 'server'>, asked: number | undefined): number =>
+  asked ?? (nats.server().cluster ? 3 : 1)
 
 const formatVersion = '1'
 const nsPerMs = 1_000_000

@@ -1,6 +1,6 @@
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { askApi, callApi, failureOf, serverCodes } from './api.ts'
-import type { Nats } from './connect.ts'
+import type { Nats } from './nats.ts'
 import type { StreamConfig } from './stream-config.ts'
 import type { LogName } from './subjects.ts'
 

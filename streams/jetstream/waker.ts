@@ -1,6 +1,6 @@
 import type { Position } from '#src/events/envelope.ts'
 import { createWaiters, type Waiters } from '../waiters.ts'
-import type { Nats } from './connect.ts'
+import type { Nats } from './nats.ts'
 import { headOf } from './reader.ts'
 
 /** The server announces each stored message once; an announcement that is lost is not repeated. */

@@ -2,7 +2,9 @@ import { backup } from 'node:sqlite'
 import { beforeAll, type Position } from '#src/events/envelope.ts'
 import { syncFile } from '#src/lib/durable-files.ts'
 import { noteCopied } from './copied.ts'
-import { damageOf, openForReading, toldOf, type LogFile } from './database.ts'
+import { openForReading } from './open-log.ts'
+import { damageOf, notedFailureOf } from './failure.ts'
+import type { LogFile } from './log-file.ts'
 import { examine } from './mending/examine.ts'
 
 const operation = 'back up'
@@ -15,7 +17,7 @@ async function copyPages(log: LogFile, target: string): Promise<void> {
   try {
     await backup(database, target, { rate: pagesAtOnce })
   } catch (error) {
-    throw toldOf(error, operation, log.file)
+    throw notedFailureOf(error, operation, log.file)
   } finally {
     database.close()
   }
@@ -30,7 +32,7 @@ export async function backUpLog(log: LogFile, target: string, clock: () => numbe
   await copyPages(log, target)
   const verdict = examine({ file: target, partition: log.partition, isInUse: false, isThorough: true })
   if (verdict.kind === 'damaged') {
-    throw toldOf(damageOf(log.file, { operation, hint: verdict.reason }), operation, log.file)
+    throw notedFailureOf(damageOf(log.file, { operation, hint: verdict.reason }), operation, log.file)
   }
   syncFile(target)
   const head = verdict.kind === 'sound' ? verdict.head : beforeAll

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { TransientError } from '#src/lib/failure.ts'
-import { isHarmless, pragma } from './database.ts'
+import { isHarmless } from './failure.ts'
+import { pragma } from './log-file.ts'
 import { bytesOf } from './file-stat.ts'
 
 // Moves what is committed from the WAL into the database.

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { positionStep, type EventHeader, type Position } from '#src/events/envelope.ts'
 import { isErasure } from '#src/events/erasure.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { damageOf } from './database.ts'
+import { damageOf } from './failure.ts'
 import type { IdTable } from './ids.ts'
 import { rowCrc } from './row.ts'
 

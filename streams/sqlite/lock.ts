@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { PermanentError } from '#src/lib/failure.ts'
 import { isBusy, isCorrupt } from '#src/lib/sqlite-errors.ts'
-import { failureOf } from './database.ts'
+import { failureOf } from './failure.ts'
 import { inodeOf } from './file-stat.ts'
 
 type FolderLock = Readonly<{ release(): void }>

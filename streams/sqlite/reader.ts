@@ -12,7 +12,9 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { PermanentError } from '#src/lib/failure.ts'
 import { cutBefore, lostTail, readBytesMax, type FirstEvent } from '../stream.ts'
 import { createCutMark } from './cut.ts'
-import { damageOf, openForReading, toldOf, type LogFile } from './database.ts'
+import { openForReading } from './open-log.ts'
+import { damageOf, notedFailureOf } from './failure.ts'
+import type { LogFile } from './log-file.ts'
 import { createIsLeft } from './erase.ts'
 import { createIdLookup } from './ids.ts'
 import { rowCrc } from './row.ts'
@@ -94,7 +96,7 @@ export function createLogReader(log: LogFile, busyTimeoutMs: number): LogReader 
     try {
       return action()
     } catch (error) {
-      throw toldOf(error, operation, log.file)
+      throw notedFailureOf(error, operation, log.file)
     }
   }
   const head = (): Position => {

@@ -80,22 +80,22 @@ export function prepare(database: DatabaseSync, file: string): Statements {
   }
 }
 
-/** The events of one call, with their payloads sliced from the group's bytes. */
-function* unpack(group: Group): Generator<readonly [PackedCall, readonly Uint8Array[]]> {
+/** A call with the payloads of its events. */
+type Call = PackedCall & Readonly<{ payloads: readonly Uint8Array[] }>
+
+/** The calls of a group, with their payloads sliced from its bytes. */
+function* unpack(group: Group): Generator<Call> {
   let offset = 0
   for (const call of group.calls) {
-    yield [call, call.events.map(({ bytes }) => group.payloads.subarray(offset, (offset += bytes)))]
+    const payloads = call.events.map(({ bytes }) => group.payloads.subarray(offset, (offset += bytes)))
+    yield { ...call, payloads }
   }
 }
 
 type Plan = Readonly<{ refused: Outcome }> | Readonly<{ found: readonly (Found | undefined)[] }>
 
 /** Decides about a call before writing any of it, so that calls in one transaction stay independent. */
-function plan(
-  { events, expected }: PackedCall,
-  payloads: readonly Uint8Array[],
-  { lookup, headOfSubject }: Statements,
-): Plan {
+function plan({ events, payloads, expected }: Call, { lookup, headOfSubject }: Statements): Plan {
   try {
     const damaged = events.find(({ crc }, index) => crc32(payloads[index] as Uint8Array) !== crc)
     if (damaged !== undefined) {
@@ -114,8 +114,7 @@ function plan(
 }
 
 function writeCall(
-  { events }: PackedCall,
-  payloads: readonly Uint8Array[],
+  { events, payloads }: Call,
   found: readonly (Found | undefined)[],
   head: number,
   { lookup, insert, erase }: Statements,
@@ -144,13 +143,13 @@ export function writeGroup(
   let head = before
   let oldest = Number.POSITIVE_INFINITY
   const outcomes: Outcome[] = []
-  for (const [call, payloads] of unpack(group)) {
-    const planned = plan(call, payloads, statements)
+  for (const call of unpack(group)) {
+    const planned = plan(call, statements)
     if ('refused' in planned) {
       outcomes.push(planned.refused)
       continue
     }
-    const appended = writeCall(call, payloads, planned.found, head, statements)
+    const appended = writeCall(call, planned.found, head, statements)
     outcomes.push({ kind: 'appended', appended })
     head += call.events.length - appended.duplicates
     for (const { receivedAt } of call.events) oldest = Math.min(oldest, receivedAt)

@@ -2,7 +2,9 @@ import type { DatabaseSync } from 'node:sqlite'
 import { positionStep, type Position } from '#src/events/envelope.ts'
 import { isOperatingFailure, TransientError, type PermanentError } from '#src/lib/failure.ts'
 import { createTidiness, emptyWal, restartWal } from './checkpoints.ts'
-import { damageOf, isHarmless, openForWriting, toldOf, type LogFile } from './database.ts'
+import { openForWriting } from './open-log.ts'
+import { damageOf, isHarmless, notedFailureOf } from './failure.ts'
+import type { LogFile } from './log-file.ts'
 import type { ErasureStep } from './erase.ts'
 import { inodeOf } from './file-stat.ts'
 import { prepare, writeGroup, type Group, type Outcome, type Statements } from './write-group.ts'
@@ -53,12 +55,12 @@ function createAttempts({ begin, commit, rollback }: Statements, database: Datab
   const stopped = (): TransientError =>
     new TransientError({ operation: 'append to log', subject: file, cause: failure, hint: 'stopped: open it anew' })
   function stop(error: unknown): Error {
-    failure = toldOf(error, 'write to log', file)
+    failure = notedFailureOf(error, 'write to log', file)
     return stopped()
   }
   /** Our own failures, as of damage that a task meets, come before anything is written: the next task may succeed. */
   const fail = (error: unknown): Error =>
-    isOperatingFailure(error) || isHarmless(error) ? toldOf(error, 'append to log', file) : stop(error)
+    isOperatingFailure(error) || isHarmless(error) ? notedFailureOf(error, 'append to log', file) : stop(error)
 
   function attempt<T>(task: () => T): T {
     if (failure !== undefined) throw stopped()

@@ -1,4 +1,5 @@
-import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
+import { connectNats } from '#streams/jetstream/connect.ts'
+import type { Nats } from '#streams/jetstream/nats.ts'
 import { askApi } from '#streams/jetstream/api.ts'
 import { configOf } from '#streams/jetstream/stream-config.ts'
 import type { LogName } from '#streams/jetstream/subjects.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { bringPython } from '../../infra/launch/python.ts'
+import { bringPython } from '../../infra/machine/python.ts'
 import { parseJson, type JsonObject } from '#src/lib/json.ts'
 import { at, listOf, signIn, untilIndexed, withKey, type Reader } from '../support/client.ts'
 import { runNode, runProgram } from '../support/run-program.ts'

@@ -2,10 +2,8 @@ import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 import { borrowChromium, closeTabs, openSignedIn, searchOn } from '../support/browser.ts'
 import { cli } from '../support/cli.ts'
-import { post } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
-
-const json = { 'content-type': 'application/json' }
+import { sendingTo } from '../support/workspace.ts'
 
 describe('two tabs of somebody who has two workspaces', () => {
   let server: LentServer
@@ -22,8 +20,7 @@ describe('two tabs of somebody who has two workspaces', () => {
     second = `Second of ${server.firstRun.workspace}`
     await cli(server, 'workspace', 'create', second, '--plan', 'pro')
     await cli(server, 'user', 'add', server.firstRun.sign_in.email, '--workspace', second)
-    const records = JSON.stringify([{ message: 'of the first', service: 'shop' }])
-    expect((await post(server, '/api/logs/v1/ingest', server.firstRun.keys.logs, records, json)).status).to.equal(200)
+    await sendingTo(server, server.firstRun.keys).logs([{ message: 'of the first', service: 'shop' }])
     other = await tab.context().newPage()
   })
   after(async () => {

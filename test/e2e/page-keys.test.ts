@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import type { Browser, Locator, Page } from 'playwright-core'
 import { borrowChromium, closeTabs, complaintsOf, openSignedIn, openTab } from '../support/browser.ts'
-import { post } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { sendingTo } from '../support/workspace.ts'
 
@@ -138,9 +137,7 @@ describe('the scripts of pages in a browser, for keys and copies', () => {
       startTimeUnixNano: String(startNs + BigInt(at)),
       endTimeUnixNano: String(startNs + 9n),
     }))
-    const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] })
-    const json = { 'content-type': 'application/json' }
-    expect((await post(server, '/api/traces/v1/otlp', server.firstRun.keys.tracing, body, json)).status).to.equal(200)
+    await sendingTo(server, server.firstRun.keys).otlp([{ scopeSpans: [{ spans }] }])
     const focused = tab.locator(':focus')
     do await tab.goto('/app/traces')
     while ((await tab.locator('.traces tbody a').count()) === 0)

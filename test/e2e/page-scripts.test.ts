@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import type { Browser, Locator, Page } from 'playwright-core'
+import type { JsonObject } from '#src/lib/json.ts'
 import { borrowChromium, closeTabs, openSignedIn, openTab } from '../support/browser.ts'
-import { post } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
+import { sendingTo } from '../support/workspace.ts'
 
-const json = { 'content-type': 'application/json' }
 /** Four hours before UTC all year, under one name. */
 const timezoneId = 'Asia/Dubai'
 const offsetMs = 4 * 3_600_000
@@ -33,10 +33,8 @@ describe('the scripts of pages in a browser', () => {
   })
   afterEach(() => expect(complaints).to.deep.equal([]))
 
-  const sendLogs = async (...records: readonly object[]): Promise<void> => {
-    const answer = await post(server, '/api/logs/v1/ingest', server.firstRun.keys.logs, JSON.stringify(records), json)
-    expect(answer.status).to.equal(200)
-  }
+  const sendLogs = (...records: readonly JsonObject[]): Promise<Response> =>
+    sendingTo(server, server.firstRun.keys).logs(records)
   /** Opens a page until it shows something: what is acknowledged is soon searchable. */
   async function openUntil(path: string, shown: Locator): Promise<void> {
     do await tab.goto(path)
@@ -234,9 +232,7 @@ describe('the scripts of pages in a browser', () => {
     it('on a phone beside words that stay whole', async () => {
       const times = { startTimeUnixNano: `${atMs + 20}000000`, endTimeUnixNano: `${atMs + 30}000000` }
       const spans = [{ traceId, spanId: 'dddddddddddddddd', name: 'strike', ...times }]
-      const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] })
-      const { tracing } = server.firstRun.keys
-      expect((await post(server, '/api/traces/v1/otlp', tracing, body, json)).status).to.equal(200)
+      await sendingTo(server, server.firstRun.keys).otlp([{ scopeSpans: [{ spans }] }])
       const whole = tab.viewportSize() ?? { width: 1280, height: 720 }
       await tab.setViewportSize({ width: 390, height: 844 })
       await openUntil(`/app/trace/${traceId}`, tab.locator('.moments .kind'))
@@ -409,7 +405,7 @@ describe('the scripts of pages in a browser', () => {
     }
 
     it('as far as the range goes, or the bars where it has no end, when the pointer goes beyond them', async () => {
-      const [now, hourAgo] = [0, 1].map((hours) => new Date(Date.now() - hours * 3_600_000).toISOString())
+      const [now = '', hourAgo = ''] = [0, 1].map((hours) => new Date(Date.now() - hours * 3_600_000).toISOString())
       await sendLogs(...[now, hourAgo].map((dt) => ({ message: 'end', service: 'ends', dt })))
       const utc = (ms: number): string => new Date(ms).toISOString().replace('.000Z', 'Z')
       const toNs = (time: string): string => time.replace('Z', '000000Z')

@@ -1,17 +1,7 @@
 import { expect } from 'chai'
 import { parseJson, type JsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
-import {
-  answerOf,
-  at,
-  listOf,
-  positionOf,
-  post,
-  signIn,
-  untilIndexed,
-  withKey,
-  type Reader,
-} from '../support/client.ts'
+import { answerOf, at, listOf, positionOf, signIn, untilIndexed, withKey, type Reader } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { hex } from '../support/telemetry.ts'
 import { sendingTo, type Sending } from '../support/workspace.ts'
@@ -246,10 +236,7 @@ describe('rules of all read endpoints', () => {
       return { traceId: hex(32, name), spanId: hex(16, name), name, ...times }
     })
     const before = Date.now()
-    const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] })
-    const json = { 'content-type': 'application/json' }
-    const sent = await post(server, '/api/traces/v1/otlp', server.firstRun.keys.tracing, body, json)
-    expect(sent.status, await sent.text()).to.equal(200)
+    await send.otlp([{ scopeSpans: [{ spans }] }])
     await untilIndexed(server)
     const read = async (name: string): Promise<JsonObject | undefined> => {
       const answer = await answerOf(session, `/api/app/correlation?trace_id=${hex(32, name)}`)

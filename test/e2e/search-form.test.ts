@@ -1,12 +1,10 @@
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 import { borrowChromium, closeTabs, openSignedIn } from '../support/browser.ts'
-import { post } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
+import { sendingTo } from '../support/workspace.ts'
 
 const [width, height] = [390, 844]
-const json = { 'content-type': 'application/json' }
-
 describe('the form of a search in a browser without scripts', () => {
   let server: LentServer
   let browser: Browser
@@ -25,8 +23,7 @@ describe('the form of a search in a browser without scripts', () => {
 
   it('leaves the first screen of a phone to the first results, and says which filters are in use', async () => {
     const records = Array.from({ length: 9 }, (_, n) => ({ message: `ring ${n}`, service: 'phone', level: 'warn' }))
-    const { logs } = server.firstRun.keys
-    expect((await post(server, '/api/logs/v1/ingest', logs, JSON.stringify(records), json)).status).to.equal(200)
+    await sendingTo(server, server.firstRun.keys).logs(records)
     do await page.goto('/app/logs?q=ring&service=phone&level=warn&level=error&from=-6h')
     // Until the index has everything, the page also says that it has not.
     while (
@@ -70,9 +67,7 @@ describe('the form of a search in a browser without scripts', () => {
       const [traceId, spanId] = [`5b8efff798038103d269b633813fc63${n}`, `eeeeeeeeeeeeeee${n}`]
       return { traceId, spanId, name: `GET /shops/{shop}/orders/${n}`, startTimeUnixNano: time, endTimeUnixNano: time }
     })
-    const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] })
-    const { tracing } = server.firstRun.keys
-    expect((await post(server, '/api/traces/v1/otlp', tracing, body, json)).status).to.equal(200)
+    await sendingTo(server, server.firstRun.keys).otlp([{ scopeSpans: [{ spans }] }])
     await page.setViewportSize({ width, height })
     const rows = page.locator('.traces tbody tr')
     do await page.goto('/app/traces')

@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import type { Browser, Locator, Page } from 'playwright-core'
+import type { JsonObject } from '#src/lib/json.ts'
 import { borrowChromium, closeTabs, complaintsOf, openTab, searchOn, signInOn } from '../support/browser.ts'
-import { post } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
+import { sendingTo } from '../support/workspace.ts'
 
 const attack = '<img src=x onerror="document.title=\'owned\'"><script>document.title="owned"</script>'
 const traceId = '5b8efff798038103d269b633813fc60c'
@@ -32,11 +33,8 @@ describe('search pages in a browser', () => {
     expect(await tab.title()).to.not.equal('owned')
   })
 
-  const json = { 'content-type': 'application/json' }
-  const sendLogs = async (...records: readonly object[]): Promise<void> => {
-    const answer = await post(server, '/api/logs/v1/ingest', server.firstRun.keys.logs, JSON.stringify(records), json)
-    expect(answer.status).to.equal(200)
-  }
+  const sendLogs = (...records: readonly JsonObject[]): Promise<Response> =>
+    sendingTo(server, server.firstRun.keys).logs(records)
   /**
    * Searches by the form again and again until the page shows it: what is acknowledged is soon searchable. The text is none that a page
    * without it shows, as it does the query.
@@ -153,8 +151,7 @@ describe('search pages in a browser', () => {
     const now = `${Date.now()}000000`
     const resource = { attributes: [{ key: 'service.name', value: { stringValue: attack } }] }
     const span = { traceId, spanId: 'eee19b7ec3c1b174', name: attack, startTimeUnixNano: now, endTimeUnixNano: now }
-    const body = JSON.stringify({ resourceSpans: [{ resource, scopeSpans: [{ spans: [span] }] }] })
-    expect((await post(server, '/api/traces/v1/otlp', server.firstRun.keys.tracing, body, json)).status).to.equal(200)
+    await sendingTo(server, server.firstRun.keys).otlp([{ resource, scopeSpans: [{ spans: [span] }] }])
     await sendLogs({ message: attack, service: attack, trace_id: traceId, [attack]: attack })
     await tab.goto('/app/traces')
     await searchUntil('', attack)
@@ -175,8 +172,7 @@ describe('search pages in a browser', () => {
     const spans = Array.from({ length: 30 }, (_, n) => {
       return { traceId: id, spanId: idOf(n + 1), parentSpanId: n === 0 ? '' : idOf(n), name: long + long }
     }).map((span) => ({ ...span, startTimeUnixNano: time, endTimeUnixNano: time }))
-    const body = JSON.stringify({ resourceSpans: [{ resource, scopeSpans: [{ spans }] }] })
-    expect((await post(server, '/api/traces/v1/otlp', server.firstRun.keys.tracing, body, json)).status).to.equal(200)
+    await sendingTo(server, server.firstRun.keys).otlp([{ resource, scopeSpans: [{ spans }] }])
     await sendLogs({ message: long.repeat(5), service: long, trace_id: id, level: 'error', [long]: long })
     // Where 1,280 px are read at 400 % (WCAG 2.2, 1.4.10).
     const viewport = { width: 320, height: 844 }
@@ -322,8 +318,7 @@ describe('search pages in a browser', () => {
       const status = n === 40 ? { code: 2 } : {}
       return { traceId: trace, spanId, name: `step ${n}`, status, startTimeUnixNano: now, endTimeUnixNano: now }
     })
-    const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] })
-    expect((await post(server, '/api/traces/v1/otlp', server.firstRun.keys.tracing, body, json)).status).to.equal(200)
+    await sendingTo(server, server.firstRun.keys).otlp([{ scopeSpans: [{ spans }] }])
     const asked = spans[150]?.spanId ?? ''
     const link = tab.getByRole('link', { name: 'The span', exact: true })
     do await tab.goto(`/app/find?id=${asked}`)
@@ -375,8 +370,7 @@ describe('search pages in a browser', () => {
         ...(parent === undefined ? {} : { parentSpanId: idOf(parent) }),
       }
     })
-    const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] })
-    expect((await post(server, '/api/traces/v1/otlp', server.firstRun.keys.tracing, body, json)).status).to.equal(200)
+    await sendingTo(server, server.firstRun.keys).otlp([{ scopeSpans: [{ spans }] }])
     const storageState = await tab.context().storageState()
     const page = await openTab(browser, { baseURL: server.baseUrl, javaScriptEnabled: false, storageState })
     do await page.goto(`/app/trace/${trace}`)

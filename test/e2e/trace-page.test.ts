@@ -1,10 +1,8 @@
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 import { borrowChromium, closeTabs, openSignedIn } from '../support/browser.ts'
-import { post } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
-
-const json = { 'content-type': 'application/json' }
+import { sendingTo } from '../support/workspace.ts'
 
 describe('the page of a trace in a browser', () => {
   let server: LentServer
@@ -25,12 +23,9 @@ describe('the page of a trace in a browser', () => {
     const [trace, spanId, time] = ['5b8efff798038103d269b633813fc610', 'cccccccccccccccc', `${Date.now()}000000`]
     const span = { traceId: trace, spanId, name: 'pay', startTimeUnixNano: time, endTimeUnixNano: time }
     const resource = { attributes: [{ key: 'host.name', value: { stringValue: 'the-host' } }] }
-    const body = JSON.stringify({
-      resourceSpans: [{ resource, scopeSpans: [{ scope: { name: 'sdk' }, spans: [span] }] }],
-    })
-    expect((await post(server, '/api/traces/v1/otlp', server.firstRun.keys.tracing, body, json)).status).to.equal(200)
-    const logs = JSON.stringify([{ message: 'card declined', level: 'error', trace_id: trace }])
-    expect((await post(server, '/api/logs/v1/ingest', server.firstRun.keys.logs, logs, json)).status).to.equal(200)
+    const send = sendingTo(server, server.firstRun.keys)
+    await send.otlp([{ resource, scopeSpans: [{ scope: { name: 'sdk' }, spans: [span] }] }])
+    await send.logs([{ message: 'card declined', level: 'error', trace_id: trace }])
     const lines = page.getByRole('list', { name: 'What happened, in order of time' }).getByRole('listitem')
     do await page.goto(`/app/trace/${trace}`)
     while ((await lines.count()) < 2)
@@ -55,8 +50,7 @@ describe('the page of a trace in a browser', () => {
     const [trace, spanId, atMs] = ['5b8efff798038103d269b633813fc613', 'eeeeeeeeeeeeeeee', Date.now()]
     const times = { startTimeUnixNano: `${atMs}000123`, endTimeUnixNano: `${atMs}000456` }
     const spans = [{ traceId: trace, spanId, name: 'chime', ...times }]
-    const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] })
-    expect((await post(server, '/api/traces/v1/otlp', server.firstRun.keys.tracing, body, json)).status).to.equal(200)
+    await sendingTo(server, server.firstRun.keys).otlp([{ scopeSpans: [{ spans }] }])
     const { tab } = await openSignedIn(browser, server, { timezoneId: 'Asia/Dubai' })
     const start = tab.locator(`#span-${spanId} time`)
     do await tab.goto(`/app/trace/${trace}?span=${spanId}`)
@@ -72,10 +66,9 @@ describe('the page of a trace in a browser', () => {
     const [trace, time, name] = ['5b8efff798038103d269b633813fc611', `${Date.now()}000000`, 'longname'.repeat(25)]
     const span = { traceId: trace, spanId: 'dddddddddddddddd', name, startTimeUnixNano: time, endTimeUnixNano: time }
     const resource = { attributes: [{ key: 'service.name', value: { stringValue: name } }] }
-    const body = JSON.stringify({ resourceSpans: [{ resource, scopeSpans: [{ spans: [span] }] }] })
-    expect((await post(server, '/api/traces/v1/otlp', server.firstRun.keys.tracing, body, json)).status).to.equal(200)
-    const logs = JSON.stringify([{ message: name, service: name, trace_id: trace }])
-    expect((await post(server, '/api/logs/v1/ingest', server.firstRun.keys.logs, logs, json)).status).to.equal(200)
+    const send = sendingTo(server, server.firstRun.keys)
+    await send.otlp([{ resource, scopeSpans: [{ spans: [span] }] }])
+    await send.logs([{ message: name, service: name, trace_id: trace }])
     const lines = page.getByRole('list', { name: 'What happened, in order of time' }).getByRole('listitem')
     do await page.goto(`/app/trace/${trace}`)
     while ((await lines.count()) < 2)
@@ -112,10 +105,9 @@ describe('the page of a trace in a browser', () => {
       startTimeUnixNano: time,
       endTimeUnixNano: time,
     }
-    const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] })
-    expect((await post(server, '/api/traces/v1/otlp', server.firstRun.keys.tracing, body, json)).status).to.equal(200)
-    const logs = JSON.stringify([{ message: piled, trace_id: trace }])
-    expect((await post(server, '/api/logs/v1/ingest', server.firstRun.keys.logs, logs, json)).status).to.equal(200)
+    const send = sendingTo(server, server.firstRun.keys)
+    await send.otlp([{ scopeSpans: [{ spans: [span] }] }])
+    await send.logs([{ message: piled, trace_id: trace }])
     await page.goto('/app/logs?q=nowhere')
     const above = page.locator('header')
     const plain = await above.screenshot()

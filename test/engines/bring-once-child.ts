@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
-import { bringOnce } from '../../infra/launch/cache.ts'
+import { bringOnce } from '../../infra/machine/cache.ts'
 
 // Says whether it made the thing itself. Making takes long enough for the others to come.
 let outcome = 'found'

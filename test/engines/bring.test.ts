@@ -9,7 +9,7 @@ import { expect } from 'chai'
 import { bringArtifact, type Artifact } from '../../infra/engines/maven.ts'
 import { bringElasticsearch } from '../../infra/engines/native-elasticsearch.ts'
 import { bringNats } from '../../infra/engines/native-nats.ts'
-import { bringJava } from '../../infra/launch/java.ts'
+import { bringJava } from '../../infra/machine/java.ts'
 import { failureOf } from './failure-of.ts'
 
 describe('bringing an engine', () => {

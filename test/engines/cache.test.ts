@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
-import { bringOnce } from '../../infra/launch/cache.ts'
+import { bringOnce } from '../../infra/machine/cache.ts'
 import { failureOf } from './failure-of.ts'
 
 describe('the cache of what is brought', () => {

@@ -1,4 +1,4 @@
-import type { Nats, Received } from '#streams/jetstream/connect.ts'
+import type { Nats, Received } from '#streams/jetstream/nats.ts'
 
 /** What of a stored message is not what was written. */
 type Spoil = Readonly<{ sequence: number; part: 'payload' | 'header' }>

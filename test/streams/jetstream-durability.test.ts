@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import type { Nats } from '#streams/jetstream/connect.ts'
+import type { Nats } from '#streams/jetstream/nats.ts'
 import { examineDurability } from '#streams/jetstream/durability.ts'
 import { rejection } from './read-all.ts'
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { limits } from '#src/config.ts'
-import { connectNats, type Nats } from '#streams/jetstream/connect.ts'
+import { connectNats } from '#streams/jetstream/connect.ts'
+import type { Nats } from '#streams/jetstream/nats.ts'
 import { provisionLogs, type ProvisionOptions } from '#streams/jetstream/provision.ts'
 import { openJetStream } from '#streams/jetstream/stream.ts'
 import type { Stream } from '#streams/stream.ts'

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Position } from '#src/events/envelope.ts'
-import type { Nats } from '#streams/jetstream/connect.ts'
+import type { Nats } from '#streams/jetstream/nats.ts'
 import { createWaker, type Waker } from '#streams/jetstream/waker.ts'
 
 /** What the server has stored last, by its sequence. */

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import { limits } from '#src/config.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import { openForWriting } from '#streams/sqlite/database.ts'
+import { openForWriting } from '#streams/sqlite/open-log.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { idsOf, never, readAll, rejection } from './read-all.ts'
 import { timesOpen } from '#test/support/sqlite-fixture.ts'
@@ -161,7 +161,7 @@ describe('the sqlite stream', () => {
     it('is refused by the name of a file beside it where that is the one: SQLite makes it with the mode of the log', async () => {
       await (await log.open()).close()
       await chmod(dirname(log.file), 0o777)
-      const code = `import { openForWriting } from '#streams/sqlite/database.ts'
+      const code = `import { openForWriting } from '#streams/sqlite/open-log.ts'
         openForWriting({ file: process.argv[1], partition: '0' }, 100).database.close()`
       // A process of its own: what a user may do is asked of the system for the one who has started it.
       const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}

@@ -12,7 +12,7 @@ const quieter = ['--disable-component-update', '--disable-sync']
 const timeout = 0
 
 let shared: Promise<Browser> | undefined
-/** The Chromium that infra/launch/browser.ts brought: one for all files that a process of tests runs, with which it ends. */
+/** The Chromium that infra/machine/browser.ts brought: one for all files that a process of tests runs, with which it ends. */
 export const borrowChromium = (): Promise<Browser> =>
   (shared ??= chromium.launch({
     executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',

@@ -7,6 +7,8 @@ import { otlpJson, type SpanSketch } from './telemetry.ts'
 /** Sends telemetry into one workspace; each call is one request and resolves when it is acknowledged. */
 export type Sending = Readonly<{
   spans(spans: readonly SpanSketch[]): Promise<Response>
+  /** Spans in the form of OTLP's own JSON. */
+  otlp(resourceSpans: readonly object[]): Promise<Response>
   logs(records: readonly Readonly<Record<string, Json>>[]): Promise<Response>
   /** A body of Grafana Faro's form. */
   rum(body: Readonly<Record<string, Json>>): Promise<Response>
@@ -22,6 +24,7 @@ export function sendingTo(server: Pick<Server, 'baseUrl'>, keys: FirstRun['keys'
   }
   return {
     spans: (spans) => send('/api/traces/v1/otlp', keys.tracing, otlpJson(spans), 200),
+    otlp: (resourceSpans) => send('/api/traces/v1/otlp', keys.tracing, JSON.stringify({ resourceSpans }), 200),
     logs: (records) => send('/api/logs/v1/ingest', keys.logs, stringifyJson(records), 200),
     rum: (body) => send('/api/rum/v1/ingest', keys.publishable, stringifyJson(body), 202),
   }

@@ -10,7 +10,7 @@ import { listDayIndices, removeIndices } from './indices.ts'
 import type { Place } from './place.ts'
 import { recordPath, type StoredRecord } from './records.ts'
 
-export const buildId = (index: IndexName, partition: number): string => `build:${index}:${partition}`
+const buildId = (index: IndexName, partition: number): string => `build:${index}:${partition}`
 
 /** The record of a build of this partition; undefined when it is not there. */
 export const recordOf = async ({ records, partition }: Place, index: IndexName): Promise<JsonObject | undefined> =>

@@ -1,5 +1,6 @@
 import { inflateSync } from 'node:zlib'
-import { throwDamage, type Columns, type Database } from './database.ts'
+import type { Columns, Database } from './database.ts'
+import { throwDamage } from './failure.ts'
 import { layoutOf, packedLayoutVersion, type Tables } from './layout.ts'
 
 /** Rows that are packed together (pack-bodies.ts): the lines of all of them. */

@@ -6,11 +6,11 @@ import type { IndexName, StoredBuild } from '../../index-store.ts'
 import { isBuildOf } from '../builds.ts'
 import { looked, namesIn } from './folder-names.ts'
 import { buildFolder, dayOfFile, droppedFolder, isDropped, workspaceFolder } from './paths.ts'
-import { storedMeta } from './meta.ts'
-import { syncFolder } from './sync-files.ts'
+import { storedBuildRecord } from './build-record.ts'
+import { syncFolderIfThere } from './sync-files.ts'
 
 function storedBuild(folder: string, index: IndexName): StoredBuild | undefined {
-  const meta = storedMeta(folder, index)
+  const meta = storedBuildRecord(folder, index)
   return meta && { index, epoch: meta.epoch, after: meta.after, checkpoint: meta.safe, heartbeat: meta.progress }
 }
 
@@ -64,10 +64,10 @@ export function removeDays(folder: string, files: readonly string[]): void {
   try {
     for (const file of files) removeFile(file)
     if (!existsSync(folder)) return
-    syncFolder(folder)
+    syncFolderIfThere(folder)
     if (readdirSync(folder).length > 0) return
     rmdirSync(folder)
-    syncFolder(dirname(folder))
+    syncFolderIfThere(dirname(folder))
   } catch (cause) {
     throw new TransientError({ operation: 'remove', subject: folder, cause })
   }

@@ -1,9 +1,10 @@
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexName, LostDay } from '../../index-store.ts'
 import { daysIn, workspacesIn } from './build-folders.ts'
-import { hasTable, readIfThere, transaction, type Database } from './database.ts'
+import { hasTable, transaction, type Database } from './database.ts'
+import { readIfThere } from './if-there.ts'
 import { metaPath } from './paths.ts'
-import { areDaysNamed, readMeta, writeNamed } from './meta.ts'
+import { areDaysNamed, readBuildRecord, writeNamed } from './build-record.ts'
 import { syncDatabases } from './sync-files.ts'
 
 // A build's record names its files, so that a file that somebody removed is noticed. A file is named once it is on the disk, and until just
@@ -78,7 +79,7 @@ export const lostDays = (meta: Database): readonly LostDay[] =>
 /** The lost days of a build that nobody has open, which also looks at its files. */
 export function missedDays(folder: string, index: IndexName): readonly LostDay[] {
   const missed = readIfThere(metaPath(folder, index), (meta) => {
-    if (readMeta(meta) === undefined || !hasTable(meta, 'lostDays')) return undefined
+    if (readBuildRecord(meta) === undefined || !hasTable(meta, 'lostDays')) return undefined
     const lost = lostDays(meta)
     if (!areDaysNamed(meta)) return lost
     return [...lost, ...without(without(daysOf(meta, 'days'), storedDays(folder, index)), lost)]

@@ -2,13 +2,15 @@ import { rmSync } from 'node:fs'
 import type { PermanentError } from '#src/lib/failure.ts'
 import { isBuildOf } from '../builds.ts'
 import { dropBuild } from './build-folders.ts'
-import { isDamage, readIfThere, type Database } from './database.ts'
+import type { Database } from './database.ts'
+import { readIfThere } from './if-there.ts'
+import { isDamage } from './failure.ts'
 import { namesIn } from './folder-names.ts'
 import { layoutOf } from './layout.ts'
 import { livePath, metaPath } from './paths.ts'
-import { readRoster } from './live.ts'
-import { readMeta } from './meta.ts'
-import { syncFolder } from './sync-files.ts'
+import { readRoster } from './rosters.ts'
+import { readBuildRecord } from './build-record.ts'
+import { syncFolderIfThere } from './sync-files.ts'
 
 /**
  * The damage of a file; undefined if `read` can read it, or fails for another reason. All pages of the file are checked, because it is small, and a
@@ -36,7 +38,7 @@ function damageOf(path: string, read: (database: Database) => unknown): string |
 export function removeDamaged(folder: string, projections: readonly string[], tell: (line: string) => void): void {
   const isBuild = (name: string): boolean => projections.some((projection) => isBuildOf(projection, name))
   for (const index of namesIn(folder).filter(isBuild)) {
-    const damage = damageOf(metaPath(folder, index), readMeta)
+    const damage = damageOf(metaPath(folder, index), readBuildRecord)
     if (damage === undefined) continue
     tell(
       `${metaPath(folder, index)} is damaged: the index ${index} is removed, and folded again from the log (${damage})`,
@@ -50,5 +52,5 @@ export function removeDamaged(folder: string, projections: readonly string[], te
   if (damage === undefined) return
   tell(`${live} is damaged: it is made again from the indexes that are there (${damage})`)
   for (const file of [`${live}-wal`, `${live}-shm`, live]) rmSync(file, { force: true })
-  syncFolder(folder)
+  syncFolderIfThere(folder)
 }

@@ -2,24 +2,24 @@ import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { TransientError } from '#src/lib/failure.ts'
 
-/** Makes the creation and removal of files in a folder durable. */
-export const syncFolder = (folder: string): void => syncPath(folder)
+/** Makes the creation and removal of files in a folder durable, unless the folder is gone. */
+export const syncFolderIfThere = (folder: string): void => syncPath(folder)
 
 function syncPath(path: string): void {
-  let handle: number
+  let descriptor: number
   try {
-    handle = openSync(path, 'r')
+    descriptor = openSync(path, 'r')
   } catch (cause) {
     // A missing WAL was moved into its database, which SQLite syncs first.
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return
     throw new TransientError({ operation: 'sync', subject: path, cause })
   }
   try {
-    fsyncSync(handle)
+    fsyncSync(descriptor)
   } catch (cause) {
     throw new TransientError({ operation: 'sync', subject: path, cause })
   } finally {
-    closeSync(handle)
+    closeSync(descriptor)
   }
 }
 

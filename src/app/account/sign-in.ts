@@ -1,5 +1,5 @@
 import type { Context } from 'koa'
-import { normalEmail } from '#src/directory/directory-view.ts'
+import { normalEmail } from '#src/directory/normal-form.ts'
 import type { User } from '#src/directory/directory.ts'
 import type { Authenticated } from '#src/directory/user-commands.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'

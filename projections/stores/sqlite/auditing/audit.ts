@@ -4,14 +4,16 @@ import type { IndexName } from '../../../index-store.ts'
 import { collectionsOf, type Projection } from '../../../projection.ts'
 import type { Shapes } from '../../row.ts'
 import { daysIn } from '../build-folders.ts'
-import { ifThere, openDatabaseToAudit } from '../database.ts'
+import { openDatabaseToAudit } from '../database.ts'
 import { checkOwner } from '../file-owner.ts'
+import { ifThere } from '../if-there.ts'
 import { missedDays, storedDays } from '../known-days.ts'
 import { dayPath, workspaceFolder } from '../paths.ts'
 import { tablesOf, tablesWithSums } from '../layout.ts'
-import { storedMeta } from '../meta.ts'
+import { storedBuildRecord } from '../build-record.ts'
 import { syncDatabases } from '../sync-files.ts'
-import { freezeFile, type Read } from './frozen-part.ts'
+import { freezeFile } from './freeze-file.ts'
+import type { CollectionToRead } from './held-collection.ts'
 
 type AuditOptions = Readonly<{
   folder: string
@@ -19,7 +21,7 @@ type AuditOptions = Readonly<{
   summed?: (index: IndexName) => Projection | undefined
 }>
 
-function collectionsIn({ summed }: AuditOptions, index: IndexName, stored: Shapes): readonly Read[] {
+function collectionsIn({ summed }: AuditOptions, index: IndexName, stored: Shapes): readonly CollectionToRead[] {
   const shapes = Object.values(stored)
   const projection = summed?.(index)
   if (projection === undefined) return shapes.map((shape) => ({ tables: tablesOf(shape) }))
@@ -41,12 +43,12 @@ function copyFile(source: string, target: string): void {
 /** Reads the builds in a folder of SQLite files whole. It blocks while it works. */
 export function createSqliteIndexAudit(options: AuditOptions): IndexAudit {
   const { folder } = options
-  const known = new Map<IndexName, readonly Read[]>()
+  const known = new Map<IndexName, readonly CollectionToRead[]>()
   /** A build keeps the collections that it was made with, so they are read once, not with each of its files. */
-  const collectionsOnce = (index: IndexName): readonly Read[] => {
+  const collectionsOnce = (index: IndexName): readonly CollectionToRead[] => {
     const found = known.get(index)
     if (found !== undefined) return found
-    const shapes = storedMeta(folder, index)?.shapes
+    const shapes = storedBuildRecord(folder, index)?.shapes
     if (shapes === undefined) return []
     const collections = collectionsIn(options, index, shapes)
     known.set(index, collections)

@@ -2,7 +2,7 @@ import type { Filter } from '../../../index-store.ts'
 import { int64sBetween, keywordTerm, keywordTermPrefix, visible } from '../../row.ts'
 import type { Database, Value } from '../database.ts'
 import { keywordTerms, numberColumn, tokensColumn, type Tables } from '../layout.ts'
-import { expandPattern, expandRange, type Expansion, type Term } from './expand.ts'
+import { expandPattern, expandRange, type Term, type TermSource } from './expand.ts'
 
 /**
  * A filter in the engine's terms. `terms`: a MATCH expression of quoted tokens; `depth`: its nesting, which FTS5's parser bounds. `manyTerms`: any
@@ -49,24 +49,19 @@ function eitherApart(parts: readonly Match[]): Match {
  * Compiles a filter for one file; what its patterns and ranges match depends on the file's terms. `part` compiles the parts of the filter, and may
  * reuse those that it has compiled for other filters.
  */
-export function compile(
-  filter: Filter,
-  tables: Tables,
-  database: Database,
-  expansion: Expansion,
-  part: (inner: Filter) => Condition,
-): Condition {
+export function compile(filter: Filter, source: TermSource, part: (inner: Filter) => Condition): Condition {
   if (filter.kind === 'all' || filter.kind === 'none') return filter.kind === 'all' ? all : none
   if (filter.kind === 'and') return conjunction(filter.of.map(part))
   if (filter.kind === 'or') return disjunction(filter.of.map(part))
   if (filter.kind === 'not') return negation(part(filter.of))
-  if (filter.kind === 'number') return numberCondition(filter, tables, database)
-  return termCondition(filter as TermFilter, tables, database, expansion)
+  if (filter.kind === 'number') return numberCondition(filter, source.tables, source.database)
+  return termCondition(filter as TermFilter, source)
 }
 
 type TermFilter = Extract<Filter, { kind: 'keyword' | 'keywordPrefix' | 'phrase' | 'pattern' | 'tokenRange' }>
 
-function termCondition(filter: TermFilter, tables: Tables, database: Database, expansion: Expansion): Condition {
+function termCondition(filter: TermFilter, source: TermSource): Condition {
+  const { tables } = source
   if (filter.kind === 'keyword' || filter.kind === 'keywordPrefix') {
     const { field } = filter
     if (![...tables.keywords, ...tables.ids].includes(field)) return none
@@ -81,10 +76,7 @@ function termCondition(filter: TermFilter, tables: Tables, database: Database, e
   const columns = fields.map(tokensColumn)
   if (filter.kind === 'phrase') return phraseCondition(columns, filter.tokens, filter.prefix === true)
   const known = { ...filter, fields }
-  const terms =
-    known.kind === 'pattern'
-      ? expandPattern(database, tables, known, expansion)
-      : expandRange(database, tables, known, expansion)
+  const terms = known.kind === 'pattern' ? expandPattern(source, known) : expandRange(source, known)
   return anyOf(columns, terms.map(quoteTerm))
 }
 

@@ -4,13 +4,12 @@ import { floorTo } from '../../row.ts'
 import { askedBeyond, countedSql } from '../counted-where.ts'
 import { bucketSql, keywordColumn, minuteNs, untoldGrain } from '../layout.ts'
 import { isToldId, unknownValueIds, valueIdSql } from '../rowid-parts.ts'
-import { fromSelection, type DayCollection } from './day-query.ts'
-import type { Expansion } from './expand.ts'
+import { fromSelection, type AskedDay, type DayCollection } from './day-query.ts'
 import { addTo, type Tally } from './tally.ts'
 import { readTexts, textsOfIds } from './told-values.ts'
 
-export function countRows(day: DayCollection, selection: Selection, expansion: Expansion): number {
-  const from = fromSelection(day, selection, expansion, { columns: false })
+export function countRows(day: AskedDay, selection: Selection): number {
+  const from = fromSelection(day, selection, { columns: false })
   if (from === undefined) return 0
   return day.tallies.count(from)
 }
@@ -22,21 +21,15 @@ type Count = Readonly<{ startNs: bigint; texts: readonly unknown[]; count: numbe
 type By = Readonly<{ stepNs?: bigint | undefined; fields: readonly string[] }>
 
 /** Counts in a single walk, because the walk is the expensive part. */
-export function countBy(day: DayCollection, selection: Selection, by: By, expansion: Expansion): readonly Count[] {
-  return rowidsTell(day, by) ? countByRowids(day, selection, by, expansion) : countByRows(day, selection, by, expansion)
+export function countBy(day: AskedDay, selection: Selection, by: By): readonly Count[] {
+  return rowidsTell(day, by) ? countByRowids(day, selection, by) : countByRows(day, selection, by)
 }
 
 /** Without a step, the only bucket starts at 0. */
 const startOf = (bucket: unknown, stepNs: bigint | undefined): bigint => (bucket as bigint) * (stepNs ?? 0n)
 
-function countByRows(
-  day: DayCollection,
-  selection: Selection,
-  { stepNs, fields }: By,
-  expansion: Expansion,
-  where = '',
-): readonly Count[] {
-  const from = fromSelection(day, selection, expansion, { columns: true })
+function countByRows(day: AskedDay, selection: Selection, { stepNs, fields }: By, where = ''): readonly Count[] {
+  const from = fromSelection(day, selection, { columns: true })
   if (from === undefined) return []
   const bucket = stepNs === undefined ? '0' : bucketSql('r.time', stepNs)
   const columns = fields.map((field) => (day.tables.keywords.includes(field) ? `r.${keywordColumn(field)}` : 'NULL'))
@@ -62,12 +55,12 @@ const stepsOf = (sums: ReadonlyMap<bigint, ReadonlyMap<string, number>>): readon
  * Counts from postings, or a walk, without reading rows, except the few whose rowids do not encode their values. A row with an id of values is always
  * a counted one (`countedWhere`), so that condition need not be tested.
  */
-function countByRowids(day: DayCollection, given: Selection, by: By, expansion: Expansion): readonly Count[] {
+function countByRowids(day: AskedDay, given: Selection, by: By): readonly Count[] {
   const { tables } = day
   const { stepNs, fields } = by
   const beyond = askedBeyond(tables.shape, given.filter)
   const selection = beyond === undefined ? given : { ...given, filter: beyond }
-  const from = fromSelection(day, selection, expansion, { columns: false })
+  const from = fromSelection(day, selection, { columns: false })
   if (from === undefined) return []
   const textsOf = textsOfIds(day, fields)
   const sums = new Map<bigint, Map<string, number>>()
@@ -87,7 +80,7 @@ function countByRowids(day: DayCollection, given: Selection, by: By, expansion: 
   if (isToldOfAll) return counts
   const isCounted = beyond === undefined ? '' : countedSql(tables.shape, 'r.')
   const where = ` AND ${valueIdSql(from.rowid)} < ${unknownValueIds}${isCounted}`
-  return [...counts, ...countByRows(day, selection, by, expansion, where)]
+  return [...counts, ...countByRows(day, selection, by, where)]
 }
 
 /** Numbers of slices of time, from inclusive, to exclusive; undefined: open. */

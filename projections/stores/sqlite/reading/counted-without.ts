@@ -1,6 +1,5 @@
 import type { Filter, Selection } from '../../../index-store.ts'
-import { isDriven, type DayCollection } from './day-query.ts'
-import type { Expansion } from './expand.ts'
+import { isDriven, type AskedDay } from './day-query.ts'
 import { mayTell, tellsValues, type Asked } from './kept-counts.ts'
 
 /** Two selections; the second selects a part of the first. The answer is their difference. */
@@ -10,7 +9,7 @@ type Difference = Readonly<{ all: Selection; less: Selection }>
  * Turns a selection of rows without some words into a difference: all rows, less those with any of the words. Kept counts tell the first, postings
  * the second; otherwise the rows without the words would be walked. Undefined if the selection is not of that form.
  */
-export function differenceOf(day: DayCollection, asked: Asked, expansion: Expansion): Difference | undefined {
+export function differenceOf(day: AskedDay, asked: Asked): Difference | undefined {
   const { selection } = asked
   const parts = conjuncts(selection.filter)
   const isWithout = (part: Filter): part is Negation => part.kind === 'not' && !tellsValues(day, part)
@@ -19,7 +18,7 @@ export function differenceOf(day: DayCollection, asked: Asked, expansion: Expans
   const all = { ...selection, filter: joined('and', rest) }
   if (without.length === 0 || !mayTell(day, { ...asked, selection: all })) return undefined
   const less = { ...selection, filter: joined('and', [joined('or', without), ...rest]) }
-  return isDriven(day, less.filter, expansion) ? { all, less } : undefined
+  return isDriven(day, less.filter) ? { all, less } : undefined
 }
 
 type Negation = Filter & Readonly<{ kind: 'not' }>

@@ -1,13 +1,14 @@
 import type { Position } from '#src/events/envelope.ts'
 import { assert } from '#src/lib/assert.ts'
 import { TooBroadError, type IndexName, type Scope } from '../../../index-store.ts'
-import { openDatabaseToRead, openIfThere, type Database, type Look } from '../database.ts'
+import { openDatabaseToRead, type Database, type Look } from '../database.ts'
+import { openIfThere } from '../if-there.ts'
 import { createFolderNames } from '../folder-names.ts'
 import { buildFolder, dayOfFile, dayPath, livePath, workspaceFolder } from '../paths.ts'
 import { checkOwner } from '../file-owner.ts'
 import { layoutOf, tablesOf, type Tables } from '../layout.ts'
-import { readLiveBuilds, type LiveRevision } from '../live.ts'
-import { openMetaToRead } from '../meta.ts'
+import { readLiveBuilds, type LiveRevision } from '../rosters.ts'
+import { openBuildRecordToRead } from '../build-record.ts'
 import { createOpenFiles } from '../open-files.ts'
 import { readCollections, type DayCollection } from './day-query.ts'
 
@@ -54,7 +55,7 @@ const openDay = (path: string, look: Look | undefined): Database | undefined =>
   )?.database
 
 function openBuild(folder: string, index: IndexName): LiveBuild | undefined {
-  const opened = openMetaToRead(folder, index)
+  const opened = openBuildRecordToRead(folder, index)
   if (opened === undefined) return undefined
   const { database, found: meta } = opened
   const collections = new Map(Object.values(meta.shapes).map((shape) => [shape.name, tablesOf(shape)]))

@@ -24,6 +24,9 @@ export type DayCollection = Readonly<{
   tallies: Tallies
 }>
 
+/** The same for one question, whose patterns and ranges `expansion` limits. */
+export type AskedDay = DayCollection & Readonly<{ expansion: Expansion }>
+
 /** The collections of which a file holds anything. */
 export function readCollections(database: Database): ReadonlyMap<string, Omit<DayCollection, 'day' | 'tables'>> {
   const rows = database.all('SELECT name, earliest, latest, spilled FROM collections')
@@ -39,12 +42,12 @@ export function readCollections(database: Database): ReadonlyMap<string, Omit<Da
 type Compiled = Map<Filter, () => Condition>
 
 /** Compiles a filter once per reading, and remembers a failure too: expanding a pattern may take seconds. */
-function compileOnce(filter: Filter, day: DayCollection, expansion: Expansion): Condition {
-  const { database, tables, compiled } = day
+function compileOnce(filter: Filter, day: AskedDay): Condition {
+  const { compiled } = day
   const known = compiled.get(filter)
   if (known !== undefined) return known()
   try {
-    const condition = compile(filter, tables, database, expansion, (part) => compileOnce(part, day, expansion))
+    const condition = compile(filter, day, (part) => compileOnce(part, day))
     compiled.set(filter, () => condition)
     return condition
   } catch (error) {
@@ -123,8 +126,8 @@ function drivenBy(condition: Condition): Readonly<{ match: string; rest: Conditi
 }
 
 /** Whether the term index can find the rows that meet a filter. */
-export function isDriven(day: DayCollection, filter: Filter, expansion: Expansion): boolean {
-  const condition = compileOnce(filter, day, expansion)
+export function isDriven(day: AskedDay, filter: Filter): boolean {
+  const condition = compileOnce(filter, day)
   return condition.kind === 'none' || drivenBy(condition) !== undefined
 }
 
@@ -133,13 +136,12 @@ export function isDriven(day: DayCollection, filter: Filter, expansion: Expansio
  * `byPosition`: the walk goes by position, so terms are only looked up.
  */
 export function fromSelection(
-  day: DayCollection,
+  day: AskedDay,
   selection: Selection,
-  expansion: Expansion,
   use: Readonly<{ columns: boolean; byPosition?: boolean }>,
 ): From | undefined {
   const { tables, spilled } = day
-  const condition = compileOnce(selection.filter, day, expansion)
+  const condition = compileOnce(selection.filter, day)
   if (condition.kind === 'none') return undefined
   const bounds = boundsOf(selection, spilled)
   const position = positionSql(selection.upTo, selection.since)
@@ -181,15 +183,10 @@ function orderColumn(tables: Tables, orderBy: string): string | undefined {
 }
 
 /** Rows in the order of a column, sorted by SQLite. */
-export function* sortedRows(
-  day: DayCollection,
-  selection: Selection,
-  order: Order,
-  expansion: Expansion,
-): Generator<Place> {
+export function* sortedRows(day: AskedDay, selection: Selection, order: Order): Generator<Place> {
   const column = orderColumn(day.tables, order.orderBy)
   const byPosition = order.orderBy === 'position' && day.tables.shape.kind === 'record'
-  const from = fromSelection(day, selection, expansion, { columns: true, byPosition })
+  const from = fromSelection(day, selection, { columns: true, byPosition })
   if (from === undefined || column === undefined) return
   const { after, direction } = order
   const beyond = direction === 'asc' ? '>' : '<'
@@ -202,13 +199,8 @@ export function* sortedRows(
 }
 
 /** Rows in rowid order: by millisecond, in no order within it. */
-export function* walkedRows(
-  day: DayCollection,
-  selection: Selection,
-  direction: 'asc' | 'desc',
-  expansion: Expansion,
-): Generator<Place> {
-  const from = fromSelection(day, selection, expansion, { columns: true })
+export function* walkedRows(day: AskedDay, selection: Selection, direction: 'asc' | 'desc'): Generator<Place> {
+  const from = fromSelection(day, selection, { columns: true })
   if (from === undefined) return
   const sql = `SELECT r.row, r.id, r.time, r.position ${from.sql} ORDER BY ${from.rowid} ${direction}`
   for (const columns of day.database.iterate(sql, ...from.values)) yield placeOf(columns, 'time')

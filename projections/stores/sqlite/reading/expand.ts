@@ -22,6 +22,9 @@ export type Expansion = Readonly<{
   upTo: Position | undefined
 }>
 
+/** The collection of a file in which a question looks for terms. */
+export type TermSource = Readonly<{ database: Database; tables: Tables; expansion: Expansion }>
+
 /** A second or two. Patterns that people write need a thousandth of it; there are some that would need minutes for the terms of a large day. */
 const matcherWorkMax = 10_000_000
 
@@ -68,10 +71,8 @@ function tooBroad(what: string, why: 'too many' | 'too far', termsMax: number): 
 }
 
 export function expandPattern(
-  database: Database,
-  tables: Tables,
+  { database, tables, expansion }: TermSource,
   filter: Filter & { kind: 'pattern' },
-  expansion: Expansion,
 ): readonly Term[] {
   const { termsMax, scan, work, upTo } = expansion
   const { met, isNew } = metTerms(database, { pattern: JSON.stringify([tables.terms, filter]), upTo }, () => {
@@ -101,10 +102,8 @@ export function expandPattern(
 const rangeTermsMax = 256
 
 export function expandRange(
-  database: Database,
-  tables: Tables,
+  { database, tables, expansion }: TermSource,
   given: Filter & { kind: 'tokenRange' },
-  expansion: Expansion,
 ): readonly Term[] {
   const filter = { ...given, prefix: visible(given.prefix) }
   const { prefix, from, to } = filter

@@ -5,12 +5,20 @@ import { createSizedHits } from '../../within-size.ts'
 import { readBodies } from '../bodies.ts'
 import type { Look } from '../database.ts'
 import { lostDays } from '../known-days.ts'
-import { readProgress } from '../meta.ts'
+import { readProgress } from '../build-record.ts'
 import { findRow } from '../stored-rows.ts'
 import { countAll, countDay, countValues, type Hear } from './counting.ts'
 import { createDayFiles, type DayFiles } from './day-files.ts'
-import { mayHold, sortedRows, walkedRows, type DayCollection, type Place, type TimeRange } from './day-query.ts'
-import { createExpansion, type Expansion, type ExpansionLimits } from './expand.ts'
+import {
+  mayHold,
+  sortedRows,
+  walkedRows,
+  type AskedDay,
+  type DayCollection,
+  type Place,
+  type TimeRange,
+} from './day-query.ts'
+import { createExpansion, type ExpansionLimits } from './expand.ts'
 import { inTimeOrder, mergeRows, type Placed, type Source } from './merge.ts'
 import { withDocuments, type TextHit, type TextReader } from './text-reader.ts'
 
@@ -53,15 +61,15 @@ function sizedHitsOf(found: readonly Found[], charactersMax: number): readonly T
 }
 
 /** A file's rows in the order asked for: a walk if rowids are in that order, otherwise sorted by SQLite. */
-function sourceOf(day: DayCollection, query: IndexQuery, expansion: Expansion): Source<DayCollection> {
+function sourceOf(day: AskedDay, query: IndexQuery): Source<DayCollection> {
   const { orderBy, direction, after } = query
-  if (orderBy !== 'timeNs') return { of: day, reach: undefined, rows: () => sortedRows(day, query, query, expansion) }
+  if (orderBy !== 'timeNs') return { of: day, reach: undefined, rows: () => sortedRows(day, query, query) }
   const reach = direction === 'asc' ? day.earliest : day.latest
   // A walk begins at the cursor's millisecond; the merge skips what comes before the cursor.
   const beyond = after === undefined ? {} : direction === 'asc' ? { fromNs: after.value } : { toNs: after.value + 1n }
   const range = { ...query, ...narrower(query, beyond) }
-  if (day.spilled) return { of: day, reach, rows: () => sortedRows(day, range, query, expansion) }
-  return { of: day, reach, rows: () => inTimeOrder(walkedRows(day, range, direction, expansion), direction) }
+  if (day.spilled) return { of: day, reach, rows: () => sortedRows(day, range, query) }
+  return { of: day, reach, rows: () => inTimeOrder(walkedRows(day, range, direction), direction) }
 }
 
 function narrower(a: TimeRange, b: TimeRange): TimeRange {
@@ -96,29 +104,28 @@ function findAll(days: readonly DayCollection[], ids: readonly DocumentId[]): re
   return hitsOf(found)
 }
 
-function rowsOf(days: readonly DayCollection[], query: IndexQuery, expansion: Expansion): readonly Found[] {
-  const sources = days.filter((day) => mayHold(day, query)).map((day) => sourceOf(day, query, expansion))
+function rowsOf(days: readonly AskedDay[], query: IndexQuery): readonly Found[] {
+  const sources = days.map((day) => sourceOf(day, query))
   return mergeRows(sources, query, query.limit)
 }
 
-function search(days: readonly DayCollection[], query: IndexQuery, expansion: Expansion): readonly TextHit[] {
-  const found = rowsOf(days, query, expansion)
+function search(days: readonly AskedDay[], query: IndexQuery): readonly TextHit[] {
+  const found = rowsOf(days, query)
   return query.charactersMax === undefined ? hitsOf(found) : sizedHitsOf(found, query.charactersMax)
 }
 
 function facetsOf(
-  days: readonly DayCollection[],
+  days: readonly AskedDay[],
   selection: Selection,
   fields: readonly string[],
   valuesMax: number,
-  expansion: Expansion,
 ): readonly Facet[] {
   const counts = new Map(fields.map((field) => [field, new Map<string, number>()]))
   const hear: Hear = (field, value, count) => {
     const known = counts.get(field)
     known?.set(value, (known.get(value) ?? 0) + count)
   }
-  for (const day of days) countValues(day, selection, [...counts.keys()], expansion, hear)
+  for (const day of days) countValues(day, selection, [...counts.keys()], hear)
   return fields.map((field) => topValues(field, counts.get(field) ?? new Map(), valuesMax))
 }
 
@@ -128,8 +135,11 @@ export type SqliteTextReader = TextReader & Pick<DayFiles, 'together' | 'leave'>
 export function createSqliteTextReader(options: SqliteReaderOptions, look?: Look): SqliteTextReader {
   const { folder, limits } = options
   const files = createDayFiles(folder, limits.indexFilesOpenMax, look)
-  const selected = <T>(scope: Scope, selection: Selection, task: (days: readonly DayCollection[]) => T): T =>
-    files.withDays(scope, (days) => task(days.filter((day) => mayHold(day, selection))))
+  const asked = <T>(scope: Scope, selection: Selection, task: (days: readonly AskedDay[]) => T): T =>
+    files.withDays(scope, (days) => {
+      const expansion = createExpansion(limits, selection)
+      return task(days.filter((day) => mayHold(day, selection)).map((day) => ({ ...day, expansion })))
+    })
   return {
     answersInOrder: true,
     together: (task) => files.together(task),
@@ -142,28 +152,18 @@ export function createSqliteTextReader(options: SqliteReaderOptions, look?: Look
       return lost.length === 0 ? told : { ...told, lostDays: lost }
     },
     get: async (scope, ids) => files.withDays(scope, (days) => findAll(days, ids)),
-    search: async (scope, query) =>
-      files.withDays(scope, (days) => search(days, query, createExpansion(limits, query))),
-    places: async (scope, query) =>
-      files.withDays(scope, (days) =>
-        rowsOf(days, query, createExpansion(limits, query)).map(({ place }) => place.sort),
-      ),
+    search: async (scope, query) => asked(scope, query, (days) => search(days, query)),
+    places: async (scope, query) => asked(scope, query, (days) => rowsOf(days, query).map(({ place }) => place.sort)),
     count: async (scope, selection) =>
-      selected(scope, selection, (days) => {
-        const expansion = createExpansion(limits, selection)
-        return days.reduce((sum, day) => sum + countAll(day, selection, expansion), 0)
-      }),
+      asked(scope, selection, (days) => days.reduce((sum, day) => sum + countAll(day, selection), 0)),
     histogram: async (scope, selection, stepNs, by): Promise<readonly Bucket[]> =>
-      selected(scope, selection, (days) => {
+      asked(scope, selection, (days) => {
         const counter = createCounter()
-        const expansion = createExpansion(limits, selection)
-        for (const day of days) countDay(day, selection, stepNs, by, expansion, counter)
+        for (const day of days) countDay(day, selection, { stepNs, by }, counter)
         return counter.buckets()
       }),
     facets: async (scope, selection, fields, valuesMax) =>
-      selected(scope, selection, (days) =>
-        facetsOf(days, selection, fields, valuesMax, createExpansion(limits, selection)),
-      ),
+      asked(scope, selection, (days) => facetsOf(days, selection, fields, valuesMax)),
     close: async () => files.close(),
   }
 }

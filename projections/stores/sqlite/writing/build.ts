@@ -10,7 +10,15 @@ import { prepared, transaction, type Database } from '../database.ts'
 import { looked } from '../folder-names.ts'
 import { nameDays, renameDays, storedDays } from '../known-days.ts'
 import { tablesOf, tablesWithSums, type Tables } from '../layout.ts'
-import { openMeta, readErased, readMeta, readShare, writeNamed, writeSafe, writeShare } from '../meta.ts'
+import {
+  openBuildRecord,
+  readErased,
+  readBuildRecord,
+  readShare,
+  writeNamed,
+  writeSafe,
+  writeShare,
+} from '../build-record.ts'
 import type { Written } from '../stored-rows.ts'
 import { syncDatabases } from '../sync-files.ts'
 import { createKnownIds, type KnownIds } from './known-ids.ts'
@@ -104,7 +112,7 @@ export function openBuild(
   const isScratch = keeps !== 'all'
   const tables = [...collections.values()].map((written) => written.tables)
   const shapes: Shapes = Object.fromEntries(tables.map(({ shape }) => [shape.name, shape]))
-  const meta = prepared(openMeta(folder, index, { epoch, shapes, after }), (opened) => {
+  const meta = prepared(openBuildRecord(folder, index, { epoch, shapes, after }), (opened) => {
     // A killed process may have left commits in WALs that are not synced.
     const left = filesWithWal(folder, index)
     syncDatabases(left, left)
@@ -113,7 +121,7 @@ export function openBuild(
     const stored = storedDays(folder, index)
     transaction(opened, () => renameDays(opened, stored))
   })
-  const ofAll = readMeta(meta)?.safe ?? 0
+  const ofAll = readBuildRecord(meta)?.safe ?? 0
   const safe = Math.max(ofAll, share === undefined ? 0 : (readShare(meta, share) ?? 0))
   return {
     folder,

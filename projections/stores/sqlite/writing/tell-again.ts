@@ -1,6 +1,6 @@
 import { isFolded, type Heartbeat } from '../../../index-store.ts'
 import type { Database } from '../database.ts'
-import { writeProgress } from '../meta.ts'
+import { writeProgress } from '../build-record.ts'
 
 /** The last heartbeat of a build, and when it was written, by the process's own time, ms. */
 export type Told = Readonly<{ progress: Heartbeat; atMs: number }>

@@ -6,13 +6,14 @@ import type { Checkpoint, EntryKey, IndexName, IndexWriter, KeptDays, WorkspaceE
 import { daysLookedAt, daysReplaced, type Entry } from '../../../projection.ts'
 import { collectionIn, openedIn, otherLog } from '../../builds.ts'
 import { dropBuild, removeDays, removeDropped, storedBuilds } from '../build-folders.ts'
-import { hasTable, makeFolderOf, openDatabase, prepared, transaction, type Database } from '../database.ts'
+import { hasTable, openDatabase, prepared, transaction, type Database } from '../database.ts'
+import { makeFolderOf } from '../make-folder.ts'
 import { forgetDays, noteGone, noteMade, storedDays } from '../known-days.ts'
 import { buildFolder, dayPath, metaPath, workspaceFolder } from '../paths.ts'
 import { checkOwner, OtherOwnerError, writeOwner } from '../file-owner.ts'
 import { layOutDay, layoutOf } from '../layout.ts'
-import { openLive, readRoster, renewLive, writeRoster } from '../live.ts'
-import { storedMeta, writeErased } from '../meta.ts'
+import { openRosters, readRoster, renewLive, writeRoster } from '../rosters.ts'
+import { storedBuildRecord, writeErased } from '../build-record.ts'
 import { createOpenFiles, type OpenFiles } from '../open-files.ts'
 import { positionOf, readEntry } from '../stored-rows.ts'
 import { closeBuild, daysOf, openBuild, syncFiles, syncInTime, type Build, type BuildOptions } from './build.ts'
@@ -192,7 +193,7 @@ function forgetDropped(folder: string, index: IndexName, kept: KeptDays, open: D
 
 /** The checkpoint of a build that is not open, or does not exist. */
 function checkpointOnDisk(folder: string, index: IndexName): Checkpoint {
-  const meta = storedMeta(folder, index)
+  const meta = storedBuildRecord(folder, index)
   return { epoch: meta?.epoch ?? '', position: meta?.safe ?? 0 }
 }
 
@@ -202,7 +203,7 @@ export function createSqliteIndexWriter(options: SqliteWriterOptions): IndexWrit
   const builds = new Map<IndexName, Build>()
   const telling = createTellAgain(() => builds.values(), tellAgainMs)
   const files = createFiles(limits.indexFilesOpenMax, builds)
-  const live = openLive(folder)
+  const live = openRosters(folder)
   removeDropped(folder)
   const buildOf = (index: IndexName): Build => openedIn(builds, index)
   return {

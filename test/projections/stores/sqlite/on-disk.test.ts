@@ -5,8 +5,8 @@ import { DatabaseSync } from 'node:sqlite'
 import type { IndexWriter } from '#projections/index-store.ts'
 import type { Collection } from '#projections/projection.ts'
 import { missedDays } from '#projections/stores/sqlite/known-days.ts'
-import { openLive } from '#projections/stores/sqlite/live.ts'
-import { storedMeta } from '#projections/stores/sqlite/meta.ts'
+import { openRosters } from '#projections/stores/sqlite/rosters.ts'
+import { storedBuildRecord } from '#projections/stores/sqlite/build-record.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reading/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import {
@@ -54,13 +54,13 @@ describe('what a SQLite index has on the disk', () => {
     const synced = (position: number) =>
       syncedBy(
         () => writer.heartbeat(index, { position, head: position, at: position, caughtUpAt: position }),
-        () => checkpoints.push(storedMeta(folder, index)?.safe),
+        () => checkpoints.push(storedBuildRecord(folder, index)?.safe),
       )
     await write(writer, [lineEntry({}, 1)], 1)
     expect(await synced(1)).to.have.members([`${file}-wal`, file, own, build, folder])
     await write(writer, [lineEntry({}, 2)], 2)
     expect(await synced(2)).to.deep.equal([`${file}-wal`])
-    expect([checkpoints, storedMeta(folder, index)?.safe]).to.deep.equal([[0, 0, 0, 0, 0, 1], 2])
+    expect([checkpoints, storedBuildRecord(folder, index)?.safe]).to.deep.equal([[0, 0, 0, 0, 0, 1], 2])
     const copied = await syncedBy(() => write(writer, [lineEntry({}, 3)], 3, other))
     expect(copied, 'whole before it has its name').to.deep.equal([join(build, 'other', `${day}.db-new`)])
     // The first has not closed it.
@@ -166,7 +166,7 @@ describe('what a SQLite index has on the disk', () => {
   })
 
   it('is each change of a roster', () => {
-    const live = openLive(given.folder)
+    const live = openRosters(given.folder)
     expect(live.get('PRAGMA synchronous')).to.deep.include({ synchronous: 2n })
     live.close()
   })

@@ -3,7 +3,9 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { isDamage, openDatabaseToRead, openIfThere, type Database } from '#projections/stores/sqlite/database.ts'
+import { openDatabaseToRead, type Database } from '#projections/stores/sqlite/database.ts'
+import { openIfThere } from '#projections/stores/sqlite/if-there.ts'
+import { isDamage } from '#projections/stores/sqlite/failure.ts'
 
 describe('a SQLite file that is removed while it is opened', () => {
   let folder: string

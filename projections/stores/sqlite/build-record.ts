@@ -6,22 +6,21 @@ import type { Heartbeat, IndexName, LastFolded } from '../../index-store.ts'
 import {
   hasColumn,
   hasTable,
-  makeFolderOf,
   openDatabase,
   openDatabaseToRead,
-  openIfThere,
   prepared,
-  readIfThere,
   transaction,
   type Database,
 } from './database.ts'
+import { makeFolderOf } from './make-folder.ts'
+import { openIfThere, readIfThere } from './if-there.ts'
 import { otherCollections, otherLog } from '../builds.ts'
 import type { Shapes } from '../row.ts'
 import { layoutOf, layoutVersion } from './layout.ts'
 import { metaPath } from './paths.ts'
 
 /** The record of a build: the log that it follows and from where, its collections, the position that is durable in every file, and the last heartbeat. */
-type Meta = Readonly<{ epoch: string; shapes: Shapes; after: Position; safe: Position; progress: Heartbeat }>
+type BuildRecord = Readonly<{ epoch: string; shapes: Shapes; after: Position; safe: Position; progress: Heartbeat }>
 
 /** Tables that were added after the first release of this layout. Older programs do not need them. */
 const laterTables = `
@@ -46,7 +45,7 @@ function layOut(database: Database, epoch: string, shapes: Shapes, after: Positi
 }
 
 /** Undefined while the file is being created. */
-export function readMeta(database: Database): Meta | undefined {
+export function readBuildRecord(database: Database): BuildRecord | undefined {
   if (layoutOf(database) === 0n) return undefined
   const build = database.get('SELECT epoch, shapes, safe FROM build')
   if (build === undefined) return undefined
@@ -136,10 +135,10 @@ export const areDaysNamed = (database: Database): boolean =>
  * Opens a build's record, or creates it. A build of another log or with other collections is refused. The heartbeat goes back to the durable
  * position, because after a power cut the files may hold less than it says.
  */
-export function openMeta(
+export function openBuildRecord(
   folder: string,
   index: IndexName,
-  { epoch, shapes, after }: Pick<Meta, 'epoch' | 'shapes' | 'after'>,
+  { epoch, shapes, after }: Pick<BuildRecord, 'epoch' | 'shapes' | 'after'>,
 ): Database {
   const path = metaPath(folder, index)
   makeFolderOf(path)
@@ -151,7 +150,7 @@ export function openMeta(
       for (const column of ['ahead', 'last']) {
         if (!hasColumn(database, 'progress', column)) database.exec(`ALTER TABLE progress ADD COLUMN ${column} TEXT`)
       }
-      const meta = readMeta(database)
+      const meta = readBuildRecord(database)
       if (meta?.epoch !== epoch) throw otherLog(index)
       if (stringifyJson(meta.shapes) !== stringifyJson(shapes)) throw otherCollections(index)
       const { ahead: _ahead, ...told } = meta.progress
@@ -161,12 +160,12 @@ export function openMeta(
 }
 
 /** The record of a build, open for reading, and its content; undefined if there is none, or it is just being created. */
-export const openMetaToRead = (
+export const openBuildRecordToRead = (
   folder: string,
   index: IndexName,
-): Readonly<{ database: Database; found: Meta }> | undefined =>
-  openIfThere(metaPath(folder, index), openDatabaseToRead, readMeta)
+): Readonly<{ database: Database; found: BuildRecord }> | undefined =>
+  openIfThere(metaPath(folder, index), openDatabaseToRead, readBuildRecord)
 
 /** The record of a build that need not be open; undefined as above. */
-export const storedMeta = (folder: string, index: IndexName): Meta | undefined =>
-  readIfThere(metaPath(folder, index), readMeta)
+export const storedBuildRecord = (folder: string, index: IndexName): BuildRecord | undefined =>
+  readIfThere(metaPath(folder, index), readBuildRecord)

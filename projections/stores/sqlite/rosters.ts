@@ -1,12 +1,14 @@
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { FollowedBuild, IndexName, Roster } from '../../index-store.ts'
 import { noRoster } from '../builds.ts'
-import { makeFolderOf, openDatabase, prepared, readIfThere, transaction, type Database } from './database.ts'
+import { openDatabase, prepared, transaction, type Database } from './database.ts'
+import { makeFolderOf } from './make-folder.ts'
+import { readIfThere } from './if-there.ts'
 import { layoutOf, layoutVersion } from './layout.ts'
 import { livePath } from './paths.ts'
 
 /** Opens the file of rosters: which build of each projection readers use, and which are folded. */
-export function openLive(folder: string): Database {
+export function openRosters(folder: string): Database {
   const path = livePath(folder)
   makeFolderOf(path)
   return prepared(openDatabase(path, 'FULL'), (database) =>

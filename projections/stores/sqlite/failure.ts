@@ -1,0 +1,52 @@
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { isCorrupt, isDiskFull, sqliteCodeOf, sqliteCodes } from '#src/lib/sqlite-errors.ts'
+import { unwritableOf } from '#src/lib/unwritable.ts'
+
+const { busy, locked, noMemory, readOnly, ioError, full, cannotOpen } = sqliteCodes
+
+/** Failures that may pass; a file cannot be opened where the process has no handle left. */
+const passing: ReadonlySet<number> = new Set([busy, locked, noMemory, ioError, full, cannotOpen])
+
+/** Of an error that `guarded` threw. */
+export const isDamage = (error: unknown): boolean => error instanceof Error && isCorrupt(error.cause)
+
+const remedies: Readonly<Record<number, string>> = {
+  [readOnly]: 'this user may not write it: check its owner and mode, and how its disk is mounted',
+  [ioError]: 'check the disk, and whether it is full',
+  [cannotOpen]:
+    'it and its folder must be there and writable for this user: check owner and mode; or too few files may be open (ulimit -n)',
+}
+
+/** What the operator can do about it. The log can restore whatever an index holds. */
+function hintOf(cause: unknown, code: number): { hint?: string } {
+  if (isCorrupt(cause)) {
+    const remedy = 'throughline rebuild folds its index again; where it cannot, stop the server and start it again'
+    return { hint: `damaged: ${remedy}` }
+  }
+  const hint = isDiskFull(cause) ? 'the disk is full: free some space' : remedies[code]
+  return hint === undefined ? {} : { hint }
+}
+
+/** Runs an operation of the engine, and turns its errors into ours. */
+export function guarded<T>(operation: string, subject: string, run: () => T): T {
+  try {
+    return run()
+  } catch (cause) {
+    const code = sqliteCodeOf(cause)
+    if (code === undefined) throw cause
+    const isPassing = passing.has(code) && !isCorrupt(cause)
+    const named = code === readOnly ? unwritableOf(subject) : subject
+    throw new (isPassing ? TransientError : PermanentError)({
+      operation,
+      subject: named,
+      cause,
+      ...hintOf(cause, code),
+    })
+  }
+}
+
+/** Throws as `guarded` does where the engine finds a file damaged: `what` is wrong with it by our own reading. */
+export const throwDamage = (path: string, what: string): never =>
+  guarded('read', path, () => {
+    throw Object.assign(new Error(what), { errcode: sqliteCodes.corrupt })
+  })
