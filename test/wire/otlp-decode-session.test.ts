@@ -27,6 +27,26 @@ for (const { name, decode } of encodings) {
       expect(own(named('rum.sessionId'), session('of the resource'))?.sessionId).to.equal('of the resource')
     })
 
+    it('finds the session as SDKs for language models call it', () => {
+      const named = (name: string): Bag => [[name, { string: name }]]
+      const conversations = [
+        'gen_ai.conversation.id',
+        'traceloop.association.properties.session_id',
+        'lmnr.association.properties.session_id',
+        'langsmith.metadata.session_id',
+        'langsmith.metadata.thread_id',
+      ]
+      // Of LangSmith, this is a project.
+      const of = [...conversations, 'langsmith.trace.session_id'].map(named)
+      const both = of.map((bag): Bag => [...bag, ['session.id', { string: 'of the page' }]])
+      const found = decode(requestOf([...of, ...both].map((attributes) => ({ ...emptySpan, attributes }))))
+      expect(found.map(({ sessionId }) => sessionId)).to.deep.equal([
+        ...conversations,
+        null,
+        ...both.map(() => 'of the page'),
+      ])
+    })
+
     it('has no session of blanks alone', () => {
       const of = (id: string): Bag => [['session.id', { string: id }]]
       const spans = decode(requestOf([of('  '), of(''), of(' a')].map((attributes) => ({ ...emptySpan, attributes }))))
