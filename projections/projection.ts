@@ -121,7 +121,7 @@ export type Entry<Document extends object = object> = Readonly<{
 /**
  * Text whose order is that of the numbers: a letter before more than one digit says how many there are (`9`, `a10`, `a99`, `b100`).
  */
-function sortableOrdinal(ordinal: number): string {
+export function sortableOrdinal(ordinal: number): string {
   const digits = String(ordinal)
   return digits.length === 1 ? digits : String.fromCharCode('a'.charCodeAt(0) + digits.length - 2) + digits
 }

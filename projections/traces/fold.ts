@@ -2,7 +2,7 @@ import type { RefusedSpan, SharedAttributes } from '#src/events/telemetry.ts'
 import { present } from '#src/lib/assert.ts'
 import { dayOf } from '#src/lib/day.ts'
 import { memoize } from '#src/lib/memoize.ts'
-import type { DecodedEvent, Documents, Key, Projection } from '../projection.ts'
+import { sortableOrdinal, type DecodedEvent, type Documents, type Key, type Projection } from '../projection.ts'
 import { sortableTime, timeOfSortable } from './sortable-time.ts'
 import {
   attributeSets,
@@ -39,7 +39,7 @@ type TraceNews = {
 }
 type News = Readonly<{ traces: ReadonlyMap<string, TraceNews>; attributeSets: ReadonlyMap<string, SharedAttributes> }>
 
-const isTraceId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text)
+const isTraceId = (text: string): boolean => /^(?!0{32})[0-9a-f]{32}$/.test(text)
 
 /** What the event says, gathered once: `needs` is asked several times before the fold. */
 const newsOf = memoize((event: DecodedEvent): News => {
@@ -76,7 +76,7 @@ type Get = Pick<Documents, 'get'>
 const traceKey = (traceId: string): Key<TraceDocument> => ({ collection: traces, id: traceId })
 const partKey = (traceId: string, generation: string, number: number): Key<TracePart> => ({
   collection: parts,
-  id: `${traceId}/${generation}/${number}`,
+  id: `${traceId}/${generation}/${sortableOrdinal(number)}`,
 })
 const changesParts = ({ arrived, refused }: TraceNews): boolean => arrived.size + refused.length > 0
 
@@ -256,7 +256,7 @@ function fold(event: DecodedEvent, documents: Documents): void {
  */
 export const tracesProjection: Projection = {
   name: 'traces',
-  version: 18,
+  version: 19,
   handles: ['spans.received', 'logs.received', 'rum.received', 'spans.refused'],
   collections: { traces, parts, spans, attributeSets },
   needs,

@@ -31,7 +31,7 @@ export type TracePart = Readonly<{
   repeats: readonly (readonly [row: number, count: number])[]
   /** The earlier starts (sortable) of the span of a row, if it was repeated with another start. */
   formerStarts: readonly (readonly [row: number, starts: readonly string[]])[]
-  /** First part only: refused span ids with the reason of the last refusal, and how many are not kept here. */
+  /** First part only: refused span ids with the reason of the last refusal, and how many have no valid id or are not kept here. */
   refused: readonly (readonly [spanId: string, reason: RefusalReason])[]
   refusedNotKept: number
   /** Position of the last event that moved the first start; 0 while there is none. */
@@ -261,17 +261,22 @@ export function addSpans(part: TracePart, arrived: readonly ArrivedSpan[], posit
   return draft.part()
 }
 
-/** The first part of a trace with these refusals. Spans with an invalid id are only counted. */
+/** What is sent as the id of a span that has none. */
+export const noSpanId = '0'.repeat(16)
+const isSpanId = (text: string): boolean => /^[0-9a-f]{16}$/.test(text) && text !== noSpanId
+
+/** The first part of a trace with these refusals. Spans with an invalid id are counted each; zeros are kept once, so that their reason is told. */
 export function addRefusedSpans(part: TracePart, refused: readonly RefusedSpan[]): TracePart {
   if (refused.length === 0) return part
   const kept = new Map(part.refused)
   let { refusedNotKept } = part
   let changed = false
   for (const { spanId, reason } of refused) {
-    if (kept.get(spanId) === reason) continue
+    if (isSpanId(spanId) && kept.get(spanId) === reason) continue
     changed = true
-    const isId = /^[0-9a-f]{16}$/.test(spanId)
-    if (isId && (kept.has(spanId) || kept.size < refusedKeptMax)) kept.set(spanId, reason)
+    const hasRoom = kept.has(spanId) || kept.size < refusedKeptMax
+    if (spanId === noSpanId && hasRoom) kept.set(spanId, reason)
+    if (isSpanId(spanId) && hasRoom) kept.set(spanId, reason)
     else refusedNotKept++
   }
   return changed ? { ...part, refused: [...kept], refusedNotKept } : part

@@ -3,7 +3,7 @@ import { mapInTurns } from '#src/lib/in-turns.ts'
 import { memoize } from '#src/lib/memoize.ts'
 import { timeOfSortable } from './sortable-time.ts'
 import { togetherIn } from './spans-of-parts.ts'
-import { joinReplaced, ownId, rowsOf, type PartRow, type Replaced, type TracePart } from './trace-part.ts'
+import { joinReplaced, noSpanId, ownId, rowsOf, type PartRow, type Replaced, type TracePart } from './trace-part.ts'
 
 const servicesMax = 200
 export const sessionsMax = 100
@@ -172,6 +172,7 @@ function summaryOf(
 function rejectedCount(parts: readonly Told[], has: (spanId: string) => boolean): number {
   const refused = new Set(parts.flatMap((part) => part.refused.map(([spanId]) => spanId)))
   const notKept = parts.reduce((sum, { refusedNotKept }) => sum + refusedNotKept, 0)
+  refused.delete(noSpanId)
   return notKept + [...refused].filter((spanId) => !has(spanId)).length
 }
 

@@ -56,7 +56,7 @@ export type Span = Readonly<{
   scope: SharedAttributes
   /** `service.name` of the resource, `unknown_service` when absent (OpenTelemetry semantic conventions). */
   service: string
-  /** `session.id` of the span, else of its resource. */
+  /** What the span says is its session, by `session.id` or another name, else its resource. */
   sessionId: string | null
   /** What was changed to make the span storable ("attribute x cut at depth 32"); usually empty. */
   cuts: readonly string[]

@@ -1,4 +1,6 @@
 import { expect } from 'chai'
+import { noCounts } from '#src/events/envelope.ts'
+import { givenEvent } from '#test/support/fold-harness.ts'
 import { spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
 import { textOf } from '#test/support/page-text.ts'
@@ -9,8 +11,9 @@ describe('the page of a trace with strange spans', () => {
   let site: SignedIn['site']
   let logs: SignedIn['logs']
   let spans: SignedIn['spans']
+  let workspace: SignedIn['workspace']
   eachSignedIn((signedIn) => {
-    ;({ browser, logs, site, spans } = signedIn)
+    ;({ browser, logs, site, spans, workspace } = signedIn)
   })
 
   it('says where spans start before their parents, by how much, and leads to the worst', async () => {
@@ -86,6 +89,17 @@ describe('the page of a trace with strange spans', () => {
     const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
     const shown = [...text.matchAll(/ id="span-(\w+)"/g)].map(([, id]) => id)
     expect(shown).to.have.members(['a', 'b', 'c'].map(spanIdOf))
+  })
+
+  it('says how many spans were rejected that no id tells apart', async () => {
+    const zero = { traceId: traceIdOf('t'), spanId: '0'.repeat(16), reason: 'rejected_invalid' } as const
+    const refusedSpans = [zero, zero, { ...zero, spanId: '' }, { ...zero, spanId: spanIdOf('refused') }]
+    const counts = { ...noCounts, refused: refusedSpans.length }
+    await site.index(givenEvent('spans.refused', 1, { refusedSpans }, { workspace, counts }))
+    const page = async () => textOf((await browser.get(`/app/trace/${traceIdOf('t')}`)).text)
+    expect(await page()).to.include('0 spans, 0 errors, 2 known to be missing, 2 more rejected without a valid id.')
+    await site.index(spans(2, { id: 'a' }))
+    expect(await page()).to.include('1 span, 0 errors, 2 known to be missing, 2 more rejected without a valid id.')
   })
 
   it('says that more may be missing than an answer lists', async () => {

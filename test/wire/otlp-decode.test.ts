@@ -8,25 +8,10 @@ import {
   type MadeRequest,
   type MadeSpan,
   emptySpan,
-  encodeJson,
-  encodeProtobuf,
   makeTraces,
   requestOf,
-  utf8,
 } from '#test/support/otlp.ts'
-import { decodeScanned, type OwnLimits } from './decode-scanned.ts'
-
-const encodings: readonly Readonly<{
-  name: string
-  decode: (request: MadeRequest, own?: OwnLimits) => readonly Span[]
-}>[] = [
-  { name: 'protobuf', decode: (request, own) => decodeScanned(encodeProtobuf(request), 'application/x-protobuf', own) },
-  {
-    name: 'protobuf in reverse field order',
-    decode: (request, own) => decodeScanned(encodeProtobuf(request, 'reversed'), 'application/x-protobuf', own),
-  },
-  { name: 'JSON', decode: (request, own) => decodeScanned(utf8(encodeJson(request)), 'application/json', own) },
-]
+import { encodings } from './decode-scanned.ts'
 
 function meaning(value: Any): Json {
   if ('string' in value) return value.string.toWellFormed()
@@ -256,52 +241,6 @@ for (const { name, decode } of encodings) {
       ])
     })
 
-    it('cuts the texts and lists of a record that is too large, never within a character', () => {
-      const bag: Bag = [
-        ['small', { string: 'kept' }],
-        ['large', { string: '\u{1f600}'.repeat(800) }],
-        ['behind', { list: [{ string: 'gone' }] }],
-      ]
-      const [span, other] = decode(requestOf([{ ...emptySpan, attributes: bag }, emptySpan]), { recordBytesMax: 1_001 })
-      expect(span?.attributes['large']).to.match(/^(?:\u{1f600})+$/u)
-      expect(String(span?.attributes['large']).length).to.be.within(200, 1_001)
-      expect(Object.keys(span?.attributes ?? {})).to.deep.equal(['small', 'large'])
-      expect(span?.droppedAttributesCount).to.equal(1)
-      expect(span?.cuts[0]).to.equal('attribute large cut, the record is larger than 1001 bytes')
-      expect([span?.traceId, other?.cuts]).to.deep.equal([emptySpan.traceId, []])
-    })
-
-    it('keeps the whole name of what it cuts, and counts what lists cost beside their texts', () => {
-      const long = 'name of an attribute '.repeat(5)
-      const bag: Bag = [
-        ['most', { string: 'x'.repeat(950) }],
-        [long, { string: 'y'.repeat(100) }],
-      ]
-      const [span] = decode(requestOf([{ ...emptySpan, name: '', attributes: bag }]), { recordBytesMax: 1_001 })
-      expect(Object.keys(span?.attributes ?? {})).to.deep.equal(['most', long])
-      const many: Bag = [['list', { list: Array.from({ length: 500 }, () => ({ string: 'z' })) }]]
-      const [listing] = decode(requestOf([{ ...emptySpan, attributes: many }]), { recordBytesMax: 1_001 })
-      expect(listing?.attributes['list']).to.have.length.within(50, 120)
-    })
-
-    it('cuts bytes, and marks them, where the record has no more room', () => {
-      const bag: Bag = [
-        ['most', { string: 'x'.repeat(900) }],
-        ['blob', { bytes: new Uint8Array(500).fill(7) }],
-      ]
-      const [span] = decode(requestOf([{ ...emptySpan, attributes: bag }]), { recordBytesMax: 1_001 })
-      expect(span?.cuts).to.include('attribute blob cut, the record is larger than 1001 bytes')
-      const kept = Buffer.from(String(span?.attributes['blob']), 'base64')
-      expect(kept.length).to.be.within(1, 101)
-      expect(kept.every((byte) => byte === 7)).to.equal(true)
-    })
-
-    it('has no session of blanks alone', () => {
-      const of = (id: string): Bag => [['session.id', { string: id }]]
-      const spans = decode(requestOf([of('  '), of(''), of(' a')].map((attributes) => ({ ...emptySpan, attributes }))))
-      expect(spans.map(({ sessionId }) => sessionId)).to.deep.equal([null, null, ' a'])
-    })
-
     it('cuts times beyond what an index can hold', () => {
       const [span] = decode(requestOf([{ ...emptySpan, startNs: (1n << 64n) - 1n, endNs: 1n << 63n }]))
       expect([span?.startNs, span?.endNs]).to.deep.equal([(1n << 63n) - 1n, (1n << 63n) - 1n])
@@ -389,28 +328,6 @@ for (const { name, decode } of encodings) {
         'resource attributes cut at 256, 1 left out',
         'scope attributes cut at 256, 1 left out',
       ])
-    })
-
-    it('finds the service and the session', () => {
-      const own = (attributes: Bag, resource: Bag): Span | undefined =>
-        decode(requestOf([{ ...emptySpan, attributes }]).map((of) => ({ ...of, attributes: resource })))[0]
-      const session = (id: string): Bag => [['session.id', { string: id }]]
-      expect(own([], [])).to.deep.include({ service: 'unknown_service', sessionId: null })
-      expect(own(session(''), [['service.name', { string: '' }]])).to.deep.include({
-        service: 'unknown_service',
-        sessionId: null,
-      })
-      expect(own([], session('of the resource'))?.sessionId).to.equal('of the resource')
-      expect(own(session('of the span'), session('of the resource'))?.sessionId).to.equal('of the span')
-      expect(own([['session.id', { int: 42n }]], [])?.sessionId).to.equal('42')
-      expect(own(session('s'.repeat(128)), [])?.sessionId).to.equal('s'.repeat(128))
-      expect(own(session('s'.repeat(129)), session('of the resource'))?.sessionId).to.equal('of the resource')
-      expect(own(session('s'.repeat(129)), [])?.sessionId).to.equal(null)
-      const named = (name: string): Bag => [[name, { string: name }]]
-      // As HyperDX's and Splunk's SDKs for pages call it.
-      expect(own([], named('rum.sessionId'))?.sessionId).to.equal('rum.sessionId')
-      expect(own(named('splunk.rumSessionId'), [])?.sessionId).to.equal('splunk.rumSessionId')
-      expect(own(named('rum.sessionId'), session('of the resource'))?.sessionId).to.equal('of the resource')
     })
 
     it('cuts the name of a service, which stands on each of its spans, and keeps the resource as it is', () => {

@@ -72,6 +72,16 @@ function askedPart({ address, asked, isFirst, rows }: Shown): Html {
   return html`<p class="notice" role="status">Span <code>${asked}</code> is not among the spans ${where}.</p>`
 }
 
+/** What is known to be missing. Spans that were rejected for their ids are at most one of those, as no id tells them apart. */
+function missingPart(trace: Trace): string {
+  const { summary, missing } = trace
+  if (isMissingCut(trace)) return `at least ${inWords(missing.length)} known to be missing`
+  const listed = missing.filter(({ reason }) => reason.startsWith('rejected')).length
+  const others = summary.rejected_span_count - listed
+  const rejected = others > 0 ? `, ${inWords(others)} more rejected without a valid id` : ''
+  return `${inWords(missing.length)} known to be missing${rejected}`
+}
+
 function tracePart(trace: Trace, shown: Shown): Html {
   const { address, spanless, isFirst, isFolded } = shown
   const isWholePage = address.startsWith(tracePath)
@@ -80,9 +90,8 @@ function tracePart(trace: Trace, shown: Shown): Html {
   const isPart = next !== null || !isFirst
   const here = isPart ? ` (${inWords(trace.spans.length)} on this page)` : ''
   const counts = [counted(summary.span_count, 'span') + here, counted(summary.error_count, 'error')]
-  const known = `${isMissingCut(trace) ? 'at least ' : ''}${inWords(missing.length)} known to be missing`
   const head = isWholePage ? html`` : html`<h2>Trace</h2>`
-  if (summary.span_count === 0 && missing.length === 0) {
+  if (summary.span_count + summary.rejected_span_count + missing.length === 0) {
     return html`${head}
       <p>${nameOf(summary)}: what is shown here refers to trace <code>${summary.trace_id}</code>.</p>
       ${askedPart(shown)}`
@@ -90,7 +99,7 @@ function tracePart(trace: Trace, shown: Shown): Html {
   return html`${head}
     <p>
       ${nameOf(summary)}<br />
-      ${timeAndZone(summary.start)}${duration}, ${counts.join(', ')}, ${known}.
+      ${timeAndZone(summary.start)}${duration}, ${counts.join(', ')}, ${missingPart(trace)}.
       <code class="id">${summary.trace_id}</code>
     </p>
     <p>${servicesOf(summary, shown.colourOf, servicesOfPageMax)}</p>

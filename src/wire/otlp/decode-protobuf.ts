@@ -2,6 +2,7 @@ import { spanKinds, type Span } from '#src/events/telemetry.ts'
 import { librarySpansField } from './protobuf-schema.ts'
 import {
   type FieldReaders,
+  type FieldsOf,
   type WireState,
   createWireState,
   fieldEnd,
@@ -65,18 +66,43 @@ const resourceAttributes = fieldReaders<SharedDraft>({
 })
 
 const scopeAttributes = fieldReaders<SharedDraft>({
-  10: (state, draft) => (draft.name = readNamedText(state, 'scope name')),
-  18: (state, draft) => (draft.version = readNamedText(state, 'scope version')),
+  10: (state, draft) => (draft.name = readNamedText(state, 'name')),
+  18: (state, draft) => (draft.version = readNamedText(state, 'version')),
   26: readAttribute,
   32: (state, draft) => (draft.attributesDropped = state.reader.uint32()),
 })
 
-const eventFields = fieldReaders<SpanEventDraft>({
-  9: (state, draft) => (draft.timeNs = readTime(state)),
-  18: (state, draft) => (draft.name = readNamedText(state, 'span event name')),
-  26: readAttribute,
-  32: (state, draft) => (draft.attributesDropped = state.reader.uint32()),
-})
+/** How a message is read: its texts and all else in the order in which they stand, or the texts first. */
+type Reading<Draft> = Readonly<Record<'asItStands' | 'texts' | 'others', FieldReaders<Draft>>>
+
+function reading<Draft>(texts: FieldsOf<Draft>, others: FieldsOf<Draft>): Reading<Draft> {
+  return {
+    asItStands: fieldReaders<Draft>({ ...texts, ...others }),
+    texts: fieldReaders<Draft>(texts),
+    others: fieldReaders<Draft>(others),
+  }
+}
+
+/**
+ * Reads a span or a span event. Of one that is too large the texts come first, as in JSON: attributes that stand before them, as the Collector
+ * writes them, would leave them no room.
+ */
+function readBounded<Draft>(state: WireState, of: Reading<Draft>, draft: Draft, end: number): void {
+  if (state.cutter.bytesLeft === Infinity) return readMessage(state, of.asItStands, draft, end)
+  const start = state.reader.pos
+  readMessage(state, of.texts, draft, end)
+  state.reader.pos = start
+  readMessage(state, of.others, draft, end)
+}
+
+const eventFields = reading<SpanEventDraft>(
+  { 18: (state, draft) => (draft.name = readNamedText(state, 'span event name')) },
+  {
+    9: (state, draft) => (draft.timeNs = readTime(state)),
+    26: readAttribute,
+    32: (state, draft) => (draft.attributesDropped = state.reader.uint32()),
+  },
+)
 
 const linkFields = fieldReaders<SpanLinkDraft>({
   10: (state, draft) => (draft.traceId = readId(state, 32)),
@@ -92,24 +118,28 @@ const statusFields = fieldReaders<SpanDraft>({
   24: (state, draft) => (draft.statusCode = statusCodes[state.reader.int32()] ?? 'unset'),
 })
 
-const spanFields = fieldReaders<SpanDraft>({
-  10: (state, span) => (span.traceId = readId(state, 32)),
-  18: (state, span) => (span.spanId = readId(state, 16)),
-  26: (state, span) => (span.traceState = readNamedText(state, 'trace state')),
-  34: readParent,
-  42: (state, span) => (span.name = readNamedText(state, 'name')),
-  48: (state, span) => (span.kind = spanKinds[state.reader.int32()] ?? 'unspecified'),
-  57: (state, span) => (span.startNs = readTime(state)),
-  65: (state, span) => (span.endNs = readTime(state)),
-  74: readAttribute,
-  80: (state, span) => (span.attributesDropped = state.reader.uint32()),
-  90: readSpanEvent,
-  96: (state, span) => (span.eventsDropped = state.reader.uint32()),
-  106: readLink,
-  112: (state, span) => (span.linksDropped = state.reader.uint32()),
-  122: (state, span) => readMessage(state, statusFields, span, fieldEnd(state)),
-  133: (state, span) => (span.flags = state.reader.fixed32()),
-})
+const spanFields = reading<SpanDraft>(
+  {
+    26: (state, span) => (span.traceState = readNamedText(state, 'trace state')),
+    42: (state, span) => (span.name = readNamedText(state, 'name')),
+    122: (state, span) => readMessage(state, statusFields, span, fieldEnd(state)),
+  },
+  {
+    10: (state, span) => (span.traceId = readId(state, 32)),
+    18: (state, span) => (span.spanId = readId(state, 16)),
+    34: readParent,
+    48: (state, span) => (span.kind = spanKinds[state.reader.int32()] ?? 'unspecified'),
+    57: (state, span) => (span.startNs = readTime(state)),
+    65: (state, span) => (span.endNs = readTime(state)),
+    74: readAttribute,
+    80: (state, span) => (span.attributesDropped = state.reader.uint32()),
+    90: readSpanEvent,
+    96: (state, span) => (span.eventsDropped = state.reader.uint32()),
+    106: readLink,
+    112: (state, span) => (span.linksDropped = state.reader.uint32()),
+    133: (state, span) => (span.flags = state.reader.fixed32()),
+  },
+)
 
 function readParent(state: WireState, span: SpanDraft): void {
   const start = state.reader.pos
@@ -126,7 +156,7 @@ function readSpanEvent(state: WireState, span: SpanDraft): void {
     return
   }
   const draft = createSpanEvent()
-  readMessage(state, eventFields, draft, end)
+  readBounded(state, eventFields, draft, end)
   span.spanEvents.push(finishSpanEvent(state.cutter, draft))
 }
 
@@ -188,7 +218,8 @@ function readSpans(state: WireState, group: Group, surroundings: Surroundings, s
     const end = items[index + 1] as number
     beginRecord(cutter, end - start)
     const draft = createSpan()
-    readRange(state, spanFields, draft, start, end)
+    state.reader.pos = start
+    readBounded(state, spanFields, draft, end)
     // Ids were checked, and spans without them cut, before the event was written.
     if (draft.traceId !== '' && draft.spanId !== '') spans.push(finishSpan(cutter, draft, surroundings))
   }

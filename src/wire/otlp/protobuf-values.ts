@@ -32,7 +32,9 @@ type FieldReader<Draft> = (state: WireState, draft: Draft) => void
 /** By tag (field number × 8 + wire type). */
 export type FieldReaders<Draft> = readonly (FieldReader<Draft> | undefined)[]
 
-export function fieldReaders<Draft>(of: Readonly<Record<number, FieldReader<Draft>>>): FieldReaders<Draft> {
+export type FieldsOf<Draft> = Readonly<Record<number, FieldReader<Draft>>>
+
+export function fieldReaders<Draft>(of: FieldsOf<Draft>): FieldReaders<Draft> {
   const tagMax = Math.max(...Object.keys(of).map(Number))
   return Array.from({ length: tagMax + 1 }, (_none, tag) => of[tag])
 }
@@ -55,6 +57,9 @@ export function fieldEnd({ reader }: WireState): number {
   return reader.pos + length
 }
 
+/** Names are kept also where they are longer than what is left: then nothing is. */
+const bytesLeft = ({ bytesLeft: left }: Cutter): number => Math.max(0, left)
+
 /** UTF-8 text, tolerant; cut where the record has no bytes left. */
 function readText(state: WireState): string {
   const { reader, body, cutter } = state
@@ -62,7 +67,7 @@ function readText(state: WireState): string {
   const start = reader.pos
   reader.pos = end
   if (cutter.bytesLeft === Infinity) return textOf(body, start, end)
-  let keptEnd = Math.min(end, start + cutter.bytesLeft)
+  let keptEnd = Math.min(end, start + bytesLeft(cutter))
   if (keptEnd < end) {
     cutter.bytesCut = true
     while (keptEnd > start && ((body[keptEnd] as number) & 0xc0) === 0x80) keptEnd--
@@ -115,7 +120,7 @@ function readDouble({ reader, view }: WireState): number | string {
 function readBase64(state: WireState): string {
   const { reader, body, cutter } = state
   const end = fieldEnd(state)
-  const kept = Math.min(end - reader.pos, cutter.bytesLeft)
+  const kept = Math.min(end - reader.pos, bytesLeft(cutter))
   const text = body.toString('base64', reader.pos, reader.pos + kept)
   if (reader.pos + kept < end) cutter.bytesCut = true
   cutter.bytesLeft -= kept

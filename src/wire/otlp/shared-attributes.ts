@@ -32,8 +32,20 @@ const serviceCharactersMax = 1_024
 export const serviceOf = (resource: SharedAttributes): string =>
   beginningOf(asText(resource.attributes['service.name']), serviceCharactersMax).toWellFormed() || 'unknown_service'
 
-/** Those beside `session.id`: of HyperDX's and of Splunk's SDKs for pages. */
-const sessionNames = ['session.id', 'rum.sessionId', 'splunk.rumSessionId']
+/**
+ * `session.id`, and what else it is called: by HyperDX's and Splunk's SDKs for pages; for a conversation with a language model, by
+ * OpenTelemetry's conventions, OpenLLMetry, Laminar, and LangSmith, whose `langsmith.trace.session_id` is a project.
+ */
+const sessionNames = [
+  'session.id',
+  'rum.sessionId',
+  'splunk.rumSessionId',
+  'gen_ai.conversation.id',
+  'traceloop.association.properties.session_id',
+  'lmnr.association.properties.session_id',
+  'langsmith.metadata.session_id',
+  'langsmith.metadata.thread_id',
+]
 
 /**
  * `session.id`, or what SDKs call it, of the span, else of its resource; null where neither has one of at most `charactersMax`. A longer one

@@ -37,6 +37,20 @@ describeOnEveryStore('traces: one that went on after seven days', (newStore) => 
     expect(read?.summary).to.deep.include({ has_logs: true, has_rum: true, session_ids: ['one', 'two'] })
   })
 
+  it('has the sessions of such a trace in the order in which they came, however large it is', async () => {
+    const sessions = new Map([
+      [2_000, 'one'],
+      [10_000, 'two'],
+    ])
+    const many = Array.from({ length: 10_001 }, (_, id) => ({ id, sessionId: sessions.get(id) ?? null }))
+    const reader = await readerOf(newStore, [
+      received(1, many, daysLater(0)),
+      received(2, [{ id: 'later', sessionId: 'three' }], daysLater(9)),
+    ])
+    const read = await readTrace(reader, acme, traceIdOf('t'), { limit: 1 })
+    expect(read?.summary).to.deep.include({ span_count: 10_002, session_ids: ['one', 'two', 'three'] })
+  })
+
   it('leads to a span of such a trace where it stands by now', async () => {
     const reader = await readerOf(newStore, [
       received(

@@ -237,23 +237,37 @@ describe('traces: the fold', () => {
   it('counts refused spans beyond those it keeps, and those whose id is none', async () => {
     const refusedSpans = Array.from({ length: refusedKeptMax + 3 }, (_, index) => ({
       traceId: traceIdOf('t'),
-      spanId: index.toString(16).padStart(16, '0'),
+      spanId: (index + 1).toString(16).padStart(16, '0'),
       reason: 'rejected_allowance' as const,
     }))
+    const zero = '0'.repeat(16)
     const broken = [
       { traceId: traceIdOf('t'), spanId: '', reason: 'rejected_invalid' as const },
       { traceId: traceIdOf('t'), spanId: '', reason: 'rejected_invalid' as const },
       { traceId: 'no trace', spanId: spanIdOf('a'), reason: 'rejected_invalid' as const },
       // Known, though there is no room for another.
-      { traceId: traceIdOf('t'), spanId: '0'.repeat(16), reason: 'rejected_invalid' as const },
+      { traceId: traceIdOf('t'), spanId: `${zero.slice(1)}1`, reason: 'rejected_invalid' as const },
+      { traceId: traceIdOf('t'), spanId: zero, reason: 'rejected_invalid' as const },
+      { traceId: traceIdOf('t'), spanId: zero, reason: 'rejected_invalid' as const },
+      { traceId: zero + zero, spanId: spanIdOf('a'), reason: 'rejected_invalid' as const },
     ]
     const store = await harness.fold([
       givenEvent('spans.refused', 1, { refusedSpans }),
       givenEvent('spans.refused', 2, { refusedSpans: broken }),
     ])
-    expect(trace(store).summary.rejectedSpanCount).to.equal(refusedKeptMax + 5)
+    expect(trace(store).summary.rejectedSpanCount).to.equal(refusedKeptMax + 7)
     expect(parts(store)[0]?.refused).to.have.length(refusedKeptMax)
     expect(harness.documents(store, 'traces').size).to.equal(1)
+  })
+
+  it('keeps once that spans without an id were refused, and counts each', async () => {
+    const none = { traceId: traceIdOf('t'), spanId: '0'.repeat(16), reason: 'rejected_invalid' as const }
+    const store = await harness.fold([
+      givenEvent('spans.refused', 1, { refusedSpans: [none, none] }),
+      givenEvent('spans.refused', 2, { refusedSpans: [none] }),
+    ])
+    expect(trace(store).summary.rejectedSpanCount).to.equal(3)
+    expect(parts(store)[0]?.refused).to.deep.equal([[none.spanId, 'rejected_invalid']])
   })
 
   it('marks logs and browser events, and makes no trace of them', async () => {
