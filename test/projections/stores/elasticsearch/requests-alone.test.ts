@@ -327,6 +327,19 @@ describe('what readers are told of an index in Elasticsearch', () => {
     expect(lines.capped(told(2)).position).to.equal(2)
   })
 
+  it('is what they found before, while a shard is waited for whose loss is known only later; that of others is shown', async () => {
+    const states = ['yellow', 'red']
+    const lines = freshness(({ path }) => {
+      if (path.includes('_cluster/health')) return { indices: { 'lines-1': { status: states.shift() ?? 'red' } } }
+      return path.includes('lines-1') ? new Promise<JsonObject>(() => undefined) : {}
+    })
+    lines.wrote('lines-1')
+    lines.wrote('lines-2')
+    await lines.refreshNow()
+    expect(states).to.deep.equal([])
+    expect(lines.capped(told(2)).position).to.equal(1)
+  }).timeout(20_000)
+
   /** Whether what is written is shown at a time (ms), by an index that is told each time how far it is. */
   const shownAt = async (times: readonly (readonly [nowMs: number, position: number, head: number])[]) => {
     let [nowMs, shown] = [0, 0]
