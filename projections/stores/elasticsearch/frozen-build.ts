@@ -7,7 +7,7 @@ import { hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
 import { shapesIn, storedBuild } from './build-record.ts'
 import { recordOf } from './builds.ts'
 import { and, type Query } from './filter.ts'
-import { listDayIndices } from './indices.ts'
+import { areAllRead, listDayIndices, notRead } from './indices.ts'
 import { idField } from './mapping.ts'
 import { sendPatiently } from './patience.ts'
 import type { Place } from './place.ts'
@@ -55,13 +55,17 @@ const documentIn = (hit: JsonObject): StoredDocument => ({
   source: objectIn(hit['_source']),
 })
 
-/** Opens a point in time over all indices of a build, by a wildcard: a month of names would make the address too long. */
-async function openMoment({ elasticsearch, names }: Place, index: IndexName): Promise<string> {
+/** Opens a point in time over all indices of a build, by a wildcard: a month of names would make the address too long. `least`: so many were there. */
+async function openMoment({ elasticsearch, names }: Place, index: IndexName, least: number): Promise<string> {
   const indices = names.build(index)
   await refreshIndices(elasticsearch, indices, index)
   const call = { operation: 'freeze', subject: index, method: 'POST', path: `/${indices}/_pit` } as const
   const query = { ignore_unavailable: true, allow_no_indices: true, keep_alive: keptFor }
   const { body: opened } = await sendPatiently(elasticsearch, { ...call, query })
+  const { total = least } = objectIn(opened['_shards'])
+  // An erasure would find nothing to delete.
+  if (Number(total) < least && !(await areAllRead(elasticsearch, indices, Number(total))))
+    throw notRead('freeze', index)
   return textIn(opened['id'])
 }
 
@@ -107,7 +111,7 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
   const without = indices.size === 0 ? [] : [...(await withoutPrimary(elasticsearch, names.build(index), primaryWait))]
   if (without.length > 0)
     throw new TransientError({ operation: 'freeze', subject: without.sort().join(', '), hint: withoutPrimaryHint })
-  let moment = indices.size === 0 ? undefined : await openMoment(place, index)
+  let moment = indices.size === 0 ? undefined : await openMoment(place, index, indices.size)
   let momentsLost = 0
   const release = async (): Promise<void> => {
     if (moment === undefined) return
@@ -131,7 +135,7 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
       if (moments === momentsMax) throw new TransientError({ operation: 'read', subject: index, cause })
       await release()
       momentsLost++
-      moment = await openMoment(place, index)
+      moment = await openMoment(place, index, indices.size)
     }
     return {}
   }

@@ -5,6 +5,7 @@ import { objectIn, textIn } from './answer-parts.ts'
 import type { Elasticsearch } from './call.ts'
 import { stateIndex, stateRefresh, template, type IndexSettings } from './mapping.ts'
 import type { Place } from './place.ts'
+import { forbiddenHint } from './reasons.ts'
 
 /** Prevents our indices from being created automatically, with whatever mapping the first document suggests. */
 export async function forbidAutomatic({ elasticsearch, names }: Place): Promise<void> {
@@ -61,19 +62,16 @@ const identityOf = (part: Json | undefined): string => {
 /** The day indices that exist. `closed`: those of them that answer no search, and that a search by a wildcard passes over. */
 export type StoredDays = Readonly<{ days: Days; closed: readonly string[] }>
 
-/** A build's existing day indices as the master knows them: another node may be behind it. */
-export async function listDayIndices(
-  { elasticsearch, names: { build } }: Place,
-  index: IndexName,
-): Promise<StoredDays> {
+/** The indices that a wildcard names, as the master knows them: another node may be behind it. */
+async function listIndices(elasticsearch: Elasticsearch, wildcard: string, subject = wildcard): Promise<StoredDays> {
   const parts = ['settings.index.uuid', 'settings.index.history.uuid', 'state'].map(
     (part) => `metadata.indices.*.${part}`,
   )
   const { body } = await elasticsearch.send({
     operation: 'look for',
-    subject: index,
+    subject,
     method: 'GET',
-    path: `/_cluster/state/metadata/${build(index)}`,
+    path: `/_cluster/state/metadata/${wildcard}`,
     query: {
       filter_path: parts.join(),
       expand_wildcards: 'open,closed',
@@ -86,3 +84,25 @@ export async function listDayIndices(
   const days = new Map(names.map((name) => [name, identityOf(indices[name])]))
   return { days, closed: names.filter((name) => objectIn(indices[name])['state'] === 'close') }
 }
+
+/** A build's existing day indices. */
+export const listDayIndices = ({ elasticsearch, names: { build } }: Place, index: IndexName): Promise<StoredDays> =>
+  listIndices(elasticsearch, build(index), index)
+
+/**
+ * Whether all indices that a wildcard names may be read. One that the user may not read is passed over without a word, as if it were not there. The list
+ * of indices needs another right. `shards`: how many answered; an index has at least one.
+ */
+export async function areAllRead(elasticsearch: Elasticsearch, wildcard: string, shards: number): Promise<boolean> {
+  const { days, closed } = await listIndices(elasticsearch, wildcard)
+  return shards >= days.size - closed.length
+}
+
+/** Why not: it may pass, as while a role is changed. */
+export const notRead = (operation: string, subject: string): TransientError =>
+  new TransientError({
+    operation,
+    subject,
+    hint: forbiddenHint,
+    cause: new Error('not all of its indices may be read'),
+  })

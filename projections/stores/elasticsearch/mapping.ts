@@ -61,8 +61,10 @@ export const defaultSettings: IndexSettings = { shards: 1, replicas: undefined }
 const replicas = ({ replicas: count }: IndexSettings): Readonly<Record<string, string | number>> =>
   count === undefined ? { auto_expand_replicas: '0-1' } : { number_of_replicas: count }
 
-/** What somebody else's template might set for our indices too: a pipeline may change or drop what we write. */
-const ownDocuments = { default_pipeline: '_none', final_pipeline: '_none' }
+/** What somebody else's template might set for our indices too: a pipeline may change or drop what we write, and wildcards pass over what is hidden. */
+const ownDocuments = { default_pipeline: '_none', final_pipeline: '_none', hidden: false }
+/** The same: documents are kept. */
+const keptSource = { enabled: true }
 
 /**
  * The index of one collection and day. `refresh_interval`: the writer refreshes, and tells readers after it (refresh.ts).
@@ -82,7 +84,12 @@ export function dayIndex(collection: Pick<CollectionShape, 'name' | 'fields'>, s
       'mapping.coerce': false,
       ...ownDocuments,
     },
-    mappings: { dynamic: false, _routing: { required: true }, properties: properties(collection) },
+    mappings: {
+      dynamic: false,
+      _source: keptSource,
+      _routing: { required: true },
+      properties: properties(collection),
+    },
   }
 }
 
@@ -98,7 +105,7 @@ export function stateIndex(settings: IndexSettings): object {
       'translog.durability': 'request',
       ...ownDocuments,
     },
-    mappings: { dynamic: false, properties: { kind: terms, projection: terms } },
+    mappings: { dynamic: false, _source: keptSource, properties: { kind: terms, projection: terms } },
   }
 }
 

@@ -49,6 +49,9 @@ const ping = { requestId: 'ping', name: 'ping', context: null, timeout: pingMs }
 type Params = Parameters<UndiciConnection['request']>[0]
 type Options = Parameters<UndiciConnection['request']>[1]
 
+/** How long a node that was lost is left alone, before it is asked whether it is back; and one that has no room, if another has. */
+const lostMs = 5_000
+
 /** What a node answers only if it reaches a master. */
 const isMember = { method: 'GET', path: '/_cluster/state/version', querystring: 'master_timeout=2s' }
 
@@ -64,6 +67,12 @@ export const isNotMember = (message: string): boolean => message.startsWith(notM
 export class WatchedConnection extends HeardConnection {
   #ping: Promise<boolean> | undefined
   #membership: Promise<boolean> | undefined
+  #busyUntil = -Infinity
+
+  /** Whether it had no room (429) just now, as one whose own memory is full: others may have some. */
+  get isBusy(): boolean {
+    return performance.now() < this.#busyUntil
+  }
 
   /** Whether it answers anything at all. */
   #isThere(): Promise<boolean> {
@@ -101,6 +110,7 @@ export class WatchedConnection extends HeardConnection {
     const signal = options.signal === undefined ? hung.signal : AbortSignal.any([hung.signal, options.signal])
     try {
       const answer = await super.request(params, { ...options, signal })
+      if (answer.statusCode === 429) this.#busyUntil = performance.now() + lostMs
       if (answer.statusCode !== 503 || params.path === isMember.path || (await this.#isMember())) return answer
     } catch (error) {
       if (!hung.signal.aborted || options.signal?.aborted === true) throw error
@@ -112,13 +122,10 @@ export class WatchedConnection extends HeardConnection {
   }
 }
 
-/** How long a node that was lost is left alone, before it is asked whether it is back. */
-const lostMs = 5_000
-
 /**
  * Several nodes. One of them is asked, as long as it is there: the progress of a build and what is found in it, both from a node that is cut off from
  * the others, are at least of one time. The order is another for each of us, so that all have some to do. One that is lost is asked in the background
- * whether it is back. If all are, they are asked in turn.
+ * whether it is back. If all are, they are asked in turn. One that is busy is passed over, unless all are: what it refused is asked again by who asked.
  */
 export class Nodes extends ClusterConnectionPool {
   override resurrectTimeout = lostMs
@@ -133,8 +140,11 @@ export class Nodes extends ClusterConnectionPool {
     const areAllLost = this.dead.length === this.size
     const first = Math.floor(this.#begin * this.size)
     const inOrder = [...this.connections.slice(first), ...this.connections.slice(0, first)]
-    const selector: typeof options.selector = (there) =>
-      (areAllLost ? there[this.#turns++ % there.length] : inOrder.find((one) => there.includes(one))) as Connection
+    const selector: typeof options.selector = (there) => {
+      if (areAllLost) return there[this.#turns++ % there.length] as Connection
+      const able = inOrder.filter((one) => there.includes(one))
+      return (able.find((one) => !(one instanceof WatchedConnection && one.isBusy)) ?? able[0]) as Connection
+    }
     return super.getConnection({ ...options, selector })
   }
 

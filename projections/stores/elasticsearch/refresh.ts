@@ -81,23 +81,25 @@ const isOver = (task: Promise<unknown>, ms: number): Promise<boolean> =>
 /** Indices for which a refresh waits, because they have no primary shard, and its end. */
 type Late = Readonly<{ indices: readonly string[]; ended: Promise<void> }>
 
-/** Refreshes. For those that have no primary shard it does not wait for the minute that Elasticsearch does. */
+/**
+ * Refreshes. For those that have no primary shard it does not wait for the minute that Elasticsearch does. It is asked again and again which those are:
+ * the master knows of a node's end only later, by half a minute where that one hangs.
+ */
 async function show(options: RefreshOptions, indices: readonly string[]): Promise<Late> {
   const ended = refreshAll(options, indices)
-  if (await isOver(ended, patienceMs)) return { indices: [], ended }
-  const without = await withoutPrimary(options.elasticsearch, options.all).catch(() => new Set<string>())
-  const late = indices.filter((index) => without.has(index))
-  if (late.length === 0) {
-    await ended
-    return { indices: [], ended }
+  while (!(await isOver(ended, patienceMs))) {
+    const without = await withoutPrimary(options.elasticsearch, options.all).catch(() => new Set<string>())
+    const late = indices.filter((index) => without.has(index))
+    if (late.length === 0) continue
+    // It is heard where it is awaited in the end.
+    ended.catch(() => {})
+    const others = indices.filter((index) => !without.has(index))
+    for (let from = 0; from < others.length; from += namedMax) {
+      await refreshAll(options, others.slice(from, from + namedMax))
+    }
+    return { indices: late, ended }
   }
-  // It is heard where it is awaited in the end.
-  ended.catch(() => {})
-  const others = indices.filter((index) => !without.has(index))
-  for (let from = 0; from < others.length; from += namedMax) {
-    await refreshAll(options, others.slice(from, from + namedMax))
-  }
-  return { indices: late, ended }
+  return { indices: [], ended }
 }
 
 /** The indices for which refreshes still wait. Where that fails, they are `dirty` again. */

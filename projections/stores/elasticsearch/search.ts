@@ -10,6 +10,7 @@ import { bigintIn, hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer
 import type { Elasticsearch } from './call.ts'
 import { documentOf } from './document.ts'
 import { and, type Query } from './filter.ts'
+import { areAllRead, notRead } from './indices.ts'
 import { bodyField, idField, numberField, positionField, timeField } from './mapping.ts'
 import { dayIn, documentKey } from './names.ts'
 import { sendPatiently } from './patience.ts'
@@ -45,9 +46,22 @@ const tooComplex = /Determinizing|max_regex_length/
 /** An index that was made by its first document, and not by us, as after it and the template were removed. */
 const madeByOthers = /Fielddata is disabled|No mapping found/
 
-/** Runs one search. If a shard cannot answer, all of it fails. */
-export async function ask(
-  { elasticsearch, indices, workspaceId }: Pick<Target, 'elasticsearch' | 'indices' | 'workspaceId'>,
+type Searched = Pick<Target, 'elasticsearch' | 'indices' | 'workspaceId'>
+
+/** Runs one search. If a shard cannot answer, or no index may be read, all of it fails. */
+export async function ask(searched: Searched, body: object, bound?: Bound): Promise<JsonObject> {
+  const { elasticsearch, indices } = searched
+  for (let tries = 1; ; tries++) {
+    const answer = await askOnce(searched, body, bound)
+    const { total } = objectIn(answer['_shards'])
+    if (total !== 0 || (await areAllRead(elasticsearch, indices, total))) return answer
+    // The first index may have been made just now.
+    if (tries === 2) throw notRead('search', indices)
+  }
+}
+
+async function askOnce(
+  { elasticsearch, indices, workspaceId }: Searched,
   body: object,
   bound: Bound = {},
 ): Promise<JsonObject> {

@@ -10,6 +10,7 @@ import {
   acme,
   day,
   epoch,
+  everything,
   fixture,
   index,
   lineEntry,
@@ -216,6 +217,28 @@ describe('Elasticsearch, when things go wrong', () => {
       expect(await count(makeReader())).to.equal(2)
     } finally {
       await ask('DELETE', template)
+    }
+  })
+
+  it('finds all of what it writes whatever a template of somebody else says of new indices: hidden ones, that keep no documents', async () => {
+    const ask = (method: string, path: string, body?: object) =>
+      askElasticsearch(url(), path, { method, ...(body && { body: JSON.stringify(body) }) })
+    const path = `/_index_template/${prefix()}-of-somebody-else`
+    const mappings = { _source: { enabled: false }, properties: { foo: { type: 'keyword' } } }
+    const template = { settings: { 'index.hidden': true }, mappings, aliases: { [`of-all-${prefix()}`]: {} } }
+    await ask('PUT', path, { index_patterns: [`${prefix()}-*`], priority: 1e6, template })
+    try {
+      const writer = await openWriter()
+      await promote(writer, 'fixture', index)
+      await write(writer, [lineEntry({ text: 'paid' }, 1)], 1)
+      await writer.heartbeat(index, { position: 1, head: 1, at: 1, caughtUpAt: 1 })
+      const page = { filter: everything, orderBy: 'timeNs', direction: 'asc', limit: 2 } as const
+      const found = await makeReader().search(scopeOf('lines'), page)
+      expect(found.map(({ position, document }) => ({ position, document }))).to.deep.equal([
+        { position: 1, document: lineEntry({ text: 'paid' }, 1).document },
+      ])
+    } finally {
+      await ask('DELETE', path)
     }
   })
 

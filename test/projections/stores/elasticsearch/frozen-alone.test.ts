@@ -12,12 +12,12 @@ type Search = Readonly<{ pit: { id: string }; size: number; search_after?: reado
 
 describe('a build in Elasticsearch that is to be read as of one moment', () => {
   /** Freezes a build of one index, whose refresh is answered so. */
-  const freeze = (refreshed: JsonObject) => {
+  const freeze = (refreshed: JsonObject, opened: JsonObject = {}) => {
     const names = createNames('x')
     const elasticsearch = answering(({ path }): JsonObject => {
       if (path.includes('/_doc/')) return { _source: { index: 'logs-v1-001', shapes: '{}' } }
       if (path.startsWith('/_cluster/state')) return { metadata: { indices: { 'x-logs-v1-001-logs-2026.11.21': {} } } }
-      return path.endsWith('/_refresh') ? refreshed : { id: 'moment' }
+      return path.endsWith('/_refresh') ? refreshed : { id: 'moment', ...opened }
     })
     const records = createRecords(elasticsearch, names)
     return freezeBuild({ elasticsearch, names, records, stateVersion: async () => 1, partition: 0 }, 'logs-v1-001')
@@ -26,6 +26,12 @@ describe('a build in Elasticsearch that is to be read as of one moment', () => {
   it('is not, where a shard could not show what was written: an erasure would leave it', async () => {
     expect([...(await freeze({ _shards: { failed: 0 } })).indices]).to.have.length(1)
     expect((await rejection(freeze({ _shards: { failed: 1 } }))).name).to.equal('TransientError')
+  })
+
+  it('is not, where the user may not read it: an erasure would find nothing', async () => {
+    expect([...(await freeze({}, { _shards: { total: 1 } })).indices]).to.have.length(1)
+    const failure = await rejection(freeze({}, { _shards: { total: 0 } }))
+    expect(failure.message).to.match(/^freeze logs-v1-001: .*lacks a right/)
   })
 
   it('tells each document once, where its last page ended at one that stands elsewhere in the next moment', async () => {

@@ -107,6 +107,24 @@ describe('several nodes of Elasticsearch', function () {
     expect(await count(reader)).to.equal(2)
   })
 
+  it('goes on with the others where one has no room for more, as long as it has none', async () => {
+    const both = [await startNode(), await startNode()]
+    const writer = await openWriter({ url: both.map((node) => node.url).join() })
+    await promote(writer, 'fixture', index)
+    const reader = makeReader(0, both.map((node) => node.url).join())
+    const tasks = [() => count(reader), () => write(writer, [lineEntry({}, 1)], 1)]
+    for (const task of tasks) {
+      for (const node of both) node.take()
+      await task()
+      const used = both.find((node) => node.take().length > 0)
+      used?.before(async () => 429)
+      await task()
+      expect(used?.take()).to.have.length(1)
+      used?.heal()
+    }
+    expect(await count(reader)).to.equal(1)
+  })
+
   it('leaves none out for an answer that is the same from each', async () => {
     const [one, two] = [await startNode(), await startNode()]
     for (const node of [one, two]) node.before(async (line) => (line.includes('/_search') ? 503 : undefined))

@@ -189,6 +189,32 @@ describe('searches in Elasticsearch', () => {
     expect(hits.map(({ timeNs }) => Number(timeNs))).to.deep.equal(Array.from({ length: 40 }, (_, at) => at))
   })
 
+  it('find nothing where there is no index, and fail where there is one that the user may not read, which wildcards pass over', async () => {
+    const stored = { metadata: { indices: { 'lines-1': { state: 'open' }, 'lines-2': { state: 'close' } } } }
+    const searched = (total: number, there: JsonObject) => {
+      const elasticsearch = answering(({ path }) =>
+        path.startsWith('/_cluster/state') ? there : { _shards: { total } },
+      )
+      return search({ elasticsearch, indices: 'lines-*', workspaceId: acme }, {})
+    }
+    const failure = await rejection(searched(0, stored))
+    expect([failure.name, failure.message]).to.deep.equal([
+      'TransientError',
+      'search lines-*: not all of its indices may be read (the user of ELASTICSEARCH_URL lacks a right)',
+    ])
+    for (const [total, there] of [
+      [1, stored],
+      [0, {}],
+    ] as const)
+      expect(await searched(total, there)).to.deep.equal({ _shards: { total } })
+    const first = [0, 1]
+    const elasticsearch = answering(({ path }) =>
+      path.startsWith('/_cluster/state') ? stored : { _shards: { total: first.shift() ?? 1 } },
+    )
+    const answer = await search({ elasticsearch, indices: 'lines-*', workspaceId: acme }, {})
+    expect(answer, 'it was made just now').to.deep.equal({ _shards: { total: 1 } })
+  })
+
   it('are asked again where one of their indices was dropped just now', async () => {
     const error = { type: 'index_not_found_exception', reason: 'no such index' }
     const answers = [{ status: 404, body: { error } }]
@@ -326,6 +352,19 @@ describe('what readers are told of an index in Elasticsearch', () => {
     expect(asked).to.deep.equal(['/lines-2/_refresh', '/lines-1/_refresh'])
     expect(lines.capped(told(2)).position).to.equal(2)
   })
+
+  it('is what they found before, while a shard is waited for whose loss is known only later; that of others is shown', async () => {
+    const states = ['yellow', 'red']
+    const lines = freshness(({ path }) => {
+      if (path.includes('_cluster/health')) return { indices: { 'lines-1': { status: states.shift() ?? 'red' } } }
+      return path.includes('lines-1') ? new Promise<JsonObject>(() => undefined) : {}
+    })
+    lines.wrote('lines-1')
+    lines.wrote('lines-2')
+    await lines.refreshNow()
+    expect(states).to.deep.equal([])
+    expect(lines.capped(told(2)).position).to.equal(1)
+  }).timeout(20_000)
 
   /** Whether what is written is shown at a time (ms), by an index that is told each time how far it is. */
   const shownAt = async (times: readonly (readonly [nowMs: number, position: number, head: number])[]) => {
