@@ -18,6 +18,9 @@ describe('a search in words of Grafana', () => {
       ['{app="x"} |~ "(?i)error|fail"', 'app="x" /error|fail/'],
       ['{app=~"a{2,3} b = \\"c\\", d" , e="f"}', 'app:/a{2,3} b = "c", d/ e="f"'],
       ['{} | app=~"a, b"', 'app:/a, b/'],
+      ['{app=~"", a!~"" , b = "", c!=""} |~ "" |= ""', '-app:* a:* -b:* c:*'],
+      ['{app=~".+", pod=~".*", a!~".+", b="x"} |~ ".+"', 'app:* -a:* b="x"'],
+      ['{ .a =~ ".*" && .b = "" }', 'a:* && -b:*'],
       ['{app="x=~", b="y" , c !~ "z"}', 'app="x=~" b="y" -c:/z/'],
       ['{app=~"a\\\\.b\\\\\\\\/c"}', 'app:/a\\.b\\\\\\/c/'],
       ['{app=`x`} |= `a "b" \\d` |~ `c "d" \\d/`', 'app="x" "a \\"b\\" \\\\d" /c "d" \\d\\//'],
@@ -38,6 +41,8 @@ describe('a search in words of Grafana', () => {
       '{a="b"',
       '{"level":"a=b"}',
       '{app="x"} | line_format "{{.a}}"',
+      '{app=~".*"}',
+      '{app="x"} != ""',
       '{a=1} >> {b=2}',
       `{a="${'b'.repeat(4_096)}"}`,
     ]) {

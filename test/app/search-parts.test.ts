@@ -64,7 +64,9 @@ describe('parts of search pages', () => {
 
   it('say that a later page has no more, and not that nothing matches', () => {
     const told = (cursors: readonly string[]) =>
-      textOf(nothingFits(path, { ...asked, cursors }, { noun: 'trace', from: null, nowMs: 0 }).markup)
+      textOf(
+        nothingFits(path, { ...asked, cursors }, { noun: 'trace', range: { from: null, to: null }, nowMs: 0 }).markup,
+      )
     expect([told(['c']), told([])]).to.deep.equal([
       'No more traces match.',
       'No traces match. See how to connect a sender.',

@@ -159,7 +159,8 @@ describe('the page of a trace with strange spans', () => {
       [...markup.matchAll(/class="mark s\d+"\s*>([^<]*)/g)].map(([, name = '']) => name.trim().split(/\s/)[0] ?? '')
     const leftIn = (markup: string) => /<span class="note">and ([^<]*)<\/span>/.exec(markup)?.[1]
     const list = (await browser.get('/app/traces')).text
-    const rows = [...list.matchAll(/<tr>[^]*?<\/tr>/g)].map(([row]) => row)
+    const [, table = ''] = /<table class="traces">([^]*?)<\/table>/.exec(list) ?? []
+    const rows = [...table.matchAll(/<tr>[^]*?<\/tr>/g)].map(([row]) => row)
     const row = (trace: string): string => rows.find((each) => each.includes(traceIdOf(trace))) ?? ''
     expect([servicesIn(row('t')).length, leftIn(row('t'))]).to.deep.equal([12, '8 others'])
     expect(servicesIn(row('t')).slice(0, 2)).to.deep.equal(['s019', 's000'])

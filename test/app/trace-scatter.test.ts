@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { traceAddress } from '#src/app/trace-address.ts'
 import { traceIdOf } from '#test/projections/traces/given.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
+import { textOf } from '#test/support/page-text.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
 
 const partOf = (text: string): string => /<details class="durations"[^]*?<\/details>/.exec(text)?.[0] ?? ''
@@ -36,6 +37,41 @@ describe('durations of listed traces', () => {
     expect(summaryOf((await browser.get(next)).text)).to.match(/^2 traces on this page: p50 1.00 ms/)
   })
 
+  it('are told for each root, with how many traces have errors, the slowest first', async () => {
+    const root = { service: 'web', name: 'GET /' }
+    await site.index(
+      spans(
+        1,
+        ...given(20).map((span) => ({ ...span, name: 'POST /orders' })),
+        { ...root, trace: 'a', id: 'a', forMs: 100 },
+        { ...root, trace: 'b', id: 'b', forMs: 300 },
+        { ...root, trace: 'c', id: 'c', forMs: 200, status: 'error' },
+        { trace: 'd', id: 'd', parent: 'lost', forMs: 50 },
+      ),
+    )
+    const { text } = await browser.get('/app/traces')
+    const [, table = ''] = /<table class="figures[^>]*>([^]*?)<\/table>/.exec(partOf(text)) ?? []
+    expect(textOf(/<caption>([^]*?)<\/caption>/.exec(table)?.[1] ?? '')).to.equal(
+      'All 24 traces by root, the slowest (p95) first',
+    )
+    const rows = [...table.matchAll(/<tr>([^]*?)<\/tr>/g)].map(([, row = '']) =>
+      [...row.matchAll(/<t[hd][^>]*>([^]*?)<\/t[hd]>/g)].map(([, cell = '']) => textOf(cell)),
+    )
+    expect(rows).to.deep.equal([
+      ['Root', 'Traces', 'With errors', 'p50', 'p95', 'Longest'],
+      ['web GET /', '3', '1 33 %', '200 ms', '300 ms', '300 ms'],
+      ['root span not received', '1', '0', '50.0 ms', '50.0 ms', '50.0 ms'],
+      ['checkout POST /orders', '20', '0', '10.0 ms', '19.0 ms', '20.0 ms'],
+    ])
+    expect(linksOfPage(table).map(({ address }) => address)).to.deep.equal(
+      ['b', 'd', 19].map((name) => traceAddress(traceIdOf(name))),
+    )
+    expect(partOf(await list()), 'of two roots').to.include('<table')
+    expect(partOf(await list('&operation=POST+%2Forders')), 'of one')
+      .to.include('All 20 traces')
+      .and.not.include('<table')
+  })
+
   it('are points over time that lead to their traces, and are another shape with errors', async () => {
     await site.index(
       spans(
@@ -53,7 +89,7 @@ describe('durations of listed traces', () => {
       ['25.00%', '75.00%'],
       ['0.00%', '0.00%'],
     ])
-    const links = linksOfPage(partOf(text)).slice(1)
+    const links = linksOfPage(partOf(text)).slice(1, 5)
     expect(links.map(({ address }) => address)).to.deep.equal(
       ['c', 'd', 'b', 'a'].map((name) => traceAddress(traceIdOf(name))),
     )

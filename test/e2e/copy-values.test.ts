@@ -43,11 +43,14 @@ describe('values of fields in a browser', () => {
   })
   afterEach(() => expect(complaints).to.deep.equal([]))
 
-  const button = (name: string) => tab.getByRole('button', { name: `copy ${name}`, exact: true })
+  const button = (name: string, words = 'copy') => tab.getByRole('button', { name: `${words} ${name}`, exact: true })
 
   async function copied(name: string): Promise<string> {
     await button(name).click()
-    await button(name).getByText('copied', { exact: true }).waitFor()
+    // By name it is what it shows, for who speaks to it (WCAG 2.2, 2.5.3).
+    await button(name, 'copied').getByText('copied', { exact: true }).waitFor()
+    await tab.clock.runFor(2_000)
+    await button(name).getByText('copy', { exact: true }).waitFor()
     // Not by its types: they are of a program without a browser.
     return tab.evaluate<string>('navigator.clipboard.readText()')
   }

@@ -73,7 +73,8 @@ describe('times of day in the form of a search', () => {
   it('are said with their day and as half of one', async () => {
     const now = '2026-11-10T20:00:00Z'
     for (const [from, to, meant] of [
-      ['yesterday', 'today', ['2026-11-10 00:00:00+05:45', '2026-11-11 00:00:00+05:45']],
+      ['yesterday', 'Today', ['2026-11-10 00:00:00+05:45', '2026-11-12 00:00:00+05:45']],
+      ['10.30', '11.15.20 pm', ['2026-11-10 10:30:00+05:45', '2026-11-10 23:15:20+05:45']],
       ['Yesterday 9:15 PM', '11pm', ['2026-11-10 21:15:00+05:45', '2026-11-10 23:00:00+05:45']],
       ['today 1am', '', ['2026-11-11 01:00:00+05:45', '']],
       ['12am', '12:30 pm', ['2026-11-11 00:00:00+05:45', '2026-11-11 12:30:00+05:45']],
@@ -85,7 +86,7 @@ describe('times of day in the form of a search', () => {
       '2026-11-09 00:00:00 UTC',
       '2026-11-09 10:00:00 UTC',
     ])
-    for (const typed of ['14', '13pm', '0am', '24:00', 'today14', 'someday']) {
+    for (const typed of ['14', '13pm', '0am', '24:00', '10.3', 'today14', 'someday']) {
       expect(await searchAt(now, 'UTC', typed), typed).to.deep.equal([typed, ''])
     }
   })
@@ -100,6 +101,43 @@ describe('times of day in the form of a search', () => {
     ] as const) {
       expect(await searchAt(now, timezoneId, from, to), `${from}, ${to}`).to.deep.equal(meant)
     }
+  })
+
+  it('are all of a day whose name or date is in To', async () => {
+    const now = '2026-11-10T20:00:00Z'
+    for (const [timezoneId, from, to, meant] of [
+      ['UTC', 'yesterday', 'yesterday', ['2026-11-09 00:00:00 UTC', '2026-11-10 00:00:00 UTC']],
+      ['Asia/Kathmandu', '', 'yesterday', ['', '2026-11-11 00:00:00+05:45']],
+      ['UTC', '2026-10-31', ' 2026-10-31', ['2026-10-31', '2026-11-01 00:00:00 UTC']],
+      // A day of 25 hours.
+      ['Europe/Berlin', '2026-10-25', '2026-10-25', ['2026-10-25 00:00+02:00', '2026-10-26 00:00:00+01:00']],
+      ['UTC', '', '2026-02-31', ['', '2026-02-31']],
+    ] as const) {
+      expect(await searchAt(now, timezoneId, from, to), `${timezoneId} ${from}, ${to}`).to.deep.equal(meant)
+    }
+  })
+
+  it('are all of a day of the zone in which its date was typed, also when another is chosen then', async () => {
+    const { tab } = await openSignedIn(browser, server, { timezoneId: 'Asia/Dubai' })
+    for (const [zone, other, shown] of [
+      ['local', 'utc', '2026-11-06 00:00:00+04:00'],
+      ['utc', 'local', '2026-11-06 04:00:00+04:00'],
+    ] as const) {
+      await tab.goto('/app/logs')
+      await tab.getByLabel('Times in').selectOption(zone)
+      await tab.locator('input[name=to]').fill('2026-11-05')
+      await tab.getByLabel('Times in').selectOption(other)
+      expect(await tab.locator('input[name=to]').inputValue(), zone).to.equal(shown)
+    }
+    await tab.context().close()
+  })
+
+  it('are what the address of a page said, as long as nobody types over it', async () => {
+    const { tab } = await openSignedIn(browser, server, { timezoneId: 'UTC' })
+    await tab.goto('/app/logs?to=2026-11-05')
+    await Promise.all([tab.waitForEvent('load'), tab.getByRole('button', { name: 'Search', exact: true }).click()])
+    expect(new URL(tab.url()).searchParams.get('to')).to.equal('2026-11-05')
+    await tab.context().close()
   })
 
   it('are the same on the day before where a change of clocks leaves them out today', async () => {

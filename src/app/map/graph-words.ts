@@ -1,7 +1,7 @@
 import { counted, inWords } from '../context.ts'
 import { cut, formatDuration, isolatedText, isUnseen, nameCharactersMax, named } from '../format.ts'
 import { html, type Html } from '../html.ts'
-import { percentile } from '../search/trace-scatter.ts'
+import { percentile } from '../search/percentile.ts'
 import type { ColourOf } from '../service-colours.ts'
 import type { MapEdge, MapNode } from './service-graph.ts'
 

@@ -97,7 +97,7 @@ async function sendMap(ctx: Context, app: AppContext): Promise<void> {
   const meant = found.isEmpty ? await meantBy(mapPath, asked, query.normalized, names) : html``
   const shown =
     read.value.traces === 0
-      ? html`${meant}${nothingFits(mapPath, asked, { noun: 'trace', from: range.from, nowMs })}`
+      ? html`${meant}${nothingFits(mapPath, asked, { noun: 'trace', range, nowMs })}`
       : mapPart(asked, read.value, next !== null || read.value.traces < traces.length)
   const body = html`${form}${typed.notice}${about(result.value)}${shown}`
   await sendSessionPage(ctx, app, { title, about: conditions.get('q') ?? '', body })

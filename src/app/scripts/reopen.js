@@ -14,8 +14,8 @@ const { open = [], followed } = history.state ?? {}
 for (const details of document.querySelectorAll('main details')) if (open.includes(keyOf(details))) details.open = true
 if (followed !== undefined) {
   const links = [...document.querySelectorAll('main a')].filter((link) => link.getAttribute('href') === followed)
-  // A point of a chart stands for a line of the list, from which the keys go on.
-  const link = links.find((each) => each.closest('svg') === null) ?? links[0]
+  // A point of a chart, or a figure below it, stands for a line of the list, from which the keys go on.
+  const link = links.find((each) => each.closest('svg, .durations') === null) ?? links[0]
   link?.focus()
 }
 

@@ -78,13 +78,8 @@ function withOffset(text, date, minute = '00:00', second = '', fraction = '') {
 /** Where both ends of a range are typed. */
 const fields = () => document.querySelectorAll('form.search :is([name=from], [name=to])')
 
-/** What was typed in the zone that was shown is in that zone, whichever is shown next. */
-function nameZones() {
-  for (const field of isLocal ? fields() : []) field.value = field.value.replace(withoutZone, withOffset)
-}
-
-/** A time of day, a day, or both: `14:30`, `10am`, `yesterday`, `today 9:15:30 pm`. */
-const dayAndTime = /^\s*(today|yesterday)?\b\s*(?:(\d\d?)(?::([0-5]\d)(?::([0-5]\d))?)?\s*([ap]m)?)?\s*$/i
+/** A time of day, a day, or both: `14:30`, `14.30`, `10am`, `yesterday`, `today 9:15:30 pm`. */
+const dayAndTime = /^\s*(today|yesterday)?\b\s*(?:(\d\d?)(?:[:.]([0-5]\d)(?:[:.]([0-5]\d))?)?\s*([ap]m)?)?\s*$/i
 
 /** `half`: which one of the day, of twelve hours. Undefined where there is no such hour. */
 function hourOf(digits, half) {
@@ -99,7 +94,7 @@ function ofDay(text) {
   const [typed, named, digits, minute, second, half] = dayAndTime.exec(text) ?? []
   if (typed === undefined) return undefined
   const day = named?.toLowerCase()
-  if (digits === undefined) return { day, time: [0, 0, 0] }
+  if (digits === undefined) return { day, isWhole: true, time: [0, 0, 0] }
   const hour = (minute ?? half) === undefined ? undefined : hourOf(digits, half)
   return hour === undefined ? undefined : { day, time: [hour, Number(minute ?? 0), Number(second ?? 0)] }
 }
@@ -110,15 +105,19 @@ function onDay(date, days, time) {
   return new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate() + days, ...time))
 }
 
-/** When it is; of a time alone, when it last was; or, where `after` is one of these too, when it was first after it. */
-function timeOf({ day, time }, after) {
+/**
+ * When it is; of a time alone, when it last was; or, where `after` is one of these too, when it was first after it. `isEnd`: a range ends with
+ * it, so with all of a day.
+ */
+function timeOf({ day, isWhole, time }, after, isEnd) {
   const now = new Date()
-  if (day !== undefined) return onDay(now, day === 'today' ? 0 : -1, time)
+  if (day !== undefined) return onDay(now, (day === 'today' ? 0 : -1) + (isWhole && isEnd ? 1 : 0), time)
   const at = onDay(after ?? now, 0, time)
   if (after === undefined) return at > now ? onDay(now, -1, time) : at
   return at > after ? at : onDay(after, 1, time)
 }
 
+const dateAlone = /^\s*(\d{4}-\d\d-\d\d)\s*$/
 const withAnyZone = new RegExp(String.raw`${typed}(Z| ?UTC|[-+]\d\d:\d\d)?\s*$`, 'i')
 
 /** A date, or a date and a time, with its zone; undefined of anything else, as of a length of time back from now. */
@@ -128,16 +127,29 @@ function pointOf(text) {
   return Number.isNaN(at.getTime()) ? undefined : at
 }
 
+/** The end of a date that somebody typed in To, and not the address: to the server, and to whoever wrote that, it is the beginning. */
+function endOf({ name, value, defaultValue }) {
+  const [, date] = (name === 'to' && value !== defaultValue && dateAlone.exec(value)) || []
+  const at = new Date(`${date}T12:00Z`)
+  // No date of the calendar: the server says so.
+  if (Number.isNaN(at.getTime()) || !at.toISOString().startsWith(date)) return undefined
+  const end = [at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate() + 1]
+  return isLocal ? new Date(...end) : new Date(Date.UTC(...end))
+}
+
+const textOf = (at) => inZone(`${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`)
+const withZone = (text) => (isLocal ? text.replace(withoutZone, withOffset) : text)
+
 /** What is sent of both ends of a range: times with the zone in which they were meant, also for whoever opens the address later. */
 function sendTimes({ formData }) {
   let from
-  for (const { name, value } of fields()) {
+  for (const field of fields()) {
+    const { name, value } = field
     const meant = ofDay(value)
-    const at = meant && timeOf(meant, from)
-    const [date, time] = at?.toISOString().split(/[T.]/) ?? []
-    const typed = isLocal ? value.replace(withoutZone, withOffset) : value
+    const at = meant === undefined ? endOf(field) : timeOf(meant, from, name === 'to')
+    const typed = withZone(value)
     if (name === 'from') from = at ?? pointOf(typed)
-    formData.set(name, at === undefined ? typed : inZone(`${date} ${time} UTC`))
+    formData.set(name, at === undefined ? typed : textOf(at))
   }
 }
 document.querySelector('form.search')?.addEventListener('formdata', sendTimes)
@@ -147,6 +159,14 @@ export function showTimes(part) {
   for (const tick of part.querySelectorAll('[data-part]')) showTick(tick)
   for (const element of part.querySelectorAll('time, svg title')) show(element)
   for (const head of part.querySelectorAll('[data-zone]')) head.textContent = isLocal ? place : 'UTC'
+}
+
+/** What was typed in the zone that was shown is in that zone, whichever is shown next. */
+function nameZones() {
+  for (const field of fields()) {
+    const end = endOf(field)
+    field.value = end === undefined ? withZone(field.value) : textOf(end)
+  }
 }
 
 const choice = document.querySelector('[data-zone-choice]')

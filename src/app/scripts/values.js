@@ -29,8 +29,12 @@ function buttonFor(cell) {
   const [button, place] = [document.createElement('button'), document.createElement('span')]
   button.type = 'button'
   button.className = 'quiet'
-  button.textContent = 'copy'
-  button.setAttribute('aria-label', `copy ${name}`)
+  /** Its name has the words that it shows, for who speaks to it (WCAG 2.2, 2.5.3). */
+  const show = (words) => {
+    button.textContent = words
+    button.setAttribute('aria-label', `${words} ${name}`)
+  }
+  show('copy')
   const copyAndSay = async () => {
     // On the page while it is copied: some browsers let only what is selected there be.
     const text = document.createElement('pre')
@@ -39,8 +43,8 @@ function buttonFor(cell) {
     const words = (await copy(text)) ? 'copied' : 'not copied'
     text.remove()
     said.textContent = words
-    button.textContent = words
-    setTimeout(() => void (button.textContent = 'copy'), saidMs)
+    show(words)
+    setTimeout(() => show('copy'), saidMs)
   }
   button.addEventListener('click', () => void copyAndSay())
   place.append(button)

@@ -24,17 +24,33 @@ const regexOf = (quoted: string): string => {
 
 const withoutGaps = (text: string): string => text.replace(/\s+/g, ' ').replace(/ ?(!=|[<>]=?|=) ?/g, '$1')
 
-/** Conditions on values that regular expressions find; other texts in quotes are passed over. */
-const matchers = /([\w.]+)\s*([=!])~\s*("(?:[^"\\]|\\.)*")|"(?:[^"\\]|\\.)*"/g
+/** Conditions on texts; other texts in quotes are passed over. */
+const matchers = /([\w.]+)\s*(=~|!~|!=|=)\s*("(?:[^"\\]|\\.)*")(\s*)|"(?:[^"\\]|\\.)*"/g
 
-const inSlashes = (text: string): string =>
-  text.replace(matchers, (part, name: string | undefined, sign: string, quoted: string) =>
-    name === undefined ? part : `${sign === '!' ? '-' : ''}${name}:${regexOf(quoted)}`,
-  )
+/** Of a record that has no such label Grafana takes the value to be empty. A whole value is what its regular expressions find. */
+function matcherIn(name: string, operator: string, quoted: string, isOneOfAny: boolean): string | undefined {
+  const isNegated = operator.startsWith('!')
+  const exists = (is: boolean): string => `${is ? '' : '-'}${name}:*`
+  if (quoted === '""') return exists(isNegated)
+  if (!operator.endsWith('~')) return undefined
+  if (quoted === '".+"') return exists(!isNegated)
+  // All values, and none. By a dashboard for which nothing is chosen.
+  if (quoted === '".*"' && !isNegated) return isOneOfAny ? exists(true) : ''
+  return `${isNegated ? '-' : ''}${name}:${regexOf(quoted)}`
+}
+
+function matchersIn(text: string): string {
+  const isOneOfAny = /&&|\|\|/.test(text)
+  return text.replace(matchers, (part, name: string | undefined, operator: string, quoted: string, gap: string) => {
+    const here = name === undefined ? undefined : matcherIn(name, operator, quoted, isOneOfAny)
+    if (here === undefined) return part
+    return here === '' ? '' : here + gap
+  })
+}
 
 /** What is in braces: conditions, in LogQL with commas between them. A regular expression keeps its commas and blanks, in quotes until then. */
 const conditionsIn = (text: string): string =>
-  inSlashes(besideQuotes(withoutDots(text), (part) => withoutGaps(part.replace(/,/g, ' ')))).trim()
+  matchersIn(besideQuotes(withoutDots(text), (part) => withoutGaps(part.replace(/,/g, ' ')))).trim()
 
 /** Whether it has conditions, or at least nothing else, as an object in JSON has. */
 const isSelector = (inside: string): boolean =>
@@ -43,6 +59,14 @@ const isSelector = (inside: string): boolean =>
 /** Behind the braces of LogQL: texts that lines have or have not, parsers, which nothing here needs, and conditions on what these find. */
 const stage =
   /^\s*(?:(\|=|!=|\|~|!~)\s*("(?:[^"\\]|\\.)*")|\|\s*(?:json|logfmt)\b|\|\s*([\w.]+\s*(?:!=|=~|!~|[<>]=?|=)\s*(?:"(?:[^"\\]|\\.)*"|[\w.]+)))/
+
+/** Nothing of what every line has; undefined where that must be in none. */
+function lineFilter(operator: string, given: string): string | undefined {
+  const isRegex = operator.endsWith('~')
+  const isAny = given === '""' || (isRegex && /^"\.[*+]"$/.test(given))
+  if (isAny) return operator.startsWith('!') ? undefined : ''
+  return `${operator.startsWith('!') ? '-' : ''}${isRegex ? regexOf(given) : given}`
+}
 
 function stagesOf(text: string): readonly string[] | undefined {
   const said: string[] = []
@@ -53,8 +77,9 @@ function stagesOf(text: string): readonly string[] | undefined {
     rest = rest.slice(taken.length)
     if (condition !== undefined) said.push(conditionsIn(condition))
     if (operator === undefined) continue
-    const words = operator.endsWith('~') ? regexOf(given) : given
-    said.push(operator.startsWith('!') ? `-${words}` : words)
+    const words = lineFilter(operator, given)
+    if (words === undefined) return undefined
+    if (words !== '') said.push(words)
   }
   return said
 }

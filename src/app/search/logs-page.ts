@@ -97,7 +97,7 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, meant: Html, nowMs: nu
       ${tail === undefined ? html`` : followButton} ${patternsLink(conditions)} ${exportLinks(asked, answer)}
     </p>
     ${shownFieldsRow(path, conditions, logs)}
-    ${logs.length === 0 ? html`<div id="nothing">${meant}${nothingFits(path, asked, { noun: 'log record', from: range.from, nowMs })}</div>` : html``}
+    ${logs.length === 0 ? html`<div id="nothing">${meant}${nothingFits(path, asked, { noun: 'log record', range, nowMs })}</div>` : html``}
     ${logTable(logs, linksOf(asked, answer, nowMs), { tail, here: conditions.get('around') ?? undefined, shown: shownNames(conditions) })}
     ${pager(path, asked, answer.next_cursor)}`
 }

@@ -1,9 +1,13 @@
 import { inTime } from '#src/lib/in-time.ts'
 import { figureTimeoutMs } from '../context.ts'
 import { html, type Html } from '../html.ts'
+import { nearFields, type FindLogs } from './near-fields.ts'
 import { nearNames, type CountNames } from './near-names.ts'
 import { otherNames } from './other-names.ts'
 import type { Asked } from './search-parts.ts'
+
+/** Whose search has the records with their fields. */
+const ofLogs: readonly string[] = ['/app/logs', '/app/patterns']
 
 /**
  * What else may have been meant by a search that has found nothing. `count`: the search that knows the names. A page can do without them: where they
@@ -13,10 +17,15 @@ export async function meantBy(
   path: string,
   { conditions, cursors }: Asked,
   normalized: string,
-  count: CountNames,
+  count: CountNames & FindLogs,
 ): Promise<Html> {
   // The pages before it have found something.
   if (cursors.length > 0) return html``
-  const near = await inTime(nearNames(path, conditions, normalized, count), figureTimeoutMs)
-  return html`${otherNames(path, conditions, normalized)}${near ?? html``}`
+  const other = otherNames(path, conditions, normalized)
+  async function near(): Promise<Html> {
+    const names = await nearNames(path, conditions, normalized, count)
+    const isSaid = names.markup !== '' || other.markup !== ''
+    return isSaid || !ofLogs.includes(path) ? names : nearFields(path, conditions, normalized, count)
+  }
+  return html`${other}${(await inTime(near(), figureTimeoutMs)) ?? html``}`
 }

@@ -146,7 +146,7 @@ async function resultsOf(asked: Asked, read: Read, meant: Html, nowMs: number): 
     <div id="results">
       ${lookedAt(asked, read, all.length)}
       <p class="row"><a href="${addressWith('/app/logs', searched(conditions), {})}">Records</a></p>
-      ${said.length === 0 ? html`${meant}${nothingFits(path, asked, { noun: 'log record', from: range.from, nowMs })}` : patternTable(shown, said)}
+      ${said.length === 0 ? html`${meant}${nothingFits(path, asked, { noun: 'log record', range, nowMs })}` : patternTable(shown, said)}
     </div>`
 }
 

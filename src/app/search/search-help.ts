@@ -68,7 +68,8 @@ const shortcuts = html`<div data-shortcuts hidden>
     <kbd>/</kbd> goes to the search field, <kbd>?</kbd> to this help, <kbd>j</kbd> to the next result or span and
     <kbd>k</kbd> to the one before, <kbd>f</kbd> follows logs and stops following. In a trace <kbd>n</kbd> goes to the
     next match and <kbd>p</kbd> to the one before. A drag over the bars chooses their time; <kbd>Escape</kbd> gives it
-    up. A time of day alone, such as 14:30, is the last one in From, and in To the first one after it.
+    up. A time of day alone, such as 14:30, is the last one in From, and in To the first one after it. A day, such as
+    yesterday, is its beginning in From, and its end in To.
   </p>
 </div>`
 

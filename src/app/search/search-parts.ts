@@ -175,12 +175,15 @@ export function rangeLinks(path: string, { conditions, plan }: Asked, moves: Htm
   </nav>`
 }
 
-/** Where nothing was found from there on: what to do next. `noun`: what was looked for; `sender`: what alone sends it. */
+type Range = Readonly<{ from: string | null; to: string | null }>
+
+/** Where nothing was found in a range: what to do next. `noun`: what was looked for; `sender`: what alone sends it. */
 export function nothingFits(
   path: string,
   { conditions, cursors, plan }: Asked,
-  { noun, from, nowMs, sender }: Readonly<{ noun: string; from: string | null; nowMs: number; sender?: 'browser' }>,
+  { noun, range, nowMs, sender }: Readonly<{ noun: string; range: Range; nowMs: number; sender?: 'browser' }>,
 ): Html {
+  const { from, to } = range
   if (cursors.length > 0) return html`<p>No more ${noun}s match.</p>`
   const keptDays = plan.retentionDays
   const wider = addressWith(path, conditions, { from: `-${keptDays}d`, to: null })
@@ -188,8 +191,10 @@ export function nothingFits(
   const isWide = from === null || (Date.parse(from) <= nowMs - keptDays * dayMs && !conditions.has('to'))
   const look =
     isOfTime && !isWide ? html` <a href="${wider}">Search the last ${counted(keptDays, 'day')}</a>, or see` : html` See`
+  const empty =
+    from !== null && from === to ? html` “From” and “To” are the same time, and nothing is between them.` : html``
   const connect = sender === undefined ? '/app/connect' : `/app/connect?what=${sender}`
-  return html`<p>No ${noun}s match.${look} how to <a href="${connect}">connect</a> a ${sender ?? 'sender'}.</p>`
+  return html`<p>No ${noun}s match.${empty}${look} how to <a href="${connect}">connect</a> a ${sender ?? 'sender'}.</p>`
 }
 
 /** The way on where the cursors in an address are refused: the same conditions without them. */

@@ -108,7 +108,7 @@ function noneHere({ asked, meant, nowMs }: Shown, { read, range, next_cursor: ne
           Faro.
         </p>`
       : html``
-  return html`${meant}${nothingFits(path, asked, { noun: 'browser session', from: range.from, nowMs, sender: 'browser' })}${howTo}${amongTraces(asked)}`
+  return html`${meant}${nothingFits(path, asked, { noun: 'browser session', range, nowMs, sender: 'browser' })}${howTo}${amongTraces(asked)}`
 }
 
 /** `meant`: what else may have been meant, where nothing was found. */

@@ -4,6 +4,8 @@ import { html, type Html } from '../html.ts'
 import type { ColourOf } from '../service-colours.ts'
 import { traceAddress } from '../trace-address.ts'
 import { clockTicks } from './clock-ticks.ts'
+import { inOrder, percentile } from './percentile.ts'
+import { rootFigures } from './root-figures.ts'
 import type { ShownTrace } from './trace-rows.ts'
 
 type Point = Readonly<{ trace: ShownTrace; startMs: number; ns: bigint }>
@@ -16,11 +18,6 @@ const pointsOf = (traces: readonly ShownTrace[]): readonly Point[] =>
     const { start, duration_ns: ns } = trace
     return start === null || ns === null ? [] : [{ trace, startMs: Date.parse(start), ns: BigInt(ns) }]
   })
-
-/** What so many hundredths of the values, which are in order, do not exceed: by nearest rank, so that it is one of them. */
-export function percentile(sorted: readonly bigint[], hundredths: number): bigint {
-  return sorted[Math.max(0, Math.ceil((sorted.length * hundredths) / 100) - 1)] ?? 0n
-}
 
 function wordsOf({ trace, ns }: Point): string {
   const { root, error_count: errors, start } = trace
@@ -47,13 +44,13 @@ function drawn(point: Point, { startMs, endMs, longest, colourOf }: Scale): Html
 }
 
 /**
- * How long the listed traces took, in figures and as points over the time of their starts, folded. `isPart`: more fit than are listed.
+ * How long the listed traces took, in figures, as points over the time of their starts, and by their roots, folded. `isPart`: more fit than are listed.
  * Nothing of fewer than two.
  */
 export function traceScatter(traces: readonly ShownTrace[], isPart: boolean, colourOf: ColourOf): Html {
   const points = pointsOf(traces)
   if (points.length < 2) return html``
-  const sorted = points.map(({ ns }) => ns).toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))
+  const sorted = inOrder(points.map(({ ns }) => ns))
   const longest = percentile(sorted, 100)
   const starts = points.map((point) => point.startMs)
   const [startMs, endMs] = [Math.min(...starts), Math.max(...starts)]
@@ -71,5 +68,6 @@ export function traceScatter(traces: readonly ShownTrace[], isPart: boolean, col
       <span>from 0 up to ${formatDuration(longest)}; squares have errors</span>
       <span>${secondOf(endMs)}</span>
     </p>
+    ${rootFigures(points, of)}
   </details>`
 }

@@ -88,7 +88,7 @@ function resultsOf(asked: Asked, answer: TraceSearchAnswer, meant: Html, nowMs: 
     ${facetRow({ path, conditions, groups: facetGroups, facets, normalized: answer.query.normalized, noun: found?.of ?? 'traces' })}
     ${traceScatter(traces, isPart, colourOf)}
     <div id="results">
-      ${traces.length === 0 ? html`${meant}${nothingFits(path, asked, { noun: 'trace', from: range.from, nowMs })}` : traceTable(traces, colourOf, headsOf(asked))}
+      ${traces.length === 0 ? html`${meant}${nothingFits(path, asked, { noun: 'trace', range, nowMs })}` : traceTable(traces, colourOf, headsOf(asked))}
     </div>
     ${pager(path, asked, answer.next_cursor)}`
 }
