@@ -6,9 +6,9 @@ import { beginBuilds, discard, findBuild, formerOf, type BeginOptions, type Begu
 import { withAudit, withWriter, type BuildContext } from './builds/build-place.ts'
 import { foldShares } from './builds/fold-shares.ts'
 import { moveReaders, refuseBesideLater, type Moved } from './builds/move-readers.ts'
-import { changeRoster, keepOn, nominate } from './builds/roster.ts'
 import { storedBuild, type IndexName } from './index-store.ts'
 import type { Projection } from './projection.ts'
+import { changeRoster, keepOn, nominate } from './rosters/roster.ts'
 import { verify, type Verdict } from './verify.ts'
 
 export type RebuildOptions = BeginOptions &

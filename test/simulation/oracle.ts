@@ -1,4 +1,4 @@
-import { buildName } from '#projections/builds/build-name.ts'
+import { buildName } from '#projections/rosters/build-name.ts'
 import { createDocumentCache } from '#projections/folding/documents.ts'
 import { foldBatch } from '#projections/folding/fold-batch.ts'
 import { readUsage } from '#projections/allowance/query.ts'

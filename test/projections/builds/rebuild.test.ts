@@ -5,7 +5,7 @@ import { lagMs, type IndexWriter, type Progress } from '#projections/index-store
 import { dropBuild } from '#projections/builds/drop-build.ts'
 import { rollBack } from '#projections/builds/roll-back.ts'
 import { planRebuild, rebuild, type RebuildOptions, type RebuildProgress } from '#projections/rebuild.ts'
-import { begin, changeRoster, holding } from '#projections/builds/roster.ts'
+import { begin, changeRoster, holding } from '#projections/rosters/roster.ts'
 import { liveBuilds, verify, type Verdict } from '#projections/verify.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { readUsage } from '#projections/allowance/query.ts'
-import { buildName } from '#projections/builds/build-name.ts'
+import { buildName } from '#projections/rosters/build-name.ts'
 import { projections } from '#projections/registry.ts'
 import { rebuild } from '#projections/rebuild.ts'
 import { liveBuilds, verify, type Verdict } from '#projections/verify.ts'
