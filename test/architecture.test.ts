@@ -110,7 +110,6 @@ const rules: readonly Rule[] = [
       'projections/rosters',
       'projections/folding',
       'projections/retention/first-days.ts',
-      'projections/verify.ts',
       'streams/stream.ts',
       'streams/follow.ts',
       'src/events',

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { buildName } from '#projections/rosters/build-name.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
-import { rebuild } from '#projections/rebuild.ts'
+import { rebuild } from '#projections/builds/rebuild.ts'
 import { projections } from '#projections/registry.ts'
 import type { Retained } from '#projections/retention/retention.ts'
 import { sealBeginning } from '#src/events/allowance.ts'
