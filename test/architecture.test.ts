@@ -259,6 +259,14 @@ function circleIn(imports: readonly (readonly [string, readonly string[]])[]): s
   return [...graph.keys()].map((file) => visit(file, [])).find((circle) => circle !== '') ?? ''
 }
 
+/** The folders beside each other, within one, between which an import leads; undefined where it leads into a folder, or out of it. */
+function foldersBetween(file: string, target: string): readonly [string, string] | undefined {
+  const [from, to] = [dirname(file).split('/'), dirname(target).split('/')]
+  const level = from.findIndex((name, i) => name !== to[i])
+  if (level < 1 || to[level] === undefined) return undefined
+  return [from.slice(0, level + 1).join('/'), to.slice(0, level + 1).join('/')]
+}
+
 describe('architecture', () => {
   const files = globSync('{src,streams,projections,infra}/**/*.ts')
 
@@ -293,6 +301,18 @@ describe('architecture', () => {
     expect(circleIn(files.map((file) => [file, targetsOf(file)]))).to.equal('')
     const planted = { a: ['b'], b: ['d', 'c'], c: ['a'] }
     expect(circleIn(Object.entries(planted))).to.equal('a -> b -> c -> a')
+  })
+
+  it('has no circles among folders beside each other either', () => {
+    const graph = new Map<string, string[]>()
+    for (const file of files) {
+      for (const { target } of importsOf(file, readFileSync(file, 'utf8'))) {
+        const [from, to] = (isOurs(target) ? foldersBetween(file, target) : undefined) ?? []
+        if (from !== undefined && to !== undefined) graph.set(from, [...(graph.get(from) ?? []), to])
+      }
+    }
+    expect(graph.get('projections/builds')).to.include('projections/rosters')
+    expect(circleIn([...graph])).to.equal('')
   })
 
   const planted: readonly (readonly [string, string])[] = [
