@@ -1,7 +1,4 @@
 import { expect } from 'chai'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { nextBuild } from '#projections/builds/choose-build.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
 import { keptMs, type Beside } from '#projections/folding/lanes.ts'
@@ -10,12 +7,10 @@ import type { Projection } from '#projections/projection.ts'
 import { begin, changeRoster, claim, forget, giveUp, keepOn, nominate, promoteTo } from '#projections/builds/roster.ts'
 import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
-import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import { positionStep } from '#src/events/envelope.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { counting, mirror } from '#test/support/line-projections.ts'
-import { openPathsOf } from '#test/support/open-paths.ts'
 import { append, atHead, start, totals } from '#test/support/projector-run.ts'
 import { liveOf } from '#test/support/promote.ts'
 
@@ -354,37 +349,6 @@ describe('builds beside the live one', () => {
     await run.until(await atHead(stream))
     expect([failures, (await store.writer.builds('counting')).map(({ index }) => index)]).to.deep.equal([[], [second]])
     await run.stop()
-  })
-
-  it('keep no file open where another process has removed them: their room is free at once', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'throughline-lanes-'))
-    const createWriter = (): IndexWriter => createSqliteIndexWriter({ folder, limits: { indexFilesOpenMax: 8 } })
-    const [writer, other] = [createWriter(), createWriter()]
-    const openOf = (index: string) => openPathsOf(process.pid).filter((path) => path.startsWith(join(folder, index)))
-    try {
-      await append(stream, numbered(6))
-      const before = start({ stream, writer })
-      await before.until(await atHead(stream))
-      await before.stop()
-      await writer.open(second, withSeenEvents(counting), stream.epoch)
-      await changeRoster(writer, 'counting', nominate(second))
-      await changeRoster(writer, 'counting', promoteTo(second, first, 2_000_000))
-      const run = start({ stream, writer })
-      await run.until(({ position }, index) => index === second && position >= 6 * positionStep)
-      expect(openOf(first)).not.to.deep.equal([])
-      for (const change of [giveUp(first), forget(first)]) {
-        await changeRoster(other, 'counting', change)
-        await other.drop(first)
-      }
-      run.tick()
-      await run.until(({ at }, index) => index === second && at >= 1_001_000)
-      expect(openOf(first)).to.deep.equal([])
-      expect((await writer.builds('counting')).map(({ index }) => index)).to.deep.equal([second])
-      await run.stop()
-    } finally {
-      for (const each of [writer, other]) await each.close()
-      rmSync(folder, { recursive: true })
-    }
   })
 
   it('of a raised version are folded beside the old one, which answers until they have caught up', async () => {
