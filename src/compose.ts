@@ -1,3 +1,4 @@
+import { projections } from '#projections/registry.ts'
 import type { Engines } from './compose/engines.ts'
 import { createWorkerHttp, listenOn } from './compose/http.ts'
 import { createOperationsHttp } from './compose/operations.ts'
@@ -49,7 +50,13 @@ export async function composeServer(config: Config): Promise<WorkerServer> {
   const metrics = createMetrics()
   const http = await createWorkerHttp(config, engines, metrics)
   const { sampler } = engines
-  if (sampler !== undefined) observeSamples(metrics, (onSample) => sampler.listen(onSample), console.error)
+  if (sampler !== undefined) {
+    observeSamples(metrics, (onSample) => sampler.listen(onSample), {
+      projections: projections.map(({ name }) => name),
+      partitions: engines.readers.map((_, partition) => String(partition)),
+      warn: console.error,
+    })
+  }
   let isFolding = false
   let isServing = false
   const operations = createOperationsHttp({ engines, metrics, isReady: () => isServing })

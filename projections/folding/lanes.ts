@@ -111,11 +111,28 @@ async function removeDropped({ options: { writer } }: Run, { name }: Projection,
   return now
 }
 
+/**
+ * Lets go of builds that another process has removed: what is open of them would keep their room on the disk. Their names do not come again, so
+ * nothing else goes.
+ */
+async function letGoOfRemoved(
+  { options: { writer }, rosters }: Run,
+  { name }: Projection,
+  found: Roster,
+): Promise<void> {
+  const known = rosters.get(name)
+  const followed = known?.followed.filter(({ as }) => as !== 'gone').map(({ index }) => index) ?? []
+  for (const index of known?.live === undefined ? followed : [known.live, ...followed]) {
+    if (followedAs(found, index) === undefined && isGone(found, index)) await writer.drop(index)
+  }
+}
+
 /** Applies a roster, as it was found now. True when it has opened a lane. */
 async function applyRoster(run: Run, projection: Projection, found: Roster): Promise<boolean> {
   const { open, facts, rosters } = run
   const { name } = projection
   refuseLoss(projection, rosters.get(name), found)
+  await letGoOfRemoved(run, projection, found)
   const roster = await removeDropped(run, projection, await tidy(run, projection, found))
   rosters.set(name, roster)
   const wanted = [...(roster.live === undefined ? [] : [roster.live]), ...foldedBeside(roster)]

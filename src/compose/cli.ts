@@ -104,7 +104,7 @@ async function clusterServices(cluster: ClusterConfig, mustExist: boolean): Prom
     openIndexes: async () => withOwnMarks(createReaders(cluster)),
     quarantines: () => [],
     backUp: async () => {
-      const hint = "NATS holds a cluster's log: nats stream backup, for each of its streams"
+      const hint = "NATS holds a cluster's log: back up each of its streams there, see infra/operating.md"
       throw new PermanentError({ operation: 'back up', subject: 'a cluster', hint })
     },
     openBuilds: async (dataFolder) => {

@@ -18,7 +18,7 @@ function tell(indexFolder: string, index: IndexName, projection: string, missed:
   if (first === undefined) return
   const workspaces = new Set(missed.map(({ workspaceId }) => workspaceId)).size
   console.error(
-    `files of the index ${index} are gone: ${missed.length} (a day of a workspace each, of ${workspaces} workspaces), such as ` +
+    `files of the index ${index} are gone: ${missed.length} (a day of a workspace each, of ${workspaces} workspace${workspaces === 1 ? '' : 's'}), such as ` +
       `${indexFolder}/${index}/${first.workspaceId}/${first.day}.db; "throughline rebuild ${projection}" folds them again from the log`,
   )
 }

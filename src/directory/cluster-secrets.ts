@@ -4,7 +4,7 @@ import { writeDurably } from '#src/lib/durable-files.ts'
 import { shellQuote } from '#src/lib/shell-quote.ts'
 import type { Secrets } from './secrets.ts'
 
-const fileName = 'cluster.env'
+export const clusterSecretsFile = (dataFolder: string): string => join(dataFolder, 'cluster.env')
 
 /** A value written so that shells, systemd and Docker read it alike; quoted for a shell if that is impossible. */
 const valueOf = (text: string): string => (/^[\w.,:+/=-]+$/.test(text) ? text : shellQuote(text))
@@ -14,7 +14,7 @@ const valueOf = (text: string): string => (/^[\w.,:+/=-]+$/.test(text) ? text : 
  * keys and sign-ins of this data folder keep working there. Returns its path.
  */
 export function writeClusterSecrets(dataFolder: string, { pepper, sessionKeys }: Secrets): string {
-  const file = join(dataFolder, fileName)
+  const file = clusterSecretsFile(dataFolder)
   rmSync(file, { force: true })
   writeDurably(file, `KEY_PEPPER=${valueOf(pepper)}\nSESSION_KEYS=${valueOf(sessionKeys.join(','))}\n`)
   return file

@@ -13,11 +13,21 @@ export type Sampled = Readonly<{
 export type IndexSample = Sampled | Readonly<{ partition: string; error: Error }>
 
 type Listen = (onSample: (sample: IndexSample) => void) => void
+type Options = Readonly<{
+  projections: readonly string[]
+  partitions: readonly string[]
+  warn: (line: string) => void
+}>
 
 /** Counts what samples find, and tells the operator of each that is not what the log says. */
-export function observeSamples(metrics: Metrics, listen: Listen, warn: (line: string) => void): void {
+export function observeSamples(metrics: Metrics, listen: Listen, { projections, partitions, warn }: Options): void {
   const samples = metrics.counter('throughline_index_samples_total', 'Workspaces of an index compared with the log.')
   const entries = metrics.counter('throughline_index_sampled_entries_total', 'Entries compared with the log.')
+  for (const partition of partitions) {
+    for (const projection of projections)
+      for (const outcome of ['equal', 'different']) samples({ projection, partition, outcome }, 0)
+    samples({ partition, outcome: 'failed' }, 0)
+  }
   listen((sample) => {
     if ('error' in sample) {
       const { partition, error } = sample

@@ -8,7 +8,10 @@ type Figures = readonly Sample[] | number
 
 /** Figures of one process, told in the text format of Prometheus 0.0.4. */
 export type Metrics = Readonly<{
-  /** A figure that only grows; what is returned adds to it. */
+  /**
+   * A figure that only grows; what is returned adds to it. Add 0 at the start where somebody watches for growth: Prometheus sees none in a series
+   * that begins with 1.
+   */
   counter(name: string, help: string): (labels: Labels, by?: number) => void
   /** How values spread over bounds (ascending); what is returned takes one. */
   histogram(name: string, help: string, bounds: readonly number[]): (labels: Labels, value: number) => void

@@ -19,6 +19,7 @@ export function createStreamObserver(metrics: Metrics): (stream: Stream) => Stre
   )
   const refused = metrics.counter('throughline_records_refused_total', 'Records refused within stored requests.')
   const failed = metrics.counter('throughline_appends_failed_total', 'Appends that the log did not take.')
+  failed({}, 0)
   const seconds = metrics.histogram('throughline_append_seconds', 'Time from append to durable.', secondsBounds)
   const waiting = { events: 0, bytes: 0 }
   metrics.gauge('throughline_append_queue_events', 'Events that wait for the log.', () => waiting.events)

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { PermanentError } from '#src/lib/failure.ts'
@@ -25,6 +25,15 @@ function readPid(file: string): string {
 
 /** Its write, which is never committed, is refused where this user may only read the file: SQLite would take a shared lock without a word. */
 const exclusively = 'PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE; PRAGMA user_version = 1'
+
+/** Operators signal the process of that id, which is somebody else's one day. */
+function forgetPid(file: string, isOwn: () => boolean): void {
+  try {
+    if (isOwn()) rmSync(file, { force: true })
+  } catch {
+    // The next server writes its own over it.
+  }
+}
 
 type Hold = Readonly<{ file: string; begin: string; timeoutMs: number; hint: string }>
 
@@ -63,7 +72,7 @@ function awaitWorkers(folder: string, timeoutMs: number): void {
 /**
  * Locks the data folder for this process, so that two servers cannot share one. Throws PermanentError naming the other process's id. The
  * lock is an exclusive transaction on an empty SQLite database: the operating system releases it when the process ends, however it ends.
- * The file with the id is only for the message. Command-line tools do not need the lock. Waits, blocking, for the workers of a server that
+ * The file with the id is for the message, and for who signals the server. Command-line tools do not need the lock. Waits, blocking, for the workers of a server that
  * was killed.
  */
 export function lockFolder(folder: string, workersTimeoutMs = workersTimeoutMsDefault): HeldFolder {
@@ -79,10 +88,14 @@ export function lockFolder(folder: string, workersTimeoutMs = workersTimeoutMsDe
     throw failureOf(cause, operation, folder)
   }
   const held = inodeOf(join(folder, 'lock'))
+  const isThere = (): boolean => inodeOf(join(folder, 'lock')) === held
   return {
-    ...lock,
+    release: () => {
+      forgetPid(pidFile, isThere)
+      lock.release()
+    },
     check: () => {
-      if (inodeOf(join(folder, 'lock')) === held) return
+      if (isThere()) return
       const hint = 'it was moved or removed while the server runs: put it back, or stop the server'
       throw new PermanentError({ operation: 'use the data folder', subject: folder, hint })
     },

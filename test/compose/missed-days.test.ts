@@ -50,7 +50,7 @@ describe('the files of days that are missed at a start', () => {
     for (const name of ['lost+found', '@eaDir', '.snapshot']) mkdirSync(join(indexFolder, index, name))
     tellMissedDays(dataFolder)
     expect(told).to.deep.equal([
-      `files of the index ${index} are gone: 1 (a day of a workspace each, of 1 workspaces), such as ` +
+      `files of the index ${index} are gone: 1 (a day of a workspace each, of 1 workspace), such as ` +
         `${indexFolder}/${index}/acme/2026-11-20.db; "throughline rebuild ${projection.name}" folds them again from the log`,
     ])
   })

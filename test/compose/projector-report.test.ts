@@ -89,6 +89,16 @@ describe('what is heard of a projector', () => {
       'since 1970-01-01T00:00:00.000Z: what has expired is removed at 1970-01-01T01:00:00.000Z',
     )
   })
+  it('is once why nothing expires of a log that cannot be folded either, at each attempt', () => {
+    const lines = heard((report) => {
+      for (const partition of ['0', '1', '0', '1', '0']) {
+        report.hear({ kind: 'began', partition })
+        report.hear({ kind: 'notRetained', partition, reason: 'events at 17 are lost' })
+        report.hear({ kind: 'ceased', partition })
+      }
+    })
+    expect(lines).to.have.lengthOf(2)
+  })
   it('is which event is left out, and when readers move', () => {
     const lines = heard((report) => {
       report.hear({ kind: 'leftOut', projection: 'logs', position: 7, reason: 'it cannot be read' })

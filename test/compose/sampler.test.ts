@@ -90,11 +90,15 @@ describe('samples of an index, compared with the log', () => {
     const metrics = createMetrics()
     const lines: string[] = []
     let tell: (sample: IndexSample) => void = () => {}
-    observeSamples(
-      metrics,
-      (onSample) => (tell = onSample),
-      (line) => lines.push(line),
-    )
+    observeSamples(metrics, (onSample) => (tell = onSample), {
+      projections: ['logs', 'traces'],
+      partitions: ['2', '3'],
+      warn: (line) => lines.push(line),
+    })
+    // From the start: whoever watches for growth sees none in a figure that is not there before.
+    const none = await metrics.text()
+    for (const labels of ['projection="traces",partition="2",outcome="different"', 'partition="3",outcome="failed"'])
+      expect(none).to.include(`throughline_index_samples_total{${labels}} 0`)
     const sample = { projection: 'logs', index: 'logs-v1-001', partition: '3', workspaceId: 'acme', entries: 5 }
     tell({ ...sample, different: 0 })
     tell({ ...sample, different: 2 })

@@ -191,6 +191,8 @@ describe('an observed log', () => {
     const metrics = createMetrics()
     const memory = createMemoryStream({ partition: '0' })
     const stream = createStreamObserver(metrics)(memory)
+    // From the start: whoever watches for growth sees none in a figure that is not there before.
+    expect(await metrics.text()).to.match(/^throughline_appends_failed_total 0$/m)
     const event = { ...makeEvent('one'), counts }
     const begun = performance.now()
     await stream.append([event])

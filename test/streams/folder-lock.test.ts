@@ -37,6 +37,21 @@ describe('the lock on the data folder', () => {
     lock.release()
   })
 
+  it('leaves no process id behind, which may be another program’s when somebody signals it, nor takes that of who has the folder’s place', async () => {
+    const [data, away] = [join(folder, 'data'), join(folder, 'away')]
+    await mkdir(data)
+    const pidIn = (where: string) => existsSync(join(where, 'lock.pid'))
+    const lock = lockFolder(data)
+    expect(pidIn(data)).to.equal(true)
+    await rename(data, away)
+    await mkdir(data)
+    const other = lockFolder(data)
+    lock.release()
+    expect([pidIn(data), pidIn(away)]).to.deep.equal([true, true])
+    other.release()
+    expect(pidIn(data)).to.equal(false)
+  })
+
   it('is no lock, and says so, where this user may only read its files: others could have it as well', async () => {
     await chmod(folder, 0o777)
     for (const name of ['lock', 'lock.workers']) {

@@ -2,6 +2,8 @@ import { expect } from 'chai'
 import { type Bag, emptySpan, requestOf } from '#test/support/otlp.ts'
 import { encodings } from './decode-scanned.ts'
 
+const otherSpan = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) }
+
 for (const { name, decode } of encodings) {
   describe(`decodeSpans ${name}: what is too large`, () => {
     it('cuts the texts and lists of a record that is too large, never within a character', () => {
@@ -67,6 +69,39 @@ for (const { name, decode } of encodings) {
         status: { code: 'error', message: 'timed out' },
         cuts: ['attribute prompt cut, the record is larger than 1001 bytes'],
       })
+    })
+
+    it('keeps the name and the state of a span whose status alone is too large', () => {
+      const said = { name: 'chat', traceState: 'vendor=1', statusCode: 2, statusMessage: 'x'.repeat(2_000) }
+      const [span] = decode(requestOf([{ ...emptySpan, ...said }]), { recordBytesMax: 1_001 })
+      expect(span).to.deep.include({ name: 'chat', traceState: 'vendor=1' })
+      expect(span?.status.message).to.have.length.within(900, 1_001)
+      expect(span?.cuts).to.deep.equal(['status message cut, the record is larger than 1001 bytes'])
+    })
+
+    it('keeps the attributes of a span before its events, and these before its links', () => {
+      const large: Bag = [['large', { string: 'x'.repeat(600) }]]
+      const event = { timeNs: 5n, name: 'exception', attributes: large, dropped: 0 }
+      const link = { ...otherSpan, traceState: '', attributes: large, flags: 0 }
+      const attributes: Bag = [['session.id', { string: 'a session' }]]
+      const of = { ...emptySpan, attributes, events: [event, event], links: [link] }
+      const [span] = decode(requestOf([of]), { recordBytesMax: 1_001 })
+      expect(span?.sessionId).to.equal('a session')
+      expect(span?.spanEvents.map((one) => String(one.attributes['large']).length > 300)).to.deep.equal([true, true])
+      expect(span?.links).to.deep.include.members([
+        { ...otherSpan, traceState: '', attributes: {}, droppedAttributesCount: 1, flags: 0 },
+      ])
+    })
+
+    it('keeps the name and the version of a scope whose attributes are too large', () => {
+      const attributes: Bag = [['large', { string: 'x'.repeat(2_000) }]]
+      const request = requestOf([emptySpan]).map((of) => ({
+        ...of,
+        scopes: of.scopes.map((scope) => ({ ...scope, name: 'library', version: '1.2', attributes })),
+      }))
+      const [span] = decode(request, { recordBytesMax: 1_001 })
+      expect(span?.scope).to.deep.include({ name: 'library', version: '1.2' })
+      expect(span?.cuts).to.deep.equal(['scope attribute large cut, the record is larger than 1001 bytes'])
     })
 
     it('keeps the name of a span event before its attributes, in a span that is too large', () => {

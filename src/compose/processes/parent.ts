@@ -118,9 +118,11 @@ async function mend(dataFolder: string): Promise<() => Promise<void>> {
   const { mendDataFolder } = await import('#src/compose/mend.ts')
   const { tellQuarantines } = await import('#src/compose/quarantines.ts')
   const { tellMissedDays } = await import('#src/compose/missed-days.ts')
+  const { tellMoved } = await import('#src/compose/moved-folder.ts')
   await mendDataFolder(dataFolder)
   tellQuarantines(dataFolder)
   tellMissedDays(dataFolder)
+  tellMoved(dataFolder)
   return async () => {
     if (await mendDataFolder(dataFolder)) tellQuarantines(dataFolder)
   }

@@ -102,6 +102,8 @@ export function createProjectorReport({
   const folded = new Set<string>()
   let dropped = 0
   const failures = createFailures(tell)
+  // Never swept: a run that fails is repeated an hour later, or where the log cannot be folded at each attempt to.
+  const notRetained = createTroubles({ clock: createClock(), tell })
   const holding = createHolding(tell)
   const hearStanding = createStanding(tell)
 
@@ -131,7 +133,7 @@ export function createProjectorReport({
         case 'retained':
           return retained(message)
         case 'notRetained':
-          return tell(describeNotRetained(message))
+          return notRetained.hear(message.partition, describeNotRetained(message))
         case 'retentionWaits':
           return tell(describeWait(message))
       }

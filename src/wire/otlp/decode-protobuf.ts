@@ -60,39 +60,40 @@ const resourceSpansFields = fieldReaders<Group>({
   [librarySpansField * 8 + 2]: range<Group>((draft) => draft.items),
 })
 
-const resourceAttributes = fieldReaders<SharedDraft>({
+/** How a message is read: all in the order in which it stands, or in steps, each of some of its fields. */
+type Reading<Draft> = Readonly<{ asItStands: FieldReaders<Draft>; steps: readonly FieldReaders<Draft>[] }>
+
+function reading<Draft>(...steps: readonly FieldsOf<Draft>[]): Reading<Draft> {
+  return {
+    asItStands: fieldReaders<Draft>(Object.assign({}, ...steps) as FieldsOf<Draft>),
+    steps: steps.map((fields) => fieldReaders<Draft>(fields)),
+  }
+}
+
+const resourceFields = reading<SharedDraft>({
   10: readAttribute,
   16: (state, draft) => (draft.attributesDropped = state.reader.uint32()),
 })
 
-const scopeAttributes = fieldReaders<SharedDraft>({
-  10: (state, draft) => (draft.name = readNamedText(state, 'name')),
-  18: (state, draft) => (draft.version = readNamedText(state, 'version')),
-  26: readAttribute,
-  32: (state, draft) => (draft.attributesDropped = state.reader.uint32()),
-})
-
-/** How a message is read: its texts and all else in the order in which they stand, or the texts first. */
-type Reading<Draft> = Readonly<Record<'asItStands' | 'texts' | 'others', FieldReaders<Draft>>>
-
-function reading<Draft>(texts: FieldsOf<Draft>, others: FieldsOf<Draft>): Reading<Draft> {
-  return {
-    asItStands: fieldReaders<Draft>({ ...texts, ...others }),
-    texts: fieldReaders<Draft>(texts),
-    others: fieldReaders<Draft>(others),
-  }
-}
+const scopeFields = reading<SharedDraft>(
+  {
+    10: (state, draft) => (draft.name = readNamedText(state, 'name')),
+    18: (state, draft) => (draft.version = readNamedText(state, 'version')),
+  },
+  {
+    26: readAttribute,
+    32: (state, draft) => (draft.attributesDropped = state.reader.uint32()),
+  },
+)
 
 /**
- * Reads a span or a span event. Of one that is too large the texts come first, as in JSON: attributes that stand before them, as the Collector
- * writes them, would leave them no room.
+ * Reads a span or a span event. One that is too large is read in steps, in the order in which JSON is: the Collector writes fields in reverse, and an
+ * event with its stack trace would leave the attributes no room, or these the name.
  */
 function readBounded<Draft>(state: WireState, of: Reading<Draft>, draft: Draft, end: number): void {
   if (state.cutter.bytesLeft === Infinity) return readMessage(state, of.asItStands, draft, end)
   const start = state.reader.pos
-  readMessage(state, of.texts, draft, end)
-  state.reader.pos = start
-  readMessage(state, of.others, draft, end)
+  for (const fields of of.steps) readRange(state, fields, draft, start, end)
 }
 
 const eventFields = reading<SpanEventDraft>(
@@ -122,8 +123,8 @@ const spanFields = reading<SpanDraft>(
   {
     26: (state, span) => (span.traceState = readNamedText(state, 'trace state')),
     42: (state, span) => (span.name = readNamedText(state, 'name')),
-    122: (state, span) => readMessage(state, statusFields, span, fieldEnd(state)),
   },
+  { 122: (state, span) => readMessage(state, statusFields, span, fieldEnd(state)) },
   {
     10: (state, span) => (span.traceId = readId(state, 32)),
     18: (state, span) => (span.spanId = readId(state, 16)),
@@ -133,12 +134,12 @@ const spanFields = reading<SpanDraft>(
     65: (state, span) => (span.endNs = readTime(state)),
     74: readAttribute,
     80: (state, span) => (span.attributesDropped = state.reader.uint32()),
-    90: readSpanEvent,
     96: (state, span) => (span.eventsDropped = state.reader.uint32()),
-    106: readLink,
     112: (state, span) => (span.linksDropped = state.reader.uint32()),
     133: (state, span) => (span.flags = state.reader.fixed32()),
   },
+  { 90: readSpanEvent },
+  { 106: readLink },
 )
 
 function readParent(state: WireState, span: SpanDraft): void {
@@ -187,10 +188,12 @@ function readShared(state: WireState, kind: 'resource' | 'scope', group: Group):
   const { cutter } = state
   const { shared: ranges, schemaUrl } = group
   const draft = createShared()
-  const fields = kind === 'resource' ? resourceAttributes : scopeAttributes
+  const { asItStands, steps } = kind === 'resource' ? resourceFields : scopeFields
   beginRecord(cutter, lengthOf(ranges))
-  for (let index = 0; index < ranges.length; index += 2) {
-    readRange(state, fields, draft, ranges[index] as number, ranges[index + 1] as number)
+  for (const fields of cutter.bytesLeft === Infinity ? [asItStands] : steps) {
+    for (let index = 0; index < ranges.length; index += 2) {
+      readRange(state, fields, draft, ranges[index] as number, ranges[index + 1] as number)
+    }
   }
   return finishShared(cutter, kind, draft, schemaUrl)
 }
