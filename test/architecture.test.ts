@@ -74,16 +74,14 @@ const rules: readonly Rule[] = [
     correlation: ['projections/traces', 'projections/logs'],
     allowance: [],
   }),
+  // Which builds there are is decided by rosters alone; whoever folds, cuts or replaces builds asks here.
+  { room: 'projections/rosters', may: ['projections/rosters', ...ports, 'src/events', 'src/lib'] },
   {
     room: 'projections/folding',
     may: [
       'projections/folding',
       ...ports,
-      'projections/builds/roster.ts',
-      'projections/builds/build-name.ts',
-      'projections/builds/choose-build.ts',
-      'projections/builds/due-build.ts',
-      'projections/builds/tidied.ts',
+      'projections/rosters',
       'streams/stream.ts',
       'streams/follow.ts',
       'src/wire',
@@ -98,7 +96,7 @@ const rules: readonly Rule[] = [
       ...ports,
       'projections/folding/seen-events.ts',
       'projections/folding/dead-letters.ts',
-      'projections/builds/roster.ts',
+      'projections/rosters',
       'streams/stream.ts',
       'src/events',
       'src/lib',
@@ -109,9 +107,9 @@ const rules: readonly Rule[] = [
     may: [
       'projections/builds',
       ...ports,
+      'projections/rosters',
       'projections/folding',
       'projections/retention/first-days.ts',
-      'projections/verify.ts',
       'streams/stream.ts',
       'streams/follow.ts',
       'src/events',
@@ -261,6 +259,14 @@ function circleIn(imports: readonly (readonly [string, readonly string[]])[]): s
   return [...graph.keys()].map((file) => visit(file, [])).find((circle) => circle !== '') ?? ''
 }
 
+/** The folders beside each other, within one, between which an import leads; undefined where it leads into a folder, or out of it. */
+function foldersBetween(file: string, target: string): readonly [string, string] | undefined {
+  const [from, to] = [dirname(file).split('/'), dirname(target).split('/')]
+  const level = from.findIndex((name, i) => name !== to[i])
+  if (level < 1 || to[level] === undefined) return undefined
+  return [from.slice(0, level + 1).join('/'), to.slice(0, level + 1).join('/')]
+}
+
 describe('architecture', () => {
   const files = globSync('{src,streams,projections,infra}/**/*.ts')
 
@@ -297,6 +303,18 @@ describe('architecture', () => {
     expect(circleIn(Object.entries(planted))).to.equal('a -> b -> c -> a')
   })
 
+  it('has no circles among folders beside each other either', () => {
+    const graph = new Map<string, string[]>()
+    for (const file of files) {
+      for (const { target } of importsOf(file, readFileSync(file, 'utf8'))) {
+        const [from, to] = (isOurs(target) ? foldersBetween(file, target) : undefined) ?? []
+        if (from !== undefined && to !== undefined) graph.set(from, [...(graph.get(from) ?? []), to])
+      }
+    }
+    expect(graph.get('projections/builds')).to.include('projections/rosters')
+    expect(circleIn([...graph])).to.equal('')
+  })
+
   const planted: readonly (readonly [string, string])[] = [
     ['src/query/logs.ts', "import { follow } from '#streams/follow.ts'"],
     ['src/lib/clock.ts', "import type { Position } from '../events/envelope.ts'"],
@@ -306,8 +324,9 @@ describe('architecture', () => {
     ['projections/stores/sqlite/writing/writer.ts', "import { dayQuery } from '../reading/day-query.ts'"],
     ['projections/traces/fold.ts', "import { openLane } from '../folding/lane.ts'"],
     ['projections/logs/query.ts', "import { readTrace } from '../traces/read-trace.ts'"],
-    ['projections/reading/filters.ts', "import { changeRoster } from '#projections/builds/roster.ts'"],
+    ['projections/reading/filters.ts', "import { changeRoster } from '#projections/rosters/roster.ts'"],
     ['projections/folding/lane.ts', "import { foldShares } from '../builds/fold-shares.ts'"],
+    ['projections/rosters/roster.ts', "import { eventAt } from '../folding/log-tail.ts'"],
     ['src/ingest/otlp.ts', "import { z } from '#projections/logs/query.ts'"],
     ['src/query/logs.ts', "import { DatabaseSync } from 'node:sqlite'"],
     ['src/wire/logs/scan.ts', "import {\n  a,\n  b,\n} from '#src/http/errors.ts'"],

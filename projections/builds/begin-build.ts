@@ -6,11 +6,11 @@ import { hasLostTail } from '../folding/log-tail.ts'
 import { withSeenEvents } from '../folding/seen-events.ts'
 import { storedBuild, type FollowedBuild, type IndexName, type IndexWriter } from '../index-store.ts'
 import type { Projection } from '../projection.ts'
-import { buildNumber, buildVersion } from './build-name.ts'
+import { buildNumber, buildVersion } from '../rosters/build-name.ts'
+import { nextBuild } from '../rosters/choose-build.ts'
+import { begin, changeRoster, forget, giveUp, holding } from '../rosters/roster.ts'
 import { withAudit, withWriter, type BuildContext } from './build-place.ts'
-import { nextBuild } from './choose-build.ts'
 import { refuseBesideLater } from './move-readers.ts'
-import { begin, changeRoster, forget, giveUp, holding } from './roster.ts'
 
 export type BeginOptions = Readonly<{
   /** Folds only this workspace again, and copies the others from the live build. */

@@ -1,7 +1,7 @@
 import { PermanentError } from '#src/lib/failure.ts'
 import type { IndexName, IndexReader } from '../index-store.ts'
 import type { Projection } from '../projection.ts'
-import { buildVersion } from './build-name.ts'
+import { buildVersion } from '../rosters/build-name.ts'
 import type { BuildContext } from './build-place.ts'
 
 type Versioned = Pick<Projection, 'name' | 'version'>

@@ -2,7 +2,7 @@ import { PermanentError } from '#src/lib/failure.ts'
 import { checkTail } from '../folding/log-tail.ts'
 import { storedBuild, type FollowedBuild, type IndexName, type Roster } from '../index-store.ts'
 import type { Projection } from '../projection.ts'
-import { buildVersion, isMadeBefore } from './build-name.ts'
+import { buildVersion, isMadeBefore } from '../rosters/build-name.ts'
 import { withWriter, type BuildContext } from './build-place.ts'
 import { isFoldedByOther, moveReaders } from './move-readers.ts'
 

@@ -1,6 +1,6 @@
-import { liveBuilds, verify, type Verdict } from '../verify.ts'
 import { withAudit, type BuildContext } from './build-place.ts'
 import { isOwn } from './own-versions.ts'
+import { liveBuilds, verify, type Verdict } from './verify.ts'
 
 /**
  * Compares one random workspace of one random index with the log; undefined if there is nothing to compare, as until an upgrade has folded

@@ -66,12 +66,17 @@ async function findBelonging<D extends Linkable>(
   return [...found.values()].sort((a, b) => compareSort(a.sort, b.sort)).slice(0, limit + 1)
 }
 
+/** `itself`: the records that were asked for by their ids. `isCut`: there may be more than was looked for. */
+type FoundRecords<D extends object> = Readonly<{
+  hits: readonly Hit<D>[]
+  itself: ReadonlyMap<string, Hit<D>>
+  isCut: boolean
+}>
+
 async function partOf<D extends Linkable, Item>(
   { limit, isFirst }: RecordSearch<D>,
-  hits: readonly Hit<D>[],
-  itself: ReadonlyMap<string, Hit<D>>,
+  { hits, itself, isCut }: FoundRecords<D>,
   item: (hit: Hit<D>) => Item,
-  isCut: boolean,
 ): Promise<Part<Item>> {
   const shown = hits.slice(0, limit)
   const last = hasMore(hits, limit) ? shown.at(-1) : undefined
@@ -106,7 +111,7 @@ export async function readLinked(read: Read, anchor: Anchor) {
   const isCut = anchor.isCut || links.moreTraces || links.moreSessions || found === undefined
   return {
     links,
-    logs: await partOf(logs, foundLogs, anchor.logs, (hit): LogItem => logItem(hit), isCut),
-    rumEvents: await partOf(rumEvents, foundRumEvents, anchor.rumEvents, rumEventItem, isCut),
+    logs: await partOf(logs, { hits: foundLogs, itself: anchor.logs, isCut }, (hit): LogItem => logItem(hit)),
+    rumEvents: await partOf(rumEvents, { hits: foundRumEvents, itself: anchor.rumEvents, isCut }, rumEventItem),
   }
 }

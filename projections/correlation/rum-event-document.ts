@@ -5,7 +5,7 @@ import type { JsonObject } from '#src/lib/json.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import type { Hit } from '../index-store.ts'
 import type { Absent, Collection } from '../projection.ts'
-import type { FieldSchema } from '../reading/field-query.ts'
+import type { FieldSchema } from '../reading/field-schema.ts'
 import { fieldTokens } from '../reading/record-tokens.ts'
 
 /** A browser event as kept; the time is decimal text of nanoseconds. */

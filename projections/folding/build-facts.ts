@@ -1,6 +1,6 @@
-import type { BuildFacts } from '../builds/tidied.ts'
-import { foldedBeside } from '../builds/roster.ts'
 import { storedBuild, type IndexName, type IndexWriter, type Roster } from '../index-store.ts'
+import { foldedBeside } from '../rosters/roster.ts'
+import type { BuildFacts } from '../rosters/tidied.ts'
 import type { Folding } from './folding.ts'
 import { hasLostTail } from './log-tail.ts'
 

@@ -1,10 +1,10 @@
 import { present } from '#src/lib/assert.ts'
 import type { Position, RecordedEvent } from '#src/events/envelope.ts'
-import { buildNumber } from '../builds/build-name.ts'
-import { chooseBuild } from '../builds/choose-build.ts'
-import { dueBuild, holdsAllOf } from '../builds/due-build.ts'
-import { changeRoster, claim, foldedBeside, followedAs, forget, isGone, promoteTo } from '../builds/roster.ts'
-import { tidied } from '../builds/tidied.ts'
+import { buildNumber } from '../rosters/build-name.ts'
+import { chooseBuild } from '../rosters/choose-build.ts'
+import { dueBuild, holdsAllOf } from '../rosters/due-build.ts'
+import { changeRoster, claim, foldedBeside, followedAs, forget, isGone, promoteTo } from '../rosters/roster.ts'
+import { tidied } from '../rosters/tidied.ts'
 import {
   LostRecordError,
   storedBuild,

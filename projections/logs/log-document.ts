@@ -5,7 +5,7 @@ import type { JsonObject } from '#src/lib/json.ts'
 import { opaqueId, valueTokens, wholeToken, words } from '#src/events/tokens.ts'
 import { datedBy } from '#src/wire/logs/record.ts'
 import type { Absent, Collection } from '../projection.ts'
-import type { FieldSchema } from '../reading/field-query.ts'
+import type { FieldSchema } from '../reading/field-schema.ts'
 import { fieldTokens } from '../reading/record-tokens.ts'
 
 /** A log record as kept: its own fields untouched, and what was understood of them. */

@@ -4,7 +4,7 @@ import { mapInTurns } from '#src/lib/in-turns.ts'
 import type { Json } from '#src/lib/json.ts'
 import type { Facet, Hit, IndexQuery, IndexReader, Progress, Scope, Selection } from '../index-store.ts'
 import { askInOrder } from '../reading/ask-in-order.ts'
-import { ownField, type OwnField } from '../reading/field-query.ts'
+import { ownField, type OwnField } from '../reading/field-schema.ts'
 import { createHighlighter } from '../reading/highlight.ts'
 import { countOverTime, stepsOf, type Counted, type Steps } from '../reading/histogram.ts'
 import { hasMore, pageCharactersMax } from '../reading/page-size.ts'
@@ -19,7 +19,7 @@ export type { LogFilters } from './log-selection.ts'
 export { exportLogs } from './export-logs.ts'
 export { datedBy } from '#src/wire/logs/record.ts'
 export { timesAsText } from './times-as-text.ts'
-export type { OwnField } from '../reading/field-query.ts'
+export type { OwnField } from '../reading/field-schema.ts'
 
 /** What a search of logs compares under a name. */
 export const ownLogField = (name: string): OwnField | undefined => ownField(logSchema, name)

@@ -5,9 +5,9 @@ import { daysOfClass } from '#src/events/retention.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { dayMs, dayOf } from '#src/lib/day.ts'
 import type { Timers } from '#src/lib/timers.ts'
-import { changeRoster, followedAs, followedBuild, giveUp, holding } from '../builds/roster.ts'
 import { isFolded, type IndexName, type IndexWriter } from '../index-store.ts'
 import type { Projection } from '../projection.ts'
+import { changeRoster, followedAs, followedBuild, giveUp, holding } from '../rosters/roster.ts'
 import { daysNeeded, type Keepings } from './first-days.ts'
 
 type RetentionLimits = Readonly<{

@@ -1,7 +1,7 @@
 import { PermanentError } from '#src/lib/failure.ts'
 import type { IndexName, Roster } from '../index-store.ts'
 
-/** Whether this is the name of a build of the projection, of whatever version (projections/builds/build-name.ts). */
+/** Whether this is the name of a build of the projection, of whatever version (projections/rosters/build-name.ts). */
 export const isBuildOf = (projection: string, index: IndexName): boolean =>
   index.startsWith(`${projection}-v`) && /^v\d+-\d{3,}$/.test(index.slice(projection.length + 1))
 

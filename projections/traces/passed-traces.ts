@@ -1,11 +1,9 @@
-import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import type { IndexReader } from '../index-store.ts'
 import { all } from '../reading/filters.ts'
 import { documentsOf } from './read-traces.ts'
 import { timeOfSortable } from './sortable-time.ts'
 import { traceIdOfSpanRecord } from './span-document.ts'
 import type { TraceDocument } from './trace-document.ts'
-import type { TraceOrder, TraceRequest, WalkKey } from './trace-request.ts'
+import type { TraceOrder, Walk, WalkKey } from './trace-request.ts'
 
 const later = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 const sooner = (a: bigint, b: bigint): bigint => (a < b ? a : b)
@@ -38,10 +36,13 @@ function foremost(order: TraceOrder, { summary }: TraceDocument): bigint | undef
 
 type IsPassed = (document: TraceDocument, after: WalkKey) => boolean
 
-/** Whether a value of a trace comes before another in this order, or at the same place. */
-function standsBefore(order: TraceOrder, value: bigint, traceId: string, at: bigint, idThere: string): boolean {
-  if (value === at) return order === 'oldest' ? traceId <= idThere : traceId >= idThere
-  return order === 'oldest' ? value < at : value > at
+/** Where a trace stands in an order: by a value, and by its id among those of the same value. */
+type Place = Readonly<{ value: bigint; traceId: string }>
+
+/** Whether a trace comes before a place in this order, or stands at it. */
+function standsBefore(order: TraceOrder, { value, traceId }: Place, at: Place): boolean {
+  if (value === at.value) return order === 'oldest' ? traceId <= at.traceId : traceId >= at.traceId
+  return order === 'oldest' ? value < at.value : value > at.value
 }
 
 /** Whether a trace may have been before the walk's current place at some time since the walk began. */
@@ -51,7 +52,8 @@ export const traceIsPassed =
     const byStart = order === 'newest' || order === 'oldest'
     if (byStart && document.summary.startMovedAt <= since) return false
     const former = foremost(order, document)
-    return former !== undefined && standsBefore(order, former, document.traceId, BigInt(value), id)
+    if (former === undefined) return false
+    return standsBefore(order, { value: former, traceId: document.traceId }, { value: BigInt(value), traceId: id })
   }
 
 /** Whether a span of the trace that was before the walk's current place was sent again since the walk began. */
@@ -60,14 +62,13 @@ export const spanIsPassed =
   ({ traceId, summary: { replaced = null } }, { value, id, since }) => {
     if (replaced === null || replaced.position <= since) return false
     const former = timeOfSortable(order === 'oldest' ? replaced.start : replaced.lastStart)
-    return standsBefore(order, former, traceId, BigInt(value), traceIdOfSpanRecord(id))
+    const at = { value: BigInt(value), traceId: traceIdOfSpanRecord(id) }
+    return standsBefore(order, { value: former, traceId }, at)
   }
 
 /** The traces that changed since the walk began and may have been listed on an earlier page. They are left out, so that nothing is listed twice. */
 export async function passedTraces(
-  reader: IndexReader,
-  workspaceId: WorkspaceId,
-  { after }: TraceRequest,
+  { reader, workspaceId, request: { after } }: Walk,
   traceIds: readonly string[],
   isPassed: IsPassed,
 ): Promise<ReadonlySet<string>> {

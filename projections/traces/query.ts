@@ -1,7 +1,7 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexReader, Progress, SortKey } from '../index-store.ts'
 import { askInOrder } from '../reading/ask-in-order.ts'
-import { ownField, type OwnField } from '../reading/field-query.ts'
+import { ownField, type OwnField } from '../reading/field-schema.ts'
 import { spanFields } from './span-filter.ts'
 import { createSpanSearch } from './span-search.ts'
 import { traceSummary, type TraceSummary } from './trace-answer.ts'

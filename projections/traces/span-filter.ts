@@ -5,15 +5,8 @@ import { wildcardAtEndOnly } from '#src/events/wildcard.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { createSemaphore } from '#src/lib/semaphore.ts'
 import { TooBroadError, type Filter, type IndexReader } from '../index-store.ts'
-import {
-  isLeaf,
-  leafFilter,
-  leavesOf,
-  ownField,
-  type FieldSchema,
-  type KeywordField,
-  type QueryLeaf,
-} from '../reading/field-query.ts'
+import { isLeaf, leafFilter, leavesOf, type QueryLeaf } from '../reading/field-query.ts'
+import { ownField, type FieldSchema, type KeywordField } from '../reading/field-schema.ts'
 import { is, isOneOf, join, negate } from '../reading/filters.ts'
 import { tracesScope } from './read-traces.ts'
 

@@ -42,6 +42,9 @@ export type TraceRequest = TraceConditions &
     farNs?: bigint
   }>
 
+/** A walk through traces: what is walked, whose traces, and what is looked for. */
+export type Walk = Readonly<{ reader: IndexReader; workspaceId: WorkspaceId; request: TraceRequest }>
+
 /**
  * The conditions as filters. `spans`: undefined if no condition is on spans. `tracesAreNarrowed`: the traces of matching spans must also meet
  * `traces`. `meets`: tests a whole trace, while a filter tests each of its documents.

@@ -1,5 +1,4 @@
-import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import type { Filter, Hit, IndexReader, Selection, SortKey } from '../index-store.ts'
+import type { Filter, Hit, Selection, SortKey } from '../index-store.ts'
 import { askInOrder } from '../reading/ask-in-order.ts'
 import { all, join } from '../reading/filters.ts'
 import { passedTraces, spanIsPassed, traceIsPassed } from './passed-traces.ts'
@@ -8,7 +7,7 @@ import { documentsOf, inTraces, readTraces, tracesScope } from './read-traces.ts
 import { createSpanSearch, matchedOf, type Direction, type FoundSpans, type SpanSearch } from './span-search.ts'
 import type { MatchedSpan } from './trace-answer.ts'
 import type { TraceDocument } from './trace-document.ts'
-import { sortKeyOf, type TraceFilters, type TraceOrder, type TraceRequest } from './trace-request.ts'
+import { sortKeyOf, type TraceFilters, type TraceOrder, type TraceRequest, type Walk } from './trace-request.ts'
 
 /** What a walk found: traces in order, and where to go on (null: the end). `matched`: their matching spans, as far as the walk has seen them. */
 type WalkedPage = Readonly<{
@@ -30,8 +29,6 @@ const orders: Readonly<Record<TraceOrder, Readonly<{ orderBy: string; direction:
   most_spans: { orderBy: 'span_count', direction: 'desc' },
   errors: { orderBy: 'error_count', direction: 'desc' },
 }
-
-type Walk = Readonly<{ reader: IndexReader; workspaceId: WorkspaceId; request: TraceRequest }>
 
 /** The traces that may have a span in the range: they start before its end, and their last span starts after its beginning. */
 function mayReach({ fromNs, toNs }: TraceRequest): Selection {
@@ -106,7 +103,7 @@ export async function walkTraces(
       async () => spans?.tracesWith(ids, 'desc'),
       () => spansInRange.tracesWith(straddling, 'desc'),
       () => readTraces(reader, workspaceId, ids),
-      () => passedTraces(reader, workspaceId, request, ids, traceIsPassed(request.order)),
+      () => passedTraces(walk, ids, traceIsPassed(request.order)),
     ])
     const outside = new Set(straddling.filter((traceId) => !reaching.has(traceId)))
     const admitted: Found[] = []
@@ -162,7 +159,7 @@ export async function walkSpans(walk: Walk, filters: TraceFilters, spans: SpanSe
     const ids = found.map(({ traceId }) => traceId)
     const [before, passed, met] = await askInOrder(reader, [
       async () => (start === undefined ? undefined : spans.tracesWith(ids, back, start)),
-      () => passedTraces(reader, workspaceId, request, ids, spanIsPassed(request.order)),
+      () => passedTraces(walk, ids, spanIsPassed(request.order)),
       async () => (filters.tracesAreNarrowed ? thatMeet(walk, filters.traces, ids) : undefined),
     ])
     return found.filter(

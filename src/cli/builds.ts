@@ -1,5 +1,5 @@
 import { foldedBy, type Roster, type StoredBuild } from '#projections/index-store.ts'
-import { followedBuild } from '#projections/builds/roster.ts'
+import { followedBuild } from '#projections/rosters/roster.ts'
 import { ok } from '#src/lib/result.ts'
 import { isoTime, table } from './show.ts'
 import type { OpenBuilds } from './services.ts'

@@ -4,7 +4,7 @@ import {
   type RebuildOptions,
   type RebuildPlan,
   type Rebuilt,
-} from '#projections/rebuild.ts'
+} from '#projections/builds/rebuild.ts'
 import { positionStep, type Position } from '#src/events/envelope.ts'
 import { ok } from '#src/lib/result.ts'
 import { withProgress } from './progress.ts'

@@ -1,5 +1,5 @@
 import type { Difference } from '#projections/builds/compare.ts'
-import type { Verdict } from '#projections/verify.ts'
+import type { Verdict } from '#projections/builds/verify.ts'
 import { counted } from './show.ts'
 
 const textMax = 400

@@ -1,4 +1,4 @@
-import { buildVersion } from '#projections/builds/build-name.ts'
+import { buildVersion } from '#projections/rosters/build-name.ts'
 import { isFolded, type Progress } from '#projections/index-store.ts'
 import { deadLettersAfter, deadLettersSubject } from '#src/events/dead-letter.ts'
 import { isOperatingFailure } from '#src/lib/failure.ts'

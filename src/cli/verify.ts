@@ -1,5 +1,5 @@
 import { refuseOtherVersions } from '#projections/builds/own-versions.ts'
-import { liveBuilds, verify as verifyBuilds, type Verdict } from '#projections/verify.ts'
+import { liveBuilds, verify as verifyBuilds, type Verdict } from '#projections/builds/verify.ts'
 import { beforeAll } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { ok } from '#src/lib/result.ts'

@@ -1,4 +1,4 @@
-import { projectionOfBuild } from '#projections/builds/build-name.ts'
+import { projectionOfBuild } from '#projections/rosters/build-name.ts'
 import type { Projection } from '#projections/projection.ts'
 import { partitionNumber } from '#src/events/partition.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'

@@ -1,4 +1,4 @@
-import { buildNumber } from '#projections/builds/build-name.ts'
+import { buildNumber } from '#projections/rosters/build-name.ts'
 import { eraseWorkspace } from '#projections/retention/erase-workspace.ts'
 import { reachedBy, type StoredBuild } from '#projections/index-store.ts'
 import type { Directory } from '#src/directory/create-directory.ts'

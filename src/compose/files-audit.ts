@@ -1,4 +1,4 @@
-import { projectionOfBuild } from '#projections/builds/build-name.ts'
+import { projectionOfBuild } from '#projections/rosters/build-name.ts'
 import type { IndexAudit } from '#projections/index-audit.ts'
 import { projections } from '#projections/registry.ts'
 import { withSeenEvents } from '#projections/folding/seen-events.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { changeRoster, holding, keepOn, lose, nominate, promoteTo } from '#projections/builds/roster.ts'
+import { changeRoster, holding, keepOn, lose, nominate, promoteTo } from '#projections/rosters/roster.ts'
 import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import { buildPlaces, type Place } from '#test/support/build-places.ts'

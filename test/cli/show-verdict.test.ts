@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { Verdict } from '#projections/verify.ts'
+import type { Verdict } from '#projections/builds/verify.ts'
 import { verdictJson, verdictText } from '#src/cli/show-verdict.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { expect } from 'chai'
-import { changeRoster, nominate } from '#projections/builds/roster.ts'
+import { changeRoster, nominate } from '#projections/rosters/roster.ts'
 import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import type { CliServices } from '#src/cli/services.ts'
 import { TransientError } from '#src/lib/failure.ts'

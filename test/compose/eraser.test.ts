@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
-import { createEraser, lent } from '#src/compose/threads/eraser.ts'
+import { createEraser, lent } from '#src/compose/eraser.ts'
 import { isErasure } from '#src/events/erasure.ts'
 import { partitionNumber } from '#src/events/partition.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'

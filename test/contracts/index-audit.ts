@@ -15,9 +15,9 @@ import {
   other,
   randomLine,
   thingEntry,
+  type OpenIndexStore,
 } from '#test/support/index-fixture.ts'
 import { createRandom, type Random } from '#test/support/random.ts'
-import type { OpenIndexStore } from './index-store.ts'
 
 type OpenAudit = Pick<OpenIndexStore, 'writer'> & Readonly<{ audit: IndexAudit }>
 type AuditPlace = Readonly<{ open(): Promise<OpenAudit>; remove(): Promise<void> }>

@@ -1,8 +1,17 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { IndexWriter } from '#projections/index-store.ts'
-import { acme, epoch, everything, fixture, idsOf, index, lineEntry, write } from '#test/support/index-fixture.ts'
-import type { OpenIndexStore } from './index-store.ts'
+import {
+  acme,
+  epoch,
+  everything,
+  fixture,
+  idsOf,
+  index,
+  lineEntry,
+  write,
+  type OpenIndexStore,
+} from '#test/support/index-fixture.ts'
 import { liveOf, promote } from '#test/support/promote.ts'
 
 const second = 'fixture-v1-002'

@@ -14,8 +14,8 @@ import {
   scopeOf,
   thingEntry,
   write,
+  type OpenIndexStore,
 } from '#test/support/index-fixture.ts'
-import type { OpenIndexStore } from './index-store.ts'
 import { promote } from '#test/support/promote.ts'
 
 const second = 'fixture-v1-002'

@@ -13,8 +13,8 @@ import {
   scopeOf,
   thingEntry,
   write,
+  type OpenIndexStore,
 } from '#test/support/index-fixture.ts'
-import type { OpenIndexStore } from './index-store.ts'
 import { promote } from '#test/support/promote.ts'
 
 const days = ['2025-12-31', '2026-11-09', '2026-11-10', '2026-11-20'] as const

@@ -15,9 +15,9 @@ import {
   things,
   write,
   type Line,
+  type OpenIndexStore,
 } from '#test/support/index-fixture.ts'
 import { createRandom, type Random } from '#test/support/random.ts'
-import type { OpenIndexStore } from './index-store.ts'
 
 const minuteNs = 60_000_000_000n
 

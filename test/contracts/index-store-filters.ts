@@ -16,9 +16,9 @@ import {
   thingEntry,
   write,
   type Line,
+  type OpenIndexStore,
 } from '#test/support/index-fixture.ts'
 import { createRandom } from '#test/support/random.ts'
-import type { OpenIndexStore } from './index-store.ts'
 
 const previousDay = '2026-11-20'
 const minuteNs = 60_000_000_000n

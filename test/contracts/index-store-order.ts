@@ -3,8 +3,17 @@ import { describe, it } from 'mocha'
 import type { SortKey } from '#projections/index-store.ts'
 import type { Entry } from '#projections/projection.ts'
 import { stringifyJson } from '#src/lib/json.ts'
-import { day, everything, lineEntry, noonNs, scopeOf, thingEntry, walk, write } from '#test/support/index-fixture.ts'
-import type { OpenIndexStore } from './index-store.ts'
+import {
+  day,
+  everything,
+  lineEntry,
+  noonNs,
+  scopeOf,
+  thingEntry,
+  walk,
+  write,
+  type OpenIndexStore,
+} from '#test/support/index-fixture.ts'
 
 const previousDay = '2026-11-20'
 

@@ -1,8 +1,15 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Filter } from '#projections/index-store.ts'
-import { idsOf, lineEntry, openOracle, other, scopeOf, write } from '#test/support/index-fixture.ts'
-import type { OpenIndexStore } from './index-store.ts'
+import {
+  idsOf,
+  lineEntry,
+  openOracle,
+  other,
+  scopeOf,
+  write,
+  type OpenIndexStore,
+} from '#test/support/index-fixture.ts'
 
 /** Clauses on patterns of words and tokens. `use` gives the store of the test that runs. */
 export function patternClauses(use: () => OpenIndexStore): void {

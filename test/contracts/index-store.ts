@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { after as afterAll, afterEach, beforeEach, describe, it } from 'mocha'
-import type { Filter, IndexReader, IndexWriter } from '#projections/index-store.ts'
+import type { Filter } from '#projections/index-store.ts'
 import type { Entry } from '#projections/projection.ts'
 import {
   acme,
@@ -17,6 +17,7 @@ import {
   thingEntry,
   write,
   type Line,
+  type OpenIndexStore,
   type Thing,
   openFixture,
 } from '#test/support/index-fixture.ts'
@@ -29,7 +30,6 @@ import { retentionClauses } from './index-retention.ts'
 import { orderClauses } from './index-store-order.ts'
 import { liveOf, promote } from '#test/support/promote.ts'
 
-export type OpenIndexStore = Readonly<{ writer: IndexWriter; reader: IndexReader }>
 /** A place for an index: opened as often as the test likes, one at a time. */
 export type IndexStorePlace = Readonly<{ open(): Promise<OpenIndexStore>; remove(): Promise<void> }>
 

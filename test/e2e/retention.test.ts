@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { buildName } from '#projections/builds/build-name.ts'
+import { buildName } from '#projections/rosters/build-name.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
 import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { buildName } from '#projections/builds/build-name.ts'
+import { buildName } from '#projections/rosters/build-name.ts'
 import { createDecoder } from '#projections/folding/decoded-event.ts'
 import { createDecoders } from '#projections/folding/decoders.ts'
 import { projections } from '#projections/registry.ts'

@@ -1,4 +1,4 @@
-import { createProjector } from '#projections/projector.ts'
+import { createProjector } from '#projections/folding/projector.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { decode, foldLimits, startMember, type Member, type Stage } from './stage.ts'
 

@@ -1,7 +1,7 @@
 import { mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { projectionOfBuild } from '#projections/builds/build-name.ts'
+import { projectionOfBuild } from '#projections/rosters/build-name.ts'
 import type { BuildContext, BuildPlace } from '#projections/builds/build-place.ts'
 import { createDecoder, type Decoders } from '#projections/folding/decoded-event.ts'
 import type { FirstDay } from '#projections/retention/first-days.ts'

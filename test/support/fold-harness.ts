@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { crc32 } from 'node:zlib'
-import { buildName } from '#projections/builds/build-name.ts'
+import { buildName } from '#projections/rosters/build-name.ts'
 import { createDocumentCache } from '#projections/folding/documents.ts'
 import { foldBatch } from '#projections/folding/fold-batch.ts'
 import { createMemoryIndexStore, type Dump, type MemoryIndexStore } from '#projections/stores/memory/store.ts'

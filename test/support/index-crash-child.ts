@@ -1,5 +1,5 @@
 import { createDecoder } from '#projections/folding/decoded-event.ts'
-import { createProjector } from '#projections/projector.ts'
+import { createProjector } from '#projections/folding/projector.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'

@@ -8,6 +8,8 @@ import { recordId, type Collection, type Entry, type Projection } from '#project
 import { promote } from '#test/support/promote.ts'
 import type { Random } from '#test/support/random.ts'
 
+export type OpenIndexStore = Readonly<{ writer: IndexWriter; reader: IndexReader }>
+
 /** A made-up projection that has a field of every kind, for tests of stores. */
 export type Line = Readonly<{
   timeNs: bigint

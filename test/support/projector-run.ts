@@ -3,7 +3,7 @@ import type { Heartbeat, IndexReader, IndexWriter } from '#projections/index-sto
 import type { Beside } from '#projections/folding/lanes.ts'
 import type { ProjectionFailure } from '#projections/folding/open-lanes.ts'
 import type { Projection } from '#projections/projection.ts'
-import { createProjector } from '#projections/projector.ts'
+import { createProjector } from '#projections/folding/projector.ts'
 import type { Timers } from '#src/lib/timers.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import type { Stream } from '#streams/stream.ts'

@@ -1,6 +1,6 @@
 import type { BuildContext } from '#projections/builds/build-place.ts'
 import { foldShares } from '#projections/builds/fold-shares.ts'
-import { changeRoster, nominate } from '#projections/builds/roster.ts'
+import { changeRoster, nominate } from '#projections/rosters/roster.ts'
 import type { Stream } from '#streams/stream.ts'
 import { createRandom } from './random.ts'
 import { lineEvent } from './line-projections.ts'

@@ -2,6 +2,7 @@ import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexAudit } from '../../index-audit.ts'
 import type {
+  EntryKey,
   Hit,
   IndexName,
   IndexReader,
@@ -94,7 +95,7 @@ function createBuilds(builds: Map<IndexName, Build>, rosters: Rosters) {
 
 function createWriter(builds: Map<IndexName, Build>, rosters: Rosters): IndexWriter {
   const buildOf = (index: IndexName): Build => openedIn(builds, index)
-  const load = (build: Build, workspaceId: WorkspaceId, collection: string, id: DocumentId, day: string): Entry[] => {
+  const load = (build: Build, { workspaceId, collection, id, day }: EntryKey): Entry[] => {
     const entries = build.stored.get(placeOf(workspaceId, collection))
     const { lookbackDays } = collectionIn(build.collections, collection).shape
     const days = daysLookedAt(day, lookbackDays)
@@ -107,8 +108,7 @@ function createWriter(builds: Map<IndexName, Build>, rosters: Rosters): IndexWri
       if (build === undefined) builds.set(index, openBuild(index, projection, epoch, after))
       else if (build.checkpoint.epoch !== epoch) throw otherLog(index)
     },
-    load: async (index, keys) =>
-      keys.map(({ workspaceId, collection, id, day }) => load(buildOf(index), workspaceId, collection, id, day)),
+    load: async (index, keys) => keys.map((key) => load(buildOf(index), key)),
     async write(index, written: readonly WorkspaceEntries[], checkpoint) {
       const build = buildOf(index)
       for (const { workspaceId, entries } of written) {

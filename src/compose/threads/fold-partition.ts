@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads'
 import type { IndexWriter } from '#projections/index-store.ts'
-import { createProjector } from '#projections/projector.ts'
+import { createProjector } from '#projections/folding/projector.ts'
 import { startRetention } from '#projections/retention/retention-schedule.ts'
 import { explain } from '#src/compose/failure.ts'
 import { createKeepings } from '#src/compose/keepings.ts'

@@ -103,8 +103,11 @@ function bytesInPage(bytes: number, pageSize: number): number {
   return wanted <= most ? wanted : least
 }
 
+/** A record of so many bytes, as far as its own page holds it; `next`: the page that it goes on in. */
+type Begun = Readonly<{ begin: Buffer; bytes: number; next: number }>
+
 /** The whole record, collected along its overflow chain; undefined if the chain is broken. */
-function gather(images: PageImages, begin: Buffer, next: number, bytes: number, version: Version): Buffer | undefined {
+function gather(images: PageImages, { begin, bytes, next }: Begun, version: Version): Buffer | undefined {
   const record = Buffer.alloc(bytes)
   begin.copy(record)
   let page = next
@@ -127,22 +130,16 @@ function rowAt(images: PageImages, image: Buffer, at: number): FoundRow | undefi
   const begin = image.subarray(from, from + here)
   const shape = begin.length === here ? shapeOf(begin, bytes) : undefined
   if (shape === undefined) return undefined
-  return here === bytes ? rowIn(begin, seq, shape) : rowBeyond(images, { begin, seq, shape, bytes }, from + here, image)
+  if (here === bytes) return rowIn(begin, seq, shape)
+  const end = from + here
+  if (end + 4 > image.length) return undefined
+  return rowBeyond(images, { begin, bytes, next: image.readUInt32BE(end) }, seq, shape)
 }
 
-type Begun = Readonly<{ begin: Buffer; seq: number; shape: Shape; bytes: number }>
-
 /** A row with overflow pages. Several images of them may exist: the checksums tell which belong to the row. */
-function rowBeyond(
-  images: PageImages,
-  { begin, seq, shape, bytes }: Begun,
-  at: number,
-  image: Buffer,
-): FoundRow | undefined {
-  if (at + 4 > image.length) return undefined
-  const next = image.readUInt32BE(at)
+function rowBeyond(images: PageImages, begun: Begun, seq: number, shape: Shape): FoundRow | undefined {
   for (const version of versions) {
-    const record = gather(images, begin, next, bytes, version)
+    const record = gather(images, begun, version)
     const row = record && rowIn(record, seq, shape)
     if (row !== undefined) return row
   }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { buildName } from '#projections/builds/build-name.ts'
+import { buildName } from '#projections/rosters/build-name.ts'
 import { allowanceProjection } from '#projections/allowance/fold.ts'
 import { readKeyUse, readRefusals, readUsage, readUsageAt } from '#projections/allowance/query.ts'
 import type { DecodedEvent } from '#projections/projection.ts'

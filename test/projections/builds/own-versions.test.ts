@@ -4,7 +4,7 @@ import { withOwnVersions } from '#projections/builds/own-versions.ts'
 import { verifySample } from '#projections/builds/sample.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { present } from '#src/lib/assert.ts'
-import { liveBuilds, verify } from '#projections/verify.ts'
+import { liveBuilds, verify } from '#projections/builds/verify.ts'
 import { buildPlaces, foldedPlace } from '#test/support/build-places.ts'
 import { counting, lineDecoders, mirror } from '#test/support/line-projections.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import { rebuild, type RebuildProgress } from '#projections/rebuild.ts'
+import { rebuild, type RebuildProgress } from '#projections/builds/rebuild.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'

@@ -4,7 +4,7 @@ import type { Fingerprint, FrozenPart, IndexAudit } from '#projections/index-aud
 import type { IndexWriter } from '#projections/index-store.ts'
 import { recordId, type Collection, type Projection } from '#projections/projection.ts'
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
-import { liveBuilds, verify, type Verdict } from '#projections/verify.ts'
+import { liveBuilds, verify, type Verdict } from '#projections/builds/verify.ts'
 import { words } from '#src/events/tokens.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'

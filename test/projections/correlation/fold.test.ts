@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { buildName } from '#projections/builds/build-name.ts'
+import { buildName } from '#projections/rosters/build-name.ts'
 import { correlationProjection } from '#projections/correlation/fold.ts'
 import type { LinkDocument } from '#projections/correlation/link-document.ts'
 import type { RumEventDocument } from '#projections/correlation/rum-event-document.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Ahead, IndexWriter, StoredBuild } from '#projections/index-store.ts'
-import { changeRoster, claim, nominate } from '#projections/builds/roster.ts'
+import { changeRoster, claim, nominate } from '#projections/rosters/roster.ts'
 import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { positionStep } from '#src/events/envelope.ts'

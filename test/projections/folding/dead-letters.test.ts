@@ -8,13 +8,13 @@ import type { Decoders } from '#projections/folding/decoded-event.ts'
 import { PoisonError } from '#projections/folding/fold-batch.ts'
 import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
 import type { ProjectionFailure } from '#projections/folding/open-lanes.ts'
-import { rebuild } from '#projections/rebuild.ts'
+import { rebuild } from '#projections/builds/rebuild.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createElasticsearchIndexReader } from '#test/support/elasticsearch-reader.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reading/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
-import { liveBuilds, verify } from '#projections/verify.ts'
+import { liveBuilds, verify } from '#projections/builds/verify.ts'
 import {
   deadLettersAfter,
   deadLettersSubject,

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { changeRoster, keepOn, nominate, promoteTo } from '#projections/builds/roster.ts'
+import { changeRoster, keepOn, nominate, promoteTo } from '#projections/rosters/roster.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
 import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { changeRoster, nominate } from '#projections/builds/roster.ts'
+import { changeRoster, nominate } from '#projections/rosters/roster.ts'
 import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'

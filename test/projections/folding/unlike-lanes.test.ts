@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { begin, changeRoster, giveUp, nominate, promoteTo } from '#projections/builds/roster.ts'
+import { begin, changeRoster, giveUp, nominate, promoteTo } from '#projections/rosters/roster.ts'
 import type { ProjectionFailure } from '#projections/folding/open-lanes.ts'
 import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'

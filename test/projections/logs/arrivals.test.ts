@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { buildName } from '#projections/builds/build-name.ts'
+import { buildName } from '#projections/rosters/build-name.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
 import { exportLogs } from '#projections/logs/query.ts'
 import { positionStep } from '#src/events/envelope.ts'

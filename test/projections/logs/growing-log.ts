@@ -1,4 +1,4 @@
-import { buildName } from '#projections/builds/build-name.ts'
+import { buildName } from '#projections/rosters/build-name.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
 import { searchLogs, type LogItem, type LogRequest } from '#projections/logs/query.ts'
 import type { DecodedEvent } from '#projections/projection.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { buildName } from '#projections/builds/build-name.ts'
+import { buildName } from '#projections/rosters/build-name.ts'
 import { createDocumentCache } from '#projections/folding/documents.ts'
 import { foldBatch } from '#projections/folding/fold-batch.ts'
 import type { WorkspaceEntries } from '#projections/index-store.ts'

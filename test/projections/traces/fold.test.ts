@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { buildName } from '#projections/builds/build-name.ts'
+import { buildName } from '#projections/rosters/build-name.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
 import { sortableTime } from '#projections/traces/sortable-time.ts'
 import { isSuperseded, type SpanRecord } from '#projections/traces/span-document.ts'

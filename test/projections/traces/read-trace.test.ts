@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { buildName } from '#projections/builds/build-name.ts'
+import { buildName } from '#projections/rosters/build-name.ts'
 import type { IndexReader, Progress } from '#projections/index-store.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
 import { nearestError, placesOfSpan, type WalkKey } from '#projections/traces/query.ts'

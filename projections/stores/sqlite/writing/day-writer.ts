@@ -54,13 +54,15 @@ function oldOf(columns: Columns | undefined, { tables }: Written): Old | undefin
   }
 }
 
-/** `stays`: its postings are left, because a new form takes its place. */
-function removeRow(database: Database, written: Written, old: Old, counts: Counts, stays = false): void {
-  const { rows, bodies, terms } = written.tables
+/** Its postings stay, for a new form that may take its place (removeTerms). */
+function removeRow(database: Database, { tables: { rows, bodies } }: Written, old: Old, counts: Counts): void {
   database.run(`DELETE FROM ${rows} WHERE row = ?`, old.row)
   database.run(`DELETE FROM ${bodies} WHERE row = ?`, old.row)
-  if (terms !== undefined && !stays) database.run(`DELETE FROM ${terms} WHERE rowid = ?`, old.row)
   counts.add(old.time, old.row, old.counted, -1)
+}
+
+function removeTerms(database: Database, { tables: { terms } }: Written, row: bigint): void {
+  if (terms !== undefined) database.run(`DELETE FROM ${terms} WHERE rowid = ?`, row)
 }
 
 /** `stays`: the row keeps its rowid, and its postings are still there. */
@@ -209,8 +211,11 @@ function writeDocuments(database: Database, written: Writing, entries: readonly 
 }
 
 function putDocuments(database: Database, written: Writing, items: New[], counts: Counts): void {
-  for (const { old, form } of items)
-    if (old !== undefined) removeRow(database, written, old, counts, keepsRow(old, form))
+  for (const { old, form } of items) {
+    if (old === undefined) continue
+    removeRow(database, written, old, counts)
+    if (!keepsRow(old, form)) removeTerms(database, written, old.row)
+  }
   const sorted = items.sort((a, b) => compareTimed(a.form.timeNs, a.entry, b.form.timeNs, b.entry))
   const insert = createInserter(database, written, counts)
   // Rows that keep their rowid are written first: new rowids of a millisecond come after them.
@@ -237,7 +242,9 @@ function writeCollection(
   const counts = createCounts(database, written.tables)
   for (const { id } of replaced) {
     const old = oldOf(findRow(database, written.tables, id), written)
-    if (old !== undefined) removeRow(database, written, old, counts)
+    if (old === undefined) continue
+    removeRow(database, written, old, counts)
+    removeTerms(database, written, old.row)
   }
   const write = written.tables.shape.kind === 'document' ? writeDocuments : writeRecords
   write(database, written, entries, counts)

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { noRoster } from '#projections/stores/builds.ts'
-import { begin, changeRoster } from '#projections/builds/roster.ts'
+import { begin, changeRoster } from '#projections/rosters/roster.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { askElasticsearch } from '#test/support/elasticsearch.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'

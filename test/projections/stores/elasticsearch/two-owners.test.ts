@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { IndexWriter } from '#projections/index-store.ts'
-import { begin, changeRoster } from '#projections/builds/roster.ts'
+import { begin, changeRoster } from '#projections/rosters/roster.ts'
 import { askElasticsearch } from '#test/support/elasticsearch.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
 import { acme, day, epoch, fixture, index, lineEntry, other, write } from '#test/support/index-fixture.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { dueBuild, holdsAllOf } from '#projections/builds/due-build.ts'
+import { dueBuild, holdsAllOf } from '#projections/rosters/due-build.ts'
 import type { Reached, Roster, StoredBuild } from '#projections/index-store.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 

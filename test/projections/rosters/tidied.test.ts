@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { tidied, type BuildFacts } from '#projections/builds/tidied.ts'
+import { tidied, type BuildFacts } from '#projections/rosters/tidied.ts'
 import type { FollowedBuild, Roster } from '#projections/index-store.ts'
 
 const [first, second, live, later] = ['logs-v3-001', 'logs-v3-002', 'logs-v3-003', 'logs-v3-004']

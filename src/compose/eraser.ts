@@ -9,7 +9,7 @@ import { inTime } from '#src/lib/in-time.ts'
 import { randomId } from '#src/lib/random-id.ts'
 import { systemTimers, type Timers } from '#src/lib/timers.ts'
 import type { Stream } from '#streams/stream.ts'
-import { withBeside, type ProjectorThread } from './projector.ts'
+import { withBeside, type ProjectorThread } from './threads/projector.ts'
 
 /** What is erased, and where from. */
 export type ErasingOptions = Readonly<{

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { isMadeBefore } from '#projections/builds/build-name.ts'
-import { nextBuild } from '#projections/builds/choose-build.ts'
+import { isMadeBefore } from '#projections/rosters/build-name.ts'
+import { nextBuild } from '#projections/rosters/choose-build.ts'
 import type { Roster } from '#projections/index-store.ts'
-import { changeRoster, forget, holding, isGone, lose, nominate } from '#projections/builds/roster.ts'
+import { changeRoster, forget, holding, isGone, lose, nominate } from '#projections/rosters/roster.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { counting } from '#test/support/line-projections.ts'
 

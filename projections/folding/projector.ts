@@ -1,13 +1,13 @@
 import type { Position, RecordedEvent } from '#src/events/envelope.ts'
 import { readCurrent } from '#streams/follow.ts'
-import { createLookAhead, type LookAhead } from './folding/ahead.ts'
-import { inBatches } from './folding/batches.ts'
-import { heartbeatMs, type Folding } from './folding/folding.ts'
-import type { Lane, LeftOut } from './folding/lane.ts'
-import { createLanes, type Beside, type Lanes } from './folding/lanes.ts'
-import { checkTail } from './folding/log-tail.ts'
-import type { ProjectionFailure } from './folding/open-lanes.ts'
-import type { IndexWriter } from './index-store.ts'
+import type { IndexWriter } from '../index-store.ts'
+import { createLookAhead, type LookAhead } from './ahead.ts'
+import { inBatches } from './batches.ts'
+import { heartbeatMs, type Folding } from './folding.ts'
+import type { Lane, LeftOut } from './lane.ts'
+import { createLanes, type Beside, type Lanes } from './lanes.ts'
+import { checkTail } from './log-tail.ts'
+import type { ProjectionFailure } from './open-lanes.ts'
 
 type ProjectorOptions = Folding &
   Readonly<{
