@@ -168,14 +168,17 @@ export const serviceNames = [
   'container.name',
 ] as const
 
-/** Names by which a record may say the same: what it says by one of them holds over what stands beside its list by another. */
+/**
+ * Names by which a record may say the same: what it says by one of them holds over what stands beside its list by another. Without
+ * `fields.service`, because any `fields` would then keep the service beside a list from its record.
+ */
 export const namesOfOneThing: readonly (readonly string[])[] = [
   timeNames,
   [...levelNames, ...severityNumberNames, ...syslogNumberNames, 'status'],
   messageNames,
   [...traceNames, ...spanNames, 'traceparent'],
   sessionNames,
-  serviceNames,
+  serviceNames.filter((name) => name !== 'fields.service'),
 ]
 
 /** Keys that make an object a record even when it has an array called `logs` or `events`. */

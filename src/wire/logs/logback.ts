@@ -15,6 +15,6 @@ export function preciseTimeOf(timestamp: Json, nanoseconds: Json | undefined): J
 export function filledMessageOf({ message, arguments: given, loggerName }: JsonObject): string | undefined {
   if (typeof message !== 'string' || !message.includes('{}')) return undefined
   if (!Array.isArray(given) || typeof loggerName !== 'string') return undefined
-  const left = given.filter((argument) => typeof argument === 'string')
-  return message.replaceAll(/\\?\{\}/g, (place) => (place === '{}' ? (left.shift() ?? place) : '{}'))
+  const texts = given.filter((argument) => typeof argument === 'string').values()
+  return message.replaceAll(/\\?\{\}/g, (place) => (place === '{}' ? (texts.next().value ?? place) : '{}'))
 }

@@ -184,8 +184,13 @@ const nameUnder = (value: Json, name: string): string | undefined => {
   return nameOf(name === 'container_name' ? value.replace(/^\//, '') : value)
 }
 
+/** Rust's tracing-subscriber has the message among the fields of an event: a service beside it is whatever the program speaks of. */
+const isEventIn = (fields: Json | undefined): boolean => isJsonObject(fields) && fields['message'] !== undefined
+
 export function serviceOf(record: JsonObject): string | null {
-  const named = firstOf(record, services, nameUnder)
+  const named = firstOf(record, services, (value, name) =>
+    name === 'fields.service' && isEventIn(record['fields']) ? undefined : nameUnder(value, name),
+  )
   if (named !== undefined) return named
   const ofSender = serviceOfSender(record)
   return ofSender === undefined ? null : nameOf(ofSender)

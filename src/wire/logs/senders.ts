@@ -24,16 +24,17 @@ export const timeNamesOfSenders = [
 ] as const
 
 const dayAndTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d/
+const tellsDayAndTime = (value: Json): boolean => typeof value === 'string' && dayAndTime.test(value)
 
 /** Whether a record is of the logger that tells its time by one of these names. */
 const isTimeOf: Readonly<Record<(typeof timeNamesOfSenders)[number], (record: JsonObject, value: Json) => boolean>> = {
-  T: (record) => isZap(record),
+  T: (record, value) => isZap(record) && tellsDayAndTime(value),
   t: ({ lvl, level = lvl, msg }, value) =>
-    typeof level === 'string' && typeof msg === 'string' && typeof value === 'string' && dayAndTime.test(value),
+    typeof level === 'string' && typeof msg === 'string' && tellsDayAndTime(value),
   startTime: (record) => isLog4js(record),
   '_logMeta.date': (record) => isTslog(record),
   '_meta.date': (record) => isTslog(record),
-  written_at: (_record, value) => typeof value === 'string',
+  written_at: ({ written_ts }, value) => written_ts !== undefined && tellsDayAndTime(value),
   'syslog.timestamp': (_record, value) => typeof value === 'string',
   EdgeStartTimestamp: ({ RayID }) => typeof RayID === 'string',
 }
@@ -45,20 +46,28 @@ const timesOfSenders: ReadonlyMap<string, (record: JsonObject, value: Json) => b
 export const mayDate = (name: string, record: JsonObject, value: Json): boolean =>
   timesOfSenders.get(name)?.(record, value) ?? true
 
-/** zap's development configuration: `L T N C M S`. */
-const isZap = ({ L, M }: JsonObject): boolean => typeof M === 'string' && levelByName(L) !== undefined
+/** zap's development configuration: `L T N C M S`, with levels in whole words. */
+const isZap = ({ L, M }: JsonObject): boolean =>
+  typeof M === 'string' && typeof L === 'string' && L.length > 1 && levelByName(L) !== undefined
 
 /** log4js, an event as it is. */
-const isLog4js = ({ categoryName, data }: JsonObject): boolean =>
-  typeof categoryName === 'string' && Array.isArray(data)
+const isLog4js = ({ categoryName, data, level }: JsonObject): boolean =>
+  typeof categoryName === 'string' && Array.isArray(data) && isJsonObject(level)
 
 /** electron-log, as its transport to a server writes it. */
 const isElectronLog = ({ variables, level, data }: JsonObject): boolean =>
   isJsonObject(variables) && typeof level === 'string' && Array.isArray(data)
 
-/** consola, a record as its reporters are given it. */
-const isConsola = ({ type, tag, args }: JsonObject): boolean =>
-  typeof type === 'string' && typeof tag === 'string' && Array.isArray(args)
+/** consola's numbers are less the worse (LogLevels), which would be others' traces. */
+const ofConsola: readonly Level[] = ['error', 'warn', 'info', 'info', 'debug', 'trace']
+
+/** consola, a record as its reporters are given it; a level that is not finite is null. */
+const isConsola = ({ type, tag, args, date, level }: JsonObject): boolean =>
+  typeof type === 'string' &&
+  typeof tag === 'string' &&
+  Array.isArray(args) &&
+  date !== undefined &&
+  (level === null || ofConsola[Number(level)] !== undefined)
 
 /** tslog, a record as its transports are given it: since 5 with `_logMeta`. */
 const isTslog = (record: JsonObject): boolean => {
@@ -66,8 +75,6 @@ const isTslog = (record: JsonObject): boolean => {
   return isJsonObject(meta) && typeof meta['logLevelName'] === 'string'
 }
 
-/** Its numbers are less the worse (consola, LogLevels), which would be others' traces. */
-const ofConsola: readonly Level[] = ['error', 'warn', 'info', 'info', 'debug', 'trace']
 export const levelOfConsola = (record: JsonObject): Level | undefined =>
   isConsola(record) ? (levelByName(record['type']) ?? ofConsola[Number(record['level'])]) : undefined
 
@@ -113,12 +120,16 @@ export function messageOfSender(record: JsonObject): string | undefined {
 
 /** Of tslog, evlog's wide events and ECS, a record that was made of an error and nothing else. */
 const errorMessages = namesOf(['error.message', 'err.message'])
-/** So of zerolog's `Send` and Go's other loggers; in an access log such a field says that there was none. */
+/** So of zerolog's `Send` and Go's other loggers. */
 const errorTexts = namesOf(['error', 'err'])
+/** How such a field says that there was no error, as in an access log. */
+const noError = /^\s*(?:-|0|none|null|<?nil>?|false|undefined)\s*$/i
 const asText = (value: Json): string | undefined => (typeof value === 'string' ? value : undefined)
+const asError = (value: Json): string | undefined =>
+  typeof value === 'string' && !noError.test(value) ? value : undefined
 
 export const messageOfError = (record: JsonObject, isLevelled: (record: JsonObject) => boolean): string | undefined =>
-  firstOf(record, errorMessages, asText) ?? (isLevelled(record) ? firstOf(record, errorTexts, asText) : undefined)
+  firstOf(record, errorMessages, asText) ?? (isLevelled(record) ? firstOf(record, errorTexts, asError) : undefined)
 
 /** Of .NET's JSON console: what the log was written in, from outside in; one of these is the span. */
 export function idsInScopes({ LogLevel, Scopes }: JsonObject): IdsInText | undefined {

@@ -29,7 +29,9 @@ export function tidyFields(fields: JsonObject, limits: TidyLimits): Tidy {
   // A character is at most six bytes of JSON (an escape).
   if (found.characters * 6 <= limits.recordBytesMax) return { ...copied, text: asIs }
   const size = jsonBytes(copied.fields)
-  return size <= limits.recordBytesMax ? { ...copied, text: asIs } : shrink(copied, size, limits.recordBytesMax)
+  if (size > limits.recordBytesMax) return shrink(copied, size, limits.recordBytesMax)
+  // What a record tells may stand in a field that was left out.
+  return { ...copied, text: cutter(limits.recordBytesMax) }
 }
 
 function inspect(value: Json, depth: number, depthMax: number, found: Findings): void {

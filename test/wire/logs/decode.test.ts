@@ -314,8 +314,10 @@ describe('the decoding of log records', () => {
       expect(one(oneMore).cuts).to.deep.equal(['1 fields beyond 256 left out'])
       const { k0: _k0, ...asMany } = oneMore
       expect(one(asMany).cuts).to.deep.equal([])
-      // What the record means is read before anything is left out.
+      // What the record means is read before anything is left out, and is no longer than a record may be.
       expect([message, trace]).to.deep.equal(['m', traceId])
+      const long = one({ ...many, message: 'm'.repeat(20_000) }, { recordBytesMax: 10_000 })
+      expect(long.message).to.equal(`${'m'.repeat(9_998)}…[cut 10002 bytes]`)
       const inner = one({ a: many, z: 1 }).fields
       expect(Object.keys(inner['a'] as object)).to.have.lengthOf(254)
       expect(inner['z']).to.equal(1)

@@ -13,6 +13,14 @@ describe("what logback's own encoder writes", () => {
     expect(filledMessageOf({ message: 'of {}', loggerName: 'shop.Orders' })).to.equal(undefined)
   })
 
+  // A minute, where each argument that is taken moves all that are left.
+  it('has its message filled however many places it has', () => {
+    const places = 450_000
+    const message = '{}'.repeat(places)
+    const given = Array.from({ length: places }, () => '1')
+    expect(filledMessageOf({ message, arguments: given, loggerName: 'shop.Orders' })).to.equal('1'.repeat(places))
+  }).timeout(20_000)
+
   it('has its time from both of its fields, if they are of one moment', () => {
     expect(preciseTimeOf(1_795_945_929_001, 1_536_974)).to.deep.equal({ seconds: 1_795_945_929, nanos: 1_536_974 })
     expect(preciseTimeOf(1_795_945_929_001, 2_536_974)).to.equal(undefined)

@@ -33,7 +33,11 @@ describe('what single loggers write in a way of their own', () => {
       { startTime: time, data: ['a'] },
       { categoryName: 'shoes', startTime: time },
       { _meta: { date: time } },
-      { written_at: 7 },
+      { written_at: 7, written_ts: 7 },
+      { title: 'a book', written_at: '1984-01-01T00:00:00Z' },
+      { T: 22.4, L: 'D', M: 'ok' },
+      { startTime: '2020-01-01T00:00:00Z', categoryName: 'shoes', data: ['red', 'blue'] },
+      { type: 'error', tag: 'click', args: ['play', 'song'] },
       { EdgeStartTimestamp: time },
       { data: ['a'], variables: { x: 1 } },
       { args: ['a'], type: 'error' },
@@ -89,12 +93,30 @@ describe('what single loggers write in a way of their own', () => {
     expect(one({ _logLevel: 'error', msg: 'x' }).level).to.equal('error')
   })
 
+  it('is no level by a word that elsewhere is no level', () => {
+    const others = { type: 'http', tag: 'in', args: ['x'], time, msg: 'failed' }
+    expect(one({ ...others, level: 50 })).to.include({ level: 'error', timeNs })
+    expect(one({ ...others, level: 3 })).to.include({ level: 'trace', timeNs })
+  })
+
+  it('is a service in the fields of a shipper, and not in those of an event', () => {
+    expect(
+      one({ message: 'x', fields: { service: 'shop' }, log: { file: { path: '/var/log/shop' } } }).service,
+    ).to.equal('shop')
+    const event = { timestamp: time, level: 'INFO', fields: { message: 'calls', service: 'payments' }, target: 'shop' }
+    expect(one(event).service).to.equal(null)
+    expect(one({ ...event, kubernetes: { container_name: 'shop' } }).service).to.equal('shop')
+  })
+
   it('is the message of an error where a record has no other', () => {
     expect(one({ error: { name: 'Error', message: 'no card' }, path: '/pay' }).message).to.equal('no card')
     expect(one({ 'error.message': 'no card' }).message).to.equal('no card')
     expect(one({ level: 'error', err: 'no card' }).message).to.equal('no card')
     expect(one({ level: 'error', error: { code: 7 } }).message).to.equal('')
-    expect(one({ level: 'error', error: ' ' }).message).to.equal('')
+    for (const none of [' ', '-', '0', 'none', 'null', 'nil', '<nil>', 'False', 'undefined']) {
+      expect(one({ level: 'info', status: 200, error: none }).message, none).to.equal('')
+    }
+    expect(one({ level: 'info', error: '-', err: 'no card' }).message).to.equal('no card')
   })
 
   it('is a trace as AWS X-Ray writes it, by every name', () => {

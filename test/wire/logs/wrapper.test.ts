@@ -44,6 +44,14 @@ for (const [contentType, write] of forms) {
       ])
     })
 
+    it('holds beside fields in which a record says no service', () => {
+      const logs = [
+        { msg: 'one', fields: { order: 7 } },
+        { msg: 'two', extra: { order: 7 } },
+      ]
+      expect(records({ service: 'shop', logs }).map(({ service }) => service)).to.deep.equal(['shop', 'shop'])
+    })
+
     it('holds where some records are left out too', () => {
       const body = { events: [5, { msg: 'one' }, 'x'], app: 'shop' }
       expect(taken(body).rejected.map(({ index }) => index)).to.deep.equal([0, 2])
