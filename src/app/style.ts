@@ -254,7 +254,7 @@ ${serviceFills}
   .histogram { height: 3.5rem }
   .count { margin: .3rem 0 0 }
   .durations { margin: 0 }
-  .durations > summary { overflow-x: auto; white-space: nowrap; font-size: .85rem }
+  .durations > summary { font-size: .85rem }
   .axis { font-size: .8rem }
   .axis > :nth-child(2) { order: 1; flex-basis: 100% }
   .moments .gap:empty { display: none }

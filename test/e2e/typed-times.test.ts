@@ -132,6 +132,17 @@ describe('times of day in the form of a search', () => {
     await tab.context().close()
   })
 
+  it('are all of a day whose date is typed over the same one of an address, which is shown in another zone', async () => {
+    const { tab } = await openSignedIn(browser, server, { timezoneId: 'Asia/Dubai' })
+    await tab.goto('/app/logs?to=2026-11-05')
+    const to = tab.locator('input[name=to]')
+    expect(await to.inputValue()).to.equal('2026-11-05 04:00+04:00')
+    await to.fill('2026-11-05')
+    await Promise.all([tab.waitForEvent('load'), tab.getByRole('button', { name: 'Search', exact: true }).click()])
+    expect(new URL(tab.url()).searchParams.get('to')).to.equal('2026-11-06 00:00:00+04:00')
+    await tab.context().close()
+  })
+
   it('are what the address of a page said, as long as nobody types over it', async () => {
     const { tab } = await openSignedIn(browser, server, { timezoneId: 'UTC' })
     await tab.goto('/app/logs?to=2026-11-05')

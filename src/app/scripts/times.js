@@ -189,4 +189,6 @@ if (select && !isUtc && document.querySelector('main :is(time, [data-zone])') !=
     showChosen()
   })
   showChosen()
+  // What the address said, as it is shown: the same date, typed over it, is one that somebody typed.
+  for (const field of fields()) field.defaultValue = field.value
 }
