@@ -81,6 +81,22 @@ form.search > label { flex: 1 1 12rem }
 form.search > details { flex: 1 1 100%; margin: 0; font-size: .9rem; overflow-wrap: anywhere }
 form.search .inputs { font-size: 1rem; margin-top: .5rem }
 .inputs { display: flex; flex-wrap: wrap; gap: .5rem; align-items: end }
+/* What is in an open record has the whole width, and not what its columns leave. Where a browser cannot lay out a fold, all is in the last column. */
+@supports selector(::details-content) {
+  @media (min-width: 45.01rem) {
+    .logs { display: grid; grid-template-columns: max-content max-content fit-content(20%) minmax(0, 1fr) }
+    .logs > *, .logs > * > tr, .logs > tbody > tr > td:last-child, .logs td:last-child > details { display: grid; grid-column: 1 / -1; grid-template-columns: subgrid }
+    .logs > * > tr { border-bottom: 1px solid var(--line) }
+    .logs > * > tr > * { border-bottom: 0 }
+    .logs > tbody > tr > td { grid-row: 1; z-index: 1; align-self: start }
+    .logs > tbody > tr > td:nth-child(1) { grid-column: 1 }
+    .logs > tbody > tr > td:nth-child(2) { grid-column: 2 }
+    .logs > tbody > tr > td:nth-child(3) { grid-column: 3 }
+    .logs > tbody > tr > td:last-child { width: auto; padding: 0; z-index: 0 }
+    .logs td:last-child > details > summary { grid-column: 4; padding: .15rem .5rem .15rem 0; margin-left: calc(1.1em + .5rem) }
+    .logs td:last-child > details::details-content { grid-column: 1 / -1; padding: 0 .5rem }
+  }
+}
 /* Where a browser cannot show what is in a closed fold, its line stays, and opens it. */
 @supports selector(::details-content) {
   @media (min-width: 45.01rem) {
@@ -201,7 +217,7 @@ details.line, .below { margin: 0 }
 caption { text-align: left; font-weight: bold; font-size: .85rem; padding-top: .5rem }
 .fields td span { margin-left: .6rem; font-size: .8rem; white-space: nowrap }
 .fields th, .fields td, .logs .fields td { padding: .25rem .5rem }
-.fields th { width: 30%; font-weight: normal; opacity: .75 }
+.fields th { width: min(30%, 15rem); font-weight: normal; opacity: .75 }
 ${depths}
 ${serviceFills}
 @media (max-width: 45rem) {
@@ -238,7 +254,7 @@ ${serviceFills}
   .histogram { height: 3.5rem }
   .count { margin: .3rem 0 0 }
   .durations { margin: 0 }
-  .durations > summary { overflow-x: auto; white-space: nowrap; font-size: .85rem }
+  .durations > summary { font-size: .85rem }
   .axis { font-size: .8rem }
   .axis > :nth-child(2) { order: 1; flex-basis: 100% }
   .moments .gap:empty { display: none }

@@ -1,21 +1,34 @@
-/** Edit distance (insert, delete, replace) between two short texts. */
+const isSwap = (a: string, b: string, i: number, j: number): boolean =>
+  i > 0 && j > 0 && a[i] === b[j - 1] && a[i - 1] === b[j]
+
+/** Edits (insert, delete, replace, swap two neighbours) from one short text to another. */
 function distance(a: string, b: string): number {
-  let last = Array.from({ length: b.length + 1 }, (_, index) => index)
+  let before: readonly number[] = []
+  let last: readonly number[] = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (let i = 0; i < a.length; i++) {
     const row = [i + 1]
     for (let j = 0; j < b.length; j++) {
       const replaced = (last[j] ?? 0) + (a[i] === b[j] ? 0 : 1)
-      row.push(Math.min((last[j + 1] ?? 0) + 1, (row[j] ?? 0) + 1, replaced))
+      const swapped = isSwap(a, b, i, j) ? (before[j - 1] ?? 0) + 1 : replaced
+      row.push(Math.min((last[j + 1] ?? 0) + 1, (row[j] ?? 0) + 1, replaced, swapped))
     }
+    before = last
     last = row
   }
   return last[b.length] ?? 0
 }
 
-/** The known name somebody most likely meant; undefined if none is close (within a third of its length). */
+/**
+ * The known name somebody most likely meant; undefined if none is close: within a third of its length, and with at least half of the shorter one as
+ * it was, or `os` would be meant by any word of two letters.
+ */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const typed = name.slice(0, 64).toLowerCase()
-  const ranked = known.map((other) => ({ other, away: distance(typed, other.toLowerCase()) }))
-  const best = ranked.sort((a, b) => a.away - b.away)[0]
-  return best !== undefined && best.away <= Math.max(2, Math.ceil(best.other.length / 3)) ? best.other : undefined
+  const isNear = (other: string, away: number): boolean =>
+    away <= Math.max(2, Math.ceil(other.length / 3)) && away <= Math.min(typed.length, other.length) / 2
+  const [best] = known
+    .map((other) => ({ other, away: distance(typed, other.toLowerCase()) }))
+    .filter(({ other, away }) => isNear(other, away))
+    .sort((a, b) => a.away - b.away)
+  return best?.other
 }

@@ -12,7 +12,7 @@ describe('a search of logs by a field that no record has', () => {
     ;({ browser, logs, site } = signedIn)
   })
   beforeEach(() => {
-    const fields = { err: { type: 'SyntaxError' }, 'http.status_code': 502, userId: 'u1' }
+    const fields = { os: 'linux', err: { type: 'SyntaxError' }, 'http.status_code': 502, userId: 'u1' }
     return site.index(logs(1, { message: 'declined', service: 'checkout', timeNs: noonNs, fields }))
   })
 
@@ -54,6 +54,8 @@ describe('a search of logs by a field that no record has', () => {
       'absent NOT (a b err.typ:x)',
       '"err.typ:SyntaxError"',
       'level:fatal',
+      'x:1',
+      'foo:1',
       'err.typ:SyntaxError OR declined',
     ]) {
       expect((await meantBy(`/app/logs?q=${encodeURIComponent(typed)}`)).said, typed).to.equal('')

@@ -65,6 +65,32 @@ describe('the graph of services', () => {
     expect(edge?.failed).to.deep.equal({ traceId: 't', spanId: 'e' })
   })
 
+  it('tells entry spans of a service from those within it, and from those of which nobody knows', async () => {
+    const queue = { kind: 'consumer', target: target('queue', 'jobs') } as const
+    const { nodes } = await serviceGraph([
+      trace([
+        { id: 'a', ms: 9 },
+        { id: 'b', parent: 'a', kind: 'internal', isError: true },
+        { id: 'c', parent: 'a', kind: 'client' },
+        { id: 'd', parent: 'c', service: 'api', ms: 5, isError: true },
+        { id: 'e', parent: 'd', service: 'api', isError: true },
+        { id: 'f', parent: 'c', service: 'api', ms: 3 },
+        { id: 'g', parent: 'lost', ms: 4 },
+        { id: 'h', service: 'worker', ms: 7, ...queue },
+        { id: 'i', service: 'mailer', links: ['t/a'], ms: 8, ...queue },
+      ]),
+      trace([{ id: 'z', parent: 'later', traceId: 'u', service: 'cut' }], { isWhole: false }),
+    ])
+    const services = nodes.filter(({ kind }) => kind === 'service')
+    expect(services.map(({ name, entries, failedEntries }) => [name, entries, failedEntries])).to.deep.equal([
+      ['web', [4n, 9n], 0],
+      ['api', [3n, 5n], 1],
+      ['worker', [7n], 0],
+      ['mailer', [8n], 0],
+      ['cut', [], 0],
+    ])
+  })
+
   it('adds up calls of all traces, of which two may have the same span ids', async () => {
     const spans = [{ id: 'a' }, { id: 'b', parent: 'a', service: 'api' }]
     const other = spans.map((each) => ({ ...each, traceId: 'u', service: each.service ?? 'shop' }))

@@ -71,7 +71,13 @@ describe('the service map', () => {
         'missing spans → ledger 2 0 5.00 ms 10.0 ms 10.0 ms',
         'orders → postgresql/shop database 2 0 10.0 ms 20.0 ms 20.0 ms',
       ],
-      ['orders 4 2 errors 0', 'web 4 2 errors 0', 'ledger 2 0 0', 'page 2 0 2'],
+      // Entry spans, which of them failed, their p50 and p95; all spans, their errors; traces that begin there.
+      [
+        'orders 2 2 100 % 10.0 ms 70.0 ms 4 2 errors 0',
+        'web 2 2 100 % 10.0 ms 90.0 ms 4 2 errors 0',
+        'ledger 2 0 5.00 ms 10.0 ms 2 0 0',
+        'page 2 0 10.0 ms 100 ms 2 0 2',
+      ],
     ])
     const drawing = drawingOf(text)
     expect(titlesIn(drawing, 'node')).to.deep.equal([
@@ -136,7 +142,17 @@ describe('the service map', () => {
 
   it('leads by a call of which only its caller tells to that caller', () => {
     const node = (name: string) =>
-      ({ kind: 'service', key: name, name, spans: 1, errors: 0, begins: 0, target: undefined }) as const
+      ({
+        kind: 'service',
+        key: name,
+        name,
+        spans: 1,
+        errors: 0,
+        begins: 0,
+        entries: [],
+        failedEntries: 0,
+        target: undefined,
+      }) as const
     const edge = { from: node('web'), to: node('api'), calls: 2 }
     const links = createGraphLinks(new URLSearchParams('from=-1h&status=error'))
     expect([1, 2].map((toldByCaller) => links.edge({ ...edge, toldByCaller }))).to.deep.equal([

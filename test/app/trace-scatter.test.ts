@@ -66,7 +66,12 @@ describe('durations of listed traces', () => {
     expect(linksOfPage(table).map(({ address }) => address)).to.deep.equal(
       ['b', 'd', 19].map((name) => traceAddress(traceIdOf(name))),
     )
-    expect(partOf(await list()), 'of two roots').to.include('<table')
+    expect(partOf(await list()), 'of two roots')
+      .to.include('<table')
+      .and.include('id="roots"')
+    const skips = async (more = ''): Promise<string | undefined> =>
+      linksOfPage(partOf(await list(more))).find(({ name }) => name === 'Skip the points')?.address
+    expect([await skips(), await skips('&operation=POST+%2Forders')]).to.deep.equal(['#roots', '#results'])
     expect(partOf(await list('&operation=POST+%2Forders')), 'of one')
       .to.include('All 20 traces')
       .and.not.include('<table')

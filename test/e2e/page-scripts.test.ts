@@ -160,7 +160,7 @@ describe('the scripts of pages in a browser', () => {
         await from().fill(` ${local} `)
         await to().fill('2031-07-01')
         const asked = await search()
-        expect([asked.get('from'), asked.get('to')]).to.deep.equal([`${local}+04:00`, '2031-07-01 00:00+04:00'])
+        expect([asked.get('from'), asked.get('to')]).to.deep.equal([`${local}+04:00`, '2031-07-02 00:00:00+04:00'])
         expect(await time().count()).to.be.above(0)
         await from().fill('2026-11-21t08:00')
         expect((await search()).get('from')).to.equal('2026-11-21 08:00+04:00')

@@ -81,7 +81,9 @@ describe('durations of listed traces in a browser', () => {
         const before = places[at - 1]
         if (before !== undefined) expect([x < before.x, y > before.y], `${at} at ${width}`).to.deep.equal([true, true])
       }
-      expect(await tab.locator('main').evaluate((main) => main.scrollWidth - main.clientWidth)).to.equal(0)
+      for (const part of [tab.locator('main'), summaryOf(tab)]) {
+        expect(await part.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).to.equal(0)
+      }
       await pointsOf(tab).nth(1).locator('rect').click()
       await tab.waitForURL(`**/app/trace/${traceIdOf(3)}`)
     })

@@ -132,12 +132,54 @@ describe('times of day in the form of a search', () => {
     await tab.context().close()
   })
 
+  it('are all of a day whose date is typed over the same one of an address, which is shown in another zone', async () => {
+    const { tab } = await openSignedIn(browser, server, { timezoneId: 'Asia/Dubai' })
+    await tab.goto('/app/logs?to=2026-11-05')
+    const to = tab.locator('input[name=to]')
+    expect(await to.inputValue()).to.equal('2026-11-05 04:00+04:00')
+    await to.fill('2026-11-05')
+    await Promise.all([tab.waitForEvent('load'), tab.getByRole('button', { name: 'Search', exact: true }).click()])
+    expect(new URL(tab.url()).searchParams.get('to')).to.equal('2026-11-06 00:00:00+04:00')
+    await tab.context().close()
+  })
+
   it('are what the address of a page said, as long as nobody types over it', async () => {
     const { tab } = await openSignedIn(browser, server, { timezoneId: 'UTC' })
     await tab.goto('/app/logs?to=2026-11-05')
     await Promise.all([tab.waitForEvent('load'), tab.getByRole('button', { name: 'Search', exact: true }).click()])
     expect(new URL(tab.url()).searchParams.get('to')).to.equal('2026-11-05')
     await tab.context().close()
+  })
+
+  it('are the first as From and the second as To where a change of clocks repeats them', async () => {
+    for (const [timezoneId, now, from, to, meant] of [
+      [
+        'Europe/Berlin',
+        '2026-10-25T05:00Z',
+        '2:15',
+        '2:45',
+        ['2026-10-25 02:15:00+02:00', '2026-10-25 02:45:00+01:00'],
+      ],
+      ['Europe/Berlin', '2026-10-26T05:00Z', '', 'yesterday 2am', ['', '2026-10-25 02:00:00+01:00']],
+      [
+        'Europe/Berlin',
+        '2026-10-26T05:00Z',
+        '2026-10-25 02:30',
+        '2026-10-25 02:30',
+        ['2026-10-25 02:30+02:00', '2026-10-25 02:30+01:00'],
+      ],
+      // By half an hour.
+      [
+        'Australia/Lord_Howe',
+        '2026-04-06T05:00Z',
+        '2026-04-05 01:45',
+        '2026-04-05 01:45',
+        ['2026-04-05 01:45+11:00', '2026-04-05 01:45+10:30'],
+      ],
+      ['America/Havana', '2026-11-03T05:00Z', '', '2026-10-31', ['', '2026-11-01 00:00:00-04:00']],
+    ] as const) {
+      expect(await searchAt(now, timezoneId, from, to), `${timezoneId} ${from}, ${to}`).to.deep.equal(meant)
+    }
   })
 
   it('are the same on the day before where a change of clocks leaves them out today', async () => {

@@ -1,5 +1,5 @@
 import { counted, inWords } from '../context.ts'
-import { formatDuration } from '../format.ts'
+import { formatDuration, percentOf } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import type { ColourOf } from '../service-colours.ts'
 import { traceAddress } from '../trace-address.ts'
@@ -40,10 +40,23 @@ function edgeRow(edge: MapEdge, { links, colourOf }: Looks): Html {
   </tr>`
 }
 
+const failedCell = ({ failedEntries: failed, entries }: MapNode): Html =>
+  failed === 0
+    ? html`0`
+    : html`<span class="bad">${inWords(failed)} <small>${percentOf(failed, entries.length)}</small></span>`
+
+/** Of a trace that was not read whole it may not be known that it has any. */
+const entriesFor = ({ entries }: MapNode, hundredths: number): string =>
+  entries.length === 0 ? '–' : durationOf({ durations: entries }, hundredths)
+
 const nodeRow = (node: MapNode, { links, colourOf }: Looks): Html =>
   html`<tr>
     <th scope="row">${linkTo(links.node(node), nodeName(node, colourOf))}</th>
-    <td class="number" data-head="Spans">${inWords(node.spans)}</td>
+    <td class="number" data-head="Entry spans">${inWords(node.entries.length)}</td>
+    <td class="number" data-head="Failed">${failedCell(node)}</td>
+    <td class="number" data-head="p50">${entriesFor(node, 50)}</td>
+    <td class="number" data-head="p95">${entriesFor(node, 95)}</td>
+    <td class="number" data-head="All spans">${inWords(node.spans)}</td>
     <td class="number" data-head="Errors">
       ${node.errors === 0 ? html`0` : html`<span class="bad">${counted(node.errors, 'error')}</span>`}
     </td>
@@ -82,9 +95,13 @@ function callsPart(edges: readonly MapEdge[], looks: Looks): Html {
 /** What the drawing shows, and what it has no room for, in words. */
 export function graphTables(graph: ServiceGraph, looks: Looks): Html {
   const services = rankedNodes(graph).filter(({ kind }) => kind === 'service')
-  const heads = ['Service', 'Spans', 'Errors', 'Traces that begin here']
+  const heads = ['Service', 'Entry spans', 'Failed', 'p50', 'p95', 'All spans', 'Errors', 'Traces that begin here']
   return html`<h2 id="calls">Calls</h2>
     ${callsPart(graph.edges, looks)}
     <h2>Services</h2>
+    <p class="note">
+      An entry span is one by which a service was called: its parent is of another service, or it has none. What failed,
+      p50 and p95 are of these.
+    </p>
     ${table(heads, services, (node) => nodeRow(node, looks))}`
 }

@@ -32,6 +32,9 @@ export type MapNode = Readonly<{
   errors: number
   /** Traces, or parts of them, that begin here: spans without a parent. */
   begins: number
+  /** How long its entry spans lasted: those below a span of another service, or below none. In ns, the shortest first. */
+  entries: readonly bigint[]
+  failedEntries: number
   /** What finds spans that name it; of a service none. */
   target: CallTarget | undefined
 }>
@@ -54,7 +57,10 @@ export type MapEdge = Readonly<{
 export type ServiceGraph = Readonly<{ nodes: readonly MapNode[]; edges: readonly MapEdge[] }>
 
 type Grown<Item> = { -readonly [Name in keyof Item]: Item[Name] }
+type GrownNode = Grown<Omit<MapNode, 'entries'>> & { entries: bigint[] }
 type GrownEdge = Grown<Omit<MapEdge, 'durations'>> & { durations: bigint[] }
+
+const sort = (durations: bigint[]): bigint[] => durations.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
 
 const placeKey = ({ traceId, spanId }: SpanPlace): string => `${traceId}/${spanId}`
 const parentPlace = ({ traceId, parentId }: MapSpan): SpanPlace => ({ traceId, spanId: parentId ?? '' })
@@ -90,12 +96,13 @@ async function readSpans(traces: readonly MapTrace[]) {
 }
 
 function createGraph() {
-  const nodes = new Map<string, Grown<MapNode>>()
+  const nodes = new Map<string, GrownNode>()
   const edges = new Map<string, GrownEdge>()
 
-  function node(kind: MapNode['kind'], name: string, target?: CallTarget): Grown<MapNode> {
+  function node(kind: MapNode['kind'], name: string, target?: CallTarget): GrownNode {
     const key = `${kind}/${name}`
-    const found = nodes.get(key) ?? { key, kind, name, spans: 0, errors: 0, begins: 0, target }
+    const begun = { key, kind, name, spans: 0, errors: 0, begins: 0, entries: [], failedEntries: 0, target }
+    const found: GrownNode = nodes.get(key) ?? begun
     nodes.set(key, found)
     return found
   }
@@ -120,7 +127,8 @@ function createGraph() {
   }
 
   function made(): ServiceGraph {
-    for (const { durations } of edges.values()) durations.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
+    for (const { durations } of edges.values()) sort(durations)
+    for (const { entries } of nodes.values()) sort(entries)
     return { nodes: [...nodes.values()], edges: [...edges.values()] }
   }
   return { nodes, node, call, made }
@@ -148,9 +156,16 @@ export async function serviceGraph(traces: readonly MapTrace[]): Promise<Service
   }
   const missing = new Set<string>()
 
+  function enter({ service, durationNs, isError }: MapSpan): void {
+    const own = node('service', service)
+    own.entries.push(durationNs)
+    own.failedEntries += isError ? 1 : 0
+  }
+
   /** A span whose parent is not among these. */
   function missingParent(span: MapSpan, { isWhole, missing: known }: MapTrace): void {
     if (!isWhole && !known.has(span.parentId ?? '')) return
+    enter(span)
     call(node('missing', ''), node('service', span.service), span)
     missing.add(placeKey(parentPlace(span)))
   }
@@ -165,7 +180,10 @@ export async function serviceGraph(traces: readonly MapTrace[]): Promise<Service
   function add(span: MapSpan, trace: MapTrace): void {
     const { parent, senders } = sendersOf.get(span) ?? { parent: undefined, senders: [] }
     if (span.parentId !== null && parent === undefined) missingParent(span, trace)
-    else if (senders.length === 0) beginning(span)
+    else {
+      if (parent?.service !== span.service) enter(span)
+      if (senders.length === 0) beginning(span)
+    }
     const own = node('service', span.service)
     for (const service of new Set(senders.map((sender) => sender.service))) call(node('service', service), own, span)
     if (ofCalls.includes(span.kind) && !answered.has(span) && span.target !== undefined) {

@@ -63,13 +63,20 @@ const typed = String.raw`^\s*(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?(\.\d+)?
 const withoutZone = new RegExp(String.raw`${typed}\s*$`, 'i')
 const ofUtc = new RegExp(String.raw`${typed}(?:Z| ?UTC)?\s*$`, 'i')
 
+/** A time that a change of clocks repeats, by one hour or half of one, the second time that it is; any other as it is. */
+function lastOf(at) {
+  const same = (other) => other.getHours() === at.getHours() && other.getMinutes() === at.getMinutes()
+  return [30, 60].map((minutes) => new Date(at.getTime() + minutes * 60_000)).find(same) ?? at
+}
+
 /**
  * What somebody typed in the zone that is shown, with its offset then. An hour that a change of clocks leaves out has the offset before
- * it, so that all that was before the change is before it.
+ * it, so that all that was before the change is before it; one that it repeats has the first as From and the second as To.
  */
-function withOffset(text, date, minute = '00:00', second = '', fraction = '') {
+function withOffset(isEnd, text, date, minute = '00:00', second = '', fraction = '') {
   const time = `${date}T${minute}${second}`
-  const minutes = Math.round((new Date(`${time}Z`) - new Date(time)) / 60_000)
+  const at = isEnd ? lastOf(new Date(time)) : new Date(time)
+  const minutes = Math.round((new Date(`${time}Z`) - at) / 60_000)
   if (Number.isNaN(minutes)) return text
   const offset = new Date(Math.abs(minutes) * 60_000).toISOString().slice(11, 16)
   return `${date} ${minute}${second}${fraction}${minutes < 0 ? '-' : '+'}${offset}`
@@ -111,10 +118,12 @@ function onDay(date, days, time) {
  */
 function timeOf({ day, isWhole, time }, after, isEnd) {
   const now = new Date()
-  if (day !== undefined) return onDay(now, (day === 'today' ? 0 : -1) + (isWhole && isEnd ? 1 : 0), time)
-  const at = onDay(after ?? now, 0, time)
-  if (after === undefined) return at > now ? onDay(now, -1, time) : at
-  return at > after ? at : onDay(after, 1, time)
+  if (isWhole) return onDay(now, (day === 'today' ? 0 : -1) + (isEnd ? 1 : 0), time)
+  const on = (date, days) => (isEnd && isLocal ? lastOf(onDay(date, days, time)) : onDay(date, days, time))
+  if (day !== undefined) return on(now, day === 'today' ? 0 : -1)
+  const at = on(after ?? now, 0)
+  if (after === undefined) return at > now ? on(now, -1) : at
+  return at > after ? at : on(after, 1)
 }
 
 const dateAlone = /^\s*(\d{4}-\d\d-\d\d)\s*$/
@@ -138,7 +147,8 @@ function endOf({ name, value, defaultValue }) {
 }
 
 const textOf = (at) => inZone(`${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`)
-const withZone = (text) => (isLocal ? text.replace(withoutZone, withOffset) : text)
+const withZone = ({ name, value }) =>
+  isLocal ? value.replace(withoutZone, (...parts) => withOffset(name === 'to', ...parts)) : value
 
 /** What is sent of both ends of a range: times with the zone in which they were meant, also for whoever opens the address later. */
 function sendTimes({ formData }) {
@@ -147,7 +157,7 @@ function sendTimes({ formData }) {
     const { name, value } = field
     const meant = ofDay(value)
     const at = meant === undefined ? endOf(field) : timeOf(meant, from, name === 'to')
-    const typed = withZone(value)
+    const typed = withZone(field)
     if (name === 'from') from = at ?? pointOf(typed)
     formData.set(name, at === undefined ? typed : textOf(at))
   }
@@ -165,7 +175,7 @@ export function showTimes(part) {
 function nameZones() {
   for (const field of fields()) {
     const end = endOf(field)
-    field.value = end === undefined ? withZone(field.value) : textOf(end)
+    field.value = end === undefined ? withZone(field) : textOf(end)
   }
 }
 
@@ -189,4 +199,6 @@ if (select && !isUtc && document.querySelector('main :is(time, [data-zone])') !=
     showChosen()
   })
   showChosen()
+  // What the address said, as it is shown: the same date, typed over it, is one that somebody typed.
+  for (const field of fields()) field.defaultValue = field.value
 }

@@ -12,7 +12,7 @@ type Logs = readonly Readonly<{ fields: Readonly<Record<string, unknown>> }>[]
 /** Asks the search of the page for what it finds: records, where it is one of logs. */
 export type FindLogs = (search: string) => Promise<Result<Readonly<{ logs?: Logs | undefined }>, unknown>>
 
-/** Fields of a search that are looked at: each is a search of its own. */
+/** Fields of a search that are looked at: each may be a search of its own. */
 const fieldsMax = 3
 /** Newest records of the time whose fields are known. */
 const recordsMax = 100
@@ -53,12 +53,14 @@ export async function nearFields(
     const result = await find(withConditions(ofTime, more).toString())
     return result.ok ? result.value.logs : undefined
   }
-  for (const { typed, index } of askedIn(normalized)) {
-    if ((await recordsOf({ q: `${typed}:*`, limit: '1' }))?.length !== 0) continue
-    const records = (await recordsOf({ limit: String(recordsMax) })) ?? []
-    const known = new Set(records.flatMap(({ fields }) => dottedFields(fields).map(({ name }) => name)))
-    const meant = likeliest(typed, [...known].filter(isOneWord))
+  const asked = askedIn(normalized)
+  const records = asked.length === 0 ? [] : ((await recordsOf({ limit: String(recordsMax) })) ?? [])
+  const known = new Set(records.flatMap(({ fields }) => dottedFields(fields).map(({ name }) => name)))
+  for (const { typed, index } of asked) {
+    const meant = known.has(typed) ? undefined : likeliest(typed, [...known].filter(isOneWord))
     if (meant === undefined) continue
+    // One that is rare is in none of those records.
+    if ((await recordsOf({ q: `${typed}:*`, limit: '1' }))?.length !== 0) continue
     const query = normalized.slice(0, index) + meant + normalized.slice(index + typed.length)
     return html`<p>
       No record of this time has a field <code>${typed}</code>. Did you mean

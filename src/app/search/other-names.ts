@@ -1,3 +1,6 @@
+import { levelOfWord } from '#src/events/level-word.ts'
+import { levels, spanKinds } from '#src/events/telemetry.ts'
+import { nearest } from '#src/lib/nearest.ts'
 import { html, type Html } from '../html.ts'
 import { mapPath } from '../map-address.ts'
 import { addressWith } from './conditions.ts'
@@ -24,6 +27,7 @@ const ofLogs: readonly Habit[] = [
 const ofTraces: readonly Habit[] = [
   [/(?<![\w.])@?error(?::|=)"?true"?(?!\w)/gi, 'status=error'],
   [/(?<![\w.])@?(?:otel\.)?status[._]code(?=(?::|=|!=)"?(?:error|ok|unset)\b)/gi, 'status'],
+  [/(?<![\w.])@?status(?::|=)"?(?:err|fail(?:ed|ure)?)"?(?=[\s)]|$)/gi, 'status=error'],
   [/(?<!\w)http\.status_code(?=[:=!<>])/gi, 'http.response.status_code'],
   [/(?<![\w.])@?status(?=(?::|=|!=)(?:[<>]=?)?[1-5]\d\d\b)/gi, 'http.response.status_code'],
   [/(?<!\w)http\.method(?=[:=!])/gi, 'http.request.method'],
@@ -43,9 +47,29 @@ const asText = (query: string): string =>
     before === undefined ? typed : `"${before}:${line}"`,
   )
 
+/** Fields with a few values of their own: whoever mistypes one finds nothing. */
+const fewValues: Readonly<Record<string, readonly string[]>> = {
+  level: [...levels, 'warning', 'critical'],
+  status: ['unset', 'ok', 'error'],
+  kind: spanKinds,
+}
+
+/** One of those fields and a word as its value; what is in quotes otherwise is passed over. */
+const oneOfFew = /(?<![\w.@/-])(level|status|kind)([:=])("?)([a-z]+)\3(?=[\s)]|$)|"(?:[^"\\]|\\.)*"/gi
+
+const withValues = (query: string, fields: readonly string[]): string =>
+  query.replace(oneOfFew, (typed, field?: string, operator?: string, _quote?: string, word = '') => {
+    const name = field?.toLowerCase() ?? ''
+    const values = fields.includes(name) ? (fewValues[name] ?? []) : []
+    const isValue = values.includes(word.toLowerCase()) || (name === 'level' && levelOfWord(word) !== undefined)
+    const meant = isValue ? undefined : nearest(word, values)
+    return meant === undefined ? typed : `${name}${operator}${meant}`
+  })
+
 function inOwnNames(path: string, query: string): string {
-  const habits = path === '/app/traces' || path === mapPath ? ofTraces : ofLogs
-  return habits.reduce((changed, [typed, here]) => changed.replace(typed, here), query)
+  const isOfTraces = path === '/app/traces' || path === mapPath
+  const named = (isOfTraces ? ofTraces : ofLogs).reduce((changed, [typed, here]) => changed.replace(typed, here), query)
+  return withValues(named, isOfTraces ? ['status', 'kind'] : ['level'])
 }
 
 function didYouMean(path: string, conditions: URLSearchParams, query: string): Html {

@@ -62,7 +62,7 @@ export function rootFigures(traces: readonly Timed[], of: string): Html {
   const rows = byRoot(traces)
   if (rows.length < 2) return html``
   const left = rows.length - rowsMax
-  return html`<table class="figures cards">
+  return html`<table class="figures cards" id="roots">
       <caption>
         ${of} by root, the slowest (p95) first
       </caption>

@@ -56,9 +56,10 @@ export function traceScatter(traces: readonly ShownTrace[], isPart: boolean, col
   const [startMs, endMs] = [Math.min(...starts), Math.max(...starts)]
   const figures = [50, 95].map((each) => `p${each} ${formatDuration(percentile(sorted, each))}`).join(', ')
   const of = isPart ? `${counted(points.length, 'trace')} on this page` : `All ${counted(points.length, 'trace')}`
+  const roots = rootFigures(points, of)
   return html`<details class="durations" data-remember="durations">
     <summary>${of}: ${figures}, longest ${formatDuration(longest)}</summary>
-    <a class="skip" href="#results">Skip the points</a>
+    <a class="skip" href="${roots.markup === '' ? '#results' : '#roots'}">Skip the points</a>
     <svg class="scatter" role="group" aria-label="Durations over time, each point a link to its trace">
       ${points.map((point) => drawn(point, { startMs, endMs, longest, colourOf }))}
     </svg>
@@ -68,6 +69,6 @@ export function traceScatter(traces: readonly ShownTrace[], isPart: boolean, col
       <span>from 0 up to ${formatDuration(longest)}; squares have errors</span>
       <span>${secondOf(endMs)}</span>
     </p>
-    ${rootFigures(points, of)}
+    ${roots}
   </details>`
 }
