@@ -109,7 +109,10 @@ describe('a build of which partitions share the indices', () => {
     const free = await makeWriter({ partition: 0 }).checkpoint(index)
     expect(free, 'its name is not free, nor is it of this log').to.deep.equal({ epoch: '(dropped)', position: 0 })
     expect(await mine.builds('fixture')).to.deep.equal([])
-    expect((await rejection(openWriter({ partition: 0 }))).message).to.match(/it was dropped: start a new build/)
+    for (const share of [undefined, '0']) {
+      const opening = openWriter({ partition: 0, ...(share && { share }) })
+      expect((await rejection(opening)).message).to.match(/it was dropped: start a new build/)
+    }
     const third = await openWriter({ partition: 2 })
     await write(third, [lineEntry({}, 1)], 1, acme)
     expect(await stored(acme), 'it is not taken for what the last is removing').to.equal(1)
