@@ -149,7 +149,7 @@ export class LostRecordError extends PermanentError {}
 export interface IndexWriter {
   /**
    * Creates the index if it does not exist; it then starts after `after`, without the events up to there. `epoch` is the log's: an
-   * index of another epoch is refused (PermanentError).
+   * index of another epoch, or one that was made with other collections, is refused (PermanentError).
    */
   open(index: IndexName, projection: Projection, epoch: string, after?: Position): Promise<void>
   /** The entries of each key on its day and the collection's `lookbackDays` before it, newest day first. */

@@ -12,6 +12,8 @@ describe('a search in words of Grafana', () => {
       ['{ resource.service.name = "a b" && .x != 2 || .y>=3 }', 'resource.service.name="a b" && x!=2 || y>=3'],
       ['{ .http.route =~ "/api/.*" }', 'http.route:/\\/api\\/.*/'],
       ['(.a=1 || .b > 2)', '(a=1 || b>2)'],
+      ['.a = "b  = c" && .d', 'a="b  = c" && .d'],
+      [`{a="${'b'.repeat(4_090)}"}`, `a="${'b'.repeat(4_090)}"`],
       ['{app="a,b  c",level!="info"}', 'app="a,b  c" level!="info"'],
       ['{app!~"x|y"}', '-app:/x|y/'],
       ['{app="x"} |= "a \\"b" != "c" |~ `d.*e` !~ "f"', 'app="x" "a \\"b" -"c" /d.*e/ -/f/'],

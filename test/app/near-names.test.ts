@@ -45,8 +45,14 @@ describe('a search by a name that nothing has', () => {
         expect(led, `${page} ${conditions}`).to.include(found).and.not.include('Did you mean')
       }
     }
-    const { led } = await meantBy('/app/logs?q=sent+AND+service%3D%22mial+api%22')
-    expect(led).to.include('<strong>1 record<').and.include('sent AND service=&quot;mail api&quot;')
+    for (const [typed, meant] of [
+      ['sent+AND+service%3D%22mial+api%22', 'sent AND service=&quot;mail api&quot;'],
+      ['service%3D%22mial+api%22+AND+sent', 'service=&quot;mail api&quot; AND sent'],
+    ] as const) {
+      expect((await meantBy(`/app/logs?q=${typed}`)).led)
+        .to.include('<strong>1 record<')
+        .and.include(meant)
+    }
   })
 
   it('is not said to be meant otherwise where the name is there, is a pattern or left out, or nothing is like it', async () => {
@@ -56,10 +62,12 @@ describe('a search by a name that nothing has', () => {
       'q=service:CHECKOUT+absent',
       'q=service:mail+absent',
       'q=service:checko?t',
+      'q=service:checkot*+absent',
       'q=absent+-service:checkot',
       'q=absent+service:(checkot+OR+chekout)',
       'service=warehouse',
       'service=checkot&to=-5h',
+      'service=checkot&from=-1s',
       'q=%22all of service=checkot now%22',
       'q=my-service=checkot',
       'q=absent+-(sent+service:checkot)',
@@ -80,6 +88,12 @@ describe('a search by a name that nothing has', () => {
     expect(other.said).to.equal('“Operation” is the whole name of one: name:checkout searches by its words.')
     expect(other.led).to.include('value="(send OR receive) name:checkout"')
     expect((await meantBy('/app/traces?operation=send&q=absent')).said).to.equal('')
+    expect((await meantBy('/app/traces?operation=checkout&to=-5h')).said, 'nothing of this time has one').to.equal('')
+    const { said: inAnyCase } = await meantBy('/app/traces?operation=post+/API')
+    expect(inAnyCase).to.match(/^Did you mean the operation POST \/api\/checkout\?/)
+    const { text } = await browser.get('/app/traces?operation=checkout&min_duration=1ms')
+    const byWords = linksOfPage(text).find(({ address }) => address.includes('name%3Acheckout'))?.address
+    expect(byWords, 'the words are instead of the name').to.include('min_duration=1ms').and.not.include('operation')
   })
 
   it('is helped before: the form of traces suggests the operations that were found, as it does services', async () => {

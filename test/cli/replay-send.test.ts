@@ -71,6 +71,8 @@ describe('an event that is sent to another installation', () => {
       expect(await sent('spans.received', answer())).to.deep.equal({ records: 0, reason: undefined })
       const warned = await sent('spans.received', answer({ rejectedSpans: 0, errorMessage: '80 % are used' }))
       expect(warned).to.include({ records: 0 })
+      const named = { ...answer({ rejectedSpans: 3, errorMessage }), contentType: `${contentType}; charset=utf-8` }
+      expect(await sent('spans.received', named)).to.deep.equal({ records: 3, reason: errorMessage })
       const silent = await sent('spans.received', answer({ rejectedSpans: 3, errorMessage: '' }))
       expect(silent).to.deep.equal({ records: 3, reason: undefined })
     })
@@ -109,6 +111,10 @@ describe('an event that is sent to another installation', () => {
     expect(await sent('logs.received', json(200, { accepted: 1, rejected: -1 }))).to.contain(said)
     expect(await sent('spans.received', json(200, [1]))).to.contain(said)
     expect(await sent('spans.received', json(200, { partialSuccess: { rejectedSpans: 'many' } }))).to.contain(said)
+    for (const rejectedSpans of ['', ' 3', '0x10', `${2 ** 60}`, 1.5]) {
+      const told = await sent('spans.received', json(200, { partialSuccess: { rejectedSpans } }))
+      expect(told, `${rejectedSpans} is no count`).to.contain(said)
+    }
     const torn = encodeSuccess('application/x-protobuf', { rejectedSpans: 300, errorMessage: 'cut' }).body.subarray(
       0,
       -2,
@@ -125,7 +131,7 @@ describe('an event that is sent to another installation', () => {
   it('is said to wait, and why, once for an event that has to be sent again', async () => {
     const told: string[] = []
     const port = await freePort()
-    const answers = [503, 429, 200]
+    const answers = [503, 429, 408, 502, 504, 200]
     const send = createSender(`http://127.0.0.1:${port}`, keys, (line) => {
       told.push(line)
       if (told.length === 1) server.listen(port, '127.0.0.1')
@@ -196,7 +202,7 @@ describe('an event that is sent to another installation', () => {
 
   it('is sent again while the other cannot take it, and goes nowhere else', async () => {
     expect(await received([503, 429, 408], '{}')).to.have.length(4)
-    expect(await received([307], '{}')).to.have.length(1)
+    for (const status of [307, 500]) expect(await received([status], '{}')).to.have.length(1)
   })
 
   it('needs a key of its kind', async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { after as afterAll, afterEach, beforeEach, describe, it } from 'mocha'
 import type { Filter } from '#projections/index-store.ts'
-import type { Entry } from '#projections/projection.ts'
+import type { Entry, Projection } from '#projections/projection.ts'
 import {
   acme,
   day,
@@ -14,7 +14,10 @@ import {
   noonNs,
   other,
   scopeOf,
+  lines,
+  sets,
   thingEntry,
+  things,
   write,
   type Line,
   type OpenIndexStore,
@@ -84,6 +87,22 @@ export function indexStoreContract(name: string, create: () => Promise<IndexStor
         await restart()
         const again = await store.writer.open(index, fixture, 'epoch-2').catch((error: unknown) => error)
         expect(again).to.have.property('name', 'PermanentError')
+      })
+
+      it('refuses an index with other collections, as a program without another version of the projection may have', async () => {
+        // It holds nothing that another program has made.
+        if (name === 'memory') return
+        for (const collections of [
+          { lines, things },
+          { lines, things, sets, more: { ...sets, name: 'more' } },
+          { lines, things: { ...things, lookbackDays: 3 }, sets },
+          { lines, things: { ...things, fields: { ...things.fields, note: 'keyword' } }, sets },
+        ] as readonly Projection['collections'][]) {
+          await restart()
+          const failure = await store.writer.open(index, { ...fixture, collections }, epoch).catch(String)
+          expect(failure).to.match(/^PermanentError: .*its collections are others/)
+        }
+        await reopen()
       })
 
       it('moves readers to the promoted build in one step', async () => {

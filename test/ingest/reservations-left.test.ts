@@ -131,6 +131,20 @@ describe('reservations of those who give nothing back', () => {
     expect(await granted(start(), 100, { limit: 100 })).to.include({ granted: 100, used: 0 })
   })
 
+  it('are counted at the stop of their process, where that has failed before', async () => {
+    let failures = 1
+    beforeClosings(() => {
+      if (failures-- > 0) throw new TransientError({ operation: 'append to', subject: 'the log' })
+    })
+    const failed = Promise.withResolvers<unknown>()
+    const gate = start({ onFailure: failed.resolve })
+    const grant = await granted(gate, 40, { limit: 100 })
+    gate.doubt(grant)
+    expect(await site.world.until(failed.promise)).to.be.instanceOf(TransientError)
+    await site.world.until(gate.close())
+    expect(await ledger()).to.deep.equal({ spent: 0, open: [] })
+  })
+
   it('are taken back also where the log could not tell at first what was spent of them', async () => {
     await granted(start(), 90, { limit: 100 })
     site.gates = []

@@ -71,6 +71,23 @@ describe('reservations', () => {
     expect(await ledger()).to.deep.equal({ spent: 0, open: [] })
   })
 
+  it('that a turn is just writing when their process stops are given back too', async () => {
+    const whole = site.stream
+    let closed: Promise<void> | undefined
+    site.stream = {
+      ...whole,
+      append: (events, expected) => {
+        if (events[0]?.type === 'allowance.reserved') closed ??= gate.close()
+        return whole.append(events, expected)
+      },
+    }
+    const gate = start()
+    expect(await site.world.until(gate.reserve(asking(50)))).to.equal('pending')
+    await site.world.until(Promise.resolve(closed))
+    expect((await entries()).map(([type]) => type)).to.deep.equal(['allowance.reserved', 'allowance.returned'])
+    expect(await ledger()).to.deep.equal({ spent: 0, open: [] })
+  })
+
   it('of others are left to others, once a process has stopped', async () => {
     const [gone, gate] = [start(), start()]
     await granted(gone, 90, { limit: 100 })

@@ -61,7 +61,7 @@ const isElectronLog = ({ variables, level, data }: JsonObject): boolean =>
 /** consola's numbers are less the worse (LogLevels), which would be others' traces. */
 const ofConsola: readonly Level[] = ['error', 'warn', 'info', 'info', 'debug', 'trace']
 
-/** consola, a record as its reporters are given it; a level that is not finite is null. */
+/** consola, a record as its reporters are given it; a level without an end, its most verbose one, is null in JSON. */
 const isConsola = ({ type, tag, args, date, level }: JsonObject): boolean =>
   typeof type === 'string' &&
   typeof tag === 'string' &&
@@ -76,7 +76,7 @@ function isTslog(record: JsonObject): boolean {
 }
 
 export const levelOfConsola = (record: JsonObject): Level | undefined =>
-  isConsola(record) ? (levelByName(record['type']) ?? ofConsola[Number(record['level'])]) : undefined
+  isConsola(record) ? (levelByName(record['type']) ?? ofConsola[Number(record['level'] ?? 5)]) : undefined
 
 /** log4js, lambda-log, tslog, and python-logstash's first format. */
 const levelNamesOfSenders = namesOf([

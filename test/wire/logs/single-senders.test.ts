@@ -38,9 +38,12 @@ describe('what single loggers write in a way of their own', () => {
       { T: 22.4, L: 'D', M: 'ok' },
       { startTime: '2020-01-01T00:00:00Z', categoryName: 'shoes', data: ['red', 'blue'] },
       { type: 'error', tag: 'click', args: ['play', 'song'] },
+      { _logMeta: { date: time } },
+      { syslog: { timestamp: receivedAt - 1_000 } },
       { EdgeStartTimestamp: time },
       { data: ['a'], variables: { x: 1 } },
       { args: ['a'], type: 'error' },
+      { args: ['a'], type: 7, tag: '' },
       { args: 'a', type: 'error', tag: '' },
       { '0': 'a' },
       { program: 'gold' },
@@ -56,6 +59,32 @@ describe('what single loggers write in a way of their own', () => {
     ]) {
       expect(one(sent), JSON.stringify(sent)).to.include(nothing)
     }
+    for (const t of [`${receivedAt - 1_000}`, [time]]) {
+      expect(one({ t, level: 'info', msg: 'x' }), 'a time is written so').to.include({ timeNs: arrival, message: 'x' })
+    }
+    for (const level of [30, undefined]) {
+      expect(one({ t: time, msg: 'x', ...(level && { level }) }).timeNs, 'levels are names').to.equal(arrival)
+    }
+    expect(one({ variables: 'all', level: 'info', data: ['a'] }).message).to.equal('')
+    expect(one({ version: '1.1', message: 'x', level: 3 }).level, 'of GELF is a short_message').to.equal('trace')
+  })
+
+  it('is whole: all that was passed, all digits of a time, a name without blanks around it', () => {
+    expect(one({ '0': 'card', '1': 7, '2': 'declined', _meta: { logLevelName: 'WARN' } }).message).to.equal(
+      'card declined',
+    )
+    const cloudflare = '{"RayID":"x","EdgeStartTimestamp":1764454604123456789}'
+    const [record] = decodeLogs(Buffer.from(cloudflare), 'application/json', { receivedAt, limits })
+    expect(record?.timeNs).to.equal(1_764_454_604_123_456_789n)
+    expect(one({ program: ' shop ', logsource: 'vm' }).service).to.equal('shop')
+    expect(one({ service: ' shop ' }).service).to.equal('shop')
+    expect(one({ service: 7 }).service).to.equal('7')
+  })
+
+  it('is the trace of the first scope that names one, whatever the others are and the text says', () => {
+    const scopes = [null, 7, 'x', { TraceId: 'x' }, { TraceId: traceId, SpanId: spanId }, { TraceId: 'f'.repeat(32) }]
+    const sent = { LogLevel: 'Information', Message: `trace_id=${'e'.repeat(32)}`, Scopes: scopes }
+    expect(one(sent)).to.include({ traceId, spanId })
   })
 
   it('comes after what a record says by the usual names', () => {
@@ -79,7 +108,10 @@ describe('what single loggers write in a way of their own', () => {
   it('is a level by numbers that elsewhere are others', () => {
     const consola = (level: number | null, type: string) => one({ date: time, args: ['x'], type, level, tag: '' }).level
     expect([consola(0, 'fatal'), consola(0, 'error'), consola(1, 'warn')]).to.deep.equal(['fatal', 'error', 'warn'])
+    const numbered = [0, 1, 2, 3, 4, 5].map((level) => consola(level, 'mine'))
+    expect(numbered).to.deep.equal(['error', 'warn', 'info', 'info', 'debug', 'trace'])
     expect([consola(3, 'box'), consola(0, 'mine'), consola(null, 'verbose')]).to.deep.equal(['info', 'error', 'trace'])
+    expect(consola(null, 'mine'), 'Infinity').to.equal('trace')
     expect(one({ message: 'x', level: 3, type: 'error', args: [] }).level).to.equal('trace')
     for (const version of ['1.0', '1.1']) expect(one({ version, short_message: 'x', level: 3 }).level).to.equal('error')
     expect(one({ version: '2', short_message: 'x', level: 3 }).level).to.equal('trace')
@@ -110,7 +142,7 @@ describe('what single loggers write in a way of their own', () => {
 
   it('is the message of an error where a record has no other', () => {
     expect(one({ error: { name: 'Error', message: 'no card' }, path: '/pay' }).message).to.equal('no card')
-    expect(one({ 'error.message': 'no card' }).message).to.equal('no card')
+    for (const name of ['error.message', 'err.message']) expect(one({ [name]: 'no card' }).message).to.equal('no card')
     expect(one({ level: 'error', err: 'no card' }).message).to.equal('no card')
     expect(one({ level: 'error', error: { code: 7 } }).message).to.equal('')
     for (const none of [' ', '-', '0', 'none', 'null', 'nil', '<nil>', 'False', 'undefined']) {
@@ -132,6 +164,7 @@ describe('what single loggers write in a way of their own', () => {
     const at = '2026-11-26T20:56:24+00:00'
     expect(ofText(`<131>1 ${at} web-1 shop 12 - - declined`).level).to.equal('error')
     expect(ofText(`<30>${at} web-1 shop[12]: up`).level).to.equal('info')
+    expect(ofText(`<191>${at} web-1 shop[12]: up`).level, 'the last there is').to.equal('debug')
     expect(ofText('<12>Nov  6 20:56:24 web-1 shop: slow').level).to.equal('warn')
     expect(ofText(`<30>1 ${at} web-1 shop 12 - - ERROR: declined`).level).to.equal('error')
     for (const line of ['<131> items', '<192>Nov 26 20:56:24 web-1 shop: up', '<b>Nov 26</b>']) {

@@ -110,4 +110,70 @@ describe('documents that are written to Elasticsearch', () => {
     const { indices } = (await rejection(written)) as NoPrimaryError
     expect([...indices]).to.have.members(['lines-a', 'lines-b'])
   })
+
+  describe('that one of them does not take', () => {
+    /** What becomes of two of one index; `items`: how both are answered at first. */
+    const writeTwo = async (items: readonly Json[], stored: readonly Json[] = []) => {
+      const asked: string[] = []
+      const restored: string[] = []
+      const elasticsearch = answering(({ path, lines }) => {
+        if (path === '/_mget') return { docs: stored }
+        asked.push(Array.from(String(lines).matchAll(/"_id":"(\w+)"/g), ([, key = '']) => key).join(''))
+        if (asked.length > 1) return { errors: false }
+        return { errors: true, items: items.map((index) => ({ index })) }
+      })
+      const restore = async (index: string): Promise<void> => void restored.push(index)
+      const operations = ['a', 'b'].map((key) => ({ ...operation(key), position: 5 }))
+      const written = writeAll({ elasticsearch, epoch, restore, pause: none }, operations)
+      const failure = await written.then(() => '', String)
+      return { asked, restored, failure }
+    }
+    const ofType = (status: number, type: string, reason = '') => ({ status, error: { type, reason } })
+
+    it('are there where what is stored is as new, or newer, and of the same log; and where a later event has removed it', async () => {
+      const found = (version: number, of: string): Json => ({ found: true, _version: version, _source: { e: of } })
+      const conflict = { status: 409 }
+      const foreign = /^PermanentError: write b of lines-1 at 5 .*another log's document is in its place/
+      for (const [stored, failure] of [
+        [found(5, epoch), /^$/],
+        [found(6, epoch), /^$/],
+        [{ found: false }, /^$/],
+        [found(4, epoch), foreign],
+        [found(9, 'epoch-2'), foreign],
+      ] as const) {
+        const written = await writeTwo([conflict, conflict], [found(5, epoch), stored])
+        expect(written.failure, JSON.stringify(stored)).to.match(failure)
+        expect(written.asked).to.deep.equal(['ab'])
+      }
+    })
+
+    it('have their index made anew where it was dropped, once for all in it, and are written then', async () => {
+      const gone = ofType(404, 'index_not_found_exception', 'no such index [lines-1]')
+      expect(await writeTwo([gone, gone])).to.deep.equal({ asked: ['ab', 'ab'], restored: ['lines-1'], failure: '' })
+      const shard = ofType(404, 'shard_not_found_exception')
+      expect(await writeTwo([shard, { status: 201 }])).to.deep.equal({ asked: ['ab', 'a'], restored: [], failure: '' })
+    })
+
+    it('are sent again while a block is there, which may be lifted, and are refused where a right is missing', async () => {
+      const blocked = ofType(403, 'cluster_block_exception', 'index [lines-1] blocked by: [read-only]')
+      expect(await writeTwo([{ status: 201 }, blocked])).to.include({ failure: '' })
+      const { asked, failure } = await writeTwo([{ status: 201 }, ofType(403, 'security_exception')])
+      expect(failure).to.match(/^TransientError: index b of lines-1 at 5: .*lacks a right/)
+      expect(asked).to.deep.equal(['ab'])
+      const closed = await writeTwo([{ status: 201 }, ofType(400, 'index_closed_exception')])
+      expect(closed.failure).to.match(/^TransientError: write to lines-1 .*open it again/)
+    })
+
+    it('are told in the end with what keeps them from being written', async () => {
+      for (const [error, told] of [
+        [ofType(403, 'cluster_block_exception', 'index [lines-1] blocked'), /it is blocked: make room/],
+        [ofType(404, 'index_not_found_exception', 'no such index'), /it has no room.*index_not_found_exception/],
+      ] as const) {
+        const elasticsearch = answering(() => ({ errors: true, items: [{ index: error }] }))
+        const written = writeAll({ elasticsearch, epoch, restore: none, pause: none }, [operation('a')])
+        const { message, cause } = await rejection(written)
+        expect(`${message} ${String(cause)}`).to.match(told)
+      }
+    })
+  })
 })

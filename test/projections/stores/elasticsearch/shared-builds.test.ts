@@ -14,7 +14,7 @@ const next = 'fixture-v1-002'
 const anotherLog = 'epoch-2'
 
 describe('a build of which partitions share the indices', () => {
-  const { url, prefix, openWriter, closeLater } = useElasticsearchStores()
+  const { url, prefix, makeWriter, openWriter, closeLater } = useElasticsearchStores()
 
   /** What the build's indices hold of a workspace, whether any reader would find it or not. */
   const stored = async (workspaceId: WorkspaceId, build = index): Promise<unknown> => {
@@ -98,6 +98,27 @@ describe('a build of which partitions share the indices', () => {
     await write(theirs, [lineEntry({}, 1)], 1, other)
     expect((await rejection(theirs.drop(index))).name).to.equal('TransientError')
     expect((await opening)?.message).to.match(/another partition was just removing it/)
+    expect(await (await openWriter({ partition: 0 })).checkpoint(index)).to.deep.equal({ epoch, position: 0 })
+    expect(await stored(other)).to.equal(0)
+  })
+
+  it('is begun by a third partition, and not again by one that has dropped it, while another uses it', async () => {
+    const [mine, theirs] = [await openWriter({ partition: 0 }), await openWriter({ partition: 1 })]
+    await write(theirs, [lineEntry({}, 1)], 1, other)
+    await mine.drop(index)
+    const free = await makeWriter({ partition: 0 }).checkpoint(index)
+    expect(free, 'its name is not free, nor is it of this log').to.deep.equal({ epoch: '(dropped)', position: 0 })
+    expect(await mine.builds('fixture')).to.deep.equal([])
+    for (const share of [undefined, '0']) {
+      const opening = openWriter({ partition: 0, ...(share && { share }) })
+      expect((await rejection(opening)).message).to.match(/it was dropped: start a new build/)
+    }
+    const third = await openWriter({ partition: 2 })
+    await write(third, [lineEntry({}, 1)], 1, acme)
+    expect(await stored(acme), 'it is not taken for what the last is removing').to.equal(1)
+    expect(await stored(other)).to.equal(1)
+    await third.drop(index)
+    await theirs.drop(index)
     expect(await (await openWriter({ partition: 0 })).checkpoint(index)).to.deep.equal({ epoch, position: 0 })
     expect(await stored(other)).to.equal(0)
   })
