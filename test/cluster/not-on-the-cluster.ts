@@ -25,7 +25,7 @@ export const notOnTheCluster: Readonly<Record<string, string>> = {
   'tls.test.ts': 'serves TLS by the one process that it starts; before a cluster stands what its operator has',
   'slow-search.test.ts': 'keeps a query thread of the embedded form busy; a cluster’s queries run in Elasticsearch',
   'replace-packages.test.ts': 'replaces the one worker of one parent; the parent of every role is the same program',
-  'tell-moved.test.ts': 'moves the data folder, and removes files of its log; a cluster keeps its log in NATS',
+  'moved-folder.test.ts': 'moves the data folder, and removes files of its log; a cluster keeps its log in NATS',
   'replace-parent.test.ts': 'is about the parent of the embedded form: its data folder, its lock, its port',
 }
 
