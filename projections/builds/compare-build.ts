@@ -25,7 +25,7 @@ const nameOf = ({ workspaceId, day }: Part): string => `${workspaceId}/${day}`
 type Placed = Part & Readonly<{ position: Position }>
 
 /** Parts in order of their positions, so that the expected fold only ever advances, even when no projector runs. */
-async function inOrder({ indexed, index }: VerifyTarget, parts: readonly Part[]): Promise<readonly Placed[]> {
+async function byPosition({ indexed, index }: VerifyTarget, parts: readonly Part[]): Promise<readonly Placed[]> {
   const placed: Placed[] = []
   for (const part of parts) {
     const frozen = await indexed.freeze(index, part)
@@ -42,7 +42,8 @@ function createTally() {
   const later: Later[] = []
   return {
     later,
-    namedMax: (): number => namedMax - differences.length,
+    /** How many more differences may be listed. */
+    namedLeft: (): number => namedMax - differences.length,
     add({ workspaceId }: Part, found: Comparison, at: Position): void {
       const { entries, different, position } = workspaces.get(workspaceId) ?? { entries: 0, different: 0, position: at }
       workspaces.set(workspaceId, {
@@ -75,7 +76,8 @@ async function isStillTold(target: VerifyTarget, { workspaceId, day }: Part): Pr
   return isSeen && (await erasedAt(target, workspaceId)) <= target.expected.positionOf(workspaceId)
 }
 
-async function compared(
+/** Compares both sides of a part, adds what counts, and releases them. */
+async function compareFrozen(
   target: VerifyTarget,
   sides: Sides,
   tally: Tally,
@@ -126,7 +128,7 @@ async function compareRest(target: VerifyTarget, tally: Tally): Promise<void> {
       expected: await expectedParts.freeze(index, part),
       horizon: target.horizon,
     }
-    await compared(target, sides, tally, () => compareLater(sides, later, tally.namedMax()))
+    await compareFrozen(target, sides, tally, () => compareLater(sides, later, tally.namedLeft()))
   }
 }
 
@@ -139,14 +141,14 @@ export async function compareBuild(target: VerifyTarget) {
     const left = parts.filter(
       (part) => takes(part.workspaceId) && target.horizon.isSeen(part) && !seen.has(nameOf(part)),
     )
-    const sorted = await inOrder(target, left)
+    const sorted = await byPosition(target, left)
     const queue = createQueue(sorted)
     for (const placed of sorted) {
       queue.take(placed)
       const part = { workspaceId: placed.workspaceId, day: placed.day }
       seen.add(nameOf(part))
       const sides = await freezeBoth(target, part, queue.beside)
-      if (sides !== undefined) await compared(target, sides, tally, () => compareParts(sides, tally.namedMax()))
+      if (sides !== undefined) await compareFrozen(target, sides, tally, () => compareParts(sides, tally.namedLeft()))
     }
   }
   const held = await indexed.hold(index)

@@ -63,7 +63,7 @@ export async function freezeBoth(target: VerifyTarget, part: Part, beside: (limi
       await frozen.release()
       // The fold is beyond the reported position of the index: another part of the workspace was beyond it too.
       if (frozen.position === beforeAll && !(await isDue(target, part, reached))) return undefined
-      await awaitReached(target, part, at)
+      await awaitReached(target, workspaceId, at)
       continue
     }
     try {

@@ -2,7 +2,7 @@ import { beforeAll, type Position } from '#src/events/envelope.ts'
 import { erasureSubject } from '#src/events/erasure.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import type { IndexAudit, Part } from '../index-audit.ts'
+import type { IndexAudit } from '../index-audit.ts'
 import { reachedBy, storedBuild, type IndexName, type IndexWriter, type StoredBuild } from '../index-store.ts'
 import type { BuildContext, BuildPlace } from './build-place.ts'
 import type { DigestsAhead } from './digests-ahead.ts'
@@ -43,12 +43,12 @@ export async function reachedIn({ context, writer, projection, index }: VerifyTa
   return (workspaceId) => reachedBy(build, workspaceId, now)
 }
 
-/** Waits until the index has reached the position; gives up when it makes no progress. */
-export async function awaitReached(target: VerifyTarget, part: Part, position: Position): Promise<void> {
+/** Waits until the index has reached the position for the workspace; gives up when it makes no progress. */
+export async function awaitReached(target: VerifyTarget, workspaceId: WorkspaceId, position: Position): Promise<void> {
   const { clock, timers } = target.context
   let [best, until] = [-1, 0]
   for (;;) {
-    const reached = (await reachedIn(target))(part.workspaceId)
+    const reached = (await reachedIn(target))(workspaceId)
     if (reached >= position) return
     if (reached > best) [best, until] = [reached, clock() + patienceMs]
     if (clock() > until) {

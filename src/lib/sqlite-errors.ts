@@ -43,3 +43,10 @@ export const hasNoRoomToShare = (error: unknown): boolean => noSharedFile.includ
 
 export const isDiskFull = (error: unknown): boolean =>
   sqliteCodeOf(error) === sqliteCodes.full || hasNoRoomToShare(error)
+
+/** What an operator can do about an error, whatever file it is about. */
+export const sqliteHints = {
+  readOnly: 'this user may not write it: check its owner and mode, and how its disk is mounted',
+  diskFull: 'the disk is full: free some space',
+  disk: 'check the disk, and whether it is full',
+} as const

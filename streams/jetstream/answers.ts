@@ -2,7 +2,7 @@ import type { Msg, NatsConnection } from 'nats'
 import { TransientError } from '#src/lib/failure.ts'
 import type { Received } from './nats.ts'
 
-/** One that takes longer to begin with its answers may hang. */
+/** A server that takes longer to begin with its answers may hang. */
 const lateMs = 1_000
 
 export const receivedOf = ({ data, headers: fields }: Msg): Received => ({
@@ -11,7 +11,10 @@ export const receivedOf = ({ data, headers: fields }: Msg): Received => ({
   header: (name) => fields?.get(name) ?? '',
 })
 
-/** All answers up to the first one with a status. Collects them in an inbox of its own, because the client's own method ends by time, not by status. */
+/**
+ * All answers up to the first one with a status. Collects them in an inbox of its own, because the client's own method ends by time, not by
+ * status.
+ */
 export function gatherAnswers(
   connection: NatsConnection,
   subject: string,
@@ -21,17 +24,17 @@ export function gatherAnswers(
   const answers: Received[] = []
   return new Promise((resolve, reject) => {
     const inbox = `_INBOX.${crypto.randomUUID()}`
-    const soon = setTimeout(onLate, lateMs)
-    const late = (): void => {
+    const lateTimer = setTimeout(onLate, lateMs)
+    const giveUp = (): void => {
       subscription.unsubscribe()
       reject(new TransientError({ operation: 'ask', subject, hint: `no answer within ${timeoutMs} ms` }))
     }
-    const timer = setTimeout(late, timeoutMs)
+    const timer = setTimeout(giveUp, timeoutMs)
     const subscription = connection.subscribe(inbox, {
       callback: (_error, message) => {
         const received = receivedOf(message)
         answers.push(received)
-        clearTimeout(soon)
+        clearTimeout(lateTimer)
         if (received.code === 0) {
           // The timeout is for each answer, not for all of them.
           timer.refresh()

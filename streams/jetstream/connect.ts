@@ -21,18 +21,16 @@ type NatsOptions = Readonly<{
 
 const timeoutMsDefault = 5_000
 const greetingMsDefault = 20_000
-/** Of one of several addresses: where it hangs, another one is tried. */
+/** Of each of several servers: where one hangs, another one is tried. */
 const greetingMsOfSeveral = 5_000
 /** Atomic batches came with 2.12. */
 const versionMin = [2, 12] as const
 const noResponders = 503
 const operation = 'connect to NATS at'
-/**
- * So it is for seconds where a server that led is lost. What has a full disk is up, answers reads, and says nothing to what it cannot write, until
- * it is started again.
- */
+/** A server with a full disk is up and answers reads, but does not answer what it cannot write, until it is started again. */
 const lateHint =
-  'no answer in time, as for seconds when another server comes to lead; if it lasts, its disk may be full or have failed, see /healthz there: make room and restart it'
+  'no answer in time, as for seconds when another server comes to lead; if it lasts, its disk may be full or have failed, ' +
+  'see /healthz there: make room and restart it'
 
 /** Why the first connection failed, in one line. */
 function refusal(error: unknown, { servers }: NatsAddress): Error {

@@ -31,7 +31,7 @@ export function watchPresence(connection: NatsConnection, subject: string): Pres
   const reason = createReason()
   const waiting = new Set<() => void>()
   const listeners = new Set<() => void>()
-  const lost = (what: string): TransientError => new TransientError({ operation: what, subject, hint: reason.hint() })
+  const lost = (operation: string): TransientError => new TransientError({ operation, subject, hint: reason.hint() })
   const leave = (): void => {
     here = false
     for (const letGo of waiting) letGo()
@@ -49,12 +49,12 @@ export function watchPresence(connection: NatsConnection, subject: string): Pres
   void listen()
   void connection.closed().then(leave)
   return {
-    check: (what) => {
-      if (!here || connection.isClosed() || connection.isDraining()) throw lost(what)
+    check: (operation) => {
+      if (!here || connection.isClosed() || connection.isDraining()) throw lost(operation)
     },
-    guard: (what, promise) =>
+    guard: (operation, promise) =>
       new Promise((resolve, reject) => {
-        const letGo = (): void => reject(lost(what))
+        const letGo = (): void => reject(lost(operation))
         waiting.add(letGo)
         promise.then(resolve, reject).finally(() => waiting.delete(letGo))
       }),

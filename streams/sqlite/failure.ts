@@ -1,5 +1,5 @@
 import { isOperatingFailure, PermanentError, TransientError } from '#src/lib/failure.ts'
-import { isBusy, isCorrupt, isDiskFull, sqliteCodeOf, sqliteCodes } from '#src/lib/sqlite-errors.ts'
+import { isBusy, isCorrupt, isDiskFull, sqliteCodeOf, sqliteCodes, sqliteHints } from '#src/lib/sqlite-errors.ts'
 import { unwritableOf } from '#src/lib/unwritable.ts'
 import { isFile } from './file-stat.ts'
 import { suspect } from './suspicion.ts'
@@ -36,14 +36,13 @@ export function failureOf(error: unknown, operation: string, file: string): Tran
   if (isCorrupt(error) && isFile(file)) return damageOf(file, { operation, cause: error })
   const context = { operation, subject: file, cause: error }
   if (isBusy(error)) return new TransientError({ ...context, hint: 'another process is writing to it' })
-  if (isDiskFull(error)) return new TransientError({ ...context, hint: 'the disk is full: free some space' })
+  if (isDiskFull(error)) return new TransientError({ ...context, hint: sqliteHints.diskFull })
   const code = sqliteCodeOf(error)
   if (code === sqliteCodes.readOnly || isForbidden(error)) {
-    const hint = 'this user may not write it: check its owner and mode, and how its disk is mounted'
-    return new PermanentError({ ...context, subject: unwritableOf(file), hint })
+    return new PermanentError({ ...context, subject: unwritableOf(file), hint: sqliteHints.readOnly })
   }
   if (code === sqliteCodes.cannotOpen) {
     return new PermanentError({ ...context, hint: 'the folder must be there, and be writable for this user' })
   }
-  return new PermanentError({ ...context, hint: 'check the disk, and whether it is full' })
+  return new PermanentError({ ...context, hint: sqliteHints.disk })
 }

@@ -7,8 +7,8 @@ import { PermanentError } from '#src/lib/failure.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { append } from '../support/projector-run.ts'
-import { makeEvent } from '../streams/make-event.ts'
-import { readAll } from '../streams/read-all.ts'
+import { makeEvent } from '../support/make-event.ts'
+import { readAll } from '../support/read-all.ts'
 import { createServices, useInstallation } from './harness.ts'
 
 const fold = projections.find(({ name }) => name === 'logs')!

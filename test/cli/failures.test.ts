@@ -22,7 +22,7 @@ import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
-import { makeEvent, makeLarge, makeLine } from '../streams/make-event.ts'
+import { makeEvent, makeLarge, makeLine } from '../support/make-event.ts'
 import { openLog, writeLog } from '../compose/written-folder.ts'
 import { createServices, useInstallation } from './harness.ts'
 

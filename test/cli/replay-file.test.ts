@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createEventFile, readEvents, type PlacedEvent } from '#src/cli/replay-file.ts'
-import { makeEvent } from '#test/streams/make-event.ts'
+import { makeEvent } from '#test/support/make-event.ts'
 import { syncedBy } from '#test/support/synced-by.ts'
 
 describe('a file of replay', () => {

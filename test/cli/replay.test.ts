@@ -7,7 +7,7 @@ import { createTally } from '#src/cli/replay-tally.ts'
 import type { EventType } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
-import { makeEvent } from '#test/streams/make-event.ts'
+import { makeEvent } from '#test/support/make-event.ts'
 import { createServices, useInstallation } from './harness.ts'
 
 const at = Date.parse('2026-11-21T12:00:00Z')

@@ -8,8 +8,8 @@ import { present } from '#src/lib/assert.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { createManualTime } from '../support/projector-run.ts'
-import { makeEvent } from '../streams/make-event.ts'
-import { idsOf, readAll } from '../streams/read-all.ts'
+import { makeEvent } from '../support/make-event.ts'
+import { idsOf, readAll } from '../support/read-all.ts'
 
 const partitions = 2
 const acme = workspaceIdOf('acme')

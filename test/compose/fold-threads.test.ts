@@ -12,9 +12,9 @@ import { foldInThreads, workersFor } from '#src/compose/threads/fold-threads.ts'
 import { limits } from '#src/config.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
-import { makeEvent } from '../streams/make-event.ts'
+import { makeEvent } from '../support/make-event.ts'
 import { makeFirstRun } from '../support/first-run.ts'
-import { rejection } from '../streams/read-all.ts'
+import { rejection } from '../support/read-all.ts'
 
 describe('the workers of a rebuild', () => {
   let dataFolder = ''

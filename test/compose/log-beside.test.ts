@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { limits } from '#src/config.ts'
 import { openLogBeside } from '#src/compose/log-beside.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
-import { makeEvent, makeEvents } from '../streams/make-event.ts'
+import { makeEvent, makeEvents } from '../support/make-event.ts'
 
 describe('a log beside its server', () => {
   let folder: string

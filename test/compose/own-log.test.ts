@@ -5,7 +5,7 @@ import { mendDataFolder } from '#src/compose/mend.ts'
 import { checkOwnLog, seenOf } from '#src/compose/own-log.ts'
 import { sealBeginning } from '#src/events/allowance.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
-import { makeLogFolder, type LogFolder } from '../streams/log-folder.ts'
+import { makeLogFolder, type LogFolder } from '../support/log-folder.ts'
 import { indexUpTo, openLog, withIndex, writeLog } from './written-folder.ts'
 
 describe('a data folder whose log is not the one that its indexes were folded from', () => {

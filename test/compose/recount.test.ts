@@ -3,8 +3,8 @@ import { recountLedgers } from '#src/compose/recount.ts'
 import { ledgerAfter, ledgerSubject, monthOf, sealLedgerEvent, type LedgerEntry } from '#src/events/allowance.ts'
 import { noCounts, type NewEvent } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
-import { makeLogFolder, type LogFolder } from '../streams/log-folder.ts'
-import { makeEvent, noon } from '../streams/make-event.ts'
+import { makeLogFolder, type LogFolder } from '../support/log-folder.ts'
+import { makeEvent, noon } from '../support/make-event.ts'
 
 const acme = workspaceIdOf('acme')
 const month = monthOf(noon)

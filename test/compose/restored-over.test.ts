@@ -8,8 +8,8 @@ import { mendDataFolder } from '#src/compose/mend.ts'
 import { tellQuarantines } from '#src/compose/quarantines.ts'
 import { loadSecrets } from '#src/directory/secrets.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
-import { makeLogFolder, type LogFolder } from '../streams/log-folder.ts'
-import { idsOf, readAll } from '../streams/read-all.ts'
+import { makeLogFolder, type LogFolder } from '../support/log-folder.ts'
+import { idsOf, readAll } from '../support/read-all.ts'
 import { append, indexUpTo, openLog, writeLog } from './written-folder.ts'
 
 describe('a backup that is put over a data folder', () => {

@@ -8,7 +8,7 @@ import { limits } from '#src/config.ts'
 import { present } from '#src/lib/assert.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import type { Stream } from '#streams/stream.ts'
-import { makeEvent } from '../streams/make-event.ts'
+import { makeEvent } from '../support/make-event.ts'
 
 const projection = present(projections[0], 'there is a projection')
 const name = buildName(projection, 1)

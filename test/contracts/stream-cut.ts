@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import { beforeAll as beforeEvents, positionStep } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import type { Stream } from '#streams/stream.ts'
-import { makeEvent, makeEvents, noon } from '#test/streams/make-event.ts'
-import { idsOf, readAll, rejection } from '#test/streams/read-all.ts'
+import { makeEvent, makeEvents, noon } from '#test/support/make-event.ts'
+import { idsOf, readAll, rejection } from '#test/support/read-all.ts'
 
 /** Clauses of the port about the beginning of a log, and about cutting it off. `reopen` closes it and opens it again. */
 export function cutClauses(stream: () => Stream, reopen: (() => Promise<Stream>) | undefined): void {

@@ -4,8 +4,8 @@ import { erasureSubject, isErasure, sealErasure } from '#src/events/erasure.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import type { Stream } from '#streams/stream.ts'
-import { makeEvent, noon } from '#test/streams/make-event.ts'
-import { idsOf, readAll, rejection } from '#test/streams/read-all.ts'
+import { makeEvent, noon } from '#test/support/make-event.ts'
+import { idsOf, readAll, rejection } from '#test/support/read-all.ts'
 
 const acme = workspaceIdOf('acme')
 const globex = workspaceIdOf('globex')

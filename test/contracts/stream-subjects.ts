@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { beforeAll as beforeEvents, type NewEvent } from '#src/events/envelope.ts'
 import { ConflictError, type Stream } from '#streams/stream.ts'
-import { makeEvent } from '#test/streams/make-event.ts'
-import { idsOf, readAll, rejection, stored, withoutPosition } from '#test/streams/read-all.ts'
+import { makeEvent } from '#test/support/make-event.ts'
+import { idsOf, readAll, rejection, stored, withoutPosition } from '#test/support/read-all.ts'
 
 /** The clauses of the port `Stream` about subjects: expected positions, and the newest event. */
 export function subjectClauses(stream: () => Stream): void {

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { Stream } from '#streams/stream.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import type { JsonObject } from '#src/lib/json.ts'
-import { rejection } from '#test/streams/read-all.ts'
+import { rejection } from '#test/support/read-all.ts'
 import { newStream, openDirectory } from './harness.ts'
 
 describe('refused sign-ins that could not be written', () => {

@@ -14,7 +14,7 @@ import {
 } from '#src/events/envelope.ts'
 import { createUpcast, currentSchemaVersion, upcast } from '#src/events/upcast.ts'
 import { PermanentError } from '#src/lib/failure.ts'
-import { makeEvent } from '#test/streams/make-event.ts'
+import { makeEvent } from '#test/support/make-event.ts'
 
 const folder = new URL('../golden/events/', import.meta.url)
 type Golden = Readonly<{

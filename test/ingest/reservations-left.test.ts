@@ -7,8 +7,8 @@ import { beginLedgers } from '#src/ingest/begin-ledgers.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import { ConflictError, repeatWindowMs } from '#streams/stream.ts'
-import { makeEvent, makeEvents } from '#test/streams/make-event.ts'
-import { readAll, rejection } from '#test/streams/read-all.ts'
+import { makeEvent, makeEvents } from '#test/support/make-event.ts'
+import { readAll, rejection } from '#test/support/read-all.ts'
 import { acme, reserving } from './reserving.ts'
 
 describe('reservations of those who give nothing back', () => {

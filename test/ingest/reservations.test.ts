@@ -4,7 +4,7 @@ import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { resetDateOf, type Grant } from '#src/ingest/allowance.ts'
 import { decideSpans } from '#src/ingest/decide-spans.ts'
 import type { ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
-import { readAll } from '#test/streams/read-all.ts'
+import { readAll } from '#test/support/read-all.ts'
 import { acme, reserving } from './reserving.ts'
 
 describe('how many spans are reserved', () => {

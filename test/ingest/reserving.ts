@@ -17,8 +17,8 @@ import {
 } from '#src/ingest/reserved-allowance.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
-import { makeEvent } from '#test/streams/make-event.ts'
-import { readAll } from '#test/streams/read-all.ts'
+import { makeEvent } from '#test/support/make-event.ts'
+import { readAll } from '#test/support/read-all.ts'
 import { createProcess, createWorld, type World } from '#test/support/virtual-world.ts'
 
 export const acme = workspaceIdOf('acme')

@@ -17,7 +17,7 @@ import { createDeadLetters } from '#projections/folding/dead-letters.ts'
 import { PoisonError } from '#projections/folding/fold-batch.ts'
 import type { IndexReader, Progress } from '#projections/index-store.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
-import { makeEvent } from '../streams/make-event.ts'
+import { makeEvent } from '../support/make-event.ts'
 import { listen } from '../support/http.ts'
 
 describe('metrics', () => {

@@ -6,7 +6,7 @@ import { createAppendShared, type SharedLimits } from '#streams/jetstream/append
 import { decodeMessage, messageBytes, packEvent } from '#streams/jetstream/message.ts'
 import type { Outgoing, Published, Publisher } from '#streams/jetstream/publish.ts'
 import { createSubjects, logName } from '#streams/jetstream/subjects.ts'
-import { makeLine } from './make-event.ts'
+import { makeLine } from '../support/make-event.ts'
 
 /** Appends by what publishes in the place of a server. */
 function appendingBy(publish: Publisher['publish'], given: Partial<SharedLimits> = {}) {

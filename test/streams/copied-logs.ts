@@ -12,8 +12,8 @@ import { logName } from '#streams/jetstream/subjects.ts'
 import { openJetStream } from '#streams/jetstream/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { askServer, newPrefix, removeLogs, testProvision } from './jetstream-log.ts'
-import { makeLogFolder } from './log-folder.ts'
-import { noon } from './make-event.ts'
+import { makeLogFolder } from '../support/log-folder.ts'
+import { noon } from '../support/make-event.ts'
 
 export const partitions = 2
 /** Ten minutes after the events of `makeEvent` were received. */

@@ -19,8 +19,8 @@ import { startNats } from '../../infra/engines/nats.ts'
 import { enginesTimeoutMs, natsEngine } from '../support/engines.ts'
 import { makeSource, makeTargets, partitions, type SourceLog, type TargetLogs } from './copied-logs.ts'
 import { newPrefix, removeLogs, testProvision } from './jetstream-log.ts'
-import { makeEvent, noon } from './make-event.ts'
-import { readAll, rejection, stored, withoutPosition } from './read-all.ts'
+import { makeEvent, noon } from '../support/make-event.ts'
+import { readAll, rejection, stored, withoutPosition } from '../support/read-all.ts'
 
 const hourMs = 3_600_000
 const workspaces = ['acme', 'beta', 'gamma', 'delta'].map(workspaceIdOf)

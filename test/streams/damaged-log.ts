@@ -8,9 +8,9 @@ import type { RecordedEvent } from '#src/events/envelope.ts'
 import { mendLog, type Mended, type MendOptions } from '#streams/sqlite/mending/mend.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import type { Stream } from '#streams/stream.ts'
-import { makeLogFolder } from './log-folder.ts'
-import { makeEvents } from './make-event.ts'
-import { readAll } from './read-all.ts'
+import { makeLogFolder } from '../support/log-folder.ts'
+import { makeEvents } from '../support/make-event.ts'
+import { readAll } from '../support/read-all.ts'
 
 export const pageBytes = 4_096
 const walHeaderBytes = 32

@@ -3,8 +3,8 @@ import type { RecordedEvent } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { follow } from '#streams/follow.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
-import { rejection } from './read-all.ts'
-import { makeEvent, makeEvents } from './make-event.ts'
+import { rejection } from '../support/read-all.ts'
+import { makeEvent, makeEvents } from '../support/make-event.ts'
 
 describe('follow', () => {
   it('gives batches in order, an empty one at the head, and what comes later', async () => {

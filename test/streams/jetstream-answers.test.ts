@@ -12,9 +12,9 @@ import { createPublisher } from '#streams/jetstream/publish.ts'
 import type { Run } from '#streams/jetstream/stored.ts'
 import { logName } from '#streams/jetstream/subjects.ts'
 import { readBytesMax } from '#streams/stream.ts'
-import { makeEvent } from './make-event.ts'
+import { makeEvent } from '../support/make-event.ts'
 import { startPlainNats } from './plain-nats.ts'
-import { rejection } from './read-all.ts'
+import { rejection } from '../support/read-all.ts'
 
 const receivedOf = (answer: object): Received => ({
   code: 0,

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { connectNats } from '#streams/jetstream/connect.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
 import { startPlainNats } from './plain-nats.ts'
-import { rejection } from './read-all.ts'
+import { rejection } from '../support/read-all.ts'
 
 describe('a connection to NATS that is broken', () => {
   let front: Server

@@ -4,7 +4,7 @@ import type { RecordedEvent } from '#src/events/envelope.ts'
 import { copiesOf, stepsOf } from '#streams/jetstream/copies.ts'
 import { decodeMessage, messageBytes, packEvent } from '#streams/jetstream/message.ts'
 import { createSubjects, logName } from '#streams/jetstream/subjects.ts'
-import { makeLine, noon } from './make-event.ts'
+import { makeLine, noon } from '../support/make-event.ts'
 
 /** Lines that are recorded one behind the other. */
 const recordedLines = (count: number): readonly RecordedEvent[] =>

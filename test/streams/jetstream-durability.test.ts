@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import type { Nats } from '#streams/jetstream/nats.ts'
 import { examineDurability } from '#streams/jetstream/durability.ts'
-import { rejection } from './read-all.ts'
+import { rejection } from '../support/read-all.ts'
 
 describe('whether NATS syncs, asked of a monitoring address behind a password', () => {
   const nats = { server: () => ({ id: 'ours', cluster: false }) } as unknown as Nats

@@ -12,9 +12,9 @@ import type { Engine } from '../../infra/engines/engine.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
 import { askServer, testProvision } from './jetstream-log.ts'
 import { startLoad } from './jetstream-load.ts'
-import { makeEvent, makeEvents } from './make-event.ts'
+import { makeEvent, makeEvents } from '../support/make-event.ts'
 import { startPlainNats } from './plain-nats.ts'
-import { never, readAll, rejection } from './read-all.ts'
+import { never, readAll, rejection } from '../support/read-all.ts'
 
 describe('the JetStream log when its server fails', function () {
   let server: Engine

@@ -10,7 +10,7 @@ import { holdPartitions, shareOf } from '#streams/jetstream/hold-partitions.ts'
 import { createLeaseBoard, type LeaseBoard } from '#streams/jetstream/lease-board.ts'
 import { natsEngine } from '../support/engines.ts'
 import { askServer } from './jetstream-log.ts'
-import { rejection } from './read-all.ts'
+import { rejection } from '../support/read-all.ts'
 import { startPlainNats } from './plain-nats.ts'
 
 const ttlMs = 1_000

@@ -3,8 +3,8 @@ import { expect } from 'chai'
 import type { NewEvent, Position } from '#src/events/envelope.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import type { Stream } from '#streams/stream.ts'
-import { makeEvent } from './make-event.ts'
-import { readAll } from './read-all.ts'
+import { makeEvent } from '../support/make-event.ts'
+import { readAll } from '../support/read-all.ts'
 
 /** Senders that append to a log until they are stopped, and remember what was acknowledged. */
 type Load = Readonly<{

@@ -11,9 +11,9 @@ import type { Engine } from '../../infra/engines/engine.ts'
 import { startNats } from '../../infra/engines/nats.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
 import { testProvision } from './jetstream-log.ts'
-import { makeLarge } from './make-event.ts'
+import { makeLarge } from '../support/make-event.ts'
 import { startPlainNats } from './plain-nats.ts'
-import { readAll } from './read-all.ts'
+import { readAll } from '../support/read-all.ts'
 
 const payloadBytes = 500_000
 const appends = 8

@@ -4,8 +4,8 @@ import { PermanentError } from '#src/lib/failure.ts'
 import { parseNatsUrl } from '#streams/jetstream/address.ts'
 import { decodeMessage, encodeMessage, packEvent, positionIn, sequenceAfter } from '#streams/jetstream/message.ts'
 import { escapeSubject, logName } from '#streams/jetstream/subjects.ts'
-import { makeEvent } from './make-event.ts'
-import { withoutPosition } from './read-all.ts'
+import { makeEvent } from '../support/make-event.ts'
+import { withoutPosition } from '../support/read-all.ts'
 
 const events = [
   makeEvent('first', { identified: false, type: 'logs.received', contentType: 'text/plain' }),

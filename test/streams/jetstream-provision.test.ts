@@ -14,7 +14,7 @@ import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
 import { lineEvent } from '#test/support/line-projections.ts'
 import { askServer, newEpoch, newPrefix, removeLogs, testProvision } from './jetstream-log.ts'
 import { startPlainNats } from './plain-nats.ts'
-import { rejection } from './read-all.ts'
+import { rejection } from '../support/read-all.ts'
 
 describe('connecting to NATS', function () {
   before(async function () {

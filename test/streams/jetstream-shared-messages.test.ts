@@ -10,8 +10,8 @@ import { openJetStream } from '#streams/jetstream/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
 import { makeJetStreamLog, type JetStreamLog } from './jetstream-log.ts'
-import { makeEvent, makeLarge, makeLine, noon } from './make-event.ts'
-import { idsOf, never, readAll, rejection } from './read-all.ts'
+import { makeEvent, makeLarge, makeLine, noon } from '../support/make-event.ts'
+import { idsOf, never, readAll, rejection } from '../support/read-all.ts'
 
 /** As of a server that hangs. */
 const hung: Nats['requestMany'] = (_subject, _data, onLate) => {

@@ -12,8 +12,8 @@ import { openJetStream } from '#streams/jetstream/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
 import { makeJetStreamLog, removeLogs, testProvision, type JetStreamLog } from './jetstream-log.ts'
-import { makeEvent, makeEvents, makeLarge, makeLine } from './make-event.ts'
-import { idsOf, never, readAll, rejection, withoutPosition } from './read-all.ts'
+import { makeEvent, makeEvents, makeLarge, makeLine } from '../support/make-event.ts'
+import { idsOf, never, readAll, rejection, withoutPosition } from '../support/read-all.ts'
 
 describe('the JetStream log', function () {
   let log: JetStreamLog

@@ -7,7 +7,7 @@ import { connectNats } from '#streams/jetstream/connect.ts'
 import { makeCertificate } from '#test/support/certificate.ts'
 import { enginesTimeoutMs } from '#test/support/engines.ts'
 import { startPlainNats } from './plain-nats.ts'
-import { rejection } from './read-all.ts'
+import { rejection } from '../support/read-all.ts'
 
 describe('a connection to NATS by tls://', function () {
   this.timeout(enginesTimeoutMs)

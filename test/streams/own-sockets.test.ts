@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { closingWhatFails } from '#streams/jetstream/own-sockets.ts'
-import { rejection } from './read-all.ts'
+import { rejection } from '../support/read-all.ts'
 
 describe('sockets of attempts to connect', () => {
   let server: Server

@@ -6,9 +6,9 @@ import { checkCopied } from '#streams/sqlite/copied.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { suspicionOf } from '#streams/sqlite/suspicion.ts'
 import { timesOpen } from '#test/support/sqlite-fixture.ts'
-import { makeLogFolder, type LogFolder } from './log-folder.ts'
-import { makeEvent, makeLarge, noon } from './make-event.ts'
-import { idsOf, readAll, rejection } from './read-all.ts'
+import { makeLogFolder, type LogFolder } from '../support/log-folder.ts'
+import { makeEvent, makeLarge, noon } from '../support/make-event.ts'
+import { idsOf, readAll, rejection } from '../support/read-all.ts'
 
 describe('a backup of a log in SQLite', () => {
   let log: LogFolder

@@ -1,5 +1,5 @@
 import { streamContract } from '#test/contracts/stream.ts'
-import { makeLogFolder } from './log-folder.ts'
+import { makeLogFolder } from '../support/log-folder.ts'
 
 for (const thread of [false, true]) {
   streamContract(`sqlite, ${thread ? 'writing in a thread of its own' : 'writing in the caller’s thread'}`, {

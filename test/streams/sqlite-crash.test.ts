@@ -1,8 +1,8 @@
 import { copyFile, readFile, truncate } from 'node:fs/promises'
 import { expect } from 'chai'
-import { readAll, rejection } from './read-all.ts'
-import { makeLogFolder, type LogFolder } from './log-folder.ts'
-import { makeEvent, makeEvents } from './make-event.ts'
+import { readAll, rejection } from '../support/read-all.ts'
+import { makeLogFolder, type LogFolder } from '../support/log-folder.ts'
+import { makeEvent, makeEvents } from '../support/make-event.ts'
 import { startProgram } from './programs/child.ts'
 
 describe('the sqlite stream after a crash', () => {

@@ -7,9 +7,9 @@ import { noCounts, type NewEvent } from '#src/events/envelope.ts'
 import { crcOf, formatHeader } from '#src/events/codec.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { rowCrc } from '#streams/sqlite/row.ts'
-import { makeLogFolder, type LogFolder } from './log-folder.ts'
-import { makeEvent, noon } from './make-event.ts'
-import { idsOf, readAll, rejection } from './read-all.ts'
+import { makeLogFolder, type LogFolder } from '../support/log-folder.ts'
+import { makeEvent, noon } from '../support/make-event.ts'
+import { idsOf, readAll, rejection } from '../support/read-all.ts'
 
 const acme = workspaceIdOf('acme')
 const globex = workspaceIdOf('globex')

@@ -20,9 +20,9 @@ import {
   type Files,
   type Sample,
 } from './damaged-log.ts'
-import { makeEvent, noon } from './make-event.ts'
+import { makeEvent, noon } from '../support/make-event.ts'
 import { startProgram } from './programs/child.ts'
-import { idsOf, readAll, rejection } from './read-all.ts'
+import { idsOf, readAll, rejection } from '../support/read-all.ts'
 
 /** With pages in the middle of its file nought, which a look at its ends and here and there meets. */
 function spoil({ db, wal }: Files): Files {

@@ -14,8 +14,8 @@ import {
   type Files,
   type Sample,
 } from './damaged-log.ts'
-import { makeEvent, makeEvents } from './make-event.ts'
-import { readAll } from './read-all.ts'
+import { makeEvent, makeEvents } from '../support/make-event.ts'
+import { readAll } from '../support/read-all.ts'
 
 const bytesOf = ({ below }: Random, length: number): Buffer => Buffer.from(Array.from({ length }, () => below(256)))
 

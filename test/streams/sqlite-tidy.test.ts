@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import { createLogWriter, type LogWriter } from '#streams/sqlite/writer.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
-import { makeLogFolder, type LogFolder } from './log-folder.ts'
+import { makeLogFolder, type LogFolder } from '../support/log-folder.ts'
 
 const busyTimeoutMs = 2_000
 const checkpointBytes = 64 * 1024

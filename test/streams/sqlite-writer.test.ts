@@ -8,7 +8,7 @@ import { TransientError } from '#src/lib/failure.ts'
 import { suspicionOf } from '#streams/sqlite/suspicion.ts'
 import { createLogWriter, type LogWriter } from '#streams/sqlite/writer.ts'
 import type { Outcome, PackedCall } from '#streams/sqlite/write-group.ts'
-import { makeLogFolder, type LogFolder } from './log-folder.ts'
+import { makeLogFolder, type LogFolder } from '../support/log-folder.ts'
 
 const subject = 'allowance.acme.2026-11'
 const payload = Buffer.from('payload')

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { createWaiters } from '#streams/waiters.ts'
-import { never } from './read-all.ts'
+import { never } from '../support/read-all.ts'
 
 describe('who waits for a log to grow', () => {
   it('is woken by what comes after the position, not by what was there', async () => {

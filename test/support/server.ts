@@ -47,7 +47,7 @@ export async function removeFolder(folder: string): Promise<void> {
 
 /** The environment of a server that gives a body all the time that it takes: for those that are held back while workers are started. */
 export const patientWithBodies = {
-  NODE_OPTIONS: `--import=${new URL('../e2e/programs/patient-with-bodies.ts', import.meta.url).href}`,
+  NODE_OPTIONS: `--import=${new URL('./patient-with-bodies.ts', import.meta.url).href}`,
 }
 
 const serving = /^worker (\d+) (?:serves|has taken over from \d+)$/

@@ -12,7 +12,7 @@ import {
   transaction,
   type Database,
 } from './database.ts'
-import { makeFolderOf } from './make-folder.ts'
+import { makeFolderOf } from './make-folder-of.ts'
 import { openIfThere, readIfThere } from './if-there.ts'
 import { otherCollections, otherLog } from '../builds.ts'
 import type { Shapes } from '../row.ts'

@@ -1,5 +1,5 @@
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
-import { isCorrupt, isDiskFull, sqliteCodeOf, sqliteCodes } from '#src/lib/sqlite-errors.ts'
+import { isCorrupt, isDiskFull, sqliteCodeOf, sqliteCodes, sqliteHints } from '#src/lib/sqlite-errors.ts'
 import { unwritableOf } from '#src/lib/unwritable.ts'
 
 const { busy, locked, noMemory, readOnly, ioError, full, cannotOpen } = sqliteCodes
@@ -11,8 +11,8 @@ const passing: ReadonlySet<number> = new Set([busy, locked, noMemory, ioError, f
 export const isDamage = (error: unknown): boolean => error instanceof Error && isCorrupt(error.cause)
 
 const remedies: Readonly<Record<number, string>> = {
-  [readOnly]: 'this user may not write it: check its owner and mode, and how its disk is mounted',
-  [ioError]: 'check the disk, and whether it is full',
+  [readOnly]: sqliteHints.readOnly,
+  [ioError]: sqliteHints.disk,
   [cannotOpen]:
     'it and its folder must be there and writable for this user: check owner and mode; or too few files may be open (ulimit -n)',
 }
@@ -23,7 +23,7 @@ function hintOf(cause: unknown, code: number): { hint?: string } {
     const remedy = 'throughline rebuild folds its index again; where it cannot, stop the server and start it again'
     return { hint: `damaged: ${remedy}` }
   }
-  const hint = isDiskFull(cause) ? 'the disk is full: free some space' : remedies[code]
+  const hint = isDiskFull(cause) ? sqliteHints.diskFull : remedies[code]
   return hint === undefined ? {} : { hint }
 }
 

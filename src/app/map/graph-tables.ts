@@ -1,5 +1,6 @@
 import { counted, inWords } from '../context.ts'
-import { formatDuration, percentOf } from '../format.ts'
+import { failedShare } from '../failed-share.ts'
+import { formatDuration } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import type { ColourOf } from '../service-colours.ts'
 import { traceAddress } from '../trace-address.ts'
@@ -29,31 +30,26 @@ const errorsCell = ({ errors, failed }: MapEdge): Html =>
   failed === undefined ? html`0` : spanLink(failed, html`<span class="bad">${counted(errors, 'error')}</span>`)
 
 function edgeRow(edge: MapEdge, { links, colourOf }: Looks): Html {
-  const { from, to, calls, longest } = edge
+  const { from, to, calls, durations, longest } = edge
   return html`<tr>
     <th scope="row">${nodeName(from, colourOf)} → ${nodeName(to, colourOf)}</th>
     <td class="number" data-head="Calls">${linkTo(links.edge(edge), html`${inWords(calls)}`)}${toldPart(edge)}</td>
     <td class="number" data-head="Errors">${errorsCell(edge)}</td>
-    <td class="number" data-head="p50">${durationOf(edge, 50)}</td>
-    <td class="number" data-head="p95">${durationOf(edge, 95)}</td>
+    <td class="number" data-head="p50">${durationOf(durations, 50)}</td>
+    <td class="number" data-head="p95">${durationOf(durations, 95)}</td>
     <td class="number" data-head="Longest">${spanLink(longest, html`${formatDuration(longest.ns)}`)}</td>
   </tr>`
 }
 
-const failedCell = ({ failedEntries: failed, entries }: MapNode): Html =>
-  failed === 0
-    ? html`0`
-    : html`<span class="bad">${inWords(failed)} <small>${percentOf(failed, entries.length)}</small></span>`
-
 /** Of a trace that was not read whole it may not be known that it has any. */
 const entriesFor = ({ entries }: MapNode, hundredths: number): string =>
-  entries.length === 0 ? '–' : durationOf({ durations: entries }, hundredths)
+  entries.length === 0 ? '–' : durationOf(entries, hundredths)
 
 const nodeRow = (node: MapNode, { links, colourOf }: Looks): Html =>
   html`<tr>
     <th scope="row">${linkTo(links.node(node), nodeName(node, colourOf))}</th>
     <td class="number" data-head="Entry spans">${inWords(node.entries.length)}</td>
-    <td class="number" data-head="Failed">${failedCell(node)}</td>
+    <td class="number" data-head="Failed">${failedShare(node.failedEntries, node.entries.length)}</td>
     <td class="number" data-head="p50">${entriesFor(node, 50)}</td>
     <td class="number" data-head="p95">${entriesFor(node, 95)}</td>
     <td class="number" data-head="All spans">${inWords(node.spans)}</td>

@@ -36,13 +36,13 @@ export function nodeWords(node: MapNode): string {
   return `${titleName(node)}: ${factsOf(node)}${begins}`
 }
 
-/** Percentiles of its calls, in the words of pages. */
-export const durationOf = ({ durations }: Pick<MapEdge, 'durations'>, hundredths: number): string =>
+/** A percentile of durations in order, in the words of pages. */
+export const durationOf = (durations: readonly bigint[], hundredths: number): string =>
   formatDuration(percentile(durations, hundredths))
 
 export function edgeWords(edge: MapEdge): string {
-  const { from, to, calls, errors } = edge
-  const times = `p50 ${durationOf(edge, 50)}, p95 ${durationOf(edge, 95)}`
+  const { from, to, calls, errors, durations } = edge
+  const times = `p50 ${durationOf(durations, 50)}, p95 ${durationOf(durations, 95)}`
   return `${titleName(from)} to ${titleName(to)}: ${withErrors(counted(calls, 'call'), errors)}, ${times}`
 }
 

@@ -1,5 +1,6 @@
 import type { SpanKind } from '#src/events/telemetry.ts'
 import { mapInTurns } from '#src/lib/in-turns.ts'
+import { byDuration } from '../search/percentile.ts'
 import type { CallTarget } from './call-target.ts'
 
 /** What a map takes of a span. */
@@ -59,8 +60,6 @@ export type ServiceGraph = Readonly<{ nodes: readonly MapNode[]; edges: readonly
 type Grown<Item> = { -readonly [Name in keyof Item]: Item[Name] }
 type GrownNode = Grown<Omit<MapNode, 'entries'>> & { entries: bigint[] }
 type GrownEdge = Grown<Omit<MapEdge, 'durations'>> & { durations: bigint[] }
-
-const sort = (durations: bigint[]): bigint[] => durations.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
 
 const placeKey = ({ traceId, spanId }: SpanPlace): string => `${traceId}/${spanId}`
 const parentPlace = ({ traceId, parentId }: MapSpan): SpanPlace => ({ traceId, spanId: parentId ?? '' })
@@ -127,8 +126,8 @@ function createGraph() {
   }
 
   function made(): ServiceGraph {
-    for (const { durations } of edges.values()) sort(durations)
-    for (const { entries } of nodes.values()) sort(entries)
+    for (const { durations } of edges.values()) durations.sort(byDuration)
+    for (const { entries } of nodes.values()) entries.sort(byDuration)
     return { nodes: [...nodes.values()], edges: [...edges.values()] }
   }
   return { nodes, node, call, made }

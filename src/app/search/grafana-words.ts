@@ -17,7 +17,7 @@ const inQuotesOnly = (text: string): string =>
   )
 
 /** `"a|b"` as a regular expression, which is one of any case here. */
-const regexOf = (quoted: string): string => {
+function regexOf(quoted: string): string {
   const source = quoted.slice(1, -1).replace(/\\(["\\])/g, '$1')
   return `/${source.replace(/^\(\?i\)/, '').replace(/\\.|\//g, (part) => (part === '/' ? '\\/' : part))}/`
 }

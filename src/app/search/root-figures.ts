@@ -1,8 +1,9 @@
 import { counted, inWords } from '../context.ts'
-import { formatDuration, percentOf } from '../format.ts'
+import { failedShare } from '../failed-share.ts'
+import { formatDuration } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { traceAddress } from '../trace-address.ts'
-import { inOrder, percentile } from './percentile.ts'
+import { byDuration, percentile } from './percentile.ts'
 import { nameOf, type ShownTrace } from './trace-rows.ts'
 
 type Timed = Readonly<{ trace: ShownTrace; ns: bigint }>
@@ -12,7 +13,7 @@ type Figures = Readonly<{ name: Html; traces: number; failed: number; p50: bigin
 const rowsMax = 20
 
 function figuresOf(traces: readonly [Timed, ...Timed[]]): Figures {
-  const sorted = inOrder(traces.map(({ ns }) => ns))
+  const sorted = traces.map(({ ns }) => ns).sort(byDuration)
   return {
     name: nameOf(traces[0].trace),
     traces: traces.length,
@@ -34,19 +35,16 @@ function byRoot(traces: readonly Timed[]): readonly Figures[] {
     else group.push(timed)
   }
   const figures = [...groups.values()].map(figuresOf)
-  return figures.toSorted((a, b) => (a.p95 > b.p95 ? -1 : a.p95 < b.p95 ? 1 : b.traces - a.traces))
+  return figures.toSorted((a, b) => byDuration(b.p95, a.p95) || b.traces - a.traces)
 }
-
-const failedCell = ({ failed, traces }: Figures): Html =>
-  failed === 0 ? html`0` : html`<span class="bad">${inWords(failed)} <small>${percentOf(failed, traces)}</small></span>`
 
 const heads = ['Traces', 'With errors', 'p50', 'p95', 'Longest'] as const
 
 function rowOf(figures: Figures): Html {
-  const { name, traces, p50, p95, longest } = figures
+  const { name, traces, failed, p50, p95, longest } = figures
   const shown = [
     html`${inWords(traces)}`,
-    failedCell(figures),
+    failedShare(failed, traces),
     html`${formatDuration(p50)}`,
     html`${formatDuration(p95)}`,
     html`<a href="${traceAddress(longest.trace.trace_id)}">${formatDuration(longest.ns)}</a>`,

@@ -4,7 +4,7 @@ import { html, type Html } from '../html.ts'
 import type { ColourOf } from '../service-colours.ts'
 import { traceAddress } from '../trace-address.ts'
 import { clockTicks } from './clock-ticks.ts'
-import { inOrder, percentile } from './percentile.ts'
+import { byDuration, percentile } from './percentile.ts'
 import { rootFigures } from './root-figures.ts'
 import type { ShownTrace } from './trace-rows.ts'
 
@@ -44,13 +44,13 @@ function drawn(point: Point, { startMs, endMs, longest, colourOf }: Scale): Html
 }
 
 /**
- * How long the listed traces took, in figures, as points over the time of their starts, and by their roots, folded. `isPart`: more fit than are listed.
- * Nothing of fewer than two.
+ * How long the listed traces took, in figures, as points over the time of their starts, and by their roots, folded. `isPart`: more fit than are
+ * listed. Nothing of fewer than two.
  */
 export function traceScatter(traces: readonly ShownTrace[], isPart: boolean, colourOf: ColourOf): Html {
   const points = pointsOf(traces)
   if (points.length < 2) return html``
-  const sorted = inOrder(points.map(({ ns }) => ns))
+  const sorted = points.map(({ ns }) => ns).sort(byDuration)
   const longest = percentile(sorted, 100)
   const starts = points.map((point) => point.startMs)
   const [startMs, endMs] = [Math.min(...starts), Math.max(...starts)]

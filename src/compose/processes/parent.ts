@@ -118,7 +118,7 @@ async function mend(dataFolder: string): Promise<() => Promise<void>> {
   const { mendDataFolder } = await import('#src/compose/mend.ts')
   const { tellQuarantines } = await import('#src/compose/quarantines.ts')
   const { tellMissedDays } = await import('#src/compose/missed-days.ts')
-  const { tellMoved } = await import('#src/compose/moved-folder.ts')
+  const { tellMoved } = await import('#src/compose/tell-moved.ts')
   await mendDataFolder(dataFolder)
   tellQuarantines(dataFolder)
   tellMissedDays(dataFolder)

@@ -9,8 +9,8 @@ import { levelByName, levelByPython, levelBySyslog } from './level.ts'
 // aliases, and how a body is split never goes by them. Looked at last, where a record says nothing by the usual names.
 
 /**
- * Of zap for developers, of log15 and Grafana, log4js, tslog, SAP's loggers, Elixir's LoggerJSON, and Cloudflare. If you change these, raise the version of
- * the projection of logs, as for `timeNames`.
+ * Of zap for developers, of log15 and Grafana, log4js, tslog, SAP's loggers, Elixir's LoggerJSON, and Cloudflare. If you change these, raise the
+ * version of the projection of logs, as for `timeNames`.
  */
 export const timeNamesOfSenders = [
   'T',
@@ -70,7 +70,7 @@ const isConsola = ({ type, tag, args, date, level }: JsonObject): boolean =>
   (level === null || ofConsola[Number(level)] !== undefined)
 
 /** tslog, a record as its transports are given it: since 5 with `_logMeta`. */
-const isTslog = (record: JsonObject): boolean => {
+function isTslog(record: JsonObject): boolean {
   const meta = record['_logMeta'] ?? record['_meta']
   return isJsonObject(meta) && typeof meta['logLevelName'] === 'string'
 }
@@ -135,8 +135,9 @@ export const messageOfError = (record: JsonObject, isLevelled: (record: JsonObje
 export function idsInScopes({ LogLevel, Scopes }: JsonObject): IdsInText | undefined {
   if (typeof LogLevel !== 'string' || !Array.isArray(Scopes)) return undefined
   for (const scope of Scopes as readonly Json[]) {
-    const traceId = isJsonObject(scope) ? traceIdOf(scope['TraceId']) : undefined
-    if (traceId !== undefined) return { traceId, spanId: spanIdOf((scope as JsonObject)['SpanId']) }
+    if (!isJsonObject(scope)) continue
+    const traceId = traceIdOf(scope['TraceId'])
+    if (traceId !== undefined) return { traceId, spanId: spanIdOf(scope['SpanId']) }
   }
   return undefined
 }

@@ -16,7 +16,7 @@ import { buildPlaces, foldedPlace, type Place } from '#test/support/build-places
 import { counting } from '#test/support/line-projections.ts'
 import { atHead, start } from '#test/support/projector-run.ts'
 import { liveOf } from '#test/support/promote.ts'
-import { rejection } from '#test/streams/read-all.ts'
+import { rejection } from '#test/support/read-all.ts'
 import { appendRandom, workspaces } from '#test/support/random-log.ts'
 
 const inMemory = present(buildPlaces['memory'], 'a place in memory')

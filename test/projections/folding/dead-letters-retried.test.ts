@@ -5,7 +5,7 @@ import { isDeadLetterDecision } from '#src/events/dead-letter.ts'
 import type { RecordedEvent } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
-import { readAll } from '#test/streams/read-all.ts'
+import { readAll } from '#test/support/read-all.ts'
 import { counting, mirror } from '#test/support/line-projections.ts'
 import { append } from '#test/support/projector-run.ts'
 

@@ -3,7 +3,7 @@ import { sealBeginning } from '#src/events/allowance.ts'
 import { dayOf } from '#src/lib/day.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import type { Stream } from '#streams/stream.ts'
-import { readAll, rejection } from '#test/streams/read-all.ts'
+import { readAll, rejection } from '#test/support/read-all.ts'
 import { ago, createWorld, memoryPlace, today, type World } from '#test/support/retention-world.ts'
 
 describe('what retention says anew before it cuts the log', () => {

@@ -12,7 +12,7 @@ import { firstDayBy, type FirstDay } from '#projections/retention/first-days.ts'
 import type { IndexAudit } from '#projections/index-audit.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
 import type { Stream } from '#streams/stream.ts'
-import { readAll } from '#test/streams/read-all.ts'
+import { readAll } from '#test/support/read-all.ts'
 import {
   ago,
   createWorld,

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { limits } from '#src/config.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
-import { makeEvent } from '../make-event.ts'
+import { makeEvent } from '../../support/make-event.ts'
 
 /**
  * `append FILE PREFIX COUNT THREAD`: appends COUNT events, up to 20 at a time, and prints each id once it is acknowledged;

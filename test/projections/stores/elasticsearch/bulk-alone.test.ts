@@ -6,7 +6,7 @@ import { writeAll, type NoPrimaryError, type Operation } from '#projections/stor
 import type { Elasticsearch } from '#projections/stores/elasticsearch/call.ts'
 import { answering } from '#test/support/answering-elasticsearch.ts'
 import { acme, epoch } from '#test/support/index-fixture.ts'
-import { rejection } from '#test/streams/read-all.ts'
+import { rejection } from '#test/support/read-all.ts'
 
 describe('documents that are written to Elasticsearch', () => {
   const none = async (): Promise<void> => undefined

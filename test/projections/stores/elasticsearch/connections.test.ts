@@ -8,7 +8,7 @@ import { openDriver } from '#projections/stores/elasticsearch/driver.ts'
 import { LateError } from '#src/lib/failure.ts'
 import { startAnsweringElasticsearch } from '#test/support/answering-elasticsearch.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
-import { rejection } from '#test/streams/read-all.ts'
+import { rejection } from '#test/support/read-all.ts'
 
 describe('a connection to Elasticsearch', () => {
   const { url, prefix, openWriter, makeReader, closeLater } = useElasticsearchStores()

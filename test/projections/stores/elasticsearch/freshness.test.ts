@@ -6,7 +6,7 @@ import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
 import { acme, epoch, index, lineEntry, write } from '#test/support/index-fixture.ts'
 import { startRecordingProxy } from '#test/support/recording-proxy.ts'
 import { promote } from '#test/support/promote.ts'
-import { rejection } from '#test/streams/read-all.ts'
+import { rejection } from '#test/support/read-all.ts'
 
 describe('the freshness of Elasticsearch', () => {
   const { url, prefix, makeWriter, openWriter, makeReader, closeLater, count } = useElasticsearchStores()

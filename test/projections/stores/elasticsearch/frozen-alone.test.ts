@@ -6,7 +6,7 @@ import { freezeBuild } from '#projections/stores/elasticsearch/frozen-build.ts'
 import { createNames } from '#projections/stores/elasticsearch/names.ts'
 import { createRecords } from '#projections/stores/elasticsearch/records.ts'
 import { answering } from '#test/support/answering-elasticsearch.ts'
-import { rejection } from '#test/streams/read-all.ts'
+import { rejection } from '#test/support/read-all.ts'
 
 type Search = Readonly<{ pit: { id: string }; size: number; search_after?: readonly [string, number] }>
 

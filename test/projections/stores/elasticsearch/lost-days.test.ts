@@ -19,7 +19,7 @@ import {
 } from '#test/support/index-fixture.ts'
 import { promote } from '#test/support/promote.ts'
 import { startRecordingProxy } from '#test/support/recording-proxy.ts'
-import { rejection } from '#test/streams/read-all.ts'
+import { rejection } from '#test/support/read-all.ts'
 
 const [dayAfter, twoAfter] = ['2026-11-22', '2026-11-23']
 const keptFrom = (from: string) => ({ of: () => from, all: from })

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, it } from 'mocha'
 import { connectElasticsearch } from '#projections/stores/elasticsearch/client.ts'
 import { HeardConnection, isUnsent, Nodes, WatchedConnection } from '#projections/stores/elasticsearch/nodes.ts'
 import { freePort } from '#test/support/free-port.ts'
-import { rejection } from '#test/streams/read-all.ts'
+import { rejection } from '#test/support/read-all.ts'
 
 const lostMs = 5_000
 

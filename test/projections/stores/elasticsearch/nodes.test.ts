@@ -8,7 +8,7 @@ import { freePort } from '#test/support/free-port.ts'
 import { index, lineEntry, write } from '#test/support/index-fixture.ts'
 import { promote } from '#test/support/promote.ts'
 import { startRecordingProxy, type RecordingProxy } from '#test/support/recording-proxy.ts'
-import { rejection } from '#test/streams/read-all.ts'
+import { rejection } from '#test/support/read-all.ts'
 
 const never = (): Promise<never> => new Promise(() => undefined)
 

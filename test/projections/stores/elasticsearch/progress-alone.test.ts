@@ -5,7 +5,7 @@ import { progressIn } from '#projections/stores/elasticsearch/build-record.ts'
 import type { Place } from '#projections/stores/elasticsearch/place.ts'
 import { createProgress } from '#projections/stores/elasticsearch/progress.ts'
 import type { JsonObject } from '#src/lib/json.ts'
-import { rejection } from '#test/streams/read-all.ts'
+import { rejection } from '#test/support/read-all.ts'
 
 const beat = (position: number, more: Partial<Heartbeat> = {}): Heartbeat => {
   return { position, head: 9, at: 1_000, caughtUpAt: 1_000, ...more }

@@ -3,7 +3,7 @@ import { describe, it } from 'mocha'
 import { createNames } from '#projections/stores/elasticsearch/names.ts'
 import { createGatheredRecords, createRecords } from '#projections/stores/elasticsearch/records.ts'
 import { answering } from '#test/support/answering-elasticsearch.ts'
-import { rejection } from '#test/streams/read-all.ts'
+import { rejection } from '#test/support/read-all.ts'
 
 describe('the records of all builds', () => {
   const buildsBy = (list: (listing: number) => Promise<void>) => {

@@ -11,7 +11,7 @@ import { createRecords } from '#projections/stores/elasticsearch/records.ts'
 import { createFreshness } from '#projections/stores/elasticsearch/refresh.ts'
 import { answering, type Answering } from '#test/support/answering-elasticsearch.ts'
 import { acme } from '#test/support/index-fixture.ts'
-import { rejection } from '#test/streams/read-all.ts'
+import { rejection } from '#test/support/read-all.ts'
 
 describe('documents that are looked up in Elasticsearch', () => {
   const placeOf = (key: string) => ({ index: 'lines-1', key, workspaceId: acme })

@@ -8,7 +8,7 @@ import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
 import { acme, epoch, fixture, index, lineEntry, noonNs, other, write } from '#test/support/index-fixture.ts'
 import { promote } from '#test/support/promote.ts'
 import { startRecordingProxy } from '#test/support/recording-proxy.ts'
-import { rejection } from '#test/streams/read-all.ts'
+import { rejection } from '#test/support/read-all.ts'
 
 const next = 'fixture-v1-002'
 const anotherLog = 'epoch-2'

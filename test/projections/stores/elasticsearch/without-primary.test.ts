@@ -7,7 +7,7 @@ import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
 import { acme, day, index, lineEntry, write } from '#test/support/index-fixture.ts'
 import { promote } from '#test/support/promote.ts'
 import { startRecordingProxy } from '#test/support/recording-proxy.ts'
-import { rejection } from '#test/streams/read-all.ts'
+import { rejection } from '#test/support/read-all.ts'
 
 const nextDay = '2026-11-22'
 

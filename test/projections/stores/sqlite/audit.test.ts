@@ -7,7 +7,7 @@ import { createSqliteIndexAudit } from '#projections/stores/sqlite/auditing/audi
 import { acme, epoch, fixture as projection, index, lineEntry, noonNs, write } from '#test/support/index-fixture.ts'
 import { openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
-import { rejection } from '#test/streams/read-all.ts'
+import { rejection } from '#test/support/read-all.ts'
 
 const files = 12
 

@@ -26,7 +26,7 @@ import { promote } from '#test/support/promote.ts'
 import { limits, openSqliteFixture, type SqliteFixture } from '#test/support/sqlite-fixture.ts'
 import { withSteppingClock } from '#test/support/stepping-clock.ts'
 import { syncedBy } from '#test/support/synced-by.ts'
-import { rejection } from '#test/streams/read-all.ts'
+import { rejection } from '#test/support/read-all.ts'
 
 const previousDay = '2026-11-20'
 
