@@ -40,12 +40,12 @@ export type Heartbeat = Readonly<{
   head: Position
   at: number
   caughtUpAt: number
-  /** What is searchable beyond the position, for some workspaces (ahead.ts). */
+  /** What is searchable beyond the position, for some workspaces (folding/ahead.ts). */
   ahead?: Ahead
   last?: LastFolded
 }>
 
-/** The furthest event that was folded, and what tells it from any other (log-tail.ts): a log that holds another there is another history. */
+/** The furthest event that was folded, and what tells it from any other (folding/log-tail.ts): a log that holds another there is another one. */
 export type LastFolded = Readonly<{ position: Position; event: string }>
 
 /** A workspace's day of which what a build held is gone, as where its file was removed. */
@@ -56,7 +56,7 @@ export type LostDay = Readonly<{ workspaceId: WorkspaceId; day: string }>
  */
 export type MissedDay = Readonly<{ workspaceId?: WorkspaceId; day: string; isClosed?: true }>
 
-/** `isOfAnotherVersion`: than the program that reads (own-versions.ts). `lostDays`: of all workspaces, where nobody asks for one. */
+/** `isOfAnotherVersion`: than the program that reads (builds/own-versions.ts). `lostDays`: of all workspaces, where nobody asks for one. */
 type ReadProgress = Heartbeat & Readonly<{ isOfAnotherVersion?: boolean; lostDays?: readonly MissedDay[] }>
 
 /** Projectors write a heartbeat each second, even when idle: when the last is older than this (ms), no projector folds the build. */

@@ -85,7 +85,7 @@ export interface Documents {
  * A pure fold from the log into one index of several collections. No clock, no random, no I/O: same events, same index, on
  * every engine. Raise `version` whenever collections, ids or the fold change.
  *
- * The projector skips an identified event if it has folded one of the same id within 24 hours (seen-events.ts).
+ * The projector skips an identified event if it has folded one of the same id within 24 hours (folding/seen-events.ts).
  */
 export interface Projection {
   readonly name: string

@@ -320,7 +320,7 @@ describe('architecture', () => {
     ['src/query/logs.ts', "import { follow } from '#streams/follow.ts'"],
     ['src/lib/clock.ts', "import type { Position } from '../events/envelope.ts'"],
     ['projections/logs/fold.ts', "import { x } from '#src/query/logs.ts'"],
-    ['projections/stores/sqlite/store.ts', "import { y } from '../../logs/fold.ts'"],
+    ['projections/stores/sqlite/layout.ts', "import { y } from '../../logs/fold.ts'"],
     ['projections/stores/sqlite/reading/reader.ts', "import { writeDay } from '../writing/day-writer.ts'"],
     ['projections/stores/sqlite/writing/writer.ts', "import { dayQuery } from '../reading/day-query.ts'"],
     ['projections/traces/fold.ts', "import { openLane } from '../folding/lane.ts'"],

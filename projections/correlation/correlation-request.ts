@@ -26,8 +26,8 @@ export type Part<Item> = Readonly<{ items: readonly Item[]; next: WalkKey | null
 /** The most items of each part, unless the request gives another number. */
 export const usualLimits: Readonly<Record<PagedPart, number>> = { spans: 1_000, traces: 50, logs: 100, rum_events: 100 }
 /**
- * The most characters of JSON of each part. Together they are one page (page-size.ts), with the attribute sets of spans, which may take as much
- * as the spans themselves.
+ * The most characters of JSON of each part. Together they are one page (reading/page-size.ts), with the attribute sets of spans, which may
+ * take as much as the spans themselves.
  */
 export const charactersOf: Readonly<Record<PagedPart, number>> = {
   spans: pageCharactersMax / 4,

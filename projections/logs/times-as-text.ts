@@ -9,8 +9,8 @@ const names: ReadonlySet<string> = new Set(timeNames.map(bareName))
 const dayAndTime = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d/i
 
 /**
- * The parts of a search that look for a time as text, as they may be typed. The field by which a log is dated is no text (record-tokens.ts), so most
- * of them meet nothing.
+ * The parts of a search that look for a time as text, as they may be typed. The field by which a log is dated is no text
+ * (reading/record-tokens.ts), so most of them meet nothing.
  */
 export const timesAsText = (tree: QueryTree): readonly string[] => leavesOf(tree).flatMap(timeIn)
 

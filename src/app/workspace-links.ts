@@ -1,5 +1,5 @@
 // Where a person belongs to several workspaces, all links and searches of a page say which one it shows, and an address that does not is led to the
-// one that does. It is only compared (other-workspace.ts): what is shown is always of the session's own.
+// one that does. It is only compared (account/other-workspace.ts): what is shown is always of the session's own.
 // They are marked in the finished page and not where each is made: that is in sixty places, of which none knows whose page it is on, and one that is
 // forgotten would lead to another workspace's records without a word.
 

@@ -56,7 +56,7 @@ export async function createWorkerHttp(config: Config, engines: Engines, metrics
     newId: () => randomBytes(24).toString('base64url'),
   })
   const routes = await routesOf(config, engines, metrics)
-  // A sender that is refused is counted from the start (metrics.ts).
+  // A sender that is refused is counted from the start (operations/metrics.ts).
   for (const { method, path } of routes.filter((route) => route.method === 'POST' && route.path.startsWith('/api/')))
     answered({ method, route: path, status: '503' }, 0)
   const app = createHttpApp({

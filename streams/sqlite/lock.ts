@@ -72,8 +72,8 @@ function awaitWorkers(folder: string, timeoutMs: number): void {
 /**
  * Locks the data folder for this process, so that two servers cannot share one. Throws PermanentError naming the other process's id. The
  * lock is an exclusive transaction on an empty SQLite database: the operating system releases it when the process ends, however it ends.
- * The file with the id is for the message, and for who signals the server. Command-line tools do not need the lock. Waits, blocking, for the workers of a server that
- * was killed.
+ * The file with the id is for the message, and for who signals the server. Command-line tools do not need the lock. Waits, blocking, for the
+ * workers of a server that was killed.
  */
 export function lockFolder(folder: string, workersTimeoutMs = workersTimeoutMsDefault): HeldFolder {
   const pidFile = join(folder, 'lock.pid')

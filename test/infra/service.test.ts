@@ -17,4 +17,8 @@ describe('infra/throughline.service', () => {
       settingNames.filter((name) => names.includes(name)),
     )
   })
+
+  it('starts when the clock is set, by which events expire', () => {
+    expect(valueOf('After').split(' ')).to.include('time-sync.target')
+  })
 })

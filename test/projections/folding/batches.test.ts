@@ -10,7 +10,7 @@ const cut = (events: readonly RecordedEvent[]): unknown =>
     batch.map(({ counts }) => [counts.spans, counts.bytes]),
   )
 
-describe('projections/batches', () => {
+describe('projections/folding/batches', () => {
   it('end before they hold more records, or more bytes when unpacked, than one batch should; no event is cut', () => {
     expect(cut([])).to.deep.equal([])
     expect(cut([event(6, 1), event(4, 1), event(1, 1), event(9, 1)])).to.deep.equal([

@@ -20,7 +20,7 @@ const all: Filter = { kind: 'all' }
 const none: Filter = { kind: 'none' }
 const word: Filter = { kind: 'phrase', fields: ['text'], tokens: ['a'] }
 
-describe('projections/field-query', () => {
+describe('projections/reading/field-query', () => {
   it('asks number fields for integers within inclusive bounds', () => {
     const cases: readonly (readonly [string, object])[] = [
       ['duration:>200ms', { from: 200_000_001 }],
@@ -118,7 +118,7 @@ describe('projections/field-query', () => {
   })
 })
 
-describe('projections/record-tokens', () => {
+describe('projections/reading/record-tokens', () => {
   it('flattens objects by dots and lists item by item, each value by itself', () => {
     const { values, fields } = fieldTokens({
       a: { b: 'x y', c: ['p', { d: 'q' }, 7] },
@@ -172,7 +172,7 @@ describe('projections/record-tokens', () => {
   })
 })
 
-describe('projections/highlight', () => {
+describe('projections/reading/highlight', () => {
   const marked = (text: string, query: string): string[] =>
     createHighlighter(treeOf(query))(text, ['message', 'msg']).map(({ start, end }) => text.slice(start, end))
 
