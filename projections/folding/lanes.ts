@@ -113,17 +113,21 @@ async function removeDropped({ options: { writer } }: Run, { name }: Projection,
 
 /**
  * Lets go of builds that another process has removed: what is open of them would keep their room on the disk. Their names do not come again, so
- * nothing else goes.
+ * nothing else goes. Looked for among the lanes too: one may have been removed while the roster that is known since was changed here.
  */
 async function letGoOfRemoved(
-  { options: { writer }, rosters }: Run,
+  { options: { writer }, rosters, open }: Run,
   { name }: Projection,
-  found: Roster,
+  { found, roster }: Readonly<{ found: Roster; roster: Roster }>,
 ): Promise<void> {
   const known = rosters.get(name)
   const followed = known?.followed.filter(({ as }) => as !== 'gone').map(({ index }) => index) ?? []
-  for (const index of known?.live === undefined ? followed : [known.live, ...followed]) {
-    if (followedAs(found, index) === undefined && isGone(found, index)) await writer.drop(index)
+  const folded = open.all().filter(({ projection }) => projection === name)
+  const ours = new Set([...followed, ...folded.map(({ index }) => index)])
+  if (known?.live !== undefined) ours.add(known.live)
+  for (const index of ours) {
+    const isRemovedHere = followedAs(found, index) === 'dropped'
+    if (!isRemovedHere && followedAs(roster, index) === undefined && isGone(roster, index)) await writer.drop(index)
   }
 }
 
@@ -132,8 +136,8 @@ async function applyRoster(run: Run, projection: Projection, found: Roster): Pro
   const { open, facts, rosters } = run
   const { name } = projection
   refuseLoss(projection, rosters.get(name), found)
-  await letGoOfRemoved(run, projection, found)
   const roster = await removeDropped(run, projection, await tidy(run, projection, found))
+  await letGoOfRemoved(run, projection, { found, roster })
   rosters.set(name, roster)
   const wanted = [...(roster.live === undefined ? [] : [roster.live]), ...foldedBeside(roster)]
   open.keepOnly(name, wanted)

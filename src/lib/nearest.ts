@@ -24,11 +24,13 @@ function distance(a: string, b: string): number {
  */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const typed = name.slice(0, 64).toLowerCase()
-  const isNear = (other: string, away: number): boolean =>
-    away <= Math.max(2, Math.ceil(other.length / 3)) && away <= Math.min(typed.length, other.length) / 2
+  const awayMax = ({ length }: string): number =>
+    Math.min(Math.max(2, Math.ceil(length / 3)), Math.min(typed.length, length) / 2)
   const [best] = known
+    // It takes an edit for each character more or less. Names that senders choose may be long, and many.
+    .filter((other) => Math.abs(other.length - typed.length) <= awayMax(other))
     .map((other) => ({ other, away: distance(typed, other.toLowerCase()) }))
-    .filter(({ other, away }) => isNear(other, away))
+    .filter(({ other, away }) => away <= awayMax(other))
     .sort((a, b) => a.away - b.away)
   return best?.other
 }

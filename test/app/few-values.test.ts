@@ -36,6 +36,7 @@ describe('a search by a level, a status or a kind that there is not', () => {
       ['/app/logs', 'declined Level="ERORR"', 'declined AND level=error'],
       ['/app/logs', 'level:(wran OR erro)', 'level:warn OR level:error'],
       ['/app/patterns', 'level:erro', 'level:error'],
+      ['/app/logs', 'message:/(de)clined/ level:eror', 'message:/(de)clined/ AND level:error'],
       ['/app/traces', 'status:failed', 'status=error'],
       ['/app/traces', 'status=eror kind:srever', 'status=error AND kind:server'],
       ['/app/map', 'status:eror', 'status:error'],
@@ -48,7 +49,17 @@ describe('a search by a level, a status or a kind that there is not', () => {
     for (const typed of ['level:fatal', 'level:notice', 'level:high', 'my.level:eror', '"level:eror"', 'level:er0r']) {
       expect(await meantBy('/app/logs', typed), typed).to.equal('')
     }
-    for (const typed of ['status:ok', 'status:up', 'kind:consumer', '"status:eror"', 'level:eror']) {
+    for (const typed of ['message:/(level:eror)/', 'message:/see[ ]a.ts:12/', 'declined /(level:eror|x)/']) {
+      expect(await meantBy('/app/logs', typed), typed).to.equal('')
+    }
+    for (const typed of [
+      'status:ok',
+      'status:up',
+      'kind:consumer',
+      '"status:eror"',
+      'name:/(status:404)/',
+      'level:eror',
+    ]) {
       expect(await meantBy('/app/traces', typed), typed).to.equal('')
     }
   })

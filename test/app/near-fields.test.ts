@@ -1,4 +1,6 @@
 import { expect } from 'chai'
+import { nearFields } from '#src/app/search/near-fields.ts'
+import { ok } from '#src/lib/result.ts'
 import { noonNs } from '#test/projections/traces/given.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
 import { textOf } from '#test/support/page-text.ts'
@@ -37,6 +39,7 @@ describe('a search of logs by a field that no record has', () => {
         ['declined (type=SyntaxError OR x)', 'type', 'declined AND (err.type=SyntaxError OR x)'],
         ['status_code:>=500', 'status_code', 'http.status_code:>=500'],
         ['"a:b" OR usrId:*', 'usrId', '"a:b" OR userId:*'],
+        ['message:/(a:b)/ OR usrId:*', 'usrId', 'message:/(a:b)/ OR userId:*'],
       ] as const) {
         const { said, led } = await meantBy(`${page}?from=-2h&q=${encodeURIComponent(typed)}`)
         expect(said).to.equal(`No record of this time has a field ${field}. Did you mean ${meant}?`)
@@ -53,6 +56,8 @@ describe('a search of logs by a field that no record has', () => {
       'absent -err.typ:x',
       'absent NOT (a b err.typ:x)',
       '"err.typ:SyntaxError"',
+      'message:/(err.typ:SyntaxError)/',
+      'message:/x[ err.typ:]/',
       'level:fatal',
       'x:1',
       'foo:1',
@@ -62,5 +67,15 @@ describe('a search of logs by a field that no record has', () => {
     }
     expect((await meantBy('/app/logs?to=-3h&q=err.typ:x')).said).to.equal('')
     expect((await browser.get('/app/traces?q=err.typ:x')).text).to.not.include('Did you mean')
+  })
+  it('is compared with so many names that this takes no time of others', async () => {
+    const meant = async (others: number) => {
+      const names = [...Array.from({ length: others }, (_, n) => `f${n}`), 'userId']
+      const records = [{ fields: Object.fromEntries(names.map((name) => [name, 1])) }]
+      const find = async (search: string) => ok({ logs: search.includes('q=') ? [] : records })
+      return (await nearFields('/app/logs', new URLSearchParams(), 'usrId:1', find)).markup
+    }
+    expect(await meant(1_999)).to.include('userId:1')
+    expect(await meant(2_000)).to.equal('')
   })
 })

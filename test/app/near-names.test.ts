@@ -63,6 +63,7 @@ describe('a search by a name that nothing has', () => {
       'q=service:mail+absent',
       'q=service:checko?t',
       'q=service:checkot*+absent',
+      'q=message:/(service:checkot)/',
       'q=absent+-service:checkot',
       'q=absent+service:(checkot+OR+chekout)',
       'service=warehouse',

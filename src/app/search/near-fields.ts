@@ -4,6 +4,7 @@ import { ownLogField } from '#projections/logs/query.ts'
 import { html, type Html } from '../html.ts'
 import { addressWith, withConditions } from './conditions.ts'
 import { dottedFields } from './field-table.ts'
+import { textOrRegex } from './passed-over.ts'
 
 // A field of logs is searched by its whole name, as its sender wrote it. Who mistypes it, or leaves out what stands before it, finds nothing.
 
@@ -16,9 +17,11 @@ export type FindLogs = (search: string) => Promise<Result<Readonly<{ logs?: Logs
 const fieldsMax = 3
 /** Newest records of the time whose fields are known. */
 const recordsMax = 100
+/** Names that are compared with what was typed, edit by edit: this process does nothing else meanwhile. */
+const namesMax = 2_000
 
-/** Fields that a search names as one word and asks for; texts in quotes are passed over. */
-const fieldAsked = /(?<![^\s(])(?<!NOT )([a-z_][\w.@/-]*)(?=[:=])|"(?:[^"\\]|\\.)*"/gi
+/** Fields that a search names as one word and asks for. */
+const fieldAsked = new RegExp(String.raw`(?<![^\s(])(?<!NOT )([a-z_][\w.@/-]*)(?=[:=])|${textOrRegex}`, 'gi')
 const isOneWord = (name: string): boolean => /^[a-z_][\w.@/-]*$/i.test(name)
 
 type Asked = Readonly<{ typed: string; index: number }>
@@ -37,7 +40,8 @@ function askedIn(normalized: string): readonly Asked[] {
 function likeliest(typed: string, known: readonly string[]): string | undefined {
   const end = typed.toLowerCase()
   return (
-    known.find((name) => name.toLowerCase() === end || name.toLowerCase().endsWith(`.${end}`)) ?? nearest(typed, known)
+    known.find((name) => name.toLowerCase() === end || name.toLowerCase().endsWith(`.${end}`)) ??
+    nearest(typed, known.slice(0, namesMax))
   )
 }
 

@@ -4,6 +4,7 @@ import { isolated } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { clauseOf } from './clause.ts'
 import { addressWith, withConditions } from './conditions.ts'
+import { textOrRegex } from './passed-over.ts'
 
 // A service and an operation are searched by their whole names. Who types a part of one, or mistypes it, finds nothing, and is not told why.
 
@@ -28,8 +29,11 @@ const keptFor: Readonly<Record<Name, readonly string[]>> = {
   operation: ['from', 'to', 'service'],
 }
 
-/** The services that a search names in its words, with no sign of a pattern; texts in quotes are passed over. */
-const ofService = /(?<![^\s(])(?<!NOT )service[:=](?:"([^"\\]+)"|([^\s()"\\*?[\]<>/]+))(?=[\s)]|$)|"(?:[^"\\]|\\.)*"/g
+/** The services that a search names in its words, with no sign of a pattern. */
+const ofService = new RegExp(
+  String.raw`(?<![^\s(])(?<!NOT )service[:=](?:"([^"\\]+)"|([^\s()"\\*?[\]<>/]+))(?=[\s)]|$)|${textOrRegex}`,
+  'g',
+)
 
 function askedBy(path: string, conditions: URLSearchParams, normalized: string): readonly Asked[] {
   const given = (['service', 'operation'] as const).flatMap((name): Asked[] => {

@@ -5,6 +5,7 @@ import { html, type Html } from '../html.ts'
 import { mapPath } from '../map-address.ts'
 import { addressWith } from './conditions.ts'
 import { fromGrafana } from './grafana-words.ts'
+import { regexesIn } from './passed-over.ts'
 
 // Habits from other tools and from older conventions: names and values that find nothing here, because the same is called otherwise.
 
@@ -87,5 +88,7 @@ export function otherNames(path: string, conditions: URLSearchParams, normalized
   const habit = ofGrafana(path, conditions)
   if (habit.markup !== '') return habit
   const query = inOwnNames(path, asText(normalized))
-  return query === normalized ? html`` : didYouMean(path, conditions, query)
+  // A regular expression is of texts, and means another one when it is changed.
+  const isOther = query !== normalized && regexesIn(query) === regexesIn(normalized)
+  return isOther ? didYouMean(path, conditions, query) : html``
 }

@@ -128,14 +128,7 @@ async function mend(dataFolder: string): Promise<() => Promise<void>> {
   }
 }
 
-/**
- * A server in any role: this process holds the listening sockets and, embedded, the data folder's lock, and nothing else; a worker
- * process does the work. SIGHUP replaces the worker, SIGTERM and SIGINT stop the server. `argv`: of the command line; the worker
- * reads the same. Resolves with the exit code.
- */
-export async function composeParent(config: Config, argv: readonly string[]): Promise<number> {
-  checkOpenFiles(limits.openFilesMin)
-  const lock = lockData(config)
+async function serve(config: Config, argv: readonly string[], lock: HeldFolder): Promise<number> {
   const mendAgain = config.cluster === undefined ? await mend(config.dataFolder) : undefined
   const sockets = await bindSockets(config)
   let isUp = false
@@ -183,6 +176,21 @@ export async function composeParent(config: Config, argv: readonly string[]): Pr
     return exitCodeOfStart(error)
   } finally {
     sockets.close()
+  }
+}
+
+/**
+ * A server in any role: this process holds the listening sockets and, embedded, the data folder's lock, and nothing else; a worker
+ * process does the work. SIGHUP replaces the worker, SIGTERM and SIGINT stop the server. `argv`: of the command line; the worker
+ * reads the same. Resolves with the exit code.
+ */
+export async function composeParent(config: Config, argv: readonly string[]): Promise<number> {
+  checkOpenFiles(limits.openFilesMin)
+  const lock = lockData(config)
+  try {
+    return await serve(config, argv, lock)
+  } finally {
+    // Also where it could not start: the process id of one that has ended says nothing, and is another's one day.
     lock.release()
   }
 }

@@ -88,7 +88,8 @@ export function levelByPython(value: Json | undefined): Level | undefined {
 /** Syslog's severity, 0 emergency to 7 debug (RFC 5424 §6.2.1), as GELF has it in `level`. */
 export const levelBySyslog = (value: Json | undefined): Level | undefined => syslog[numberOf(value)]
 
-function numberOf(value: Json | undefined): number {
+/** NaN of what is no number: `Number` throws at an object that has members called `toString` and `valueOf`. */
+export function numberOf(value: Json | undefined): number {
   if (typeof value === 'number') return value
   return typeof value === 'string' && numeral.test(value.trim()) ? Number(value) : Number.NaN
 }

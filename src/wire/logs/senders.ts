@@ -3,7 +3,7 @@ import type { Level } from '#src/events/telemetry.ts'
 import { firstOf, namesOf } from './fields.ts'
 import type { IdsInText } from './ids-in-text.ts'
 import { spanIdOf, traceIdOf } from './ids.ts'
-import { levelByName, levelByPython, levelBySyslog } from './level.ts'
+import { levelByName, levelByPython, levelBySyslog, numberOf } from './level.ts'
 
 // What single loggers write in a way of their own, told by what stands beside it: such names mean something else elsewhere, so they are no
 // aliases, and how a body is split never goes by them. Looked at last, where a record says nothing by the usual names.
@@ -67,7 +67,7 @@ const isConsola = ({ type, tag, args, date, level }: JsonObject): boolean =>
   typeof tag === 'string' &&
   Array.isArray(args) &&
   date !== undefined &&
-  (level === null || ofConsola[Number(level)] !== undefined)
+  (level === null || ofConsola[numberOf(level)] !== undefined)
 
 /** tslog, a record as its transports are given it: since 5 with `_logMeta`. */
 function isTslog(record: JsonObject): boolean {
@@ -76,7 +76,7 @@ function isTslog(record: JsonObject): boolean {
 }
 
 export const levelOfConsola = (record: JsonObject): Level | undefined =>
-  isConsola(record) ? (levelByName(record['type']) ?? ofConsola[Number(record['level'] ?? 5)]) : undefined
+  isConsola(record) ? (levelByName(record['type']) ?? ofConsola[numberOf(record['level'] ?? 5)]) : undefined
 
 /** log4js, lambda-log, tslog, and python-logstash's first format. */
 const levelNamesOfSenders = namesOf([

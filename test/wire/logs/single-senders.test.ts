@@ -87,6 +87,15 @@ describe('what single loggers write in a way of their own', () => {
     expect(one(sent)).to.include({ traceId, spanId })
   })
 
+  // A record at which the decoding throws is a dead letter, with its whole request; and too many of those end the fold.
+  it('is no level where no number can be made of it', () => {
+    const inNoWay = { toString: 1, valueOf: 1 }
+    for (const level of [inNoWay, [inNoWay], '', []]) {
+      const sent = { type: 'buy', tag: '', args: ['a'], date: time, level }
+      expect(one(sent), JSON.stringify(sent)).to.include({ timeNs, level: null, message: '' })
+    }
+  })
+
   it('comes after what a record says by the usual names', () => {
     const own = { level: 'warn', message: 'own', time, service: 'own', trace_id: traceId, span_id: spanId }
     const read = { level: 'warn', message: 'own', timeNs, service: 'own', traceId, spanId }
