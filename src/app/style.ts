@@ -282,6 +282,10 @@ ${serviceFills}
   .cards td { min-width: 0 }
   .cards td::before { content: attr(data-head); content: attr(data-head) / ''; display: block; font-size: .8rem; color: color-mix(in srgb, CanvasText 75%, Canvas) }
   .figures.cards .number { text-align: left }
+  /* Three or four on a line, or the last of five or seven would stand alone. */
+  .figures.cards > tbody > tr:has(> :nth-child(6)) { display: grid; grid-template-columns: repeat(3, minmax(min-content, 1fr)) }
+  .figures.cards > tbody > tr:has(> :nth-child(8)) { grid-template-columns: repeat(4, minmax(min-content, 1fr)) }
+  .figures.cards > tbody > tr:has(> :nth-child(6)) > th { grid-column: 1 / -1 }
   .timeline .bar, .traces .bar { min-width: 3rem }
   .ticks { display: none }
 }

@@ -18,15 +18,21 @@ export type WantedRotation = Readonly<{
   by?: string | null
 }>
 
-const rotatedAlready = refuse(
-  'invalid',
-  'key',
-  'This key has been rotated already; rotate the one that took its place.',
-)
+/** `successor`: of a key that was rotated. Who sends a form again, as a reload does, learns which one that has made. */
+function rotatedAlready(state: string, successor: Key | undefined): Result<never, Refused> {
+  const which = successor === undefined ? '' : `, ${successor.prefix}…${successor.last4}`
+  return refuse('invalid', 'key', `This key ${state}; rotate the one that took its place${which}.`)
+}
 
-function checkRotation(key: Key, overlapMs: number, overlapMsMax: number): Result<void, Refused> {
+function checkRotation(
+  key: Key,
+  successor: Key | undefined,
+  overlapMs: number,
+  overlapMsMax: number,
+): Result<void, Refused> {
+  if (key.revokedAt !== null && successor !== undefined) return rotatedAlready('is revoked', successor)
   if (key.revokedAt !== null) return refuse('invalid', 'key', 'This key is revoked; create a new one.')
-  if (key.worksUntil !== null) return rotatedAlready
+  if (key.worksUntil !== null) return rotatedAlready('has been rotated already', successor)
   if (Number.isSafeInteger(overlapMs) && overlapMs >= 0 && overlapMs <= overlapMsMax) return ok(undefined)
   return refuse('invalid', 'overlap', `An old key may work on for at most ${overlapMsMax / dayMs} days.`)
 }
@@ -42,18 +48,18 @@ export async function rotateKey(
   { overlapMs, by = null }: WantedRotation,
 ): Promise<Result<RotatedKey, Refused>> {
   const { view, clock, writeFirst } = writer
-  const checked = checkRotation(key, overlapMs, limits.keyOverlapMsMax)
+  const id = successorId(pepper, key.id)
+  const checked = checkRotation(key, view.key(id), overlapMs, limits.keyOverlapMsMax)
   if (!checked.ok) return checked
   const tooMany = tooManyKeys(view, key.workspaceId, limits.keysPerWorkspaceMax)
   if (tooMany !== undefined) return tooMany
   const { workspaceId, id: keyId, kind, name, scopes, origins } = key
-  const id = successorId(pepper, keyId)
   const { event, secret } = keyCreated(writer, pepper, { workspaceId, kind, name, scopes, origins, by }, id)
   const worksUntil = Math.trunc(clock()) + overlapMs
   const rotation = { workspaceId, keyId, replacedBy: event.keyId, worksUntil, by }
   const rotated = { type: 'directory.key.rotated', ...rotation } as const
   const written = await writeFirst([event, rotated])
-  if (!written.ok) return rotatedAlready
+  if (!written.ok) return rotatedAlready('has been rotated already', view.key(id))
   if (view.workspace(workspaceId) === undefined) return noSuchWorkspace
   const created = present(view.key(event.keyId), 'a created key is in the view')
   return ok({ key: created, secret, rotated: view.key(keyId) ?? key })

@@ -31,7 +31,7 @@ describe('pages of somebody who has several workspaces', () => {
     const { text } = await browser.get(`/app/logs?q=a%26b&shown_in=${first}`)
     const links = linksOfPage(text).map(({ address }) => address)
     const unmarked = links.filter((address) => !address.includes(`shown_in=${first}`))
-    expect(unmarked).to.deep.equal(['#content', '/app/workspace'])
+    expect(unmarked).to.deep.equal(['#content', '/app/workspace', '#results'])
     const searches = text.match(/<form[^>]*method="get"[^>]*>/g) ?? []
     expect(searches).to.have.length(1)
     expect(text.match(new RegExp(`name="shown_in" value="${first}"`, 'g'))).to.have.length(searches.length)

@@ -98,10 +98,27 @@ describe('help on search pages', () => {
     }
   })
 
+  it('leads past the form to the results, and nowhere where there are none', async () => {
+    await site.index(logs(1, {}))
+    for (const page of ['logs', 'patterns', 'traces', 'map', 'sessions']) {
+      for (const asked of ['', '?q=absent']) {
+        const { status, text } = await browser.get(`/app/${page}${asked}`)
+        expect(status, page).to.equal(200)
+        const [beforeFields = ''] = /<form class="search"[^]*?<input/.exec(text) ?? []
+        expect(linksOfPage(beforeFields), page).to.deep.equal([{ name: 'Skip to the results', address: '#results' }])
+        expect(text.match(/ id="results"/g), page).to.have.length(1)
+      }
+      const refused = await browser.get(`/app/${page}?q=%28`)
+      expect(refused.status, page).to.equal(400)
+      expect(refused.text, page).to.not.include('#results')
+    }
+  })
+
   it('leads past the bars, each of which is a link', async () => {
     await site.index(logs(1, { level: 'error' }, { level: 'error' }))
     const { text } = await browser.get('/app/logs?from=2026-11-21T11:00:00Z')
-    expect(linksOfPage(text).find(({ name }) => name === 'Skip to the results')?.address).to.equal('#results')
+    const [justBefore = ''] = /<a class="skip"[^>]*>[^<]*<\/a>\s*(?=<svg\s+class="histogram")/.exec(text) ?? []
+    expect(linksOfPage(justBefore)).to.deep.equal([{ name: 'Skip to the results', address: '#results' }])
     expect(text).to.match(/ id="results"/)
     expect(text).to.match(/<svg\s+class="histogram"[^>]*\srole="group"/)
     expect(text).to.include('<title>2026-11-21 12:00:00 UTC: 2, 2 errors</title>')

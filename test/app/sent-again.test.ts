@@ -41,6 +41,20 @@ describe('a form that makes a key, sent once more as a reload does', () => {
     expect(site.directory.keys(workspaceId)).to.have.length(4)
   })
 
+  it('of a key that takes the place of another makes no second one either, and says which there is', async () => {
+    for (const hours of ['24', '0']) {
+      const made = await site.directory.createKey({ workspaceId, kind: 'logs', name: `of ${hours}` })
+      const form = { action: 'rotate', key: valueOf(made).key.id, hours }
+      const secret = secretIn(await browser.post('/app/keys', form)) ?? ''
+      const count = site.directory.keys(workspaceId).length
+      const again = await browser.post('/app/keys', form)
+      expect([again.status, secretIn(again)], hours).to.deep.equal([400, undefined])
+      const said = `rotate the one that took its place, lt_…${secret.slice(-4)}.`
+      expect(again.text, hours).to.include(said).and.not.include(secret)
+      expect(site.directory.keys(workspaceId), hours).to.have.length(count)
+    }
+  })
+
   it('leads from the steps to connect a sender to the same without the secret', async () => {
     const form = { what: 'logs', guide: 'curl', name: 'shop', once: onceIn(await browser.get('/app/connect')) }
     const secret = secretIn(await browser.post('/app/connect', form)) ?? ''

@@ -105,7 +105,7 @@ describe('command line', () => {
       const again = await run(['key', 'rotate', created.id])
       expect([again.code, again.err]).to.deep.equal([
         1,
-        'throughline: This key has been rotated already; rotate the one that took its place.\n',
+        `throughline: This key has been rotated already; rotate the one that took its place, tt_…${String(rotated['secret']).slice(-4)}.\n`,
       ])
       const last = await run(['key', 'rotate', String(rotated['id']), '--overlap', '0'])
       expect(last.out.split('\n')[0]).to.match(/^tt_[0-9A-Za-z]{36}$/)

@@ -143,6 +143,31 @@ describe('pages on narrow screens', () => {
     await page.context().close()
   })
 
+  it('have cards on whose last line no figure stands alone', async () => {
+    const times = { traceId: 'd'.repeat(32), startNs: nowNs(), durationNs: 321n * msNs }
+    await sendingTo(server, server.firstRun.keys).spans([
+      { ...times, spanId: '1'.repeat(16), service: 'till', name: 'POST /api/checkout', status: 'error' },
+      { ...times, spanId: '2'.repeat(16), service: 'bank', name: 'charge', parentSpanId: '1'.repeat(16) },
+    ])
+    const { tab: page } = await openSignedIn(browser, server, { viewport: { width: 390, height: 844 } })
+    for (const path of ['/app', '/app/map']) {
+      const cards = page.locator('.figures.cards > tbody > tr', { hasText: 'till' })
+      do await page.goto(path)
+      while ((await cards.count()) === 0)
+      for (const width of [390, 320]) {
+        await page.setViewportSize({ width, height: 844 })
+        for (const card of await cards.all()) {
+          const tops = await card.locator('td').evaluateAll((all) => all.map((cell) => cell.getBoundingClientRect().y))
+          const last = tops.filter((top) => top === tops.at(-1))
+          expect(last.length, `${path}, of ${width}: ${tops.join(' ')}`).to.be.at.least(2)
+        }
+        const needed = await page.locator('html').evaluate(({ scrollWidth }) => scrollWidth)
+        expect(needed, `${path}, of ${width}`).to.be.at.most(width)
+      }
+    }
+    await page.context().close()
+  })
+
   it('have lists of sessions that need not be pushed aside, on a tablet or on a phone', async () => {
     const meta = {
       app: { name: 'back-office-and-more'.repeat(9) },

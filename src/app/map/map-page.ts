@@ -99,7 +99,8 @@ async function sendMap(ctx: Context, app: AppContext): Promise<void> {
     read.value.traces === 0
       ? html`${meant}${nothingFits(mapPath, asked, { noun: 'trace', range, nowMs })}`
       : mapPart(asked, read.value, next !== null || read.value.traces < traces.length)
-  const body = html`${form}${typed.notice}${about(result.value)}${shown}`
+  const body = html`${form}${typed.notice}${about(result.value)}
+    <div id="results">${shown}</div>`
   await sendSessionPage(ctx, app, { title, about: conditions.get('q') ?? '', body })
 }
 

@@ -2,6 +2,7 @@ import { inTime } from '#src/lib/in-time.ts'
 import { figureTimeoutMs } from '../context.ts'
 import { html, type Html } from '../html.ts'
 import { nearFields, type FindLogs } from './near-fields.ts'
+import { nearIds } from './near-ids.ts'
 import { nearNames, type CountNames } from './near-names.ts'
 import { otherNames } from './other-names.ts'
 import type { Asked } from './search-parts.ts'
@@ -27,5 +28,6 @@ export async function meantBy(
     const isSaid = names.markup !== '' || other.markup !== ''
     return isSaid || !ofLogs.includes(path) ? names : nearFields(path, conditions, normalized, count)
   }
-  return html`${other}${(await inTime(near(), figureTimeoutMs)) ?? html``}`
+  const ids = nearIds(path, conditions, normalized)
+  return html`${other}${ids}${(await inTime(near(), figureTimeoutMs)) ?? html``}`
 }

@@ -5,13 +5,13 @@ import { html, type Html } from '../html.ts'
 import { mapPath } from '../map-address.ts'
 import { addressWith } from './conditions.ts'
 import { fromGrafana } from './grafana-words.ts'
-import { regexesIn } from './passed-over.ts'
+import { regexesIn, textOrRegex } from './passed-over.ts'
 
 // Habits from other tools and from older conventions: names and values that find nothing here, because the same is called otherwise.
 
 type Habit = readonly [typed: RegExp, here: string]
 
-const levelWords = 'trace|debug|info|warn|warning|error|fatal|critical'
+const levelWords = 'trace|debug|info|notice|warn|warning|err|error|crit|critical|fatal'
 
 const ofLogs: readonly Habit[] = [
   [
@@ -55,22 +55,48 @@ const fewValues: Readonly<Record<string, readonly string[]>> = {
   kind: spanKinds,
 }
 
-/** One of those fields and a word as its value; what is in quotes otherwise is passed over. */
-const oneOfFew = /(?<![\w.@/-])(level|status|kind)([:=])("?)([a-z]+)\3(?=[\s)]|$)|"(?:[^"\\]|\\.)*"/gi
+type NamesOfFew = Readonly<Record<string, string>>
 
-const withValues = (query: string, fields: readonly string[]): string =>
-  query.replace(oneOfFew, (typed, field?: string, operator?: string, _quote?: string, word = '') => {
-    const name = field?.toLowerCase() ?? ''
-    const values = fields.includes(name) ? (fewValues[name] ?? []) : []
+/** What those fields are called here and elsewhere. Not `status` of logs: it is of many things, whose values are near a level by chance. */
+const levelNames: NamesOfFew = {
+  level: 'level',
+  severity: 'level',
+  severity_text: 'level',
+  severitytext: 'level',
+  'log.level': 'level',
+  lvl: 'level',
+}
+const spanNames: NamesOfFew = {
+  status: 'status',
+  'status.code': 'status',
+  status_code: 'status',
+  'otel.status_code': 'status',
+  kind: 'kind',
+}
+
+/** One word and another as its value; what is in quotes otherwise is passed over. */
+const wordAndWord = /(?<![\w.@/-])@?([a-z_.]+)([:=])("?)([a-z]+)\3(?=[\s)]|$)|"(?:[^"\\]|\\.)*"/gi
+
+const withValues = (query: string, names: NamesOfFew): string =>
+  query.replace(wordAndWord, (typed, field?: string, operator?: string, _quote?: string, word = '') => {
+    const given = field?.toLowerCase() ?? ''
+    const name = Object.hasOwn(names, given) ? (names[given] ?? '') : ''
+    const values = fewValues[name] ?? []
     const isValue = values.includes(word.toLowerCase()) || (name === 'level' && levelOfWord(word) !== undefined)
-    const meant = isValue ? undefined : nearest(word, values)
+    const meant = isValue ? (given === name ? undefined : word) : nearest(word, values)
     return meant === undefined ? typed : `${name}${operator}${meant}`
   })
 
+/** What is in quotes or between slashes is a text: whatever it reads like, it is not renamed. */
+const renamed = (query: string, [typed, here]: Habit): string =>
+  query.replace(new RegExp(`(${typed.source})|${textOrRegex}`, 'gi'), (whole, habit?: string) =>
+    habit === undefined ? whole : here,
+  )
+
 function inOwnNames(path: string, query: string): string {
   const isOfTraces = path === '/app/traces' || path === mapPath
-  const named = (isOfTraces ? ofTraces : ofLogs).reduce((changed, [typed, here]) => changed.replace(typed, here), query)
-  return withValues(named, isOfTraces ? ['status', 'kind'] : ['level'])
+  const named = (isOfTraces ? ofTraces : ofLogs).reduce(renamed, query)
+  return withValues(named, isOfTraces ? spanNames : levelNames)
 }
 
 function didYouMean(path: string, conditions: URLSearchParams, query: string): Html {

@@ -15,7 +15,7 @@ type Given = Readonly<{
   own: readonly string[]
   /** The field that the page's problem is about. */
   wrong: string | undefined
-  /** Links to ranges beside the one that was searched. */
+  /** Links to ranges beside the one that was searched; undefined where the search is refused, and there are no results. */
   moves?: Html | undefined
 }>
 
@@ -37,10 +37,11 @@ function inUse(conditions: URLSearchParams): string {
  * there (style.ts).
  */
 export function searchForm(given: Given): Html {
-  const { path, asked, label, placeholder, help, fields, own, wrong, moves = html`` } = given
+  const { path, asked, label, placeholder, help, fields, own, wrong, moves } = given
   const { conditions } = asked
   const isWrong = wrong !== undefined && wrong !== 'q'
   return html`<form class="search" method="get" action="${path}" role="search">
+      ${moves === undefined ? html`` : html`<a class="skip" href="#results">Skip to the results</a>`}
       <label
         >${label}
         <input
@@ -58,5 +59,5 @@ export function searchForm(given: Given): Html {
         <div class="inputs">${fields}${givenFields(conditions, own, wrong)}</div>
       </details>
     </form>
-    ${rangeLinks(path, asked, moves)}`
+    ${rangeLinks(path, asked, moves ?? html``)}`
 }

@@ -12,6 +12,12 @@ const withoutVersion = (id: string): string => (id.length === 35 ? id.slice(2).r
 const idsIn = (pasted: string): readonly string[] =>
   [...new Set(pasted.match(idWithin)?.map(withoutVersion))].filter((id) => id !== pasted && /[1-9a-f]/i.test(id))
 
+/** An id of 64 bits as tools of Datadog write it, in decimal: as it is kept. Fewer digits are a number of something else, or an id already. */
+function ofDecimal(pasted: string): readonly string[] {
+  const number = /^\d{17,20}$/.test(pasted) ? BigInt(pasted) : 0n
+  return number === 0n || BigInt.asUintN(64, number) !== number ? [] : [number.toString(16).padStart(16, '0')]
+}
+
 /** Where what was pasted leads, if it is more than an id and names one thing alone: by one id, or by those of a trace and a span of it. */
 export function addressWithin(pasted: string): string | undefined {
   const [one, other, ...more] = idsIn(pasted).toSorted((a, b) => b.length - a.length)
@@ -22,7 +28,7 @@ export function addressWithin(pasted: string): string | undefined {
 
 /** The ids that stand in what was pasted to be found by, where that is more than an id: a line of a log, an address, `"trace_id":"…"`. */
 export function idsWithin(pasted: string): Html {
-  const ids = idsIn(pasted)
+  const ids = [...idsIn(pasted), ...ofDecimal(pasted)]
   if (ids.length === 0) return html``
   const links = ids
     .slice(0, idsMax)

@@ -4,6 +4,7 @@ import { printQuery } from '#src/query/searches.ts'
 import { sessionHere, type AppContext } from '../context.ts'
 import { html, type Html } from '../html.ts'
 import { planHasPage } from '../plan-has.ts'
+import { tracesBeginning } from '../search/near-ids.ts'
 
 const fieldSearches = [
   ['/app/logs', 'logs'],
@@ -22,10 +23,16 @@ export function unseenPart(ctx: Context, { directory }: AppContext, value: strin
       : html`<p>Is it of another of your workspaces? <a href="${elsewhere}">Look for it there</a>.</p>`
   const search = new URLSearchParams({ q: printQuery({ kind: 'text', text: value }) }).toString()
   const workspace = present(directory.workspace(workspaceId), 'a session has a workspace')
+  const clause = planHasPage(workspace, '/app/traces') ? tracesBeginning(value) : undefined
+  const ofAll = new URLSearchParams({ q: clause ?? '', from: `-${workspace.plan.retentionDays}d` }).toString()
+  const begins =
+    clause === undefined
+      ? html``
+      : html`<p>An id is found whole. Is it how one begins? <a href="/app/traces?${ofAll}">Search traces by it</a>.</p>`
   const links = fieldSearches
     .filter(([path]) => planHasPage(workspace, path))
     .map(([path, words], index) => html`${index === 0 ? '' : ' and the '}<a href="${path}?${search}">${words}</a>`)
-  return html`${other}
+  return html`${other}${begins}
     <p>
       What was just sent is found a moment after it was acknowledged; what is older than the plan keeps is gone. What
       was refused, and why, is under <a href="/app/usage">Usage</a>. An id of something else, such as a user, is found

@@ -1,0 +1,95 @@
+import { expect } from 'chai'
+import { eachSignedIn, type SignedIn } from './signed-in.ts'
+
+describe('a search that finds nothing', () => {
+  let browser: SignedIn['browser']
+  let logs: SignedIn['logs']
+  let site: SignedIn['site']
+  let spans: SignedIn['spans']
+  eachSignedIn((signedIn) => {
+    ;({ browser, logs, site, spans } = signedIn)
+  })
+
+  it('by a name of other tools leads to the name that finds it', async () => {
+    await site.index(
+      logs(1, { message: 'declined', level: 'error', service: 'web' }),
+      spans(2, { id: 'a', status: 'error', service: 'web', attributes: { 'http.response.status_code': 500n } }),
+    )
+    const meantBy = async (path: string, typed: string): Promise<string> => {
+      const { text } = await browser.get(`${path}?service=web&q=${encodeURIComponent(typed)}`)
+      const [, address] = /Did you mean <a href="([^"]*)"/.exec(text) ?? []
+      if (address === undefined) return ''
+      const led = (await browser.get(address.replaceAll('&amp;', '&'))).text
+      expect(led, typed)
+        .to.match(/<strong>1 record<|\/app\/trace\//)
+        .and.not.include('Did you mean')
+      return /Did you mean <a [^>]*>([^<]*)</.exec(text)?.[1] ?? ''
+    }
+    for (const [typed, meant] of [
+      ['status:error', 'level:error'],
+      ['@severity_text=ERROR', 'level=ERROR'],
+      ['declined log.level:error', 'declined AND level:error'],
+      ['severity:eror', 'level:error'],
+      ['@log.level="eror"', 'level=error'],
+      ['lvl=err', 'level=err'],
+      ['status:err', 'level:err'],
+      ['status:fail', ''],
+      ['constructor:eror', ''],
+      ['message:"severity:error"', ''],
+      ['"msg:declined"', ''],
+      ['severity:error -"status:error"', 'level:error AND NOT &quot;status:error&quot;'],
+      ['service.name=web msg:declined', 'service=web AND message:declined'],
+      ['status:500', ''],
+      ['http.status:error', ''],
+      ['level:error', ''],
+      ['absent', ''],
+    ] as const) {
+      expect(await meantBy('/app/logs', typed), typed).to.equal(meant)
+    }
+    for (const [typed, meant] of [
+      ['error=true', 'status=error'],
+      ['status.code=ERROR', 'status=ERROR'],
+      ['span.http.status_code>=500', 'span.http.response.status_code:&gt;=500'],
+      ['my.error=true', ''],
+      ['otel.status_code:eror', 'status:error'],
+      ['name:"error=true"', ''],
+      ['"a \\"error=true"', ''],
+      ['status:500', 'http.response.status_code:500'],
+      ['my.status:500', ''],
+      ['status=ok', ''],
+    ] as const) {
+      expect(await meantBy('/app/traces', typed), typed).to.equal(meant)
+    }
+  })
+
+  it('for a line of a source or a port, read as a field, leads to those who say it', async () => {
+    await site.index(
+      logs(
+        1,
+        { message: 'at shop.Cart.add(Cart.java:15)' },
+        { message: 'at src/cart.ts:15:3' },
+        { message: 'refused by localhost:8080' },
+      ),
+      spans(2, { id: 'a', attributes: { 'exception.stacktrace': 'at shop.Cart.add(Cart.java:15)' } }),
+    )
+    const meantBy = async (path: string, typed: string): Promise<string> => {
+      const { text } = await browser.get(`${path}?q=${encodeURIComponent(typed)}`)
+      return /Did you mean <a [^>]*>([^<]*)</.exec(text)?.[1]?.replaceAll('&quot;', '"') ?? ''
+    }
+    for (const [typed, meant] of [
+      ['Cart.java:15', '"Cart.java:15"'],
+      ['shop.Cart.add (Cart.java:15)', 'shop.Cart.add AND "Cart.java:15"'],
+      ['"absent at Cart.java:15" Cart.java:15', '"absent at Cart.java:15" AND "Cart.java:15"'],
+      ['src/cart.ts:15:3', '"src/cart.ts:15:3"'],
+      ['localhost:8080', '"localhost:8080"'],
+      ['"Cart.java:16"', ''],
+      ['Cart.java:[15 TO 16]', ''],
+      ['status:15', ''],
+    ] as const) {
+      expect(await meantBy('/app/logs', typed), typed).to.equal(meant)
+      const found = (await browser.get(`/app/logs?q=${encodeURIComponent(meant)}`)).text
+      if (meant !== '' && !typed.includes('absent')) expect(found, meant).to.include('<strong>1 record<')
+    }
+    expect(await meantBy('/app/traces', 'Cart.java:15')).to.equal('"Cart.java:15"')
+  })
+})
