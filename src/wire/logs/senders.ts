@@ -167,13 +167,17 @@ const logbackServices = namesOf(['context.properties.service', 'context.properti
 /** How logback names a context that nobody has named. */
 const unnamedContext = 'default'
 
+/** What formatters of Ruby's Logger are given, and write by these names. */
+const isRuby = ({ severity }: JsonObject): boolean => typeof severity === 'string'
+const rubyServices = namesOf(['progname'])
+
 function serviceOfLogger(record: JsonObject): string | undefined {
   if (isBunyan(record)) return firstOf(record, bunyanServices, asText)
   if (isMonolog(record)) {
     const isForLogstash = record['monolog_level'] !== undefined
     return firstOf(record, isForLogstash ? monologServicesForLogstash : monologServices, asText)
   }
-  if (!isLogback(record)) return undefined
+  if (!isLogback(record)) return isRuby(record) ? firstOf(record, rubyServices, asText) : undefined
   return firstOf(record, logbackServices, (value, name) =>
     name === 'context.name' && value === unnamedContext ? undefined : asText(value),
   )

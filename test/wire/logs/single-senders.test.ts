@@ -163,6 +163,7 @@ describe('what single loggers write in a way of their own', () => {
       { ...logback, context: { ...context, properties: { service: 'shop' } } },
       { ...logback, context: { ...context, properties: { 'service.name': 'shop' } } },
       { ...logback, context: { ...context, name: 'shop' } },
+      { severity: 'WARN', time, progname: 'shop', message: 'x' },
     ]) {
       expect(one(named).service, JSON.stringify(named)).to.equal('shop')
       expect(one({ ...named, service: 'own' }).service).to.equal('own')
@@ -180,6 +181,8 @@ describe('what single loggers write in a way of their own', () => {
       { message: 'x', type: 'shop', monolog_level: 300 },
       logback,
       { message: 'x', context: { name: 'shop', birthdate: receivedAt } },
+      { message: 'x', progname: 'shop' },
+      { severity: 'WARN', message: 'x', progname: { name: 'shop' } },
       { message: 'x', loggerName: 'Pay', context: { name: 'shop', properties: { service: 'shop' } } },
     ]) {
       expect(one(other).service, JSON.stringify(other)).to.equal(null)
