@@ -18,9 +18,9 @@ import { foldAll } from '#test/support/fold-harness.ts'
  */
 const folded: Readonly<Record<string, string>> = {
   traces: 'v19 372a4f3979fab81d',
-  logs: 'v18 dbc6c2372d1f4270',
+  logs: 'v18 0d741112fe4a1ad8',
   correlation: 'v15 1bd54a5fc11be8df',
-  allowance: 'v10 b047e3e0ca2176b4',
+  allowance: 'v10 b3778cfdc5dd8d9f',
 }
 
 const golden = new URL('../golden/', import.meta.url)

@@ -145,9 +145,47 @@ export function idsInScopes({ LogLevel, Scopes }: JsonObject): IdsInText | undef
 /** python-logstash-async has there what the caller adds. As an alias it would keep an `extra` beside a list from records with a service. */
 const extraServices = namesOf(['extra.service'])
 
+/** bunyan demands the name of the program; its records are of version 0, whatever its own is. */
+const isBunyan = ({ v, hostname, pid }: JsonObject): boolean =>
+  v === 0 && typeof hostname === 'string' && typeof pid === 'number'
+const bunyanServices = namesOf(['name'])
+
+/** PHP's Monolog, as its formatters for JSON, Logstash, Loggly and Google Cloud write it. */
+const isMonolog = ({ channel, level_name, monolog_level, extra, severity }: JsonObject): boolean =>
+  typeof channel === 'string' &&
+  (typeof level_name === 'string' ||
+    typeof monolog_level === 'number' ||
+    (extra !== undefined && levelByName(severity) !== undefined))
+const monologServices = namesOf(['context.service'])
+/** Its formatter for Logstash demands the name of the program, and writes it as the type. */
+const monologServicesForLogstash = namesOf(['context.service', 'type'])
+
+/** logback's own JsonEncoder. */
+const isLogback = ({ loggerName, context }: JsonObject): boolean =>
+  typeof loggerName === 'string' && isJsonObject(context) && typeof context['birthdate'] === 'number'
+const logbackServices = namesOf(['context.properties.service', 'context.properties.service.name', 'context.name'])
+/** How logback names a context that nobody has named. */
+const unnamedContext = 'default'
+
+/** What formatters of Ruby's Logger are given, and write by these names. */
+const isRuby = ({ severity }: JsonObject): boolean => typeof severity === 'string'
+const rubyServices = namesOf(['progname'])
+
+function serviceOfLogger(record: JsonObject): string | undefined {
+  if (isBunyan(record)) return firstOf(record, bunyanServices, asText)
+  if (isMonolog(record)) {
+    const isForLogstash = record['monolog_level'] !== undefined
+    return firstOf(record, isForLogstash ? monologServicesForLogstash : monologServices, asText)
+  }
+  if (!isLogback(record)) return isRuby(record) ? firstOf(record, rubyServices, asText) : undefined
+  return firstOf(record, logbackServices, (value, name) =>
+    name === 'context.name' && value === unnamedContext ? undefined : asText(value),
+  )
+}
+
 /** Logstash's name for syslog's program, and that logger's for its own; alone it may be anything. */
 export function serviceOfSender(record: JsonObject): string | undefined {
-  const added = firstOf(record, extraServices, asText)
+  const added = firstOf(record, extraServices, asText) ?? serviceOfLogger(record)
   const { program, logsource } = record
   if (added !== undefined || typeof logsource !== 'string') return added
   return typeof program === 'string' && program !== '-' && /\S/.test(program) ? program : undefined

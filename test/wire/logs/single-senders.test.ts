@@ -149,6 +149,46 @@ describe('what single loggers write in a way of their own', () => {
     expect(one({ ...event, kubernetes: { container_name: 'shop' } }).service).to.equal('shop')
   })
 
+  it('is the service by which a logger names its program', () => {
+    const bunyan = { name: 'shop', hostname: 'vm', pid: 7, level: 40, msg: 'x', time, v: 0 }
+    const monolog = { message: 'x', channel: 'pay', extra: [] }
+    const leveled = { ...monolog, level: 300, level_name: 'WARNING' }
+    const context = { name: 'default', birthdate: receivedAt, properties: {} }
+    const logback = { timestamp: receivedAt, level: 'WARN', loggerName: 'Pay', context, message: 'x' }
+    for (const named of [
+      bunyan,
+      { ...leveled, context: { service: 'shop' } },
+      { ...monolog, severity: 'WARNING', context: { service: 'shop' } },
+      { '@timestamp': time, message: 'x', type: 'shop', channel: 'pay', level: 'WARNING', monolog_level: 300 },
+      { ...logback, context: { ...context, properties: { service: 'shop' } } },
+      { ...logback, context: { ...context, properties: { 'service.name': 'shop' } } },
+      { ...logback, context: { ...context, name: 'shop' } },
+      { severity: 'WARN', time, progname: 'shop', message: 'x' },
+    ]) {
+      expect(one(named).service, JSON.stringify(named)).to.equal('shop')
+      expect(one({ ...named, service: 'own' }).service).to.equal('own')
+    }
+    const { v: _v, ...unversioned } = bunyan
+    for (const other of [
+      unversioned,
+      { ...bunyan, v: 1 },
+      { ...bunyan, name: ' ' },
+      { name: 'shop', v: 0 },
+      leveled,
+      { ...leveled, type: 'shop' },
+      { message: 'x', level: 300, context: { service: 'payments' } },
+      { message: 'x', channel: 'pay', severity: 'WARNING', context: { service: 'payments' } },
+      { message: 'x', type: 'shop', monolog_level: 300 },
+      logback,
+      { message: 'x', context: { name: 'shop', birthdate: receivedAt } },
+      { message: 'x', progname: 'shop' },
+      { severity: 'WARN', message: 'x', progname: { name: 'shop' } },
+      { message: 'x', loggerName: 'Pay', context: { name: 'shop', properties: { service: 'shop' } } },
+    ]) {
+      expect(one(other).service, JSON.stringify(other)).to.equal(null)
+    }
+  })
+
   it('is the message of an error where a record has no other', () => {
     expect(one({ error: { name: 'Error', message: 'no card' }, path: '/pay' }).message).to.equal('no card')
     for (const name of ['error.message', 'err.message']) expect(one({ [name]: 'no card' }).message).to.equal('no card')
