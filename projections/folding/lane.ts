@@ -32,6 +32,8 @@ export type Lane = Readonly<{
    * becomes a dead letter, and the others are folded. After an erasure, the workspace's earlier events are gone from the build.
    */
   fold(events: readonly DecodedEvent[], last: Position): Promise<void>
+  /** Until when all that was received is folded (ms). */
+  caughtUpAt(): number
   /** What the lane has folded beyond its position. */
   ahead(): Ahead | undefined
   /** Folds events ahead of the position, of workspaces that are not in `to.behind`; the position does not move. `to`: the new state. */
@@ -138,6 +140,7 @@ export async function openLane(
     index,
     position: () => position,
     storedBefore,
+    caughtUpAt: () => caughtUpAt,
     async fold(events, to) {
       if (to <= position) return
       const fresh = events.filter(({ event }) => event.position > reachedFor({ position, ahead }, event.workspaceId))

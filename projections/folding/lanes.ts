@@ -29,6 +29,7 @@ type LanesOptions = Folding &
   Readonly<{
     writer: IndexWriter
     onFailure: (failure: ProjectionFailure) => void
+    onRecovered?: (projection: string) => void
     onDeadLetter?: (letter: LeftOut) => void
     onBeside?: (beside: Beside) => void
   }>
@@ -227,7 +228,9 @@ export function createLanes(options: LanesOptions): Lanes {
     },
     async heartbeat(signal) {
       const head = await stream.head()
-      if (!signal.aborted) await open.together((lane) => lane.heartbeat(head))
+      if (signal.aborted) return
+      await open.together((lane) => lane.heartbeat(head))
+      open.tellRecovered()
     },
     promoteDue(head, signal) {
       const at = { head, begunAt: (begunAt ??= head) }

@@ -4,11 +4,13 @@ import { LostRecordError, type IndexName } from '../index-store.ts'
 import type { Projection } from '../projection.ts'
 import type { Folding } from './folding.ts'
 import type { Lane } from './lane.ts'
+import { createRecoveries } from './recoveries.ts'
 
 /** A projection that failed. `retried`: it will be retried automatically; else it stays stopped until the process is restarted. */
 export type ProjectionFailure = Readonly<{ projection: string; error: unknown; retried: boolean }>
 
-type Given = Pick<Folding, 'projections' | 'timers'> & Readonly<{ onFailure: (failure: ProjectionFailure) => void }>
+type Given = Pick<Folding, 'projections' | 'timers' | 'clock'> &
+  Readonly<{ onFailure: (failure: ProjectionFailure) => void; onRecovered?: (projection: string) => void }>
 
 const retryPauseMs = 1_000
 
@@ -34,16 +36,20 @@ export type OpenLanes = Readonly<{
   goOn(): boolean
   /** Why none can go on: the failure of the lane that stopped last, when none is left; or that a record is gone from which they were opened. */
   failure(): unknown
+  /** Tells of projections that have failed and fold again. To be called after a heartbeat of all lanes. */
+  tellRecovered(): void
   together(task: (lane: Lane) => Promise<void>): Promise<void>
   each(lanes: readonly Lane[], task: (lane: Lane) => Promise<void>, signal: AbortSignal): Promise<void>
   /** One that fails for a moment is tried again, until the signal aborts. */
   eachProjection(task: (projection: Projection) => Promise<void>, signal: AbortSignal): Promise<void>
 }>
 
-export function createOpenLanes({ projections, timers, onFailure }: Given): OpenLanes {
+export function createOpenLanes(given: Given): OpenLanes {
+  const { projections, timers, onFailure } = given
   let lanes: readonly Lane[] = []
   const resting = new Set<Lane>()
   const stopped = new Set<string>()
+  const recoveries = createRecoveries(given)
   let failure: unknown
   let lostRecord: LostRecordError | undefined
   const stop = (name: string, stays: (lane: Lane) => boolean, error: unknown): void => {
@@ -55,6 +61,7 @@ export function createOpenLanes({ projections, timers, onFailure }: Given): Open
   /** Tells of a failure. True when it is to be retried. */
   const tell = (projection: string, error: unknown): boolean => {
     const retried = error instanceof TransientError
+    recoveries.failed(projection, retried, lanes)
     onFailure({ projection, error, retried })
     return retried
   }
@@ -83,6 +90,7 @@ export function createOpenLanes({ projections, timers, onFailure }: Given): Open
       return size > 0
     },
     failure: () => lostRecord ?? (lanes.length === 0 ? failure : undefined),
+    tellRecovered: () => recoveries.tell(lanes, (lane) => resting.has(lane)),
     async together(task) {
       await Promise.all(lanes.map((lane) => tryLane(lane, task)))
     },

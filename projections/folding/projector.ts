@@ -14,6 +14,8 @@ type ProjectorOptions = Folding &
     writer: IndexWriter
     /** Called for every failure, at once. */
     onFailure?: (failure: ProjectionFailure) => void
+    /** Called once for a projection that has failed and been retried, when all its builds are folded again. */
+    onRecovered?: (projection: string) => void
     /** Called for each event that becomes a dead letter. */
     onDeadLetter?: (letter: LeftOut) => void
     /** Called for each build that is folded for readers beside theirs, when it is opened and when they have moved to it. */

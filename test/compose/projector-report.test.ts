@@ -55,6 +55,17 @@ describe('what is heard of a projector', () => {
     })
     expect(lines).to.have.lengthOf(2)
   })
+  it('is anew what is met by a thread that was started again', () => {
+    const trouble = failed('logs', true)
+    const lines = heard((report) => {
+      for (let time = 0; time < 2; time++) {
+        report.hear(trouble)
+        report.hear(trouble)
+        report.ended()
+      }
+    })
+    expect(lines).to.have.lengthOf(2)
+  })
   it('is once which builds hold a log, and which is given up', () => {
     const lines = heard((report) => {
       report.hear(retained({ heldBy: ['logs-v1-001'] }))

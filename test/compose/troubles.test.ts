@@ -23,7 +23,10 @@ describe('what is told of troubles that are met again and again', () => {
     hear('is the server running?')
     hear('write 48 documents: blocked')
     expect(told).to.have.length(2)
-    now += 100_000
+    troubles.recovered('logs')
+    troubles.sweep()
+    expect(told, 'not yet').to.have.length(2)
+    now += 11_000
     troubles.sweep()
     troubles.sweep()
     expect(told.slice(2)).to.deep.equal(['logs goes on'])
@@ -39,18 +42,46 @@ describe('what is told of troubles that are met again and again', () => {
   it('is nothing of what is no longer this process’s', () => {
     hear('blocked')
     troubles.hear('traces', 'blocked too')
+    troubles.recovered('logs')
+    troubles.recovered('traces')
     troubles.forget((subject) => subject === 'logs')
-    now += 100_000
+    now += 11_000
     troubles.sweep()
     expect(told).to.deep.equal(['blocked', 'blocked too', 'traces goes on'])
+  })
+
+  it('is not that one is over because nothing is heard of it: it may wait for something else that fails', () => {
+    hear('blocked')
+    now += 10_000_000
+    troubles.sweep()
+    expect(told).to.deep.equal(['blocked'])
+    troubles.recovered('logs')
+    hear('blocked')
+    now += 100_000
+    troubles.sweep()
+    expect(told, 'it has failed since').to.deep.equal(['blocked', 'blocked'])
+  })
+
+  it('is that one which comes and goes is over only after a longer while than the first time', () => {
+    for (let count = 0; count < 20; count++) {
+      hear('blocked', 8_000)
+      troubles.recovered('logs')
+      now += 12_000
+      troubles.sweep()
+    }
+    expect(told).to.deep.equal(['blocked', 'logs goes on', 'blocked'])
+    now += 100_000
+    troubles.sweep()
+    expect(told.slice(3)).to.deep.equal(['logs goes on'])
   })
 
   it('is not that one is over of which another line is still heard', () => {
     hear('blocked')
     hear('full', 60_000)
-    now += 40_000
+    troubles.recovered('logs')
+    now += 9_000
     troubles.sweep()
-    hear('full', 20_000)
+    hear('full', 51_000)
     expect(told).to.deep.equal(['blocked', 'full'])
     hear('blocked')
     expect(told.slice(2), 'not heard for a while').to.deep.equal(['blocked'])

@@ -64,6 +64,7 @@ type Setup = Readonly<{
   decoders?: Decoders
   failures?: ProjectionFailure[]
   besides?: Beside[]
+  recovered?: string[]
   /** In place of one that takes no time. */
   turn?: Timers['turn']
 }>
@@ -75,6 +76,7 @@ export function start({
   decoders = lineDecoders,
   failures = [],
   besides = [],
+  recovered = [],
   turn,
 }: Setup) {
   const time = createManualTime()
@@ -95,6 +97,7 @@ export function start({
       cachedBytesMax: 1e6,
     },
     onFailure: (failure) => failures.push(failure),
+    onRecovered: (projection) => void recovered.push(projection),
     onBeside: (beside) => void besides.push(beside),
   })
   const ended = projector.run(stop.signal)

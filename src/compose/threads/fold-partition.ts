@@ -51,6 +51,7 @@ export async function foldPartition(
     ...folding,
     onFailure: ({ projection, error, retried }) =>
       tell({ kind: 'failed', projection: nameOf(projection), reason: explain(error), retried }),
+    onRecovered: (projection) => tell({ kind: 'recovered', projection: nameOf(projection) }),
     onDeadLetter: (letter) => tell({ kind: 'leftOut', ...letter, projection: nameOf(letter.projection) }),
     onBeside: (beside) => tell({ kind: 'beside', ...beside, projection: nameOf(beside.projection) }),
   })

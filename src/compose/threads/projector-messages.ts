@@ -23,6 +23,7 @@ export type RetentionWaits = Readonly<{ partition: string; since: number; until:
 export type ProjectorMessage =
   | Readonly<{ kind: 'began' | 'ceased'; partition: string }>
   | (Readonly<{ kind: 'failed' }> & Failed)
+  | Readonly<{ kind: 'recovered'; projection: string }>
   | (Readonly<{ kind: 'leftOut' }> & LeftOut)
   | (Readonly<{ kind: 'beside' }> & Beside)
   | (Readonly<{ kind: 'retained' }> & RetentionDone)

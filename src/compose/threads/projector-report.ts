@@ -73,7 +73,9 @@ function createFailures(tell: Tell) {
       troubles.forget((one) => one === subject)
       tell(describeFailed(failed))
     },
+    recovered: (projection: string): void => troubles.recovered(`projection ${projection}`),
     sweep: troubles.sweep,
+    clear: (): void => troubles.forget(() => true),
     forget: (partition: string): void => troubles.forget((subject) => subject.endsWith(` of partition ${partition}`)),
   }
 }
@@ -126,6 +128,8 @@ export function createProjectorReport({
           return ceased(message.partition)
         case 'failed':
           return failures.hear(message)
+        case 'recovered':
+          return failures.recovered(message.projection)
         case 'leftOut':
           return tell(describeLeftOut(message))
         case 'beside':
@@ -142,6 +146,8 @@ export function createProjectorReport({
     ended: () => {
       folded.clear()
       holding.clear()
+      // The next thread does not know what has failed in this one, and tells of no recovery from it.
+      failures.clear()
     },
     folded: () => [...folded],
     daysDropped: () => dropped,

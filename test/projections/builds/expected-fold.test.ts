@@ -54,6 +54,7 @@ describe('the fold that an index is compared with', () => {
       index: 'counting-v1-001',
       position: () => 0,
       storedBefore: undefined,
+      caughtUpAt: () => 0,
       fold: async () => undefined,
       ahead: () => undefined,
       foldAhead: async (events) => void folded.push(...events.map(({ event }) => event.position / positionStep)),

@@ -53,14 +53,17 @@ describe('the projector, when something fails or it is to stop', () => {
       Array.from({ length: 20 }, (_, n) => [`line ${n}`]),
     )
     const head = await stream.head()
-    const run = start({ stream, writer, projections: [counting, mirror], failures })
+    const recovered: string[] = []
+    const run = start({ stream, writer, projections: [counting, mirror], failures, recovered })
     await run.until(({ position }, name) => name.startsWith('mirror') && position >= head)
-    expect(failures).to.have.length(1)
+    expect([failures.length, recovered]).to.deep.equal([1, []])
     isAway = false
     run.tick()
     await run.until(({ position }, name) => name.startsWith('counting') && position >= head)
-    expect(failures).to.have.length(1)
+    run.tick()
+    await run.until(({ at }) => at >= 1_002_000)
     await run.stop()
+    expect([failures.length, recovered], 'told once').to.deep.equal([1, ['counting']])
   })
 
   it('goes on where the builds of one projection cannot be asked, while those of another are slow to come', async () => {
