@@ -20,7 +20,8 @@ const timeoutMs = 60_000
 /** Above this a body is sent packed: it may be larger than a body may be as sent. */
 const plainBytesMax = 1024 * 1024
 
-function waitMsOf(response: Response | undefined): number {
+/** How long to wait before an event is sent again: as the other asks for, but a tenth of a second at least, and half a minute at most. */
+export function waitMsOf(response: Response | undefined): number {
   const seconds = Number(response?.headers.get('Retry-After') ?? 1)
   return Math.min(waitMsMax, Math.max(100, Number.isFinite(seconds) ? seconds * 1_000 : 1_000))
 }

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import { createSender } from '#src/cli/replay-send.ts'
+import { createSender, waitMsOf } from '#src/cli/replay-send.ts'
 import { sealEvent } from '#src/events/codec.ts'
 import { noCounts, type EventType, type RecordedEvent } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
@@ -205,8 +205,36 @@ describe('an event that is sent to another installation', () => {
     for (const status of [307, 500]) expect(await received([status], '{}')).to.have.length(1)
   })
 
+  it('is sent again as soon as the other asks for, but neither at once nor later than in half a minute', () => {
+    const after = (seconds: string) => waitMsOf(new Response(null, { headers: { 'Retry-After': seconds } }))
+    expect(['2', '0.5', '30', '31', '1e9'].map(after)).to.deep.equal([2_000, 500, 30_000, 30_000, 30_000])
+    expect(['0', '-5', ''].map(after)).to.deep.equal([100, 100, 100])
+    expect(['Sun, 29 Nov 2026 23:00:00 GMT', 'Infinity'].map(after), 'no number of seconds').to.deep.equal([
+      1_000, 1_000,
+    ])
+    expect([waitMsOf(new Response()), waitMsOf(undefined)], 'nothing is asked for').to.deep.equal([1_000, 1_000])
+  })
+
+  it('is given up after thirty times, with where to go on', async () => {
+    const asked: number[] = []
+    const server = createServer((request, response) => {
+      request.resume()
+      asked.push(asked.length)
+      response.writeHead(asked.length > 30 ? 200 : 503, { 'Retry-After': '0' }).end('{"accepted":1}')
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    try {
+      const send = createSender(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, keys)
+      const failure = await send(event('logs.received')).catch((error: unknown) => String(error))
+      expect(failure).to.match(/^TransientError: .*go on from here when the other answers: --from 4096/)
+    } finally {
+      server.close()
+    }
+    expect(asked).to.have.length(30)
+  }).timeout(20_000)
+
   it('needs a key of its kind', async () => {
-    for (const url of ['ftp://127.0.0.1', '127.0.0.1:8080', 'http://']) {
+    for (const url of ['ftp://127.0.0.1', '127.0.0.1:8080', 'http://', 'http://127.0.0.1:99999']) {
       expect(() => createSender(url, keys), url).to.throw('--to-url is an address, http://… or https://…')
     }
     const send = createSender('http://127.0.0.1:1', { ...keys, LOGS_TOKEN: '' })
@@ -217,5 +245,7 @@ describe('an event that is sent to another installation', () => {
   it('is refused with what the other says', async () => {
     const failure = await sent('logs.received', json(403, { code: 'wrong_key_kind' }))
     expect(failure).to.match(/\(it answers 403: \{"code":"wrong_key_kind"\}\)/)
+    const long = await sent('logs.received', { status: 403, contentType: 'text/html', body: 'x'.repeat(1_000) })
+    expect(long, 'the beginning of it').to.match(/: x{300}\)/)
   })
 })

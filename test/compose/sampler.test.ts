@@ -97,24 +97,31 @@ describe('samples of an index, compared with the log', () => {
     })
     // From the start: whoever watches for growth sees none in a figure that is not there before.
     const none = await metrics.text()
-    for (const labels of ['projection="traces",partition="2",outcome="different"', 'partition="3",outcome="failed"'])
+    for (const labels of [
+      'projection="traces",partition="2",outcome="different"',
+      'projection="logs",partition="3",outcome="equal"',
+      'partition="3",outcome="failed"',
+    ])
       expect(none).to.include(`throughline_index_samples_total{${labels}} 0`)
     const sample = { projection: 'logs', index: 'logs-v1-001', partition: '3', workspaceId: 'acme', entries: 5 }
     tell({ ...sample, different: 0 })
     tell({ ...sample, different: 2 })
+    // Of some it has none, which the log has.
+    tell({ ...sample, different: 7 })
     tell({ partition: '2', error: new Error('no disk') })
     const text = await metrics.text()
     expect(text).to.include('throughline_index_samples_total{projection="logs",partition="3",outcome="equal"} 1')
-    expect(text).to.include('throughline_index_samples_total{projection="logs",partition="3",outcome="different"} 1')
+    expect(text).to.include('throughline_index_samples_total{projection="logs",partition="3",outcome="different"} 2')
     expect(text).to.include('throughline_index_samples_total{partition="2",outcome="failed"} 1')
     expect(text).to.include(
       'throughline_index_sampled_entries_total{projection="logs",partition="3",outcome="equal"} 8',
     )
     expect(text).to.include(
-      'throughline_index_sampled_entries_total{projection="logs",partition="3",outcome="different"} 2',
+      'throughline_index_sampled_entries_total{projection="logs",partition="3",outcome="different"} 9',
     )
     expect(lines).to.deep.equal([
       'logs-v1-001 differs from the log at 2 places of workspace acme: see throughline verify logs',
+      'logs-v1-001 differs from the log at 7 places of workspace acme: see throughline verify logs',
       'an index of partition 2 could not be compared with the log: no disk',
     ])
   })

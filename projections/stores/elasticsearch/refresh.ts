@@ -91,8 +91,6 @@ async function show(options: RefreshOptions, indices: readonly string[]): Promis
     const without = await withoutPrimary(options.elasticsearch, options.all).catch(() => new Set<string>())
     const late = indices.filter((index) => without.has(index))
     if (late.length === 0) continue
-    // It is heard where it is awaited in the end.
-    ended.catch(() => {})
     const others = indices.filter((index) => !without.has(index))
     for (let from = 0; from < others.length; from += namedMax) {
       await refreshAll(options, others.slice(from, from + namedMax))

@@ -1,3 +1,4 @@
+import type { FrozenPart } from '#projections/index-audit.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -73,6 +74,7 @@ describe('verify in a backlog', () => {
     const context = sqliteContext({ stream: log, decoders, projections: [counting] }, folder)
     const parts = (await context.index.audit().parts(index)).length
     let freezes = 0
+    const held = new Set<FrozenPart>()
     const seen: BuildContext = {
       ...context,
       timers: { ...context.timers, pause: async () => expect.fail('it waits for the backlog') },
@@ -82,13 +84,23 @@ describe('verify in a backlog', () => {
           const audit = context.index.audit()
           const freeze: typeof audit.freeze = async (...given) => {
             if (++freezes === parts + 1) await meanwhile()
-            return audit.freeze(...given)
+            const frozen = await audit.freeze(...given)
+            held.add(frozen)
+            const release = async (): Promise<void> => {
+              held.delete(frozen)
+              await frozen.release()
+            }
+            return { ...frozen, release }
           }
           return { ...audit, freeze }
         },
       },
     }
-    return (await verify(seen, await liveBuilds(seen, ['counting'])))[0] as Verdict
+    try {
+      return (await verify(seen, await liveBuilds(seen, ['counting'])))[0] as Verdict
+    } finally {
+      expect(held.size, 'parts that are still held').to.equal(0)
+    }
   }
   const placesOf = ({ workspaces }: Verdict): Readonly<Record<string, Position>> =>
     Object.fromEntries(workspaces.map(({ workspaceId, position }) => [workspaceId, position]))

@@ -1,13 +1,14 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import type { BuildContext } from '#projections/builds/build-place.ts'
-import type { Part } from '#projections/index-audit.ts'
+import type { FrozenPart, IndexAudit, Part } from '#projections/index-audit.ts'
 import { reachedFor, type IndexWriter, type WorkspaceEntries } from '#projections/index-store.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { rebuild } from '#projections/builds/rebuild.ts'
+import { eraseWorkspace } from '#projections/retention/erase-workspace.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import { liveBuilds, verify, type Verdict } from '#projections/builds/verify.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
@@ -146,6 +147,41 @@ describe('verify finds', () => {
     expect(lost?.different).to.be.above(10)
     expect(verdict.differences).to.have.length(20)
     expect(verdict.differences.every(({ workspaceId }) => workspaceId === 'other')).to.equal(true)
+  })
+
+  it('files of a workspace that was erased, which somebody has put back, and lets go of all that it has looked at', async () => {
+    const [there, copy] = [join(folder, 'counting-v1-001', 'acme'), join(folder, 'copy')]
+    cpSync(there, copy, { recursive: true })
+    const options = { stream, projections: [counting], clock: () => 5, newId: () => 'a'.repeat(32) }
+    expect(await eraseWorkspace(options, workspaceIdOf('acme'))).to.equal(true)
+    const held = new Set<FrozenPart>()
+    const audit = (): IndexAudit => {
+      const own = context.index.audit()
+      const freeze: IndexAudit['freeze'] = async (...given) => {
+        const frozen = await own.freeze(...given)
+        held.add(frozen)
+        return {
+          ...frozen,
+          async release() {
+            held.delete(frozen)
+            await frozen.release()
+          },
+        }
+      }
+      return { ...own, freeze }
+    }
+    const verdictHeld = async (): Promise<Verdict | undefined> => {
+      const seen = { ...context, index: { ...context.index, audit } }
+      return (await verify(seen, await liveBuilds(seen, ['counting'])))[0]
+    }
+    expect(await verdictHeld(), 'the index has not come to the erasure').to.include({ equal: true })
+    await foldLive(context)
+    expect(existsSync(there)).to.equal(false)
+    cpSync(copy, there, { recursive: true })
+    const verdict = await verdictHeld()
+    expect(verdict?.equal).to.equal(false)
+    expect(new Set(verdict?.differences.map(({ workspaceId }) => workspaceId))).to.deep.equal(new Set(['acme']))
+    expect(held.size).to.equal(0)
   })
 
   /** The projector writes what `isFirst` takes of a batch before verify comes to a part, and the rest when verify waits for it. */
