@@ -118,7 +118,7 @@ describe('help on search pages', () => {
     await site.index(logs(1, { level: 'error' }, { level: 'error' }))
     const { text } = await browser.get('/app/logs?from=2026-11-21T11:00:00Z')
     const [justBefore = ''] = /<a class="skip"[^>]*>[^<]*<\/a>\s*(?=<svg\s+class="histogram")/.exec(text) ?? []
-    expect(linksOfPage(justBefore)).to.deep.equal([{ name: 'Skip to the results', address: '#results' }])
+    expect(linksOfPage(justBefore)).to.deep.equal([{ name: 'Skip the bars', address: '#results' }])
     expect(text).to.match(/ id="results"/)
     expect(text).to.match(/<svg\s+class="histogram"[^>]*\srole="group"/)
     expect(text).to.include('<title>2026-11-21 12:00:00 UTC: 2, 2 errors</title>')

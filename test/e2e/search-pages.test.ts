@@ -301,14 +301,19 @@ describe('search pages in a browser', () => {
     expect(
       await tab.getByRole('link', { name: 'Skip to the content' }).evaluate((link) => link.matches(':focus')),
     ).to.equal(true)
+    const follow = tab.getByRole('button', { name: 'Follow' })
     await tab.keyboard.press('Enter')
+    await tab.keyboard.press('Tab')
+    const skip = tab.getByRole('link', { name: 'Skip to the results' })
+    expect(await skip.evaluate((link) => link.matches(':focus'))).to.equal(true)
     await tab.keyboard.press('Tab')
     expect(await tab.getByRole('searchbox').evaluate((box) => box.matches(':focus'))).to.equal(true)
-    const skip = tab.getByRole('link', { name: 'Skip to the results' })
-    await skip.focus()
-    await tab.keyboard.press('Enter')
-    await tab.keyboard.press('Tab')
-    expect(await tab.getByRole('button', { name: 'Follow' }).evaluate((box) => box.matches(':focus'))).to.equal(true)
+    for (const link of [skip, tab.getByRole('link', { name: 'Skip the bars' })]) {
+      await link.focus()
+      await tab.keyboard.press('Enter')
+      await tab.keyboard.press('Tab')
+      expect(await follow.evaluate((box) => box.matches(':focus'))).to.equal(true)
+    }
   })
 
   it('open a span that is looked for, and only that, where its page begins, with the spans before it in sight', async () => {

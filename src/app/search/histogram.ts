@@ -89,7 +89,7 @@ export function histogram(given: Given): Html {
         <rect class="error" x="${x}" y="${height - red}" width="${barWidth}" height="${red}"
       /></a>`
     })
-  return html`<a class="skip" href="#results">Skip to the results</a>
+  return html`<a class="skip" href="#results">Skip the bars</a>
     <svg
       class="histogram"
       viewBox="0 0 ${width} ${height}"
