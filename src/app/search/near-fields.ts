@@ -4,7 +4,7 @@ import { ownLogField } from '#projections/logs/query.ts'
 import { html, type Html } from '../html.ts'
 import { addressWith, withConditions } from './conditions.ts'
 import { dottedFields } from './field-table.ts'
-import { textOrRegex } from './passed-over.ts'
+import { leavesGroupOut, textOrRegex } from './passed-over.ts'
 
 // A field of logs is searched by its whole name, as its sender wrote it. Who mistypes it, or leaves out what stands before it, finds nothing.
 
@@ -27,8 +27,7 @@ const isOneWord = (name: string): boolean => /^[a-z_][\w.@/-]*$/i.test(name)
 type Asked = Readonly<{ typed: string; index: number }>
 
 function askedIn(normalized: string): readonly Asked[] {
-  // A group that is left out is not asked for, whatever stands in it.
-  if (normalized.includes('NOT (')) return []
+  if (leavesGroupOut(normalized)) return []
   return [...normalized.matchAll(fieldAsked)]
     .flatMap(({ 1: typed, index }) =>
       typed === undefined || ownLogField(typed) !== undefined ? [] : [{ typed, index }],

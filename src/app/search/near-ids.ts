@@ -1,16 +1,10 @@
 import { html, type Html } from '../html.ts'
 import { addressWith } from './conditions.ts'
-import { textOrRegex } from './passed-over.ts'
+import { plainClauses, type PlainClause } from './plain-clauses.ts'
 
 // An id is searched whole, and by a field of its own in a range of time as anything is. Who has a part of one, or one that is older, finds nothing.
 
-const names = 'trace_id|span_id|session_id'
-
-/** The ids that a search names, with no sign of a pattern. */
-const ofId = new RegExp(
-  String.raw`(?<![^\s(])(?<!NOT )(${names})[:=](?:"([^"\\]+)"|([^\s()"\\*?[\]<>/]+))(?=[\s)]|$)|${textOrRegex}`,
-  'g',
-)
+const names = ['trace_id', 'span_id', 'session_id']
 
 /** How many digits a whole one has. What is shorter than the least begins too many. */
 const digitsOf: Readonly<Record<string, number>> = { trace_id: 32, span_id: 16 }
@@ -36,19 +30,16 @@ export const tracesBeginning = (typed: string): string | undefined => {
   return partOfId.test(digits) ? beginningOf('trace_id', digits) : undefined
 }
 
-type Asked = Readonly<{ name: string; id: string; place: Readonly<{ start: number; end: number }> | undefined }>
+/** `replacedBy`: the same search by another clause, where it stands in its words. */
+type Asked = Readonly<{ name: string; id: string; replacedBy?: PlainClause['replacedBy'] }>
 
 function askedBy(conditions: URLSearchParams, normalized: string): Asked | undefined {
-  for (const name of names.split('|')) {
+  for (const name of names) {
     const id = conditions.get(name)
-    if (id !== null) return { name, id, place: undefined }
+    if (id !== null) return { name, id }
   }
-  // A group that is left out is not asked for, whatever stands in it.
-  if (normalized.includes('NOT (')) return undefined
-  const clause = [...normalized.matchAll(ofId)].find(([, name]) => name !== undefined)
-  if (clause === undefined) return undefined
-  const [text, name = '', quoted, bare = ''] = clause
-  return { name, id: quoted ?? bare, place: { start: clause.index, end: clause.index + text.length } }
+  const [clause] = plainClauses(normalized, names)
+  return clause && { name: clause.name, id: clause.value, replacedBy: clause.replacedBy }
 }
 
 const bySearch = (address: string, clause: string): Html =>
@@ -61,12 +52,11 @@ export function nearIds(path: string, conditions: URLSearchParams, normalized: s
     const clause = tracesBeginning(normalized)
     return clause === undefined ? html`` : bySearch(addressWith(path, conditions, { q: clause }), clause)
   }
-  const { name, id, place } = asked
+  const { name, id, replacedBy } = asked
   const find = html`<p>
     <a href="/app/find?id=${encodeURIComponent(id)}">Find what has the id</a>, whatever its age, or why nothing may.
   </p>`
   const clause = beginningOf(name, id)
-  if (clause === undefined || place === undefined) return find
-  const query = normalized.slice(0, place.start) + clause + normalized.slice(place.end)
-  return html`${find}${bySearch(addressWith(path, conditions, { q: query }), clause)}`
+  if (clause === undefined || replacedBy === undefined) return find
+  return html`${find}${bySearch(addressWith(path, conditions, { q: replacedBy(clause) }), clause)}`
 }

@@ -4,7 +4,7 @@ import { isolated } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { clauseOf } from './clause.ts'
 import { addressWith, withConditions } from './conditions.ts'
-import { textOrRegex } from './passed-over.ts'
+import { plainClauses } from './plain-clauses.ts'
 
 // A service and an operation are searched by their whole names. Who types a part of one, or mistypes it, finds nothing, and is not told why.
 
@@ -29,12 +29,6 @@ const keptFor: Readonly<Record<Name, readonly string[]>> = {
   operation: ['from', 'to', 'service'],
 }
 
-/** The services that a search names in its words, with no sign of a pattern. */
-const ofService = new RegExp(
-  String.raw`(?<![^\s(])(?<!NOT )service[:=](?:"([^"\\]+)"|([^\s()"\\*?[\]<>/]+))(?=[\s)]|$)|${textOrRegex}`,
-  'g',
-)
-
 function askedBy(path: string, conditions: URLSearchParams, normalized: string): readonly Asked[] {
   const given = (['service', 'operation'] as const).flatMap((name): Asked[] => {
     const typed = conditions.get(name)
@@ -42,16 +36,13 @@ function askedBy(path: string, conditions: URLSearchParams, normalized: string):
     const addressOf = (other: string): string => addressWith(path, conditions, { [name]: other })
     return [{ name, typed, alone: { [name]: typed }, addressOf }]
   })
-  const [clause, second] = [...normalized.matchAll(ofService)].filter(([, quoted, bare]) => quoted ?? bare)
-  // A group that is left out is not asked for, whatever stands in it.
-  if (clause === undefined || second !== undefined || normalized.includes('NOT (')) return given
-  const inQuery = (other: string): string =>
-    normalized.slice(0, clause.index) +
-    clauseOf({ field: 'service', operator: '=', text: other }, false) +
-    normalized.slice(clause.index + clause[0].length)
-  const typed = clause[1] ?? clause[2] ?? ''
-  const addressOf = (other: string): string => addressWith(path, conditions, { q: inQuery(other) })
-  return [{ name: 'service', typed, alone: { q: clause[0] }, addressOf }, ...given]
+  const [clause, second] = plainClauses(normalized, ['service'])
+  if (clause === undefined || second !== undefined) return given
+  const addressOf = (other: string): string =>
+    addressWith(path, conditions, {
+      q: clause.replacedBy(clauseOf({ field: 'service', operator: '=', text: other }, false)),
+    })
+  return [{ name: 'service', typed: clause.value, alone: { q: clause.text }, addressOf }, ...given]
 }
 
 /** The most frequent names of this time, or of what this search finds too. */

@@ -7,3 +7,6 @@ export const regexesIn = (normalized: string): string =>
     .map(([text]) => text)
     .filter((text) => text.startsWith('/'))
     .join('\n')
+
+/** A group that is left out is not asked for, whatever stands in it. */
+export const leavesGroupOut = (normalized: string): boolean => normalized.includes('NOT (')
