@@ -104,7 +104,7 @@ export function createProjectorReport({
   const folded = new Set<string>()
   let dropped = 0
   const failures = createFailures(tell)
-  // Never swept: a run that fails is repeated an hour later, or where the log cannot be folded at each attempt to.
+  // Apart from those, which are forgotten when a partition ceases: where its log cannot be folded, a run fails at each attempt to.
   const notRetained = createTroubles({ clock: createClock(), tell })
   const holding = createHolding(tell)
   const hearStanding = createStanding(tell)
