@@ -19,7 +19,7 @@ import { parseTime } from './time.ts'
 type DecodeLogsOptions = Readonly<{
   /** Milliseconds since the Unix epoch: the time of records that have none. */
   receivedAt: number
-  limits: TidyLimits & Pick<Limits, 'nodesPerRequestMax'>
+  limits: TidyLimits & Pick<Limits, 'nodesPerRequestMax' | 'jsonDepthMax'>
 }>
 
 /** The fields of one record, and what its body says beside them. */
@@ -36,7 +36,7 @@ type Exact = Map<object, Map<string, string>>
  */
 export function decodeLogs(payload: Uint8Array, contentType: string, options: DecodeLogsOptions): readonly LogRecord[] {
   const exact: Exact = new Map()
-  const takeApart = createTakeApart(options.limits.nodesPerRequestMax, (text) => parseExact(text, exact))
+  const takeApart = createTakeApart(options.limits, (text) => parseExact(text, exact))
   return recordsOf(payload, contentType, exact).map(({ fields: given, besideNs }, ordinal) => {
     const { fields, line } = takeApart(given)
     const dated = line !== undefined && datedBy(line) !== undefined ? line : undefined

@@ -1,3 +1,5 @@
+import type { Limits } from '#src/config.ts'
+import { emptyDeepValues } from '#src/lib/empty-deep-values.ts'
 import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
 import { messageNames, traceNames } from './aliases.ts'
 import { firstOf, namesOf } from './fields.ts'
@@ -16,14 +18,25 @@ const comma = 0x2c
 const openBracket = 0x5b
 const openBrace = 0x7b
 
-/** At least as many as there are values in JSON text, found without making them. */
-function nodesIn(text: string): number {
-  let count = 0
+/** At least as many as there are values in JSON text, and as there are lists and objects, found without making them. */
+function nodesIn(text: string): Readonly<{ values: number; opened: number }> {
+  let [commas, opened] = [0, 0]
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
-    if (code === comma || code === openBracket || code === openBrace) count++
+    if (code === comma) commas++
+    else if (code === openBracket || code === openBrace) opened++
   }
-  return count
+  return { values: commas + opened, opened }
+}
+
+/**
+ * The same text without what is deeper than a record may be: an exact number is read, and a message written, with a call for each level, of which the
+ * stack has no room for so many. Throws SyntaxError where it is no JSON.
+ */
+function withoutDeepValues(text: string, depthMax: number): string {
+  // Without a function for its values it is read level by level, however many there are.
+  JSON.parse(text)
+  return Buffer.from(emptyDeepValues(Buffer.from(text), depthMax)).toString()
 }
 
 const tellsMessage = (line: JsonObject): boolean =>
@@ -38,17 +51,21 @@ type TakenApart = Readonly<{ fields: JsonObject; line?: JsonObject | undefined }
  * Takes apart records that a program wrote as lines of JSON and whose shipper has sent as text, beside what it knows of the container: the
  * fields of the line then stand beside the shipper's, in place of the text, and hold over these. Only where the shipper itself names neither
  * level nor trace, and the line is a log record: a message with a level or a time. All else is text that happens to be JSON.
- * `nodesMax`: of one request so many values are made of text; what goes beyond them stays text. `parse` throws SyntaxError like JSON.parse.
+ * Of one request as many values are made of text as it may have itself; what goes beyond them stays text. `parse` throws SyntaxError like JSON.parse.
  */
-export function createTakeApart(nodesMax: number, parse: (text: string) => Json): (fields: JsonObject) => TakenApart {
-  let left = nodesMax
+export function createTakeApart(
+  { nodesPerRequestMax, jsonDepthMax }: Pick<Limits, 'nodesPerRequestMax' | 'jsonDepthMax'>,
+  parse: (text: string) => Json,
+): (fields: JsonObject) => TakenApart {
+  let left = nodesPerRequestMax
 
   const lineIn = (text: string): JsonObject | undefined => {
     if (left < 0 || text.length > charactersMax || !text.startsWith('{') || !text.endsWith('}')) return undefined
-    left -= nodesIn(text)
+    const { values, opened } = nodesIn(text)
+    left -= values
     if (left < 0) return undefined
     try {
-      const line = parse(text)
+      const line = parse(opened > jsonDepthMax ? withoutDeepValues(text, jsonDepthMax) : text)
       return isJsonObject(line) && isRecord(line) ? line : undefined
     } catch (error) {
       if (error instanceof SyntaxError) return undefined

@@ -61,11 +61,9 @@ const inText = new RegExp(forms.join('|'))
 /** A record as JSON that its shipper has not taken apart. */
 const inJson = /"(?:log\.?)?(?:level|lvl|severity|levelname|severity_text)"\s*:\s*"([a-z]{1,32})"/i
 
-/** Of .NET's console logger and of logrus, which have four letters for each, MariaDB's, MySQL's, and the marks of Redis. */
+/** Of .NET's console logger and of logrus, which have four letters for a level, MariaDB's, MySQL's, and the marks of Redis. */
 const shortened: Readonly<Record<string, Level>> = {
-  trce: 'trace',
   trac: 'trace',
-  dbug: 'debug',
   debu: 'debug',
   note: 'info',
   system: 'info',

@@ -5,8 +5,8 @@ import type { Level } from '#src/events/telemetry.ts'
 
 /** Words that only senders use, beside those that a search may use too. */
 const words: Readonly<Record<Level, string>> = {
-  trace: 'trc finest finer silly all',
-  debug: 'fine config http',
+  trace: 'trc trce finest finer silly all',
+  debug: 'dbug fine config http',
   info: 'inf log success',
   warn: 'wrn',
   error: 'failure eror',

@@ -52,7 +52,10 @@ const isZap = ({ L, M }: JsonObject): boolean =>
 
 /** log4js, an event as it is. */
 const isLog4js = ({ categoryName, data, level }: JsonObject): boolean =>
-  typeof categoryName === 'string' && Array.isArray(data) && isJsonObject(level)
+  typeof categoryName === 'string' &&
+  Array.isArray(data) &&
+  isJsonObject(level) &&
+  typeof level['levelStr'] === 'string'
 
 /** electron-log, as its transport to a server writes it. */
 const isElectronLog = ({ variables, level, data }: JsonObject): boolean =>

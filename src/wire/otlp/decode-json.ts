@@ -1,7 +1,7 @@
 import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
 import { spanKinds, type Span, type SpanEvent, type SpanLink } from '#src/events/telemetry.ts'
+import { emptyDeepValues } from '#src/lib/empty-deep-values.ts'
 import { type Json, type JsonObject, parseJson } from '#src/lib/json.ts'
-import { emptyDeepValues } from './empty-deep-values.ts'
 import { countOf, enumOf, listOf, namedTextOf, objectOf, readAttributes, timeOf } from './json-values.ts'
 import { scanJson } from './scan-json.ts'
 import {

@@ -122,6 +122,23 @@ describe('a line of JSON that a shipper has sent as text', () => {
     expect(Object.keys(odd.fields)).to.include.members(['__proto__', 'constructor'])
   })
 
+  // A record at which the decoding throws is a dead letter, with its whole request; and too many of those end the fold.
+  it('may be as deep as its characters allow, whatever numbers are in it and whatever its message is', () => {
+    const opened = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
+    for (const number of ['1', '12345678901234567890', '1795945602.1234567', '1e400']) {
+      const log = `{"msg":"deep","level":"warn","number":${number},"rest":${opened(30_000)}}`
+      const deep = one({ log })
+      expect(deep, number).to.include({ message: 'deep', level: 'warn' })
+      expect(deep.cuts).to.deep.equal([`fields cut at depth ${limits.nestingDepthMax}`])
+    }
+    const said = one({ log: `{"message":${opened(30_000)},"msg":"deep","level":"warn"}` })
+    expect(said).to.include({ message: opened(limits.jsonDepthMax - 1), level: 'warn' })
+    const whole = `{"message":${opened(limits.jsonDepthMax - 1)},"msg":"x","level":"warn","of":"${'[{'.repeat(300)}"}`
+    expect(one({ log: whole }).fields['of'], 'what is in a text is no level').to.equal('[{'.repeat(300))
+    const broken = `{"msg":"deep","level":"warn","rest":${'['.repeat(300)}no JSON${']'.repeat(300)}}`
+    expect(one({ log: broken }).fields).to.deep.equal({ log: broken })
+  })
+
   it('stays text beyond what one request may have made of text', () => {
     const log = JSON.stringify(line)
     const body = JSON.stringify(Array.from({ length: 10 }, () => ({ log })))

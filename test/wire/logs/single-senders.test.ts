@@ -37,6 +37,7 @@ describe('what single loggers write in a way of their own', () => {
       { title: 'a book', written_at: '1984-01-01T00:00:00Z' },
       { T: 22.4, L: 'D', M: 'ok' },
       { startTime: '2020-01-01T00:00:00Z', categoryName: 'shoes', data: ['red', 'blue'] },
+      { startTime: '2020-01-01T00:00:00Z', categoryName: 'shoes', data: ['red'], level: { name: 'gold' } },
       { type: 'error', tag: 'click', args: ['play', 'song'] },
       { _logMeta: { date: time } },
       { syslog: { timestamp: receivedAt - 1_000 } },
@@ -132,6 +133,8 @@ describe('what single loggers write in a way of their own', () => {
       'info',
     ])
     expect(one({ _logLevel: 'error', msg: 'x' }).level).to.equal('error')
+    const log15 = ['trce', 'dbug', 'info', 'warn', 'eror', 'crit'].map((lvl) => one({ lvl, msg: 'x', t: time }).level)
+    expect(log15).to.deep.equal(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])
   })
 
   it('is no level by a word that elsewhere is no level', () => {

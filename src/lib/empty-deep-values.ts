@@ -1,4 +1,4 @@
-import { stringEnd } from '#src/lib/json-bytes.ts'
+import { stringEnd } from './json-bytes.ts'
 
 const quote = 0x22
 const blank = 0x20

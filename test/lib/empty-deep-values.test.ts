@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { emptyDeepValues } from '#src/wire/otlp/empty-deep-values.ts'
+import { emptyDeepValues } from '#src/lib/empty-deep-values.ts'
 
 const emptied = (text: string, depthMax: number): string =>
   Buffer.from(emptyDeepValues(Buffer.from(text), depthMax)).toString()
