@@ -86,8 +86,8 @@ const headCharacters = 256
 const quoted = /"(?:[^"\\]|\\.)*"?/g
 const blankQuoted = (head: string): string => head.replaceAll(quoted, (text) => (/^"\w*"$/.test(text) ? text : '""'))
 
-/** Syslog's own, before a time (RFC 5424 §6.2.1, RFC 3164 §4.1.1): for all that a program prints it may be the same. */
-const ofSyslog = /^<(\d{1,3})>(?:(?:1 )?\d{4}-\d\d-\d\dT|[A-Z][a-z]{2} [\d ]\d \d\d:\d\d:\d\d )/
+/** Syslog's own, before a time (RFC 5424 §6.2.1, RFC 3164 §4.1.1), perhaps behind the length of the line (RFC 6587 §3.4.1): for all that a program prints it may be the same. */
+const ofSyslog = /^(?:\d{1,7} )?<(\d{1,3})>(?:(?:1 )?\d{4}-\d\d-\d\dT|[A-Z][a-z]{2} [\d ]\d \d\d:\d\d:\d\d )/
 const levelOfSyslogLine = (head: string): Level | undefined => {
   const [, priority] = ofSyslog.exec(head) ?? []
   return priority === undefined || Number(priority) > 191 ? undefined : levelBySyslog(Number(priority) % 8)
@@ -99,6 +99,6 @@ export function levelInText(message: string): Level | undefined {
   const found = (/^\s*\{/.test(head) ? inJson.exec(head) : inText.exec(blankQuoted(head)))
     ?.slice(1)
     .find((word) => word !== undefined)
-  if (found === undefined) return head.startsWith('<') ? levelOfSyslogLine(head) : undefined
+  if (found === undefined) return /^[\d<]/.test(head) ? levelOfSyslogLine(head) : undefined
   return shortened[found.toLowerCase()] ?? levelByName(found)
 }
