@@ -45,8 +45,10 @@ const forms: readonly string[] = [
   String.raw`\]\s[\w-]+\.(${capitals}):`,
   // PHP Fatal error:
   String.raw`(?<=^|\s)PHP (?:\w+ )?(${anyCase}):`,
-  // E1129 09:46:42.080000: klog, glog
-  String.raw`(?<=^|\s)([IWEF])\d{4} \d\d:\d\d:\d\d`,
+  // E1129 09:46:42.080000: klog, glog, since 0.6 with the year, as CockroachDB's
+  String.raw`(?<=^|\s)([IWEF])(?:\d\d|\d{4})?\d{4} \d\d:\d\d:\d\d`,
+  // pid=7 tid=2mv class=PayJob jid=0b1c ERROR: Sidekiq
+  String.raw`(?<=^|\s)pid=\d+ tid=\w+(?: \w+=\S+){0,8} (${capitals}):`,
   // E, [2026-11-29T09:46:42: Ruby
   String.raw`^([DIWEF]), \[`,
   // 1:M 29 Nov 2026 09:46:42.080 * : Redis, Valkey
