@@ -88,7 +88,10 @@ const headCharacters = 256
 const quoted = /"(?:[^"\\]|\\.)*"?/g
 const blankQuoted = (head: string): string => head.replaceAll(quoted, (text) => (/^"\w*"$/.test(text) ? text : '""'))
 
-/** Syslog's own, before a time (RFC 5424 §6.2.1, RFC 3164 §4.1.1), perhaps behind the length of the line (RFC 6587 §3.4.1): for all that a program prints it may be the same. */
+/**
+ * Syslog's own, before a time (RFC 5424 §6.2.1, RFC 3164 §4.1.1), perhaps behind the length of the line (RFC 6587 §3.4.1): for all that a
+ * program prints it may be the same.
+ */
 const ofSyslog = /^(?:\d{1,7} )?<(\d{1,3})>(?:(?:1 )?\d{4}-\d\d-\d\dT|[A-Z][a-z]{2} [\d ]\d \d\d:\d\d:\d\d )/
 const levelOfSyslogLine = (head: string): Level | undefined => {
   const [, priority] = ofSyslog.exec(head) ?? []

@@ -51,10 +51,12 @@ export function levelOfServer(record: JsonObject): Level | undefined {
 }
 
 export function messageOfServer(record: JsonObject): string | undefined {
-  const { Body } = record
+  const { Body, _msg } = record
   if (isOfDataModel(record)) return isText(Body) ? Body : stringifyJson(Body)
   if (isLogEntry(record)) return firstOf(record, entryMessages, asText)
-  return isOfAzure(record) ? firstOf(record, azureMessages, asText) : undefined
+  if (isOfAzure(record)) return firstOf(record, azureMessages, asText)
+  // VictoriaLogs
+  return isText(_msg) ? _msg : undefined
 }
 
 export const serviceOfServer = (record: JsonObject): string | undefined => {
@@ -66,8 +68,13 @@ export const serviceOfServer = (record: JsonObject): string | undefined => {
 const kongTraces = namesOf(['trace_id.w3c'])
 
 export function idsOfServer(record: JsonObject): IdsInText | undefined {
-  const traceId = isLogEntry(record)
-    ? traceIdOf(record['trace'])
-    : firstOf(record, kongTraces, (value) => traceIdOf(value))
-  return traceId === undefined ? undefined : { traceId, spanId: spanIdOf(record['spanId']) }
+  const { trace, span, spanId } = record
+  const inSpan = spanIdOf(span)
+  // Of go-zero, and of the logger of Coder: alone either word may be anything.
+  if (inSpan !== undefined && isText(trace)) return both(traceIdOf(trace), inSpan)
+  const traceId = isLogEntry(record) ? traceIdOf(trace) : firstOf(record, kongTraces, (value) => traceIdOf(value))
+  return both(traceId, spanIdOf(spanId))
 }
+
+const both = (traceId: string | undefined, spanId: string | undefined): IdsInText | undefined =>
+  traceId === undefined ? undefined : { traceId, spanId }

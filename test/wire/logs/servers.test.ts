@@ -79,6 +79,17 @@ describe('what servers and clouds write in a way of their own', () => {
     }
   })
 
+  it('is a trace and its span, or the name of a field that a store gives every message', () => {
+    const [trace, span] = [traceId, '00f067aa0ba902b7']
+    const ofGoZero = { '@timestamp': time, level: 'error', caller: 'a.go:1', content: 'declined', trace, span }
+    expect(one(ofGoZero)).to.include({ level: 'error', message: 'declined', timeNs, traceId, spanId: span })
+    for (const sent of [{ trace }, { trace, span: 'x' }, { trace: 'at main.go:1', span }, { trace: 7, span }]) {
+      expect(one(sent), JSON.stringify(sent)).to.include({ traceId: null, spanId: null })
+    }
+    expect(one({ _time: time, _msg: 'declined', level: 'warn' })).to.include({ message: 'declined', level: 'warn' })
+    expect(one({ _msg: 7 }).message).to.equal('')
+  })
+
   it('is a time of the day beside its date, and nothing where it is none', () => {
     const date = '2026-11-29'
     const midnight = BigInt(Date.parse(date)) * 1_000_000n
