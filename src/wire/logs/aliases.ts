@@ -7,10 +7,10 @@
 // (`_traceId`), Grafana's programs in Go (`traceID`), Google Cloud's structured logging (`timestampSeconds`,
 // `logging.googleapis.com/trace`, `serviceContext`), roarr (`context.logLevel`), MongoDB (`t.$date`), LogTape (`properties`), LogLayer
 // (`metadata`), Rust's json-subscriber (`openTelemetry`), AWS's Powertools (`xray_trace_id`), Axiom's logger
-// (`fields`), pino in browsers (`messages`, `level.label`), and what OpenTelemetry's and Datadog's tracers put into logs of Python and
-// Node (`otelServiceName`, `dd.service`). Last, by what shippers say of a container that names no service: Fluent Bit and Fluentd
-// (`kubernetes.labels`), Vector (`kubernetes.pod_labels`), Elastic's (`kubernetes.container.name`), Docker (`container_name`; in journald
-// `CONTAINER_NAME`, beside an id of the container as `SYSLOG_IDENTIFIER`), syslog (`appname`, `ident`).
+// (`fields`), pino in browsers (`messages`, `level.label`), structlog's guide (`span.trace_id`), and what OpenTelemetry's and Datadog's
+// tracers put into logs of Python and Node (`otelServiceName`, `dd.service`). Last, by what shippers say of a container that names no service:
+// Fluent Bit and Fluentd (`kubernetes.labels`), Vector (`kubernetes.pod_labels`), Elastic's (`kubernetes.container.name`), Docker
+// (`container_name`; in journald `CONTAINER_NAME`, beside an id of the container as `SYSLOG_IDENTIFIER`), syslog (`appname`, `ident`).
 
 /** If you change these, raise the version of the projection of logs: the field that tells a log's time is not searched as text. */
 export const timeNames = [
@@ -54,6 +54,9 @@ export const levelNames = [
   'error_severity',
   'context.logLevel',
   'level.label',
+  'log_level',
+  'logLevel',
+  'Severity',
 ] as const
 
 /** OpenTelemetry's numbers, whatever else they could mean. */
@@ -110,6 +113,10 @@ export const traceNames = [
   'metadata.traceId',
   'xray_trace_id',
   'openTelemetry.traceId',
+  'span.trace_id',
+  'TraceID',
+  'traceid',
+  'trace-id',
 ] as const
 export const spanNames = [
   'span_id',
@@ -136,6 +143,10 @@ export const spanNames = [
   'metadata.span_id',
   'metadata.spanId',
   'openTelemetry.spanId',
+  'span.span_id',
+  'SpanID',
+  'spanid',
+  'span-id',
 ] as const
 export const sessionNames = ['session_id', 'sessionId', 'session.id', 'rum.sessionId', 'faro.session.id'] as const
 export const serviceNames = [

@@ -13,6 +13,8 @@ const traceparent = /(?<![\w-])(00-[\da-f]{32}-[\da-f]{16}-[\da-f]{2})(?![\w-])/
 /** A short id only behind the name of a program, and with a letter: two numbers in brackets are a range. */
 const bracketed =
   /\[(?:(?:[^[\],]*,)?\s*([\da-f]{32})|[^[\],]*,\s*(?=\d*[a-f])([\da-f]{16}))[,-]([\da-f]{16})\s*(?:,[^\]]*)?\]/i
+/** Of AWS: a load balancer's line of a request, and what Lambda reports of a call. */
+const xray = /(?<![\w-])(?:Root=|XRAY TraceId: )(1-[\da-f]{8}-[\da-f]{24})(?![\w-])/
 /** Not in an address: that of a page that shows a trace names it too. */
 const named = (what: string): RegExp =>
   new RegExp(
@@ -32,6 +34,9 @@ export function idsInText(message: string): IdsInText | undefined {
   const [, long, short, inSpan] = bracketed.exec(head) ?? []
   const ofBoth = traceIdOf(long ?? short)
   if (ofBoth !== undefined) return { traceId: ofBoth, spanId: spanIdOf(inSpan) }
+  const [, ofXray] = xray.exec(head) ?? []
+  const tracedByXray = traceIdOf(ofXray)
+  if (tracedByXray !== undefined) return { traceId: tracedByXray, spanId: undefined }
   const [, ofDatadog, trace] = namedTrace.exec(head) ?? []
   const traceId = traceIdOf(trace, ofDatadog !== undefined)
   if (traceId === undefined) return undefined

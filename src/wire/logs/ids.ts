@@ -27,8 +27,8 @@ const usualSpan = /^(?!0{16})[0-9a-f]{16}$/
 /** How Google Cloud names a trace, before its id. */
 const resourceName = /^projects\/[^/]{1,64}\/traces\//
 
-/** How AWS X-Ray writes one, which is that of OpenTelemetry in three parts. */
-const xray = /^1-([\da-f]{8})-([\da-f]{24})$/
+/** How AWS X-Ray writes one, which is that of OpenTelemetry in three parts: alone, or as its header has it. */
+const xray = /^(?:Root=)?1-([\da-f]{8})-([\da-f]{24})(?:;.{0,256})?$/
 
 /** 32 hex digits in lower case: from 32, with dashes or not, from X-Ray's, from 16 (padded), or from a 64-bit number. */
 export function traceIdOf(value: Json | undefined, decimal = false): string | undefined {

@@ -6,6 +6,7 @@ import { firstOf, namesOf } from './fields.ts'
 import { datedBy, levelOf, namedLevelOf } from './record.ts'
 import { ofRuntime } from './runtime.ts'
 import { messageOfSender } from './senders.ts'
+import { messageOfServer } from './servers.ts'
 
 /** Of a line; container runtimes cut theirs at 16 KiB. */
 const charactersMax = 64 * 1024
@@ -40,7 +41,8 @@ function withoutDeepValues(text: string, depthMax: number): string {
 }
 
 const tellsMessage = (line: JsonObject): boolean =>
-  firstOf(line, messages, (value) => isText(value) || undefined) ?? isText(messageOfSender(line))
+  firstOf(line, messages, (value) => isText(value) || undefined) ??
+  isText(messageOfSender(line) ?? messageOfServer(line))
 const isRecord = (line: JsonObject): boolean =>
   tellsMessage(line) && (levelOf(line) !== undefined || datedBy(line) !== undefined)
 

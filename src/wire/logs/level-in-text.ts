@@ -45,8 +45,10 @@ const forms: readonly string[] = [
   String.raw`\]\s[\w-]+\.(${capitals}):`,
   // PHP Fatal error:
   String.raw`(?<=^|\s)PHP (?:\w+ )?(${anyCase}):`,
-  // E1129 09:46:42.080000: klog, glog
-  String.raw`(?<=^|\s)([IWEF])\d{4} \d\d:\d\d:\d\d`,
+  // E1129 09:46:42.080000: klog, glog, since 0.6 with the year, as CockroachDB's
+  String.raw`(?<=^|\s)([IWEF])(?:\d\d|\d{4})?\d{4} \d\d:\d\d:\d\d`,
+  // pid=7 tid=2mv class=PayJob jid=0b1c ERROR: Sidekiq
+  String.raw`(?<=^|\s)pid=\d+ tid=\w+(?: \w+=\S+){0,8} (${capitals}):`,
   // E, [2026-11-29T09:46:42: Ruby
   String.raw`^([DIWEF]), \[`,
   // 1:M 29 Nov 2026 09:46:42.080 * : Redis, Valkey
@@ -84,8 +86,11 @@ const headCharacters = 256
 const quoted = /"(?:[^"\\]|\\.)*"?/g
 const blankQuoted = (head: string): string => head.replaceAll(quoted, (text) => (/^"\w*"$/.test(text) ? text : '""'))
 
-/** Syslog's own, before a time (RFC 5424 §6.2.1, RFC 3164 §4.1.1): for all that a program prints it may be the same. */
-const ofSyslog = /^<(\d{1,3})>(?:(?:1 )?\d{4}-\d\d-\d\dT|[A-Z][a-z]{2} [\d ]\d \d\d:\d\d:\d\d )/
+/**
+ * Syslog's own, before a time (RFC 5424 §6.2.1, RFC 3164 §4.1.1), perhaps behind the length of the line (RFC 6587 §3.4.1): for all that a
+ * program prints it may be the same.
+ */
+const ofSyslog = /^(?:\d{1,7} )?<(\d{1,3})>(?:(?:1 )?\d{4}-\d\d-\d\dT|[A-Z][a-z]{2} [\d ]\d \d\d:\d\d:\d\d )/
 const levelOfSyslogLine = (head: string): Level | undefined => {
   const [, priority] = ofSyslog.exec(head) ?? []
   return priority === undefined || Number(priority) > 191 ? undefined : levelBySyslog(Number(priority) % 8)
@@ -97,6 +102,6 @@ export function levelInText(message: string): Level | undefined {
   const found = (/^\s*\{/.test(head) ? inJson.exec(head) : inText.exec(blankQuoted(head)))
     ?.slice(1)
     .find((word) => word !== undefined)
-  if (found === undefined) return head.startsWith('<') ? levelOfSyslogLine(head) : undefined
+  if (found === undefined) return /^[\d<]/.test(head) ? levelOfSyslogLine(head) : undefined
   return shortened[found.toLowerCase()] ?? levelByName(found)
 }

@@ -30,6 +30,8 @@ const names: ReadonlyMap<string, LogMediaType> = new Map([
   ['application/x-msgpack', 'application/msgpack'],
   ['application/vnd.msgpack', 'application/msgpack'],
   ['text/plain', 'text/plain'],
+  // Heroku's drains: lines of syslog, each behind how long it is (RFC 6587 §3.4.1).
+  ['application/logplex-1', 'text/plain'],
   ['application/x-www-form-urlencoded', 'application/x-www-form-urlencoded'],
 ])
 

@@ -36,8 +36,9 @@ import {
   textsOf,
   timeNamesOfSenders,
 } from './senders.ts'
+import { idsOfServer, levelOfServer, messageOfServer, serviceOfServer } from './servers.ts'
 import { tidyFields, type TidyLimits } from './tidy.ts'
-import { earliestNs, latestNs, parseEpoch, parseTime } from './time.ts'
+import { earliestNs, latestNs, parseEpoch, parseTime, withTimeOfDay } from './time.ts'
 
 const times = namesOf([...timeNames, ...timeNamesOfSenders])
 const levels = namesOf(levelNames)
@@ -96,10 +97,11 @@ export function timeOf(
 export const datedBy = (record: JsonObject): string | undefined =>
   firstOf(record, times, (value, name) => (timeBy(name, value, record) === undefined ? undefined : name))
 
-/** Google Cloud's loggers and logback's write the nanoseconds of a time into a field of their own. */
+/** Google Cloud's loggers and logback's write the nanoseconds of a time into a field of their own, W3C's log format the time of the day. */
 function timeBy(name: string, value: Json, record: JsonObject): bigint | undefined {
   if (name === 'timeUnixNano') return unixNano(value)
   if (name === 'timestamp') return parseTime(preciseTimeOf(value, record['nanoseconds']) ?? value)
+  if (name === 'date') return parseTime(withTimeOfDay(value, record['time']))
   if (name !== 'timestampSeconds') return mayDate(name, record, value) ? parseTime(value) : undefined
   return parseTime({ seconds: value, nanos: record['timestampNanos'] ?? 0 })
 }
@@ -127,7 +129,8 @@ export const levelOf = (record: JsonObject): Level | undefined =>
   firstOf(record, severityNumbers, levelBySeverityNumber) ??
   firstOf(record, syslogNumbers, (value) => levelBySyslog(value) ?? levelByName(value)) ??
   levelByMongodb(record) ??
-  levelOfSender(record)
+  levelOfSender(record) ??
+  levelOfServer(record)
 
 /** ECS has objects in `log` and `event`, which are no messages. */
 const messageOf = (record: JsonObject): string =>
@@ -138,6 +141,7 @@ const messageOf = (record: JsonObject): string =>
     return name === 'MESSAGE' && isBytes(value) ? Buffer.from(value).toString() : messageText(value)
   }) ??
   messageOfSender(record) ??
+  messageOfServer(record) ??
   messageOfError(record, (said) => namedLevelOf(said) !== undefined) ??
   ''
 
@@ -162,7 +166,7 @@ export type Identifiers = Readonly<{ traceId: string | null; spanId: string | nu
 /** The ids that a record says together: its traceparent, or where nothing names a trace those of its scopes or in its text. */
 const togetherOf = (record: JsonObject, named: string | undefined, message: string): IdsInText | undefined =>
   traceparentOf(record['traceparent']) ??
-  (named === undefined ? (idsInScopes(record) ?? idsInText(message)) : undefined)
+  (named === undefined ? (idsInScopes(record) ?? idsOfServer(record) ?? idsInText(message)) : undefined)
 
 /** Trace, span and session of a record. What is said together gives what the ids by name leave open. */
 export function identifiersOf(record: JsonObject, message = ''): Identifiers {
@@ -192,7 +196,7 @@ export function serviceOf(record: JsonObject): string | null {
     name === 'fields.service' && isEventIn(record['fields']) ? undefined : nameUnder(value, name),
   )
   if (named !== undefined) return named
-  const ofSender = serviceOfSender(record)
+  const ofSender = serviceOfSender(record) ?? serviceOfServer(record)
   return ofSender === undefined ? null : nameOf(ofSender)
 }
 

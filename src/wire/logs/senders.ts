@@ -4,12 +4,14 @@ import { firstOf, namesOf } from './fields.ts'
 import type { IdsInText } from './ids-in-text.ts'
 import { spanIdOf, traceIdOf } from './ids.ts'
 import { levelByName, levelByPython, levelBySyslog, numberOf } from './level.ts'
+import { isKubernetesEvent } from './servers.ts'
 
 // What single loggers write in a way of their own, told by what stands beside it: such names mean something else elsewhere, so they are no
 // aliases, and how a body is split never goes by them. Looked at last, where a record says nothing by the usual names.
 
 /**
- * Of zap for developers, of log15 and Grafana, log4js, tslog, SAP's loggers, Elixir's LoggerJSON, and Cloudflare. If you change these, raise the
+ * Of zap for developers, of log15 and Grafana, log4js, tslog, SAP's loggers, Elixir's LoggerJSON, and Cloudflare; of requests to nginx, Envoy
+ * and Kong, and of what was done in AWS and in Kubernetes. If you change these, raise the
  * version of the projection of logs, as for `timeNames`.
  */
 export const timeNamesOfSenders = [
@@ -21,6 +23,13 @@ export const timeNamesOfSenders = [
   'written_at',
   'syslog.timestamp',
   'EdgeStartTimestamp',
+  'time_iso8601',
+  'time_local',
+  'start_time',
+  'started_at',
+  'lastTimestamp',
+  'eventTime',
+  'stageTimestamp',
 ] as const
 
 const dayAndTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d/
@@ -37,6 +46,14 @@ const isTimeOf: Readonly<Record<(typeof timeNamesOfSenders)[number], (record: Js
   written_at: ({ written_ts }, value) => written_ts !== undefined && tellsDayAndTime(value),
   'syslog.timestamp': (_record, value) => typeof value === 'string',
   EdgeStartTimestamp: ({ RayID }) => typeof RayID === 'string',
+  time_iso8601: (_record, value) => tellsDayAndTime(value),
+  time_local: (_record, value) => typeof value === 'string',
+  start_time: ({ response_flags }, value) => response_flags !== undefined && tellsDayAndTime(value),
+  started_at: ({ latencies }, value) => isJsonObject(latencies) && typeof value === 'number',
+  lastTimestamp: (record, value) => isKubernetesEvent(record) && tellsDayAndTime(value),
+  eventTime: (record, value) =>
+    (isKubernetesEvent(record) || typeof record['eventSource'] === 'string') && tellsDayAndTime(value),
+  stageTimestamp: ({ auditID }, value) => typeof auditID === 'string' && tellsDayAndTime(value),
 }
 const timesOfSenders: ReadonlyMap<string, (record: JsonObject, value: Json) => boolean> = new Map(
   Object.entries(isTimeOf),

@@ -92,6 +92,15 @@ function parseUsual(text: string): bigint | undefined {
   return BigInt(ms) * 1_000_000n + BigInt(fraction)
 }
 
+const day = /^\d{4}-\d\d-\d\d$/
+const timeOfDay = /^\d\d:\d\d:\d\d(?:[.,]\d{1,9})?$/
+
+/** A day with the time of it that stands beside, as CloudFront and IIS write both (W3C's Extended Log File Format, in UTC). */
+export const withTimeOfDay = (date: Json, time: Json | undefined): Json =>
+  typeof date === 'string' && typeof time === 'string' && day.test(date) && timeOfDay.test(time)
+    ? `${date}T${time}`
+    : date
+
 function parseCalendar(text: string): bigint | undefined {
   const found = iso.exec(text) ?? basic.exec(text)
   if (found !== null) {

@@ -66,6 +66,10 @@ const lines: Readonly<Record<string, readonly [line: string, level: Level]>> = {
   'zap, console': ['2026-11-29T09:46:42.080Z\terror\tcaller/file.go:1\tx', 'error'],
   'zerolog, console': ['9:46AM ERR failed error="x"', 'error'],
   klog: ['E1129 09:46:42.080000       1 file.go:12] x', 'error'],
+  'glog, with the year': ['W20261129 09:46:42.080000     1 file.cc:12] slow', 'warn'],
+  CockroachDB: ['E261129 09:46:42.080000 1 server/node.go:12 ⋮ [T1,n1] 1  failed', 'error'],
+  Sidekiq: ['2026-11-29T09:46:42.080Z pid=7 tid=2mv class=PayJob jid=0b1c WARN: slow', 'warn'],
+  'Sidekiq, without times': ['pid=7 tid=2mv ERROR: failed', 'error'],
   env_logger: ['[2026-11-29T09:46:42Z ERROR my_crate] x', 'error'],
   'tracing-subscriber, in colours': [
     '\u001b[2m2026-11-29T09:46:42.080Z\u001b[0m \u001b[32m INFO\u001b[0m my_crate: x',
@@ -100,6 +104,8 @@ const lines: Readonly<Record<string, readonly [line: string, level: Level]>> = {
 const others: readonly string[] = [
   '',
   'order stored',
+  'E12345 09:46:42.080000 x',
+  'tid=2mv ERROR: x',
   'sent to [System] of the bank',
   '1:M * 29 Nov 2026',
   'user clicked on info panel',

@@ -1,0 +1,80 @@
+import { isJsonObject, stringifyJson, type Json, type JsonObject } from '#src/lib/json.ts'
+import type { Level } from '#src/events/telemetry.ts'
+import { firstOf, namesOf } from './fields.ts'
+import { spanIdOf, traceIdOf } from './ids.ts'
+import type { IdsInText } from './ids-in-text.ts'
+import { levelByName, levelBySeverityNumber } from './level.ts'
+
+// What servers and clouds write in a way of their own, told by what stands beside it, as in senders.ts.
+
+const isText = (value: Json | undefined): value is string => typeof value === 'string'
+const asText = (value: Json): string | undefined => (isText(value) ? value : undefined)
+
+/** Google Cloud's LogEntry, as it is read and exported; what the program said is one of its payloads. */
+const isLogEntry = ({ insertId, logName }: JsonObject): boolean => isText(insertId) && isText(logName)
+const entryMessages = namesOf(['textPayload', 'jsonPayload.message', 'jsonPayload.msg'])
+const entryLevels = namesOf(['jsonPayload.level', 'jsonPayload.severity'])
+const entryServices = namesOf([
+  'resource.labels.service_name',
+  'resource.labels.function_name',
+  'resource.labels.container_name',
+  'resource.labels.module_id',
+])
+
+/** A diagnostic log of Azure: of its functions, of Kubernetes, and of what else prints lines. */
+const isOfAzure = ({ resourceId, category }: JsonObject): boolean =>
+  isText(resourceId) && resourceId.startsWith('/') && isText(category)
+const azureMessages = namesOf(['properties.message', 'properties.log', 'resultDescription'])
+
+/** A row of ClickHouse's table of logs, or a record as OpenTelemetry's data model names its fields. */
+const isOfDataModel = ({ Body, SeverityText, SeverityNumber }: JsonObject): boolean =>
+  Body !== undefined && Body !== null && (isText(SeverityText) || SeverityNumber !== undefined)
+const dataModelServices = namesOf(['ServiceName', 'Resource.service.name', 'ResourceAttributes.service.name'])
+
+/** A component of Kubernetes: `v` is how much must be told for a line to be told, and an error has none (klog's ErrorS). */
+const isOfKubernetes = ({ ts, caller, msg }: JsonObject): boolean =>
+  typeof ts === 'number' && ts >= 1e12 && isText(caller) && /\.go:\d+$/.test(caller) && isText(msg)
+
+export const isKubernetesEvent = ({ involvedObject, reason }: JsonObject): boolean =>
+  isJsonObject(involvedObject) && isText(reason)
+
+/** MySQL's sink for JSON: system, error, warning, note. */
+const ofMysql: readonly Level[] = ['info', 'error', 'warn', 'info']
+
+export function levelOfServer(record: JsonObject): Level | undefined {
+  const { prio, err_code, label, v, type, SeverityText, SeverityNumber } = record
+  if (isOfDataModel(record)) return levelByName(SeverityText) ?? levelBySeverityNumber(SeverityNumber)
+  if (isLogEntry(record)) return firstOf(record, entryLevels, levelByName)
+  if (isOfKubernetes(record)) return v === undefined ? 'error' : 'info'
+  if (isKubernetesEvent(record)) return type === 'Normal' ? 'info' : levelByName(type)
+  return typeof prio === 'number' && err_code !== undefined && isText(label) ? ofMysql[prio] : undefined
+}
+
+export function messageOfServer(record: JsonObject): string | undefined {
+  const { Body, _msg } = record
+  if (isOfDataModel(record)) return isText(Body) ? Body : stringifyJson(Body)
+  if (isLogEntry(record)) return firstOf(record, entryMessages, asText)
+  if (isOfAzure(record)) return firstOf(record, azureMessages, asText)
+  // VictoriaLogs
+  return isText(_msg) ? _msg : undefined
+}
+
+export const serviceOfServer = (record: JsonObject): string | undefined => {
+  if (isOfDataModel(record)) return firstOf(record, dataModelServices, asText)
+  return isLogEntry(record) ? firstOf(record, entryServices, asText) : undefined
+}
+
+/** Kong's log of a request says its trace in each form that was sent on. */
+const kongTraces = namesOf(['trace_id.w3c'])
+
+export function idsOfServer(record: JsonObject): IdsInText | undefined {
+  const { trace, span, spanId } = record
+  const inSpan = spanIdOf(span)
+  // Of go-zero, and of the logger of Coder: alone either word may be anything.
+  if (inSpan !== undefined && isText(trace)) return both(traceIdOf(trace), inSpan)
+  const traceId = isLogEntry(record) ? traceIdOf(trace) : firstOf(record, kongTraces, (value) => traceIdOf(value))
+  return both(traceId, spanIdOf(spanId))
+}
+
+const both = (traceId: string | undefined, spanId: string | undefined): IdsInText | undefined =>
+  traceId === undefined ? undefined : { traceId, spanId }

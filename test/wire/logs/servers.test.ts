@@ -1,0 +1,141 @@
+import { expect } from 'chai'
+import { limits } from '#src/config.ts'
+import type { LogRecord } from '#src/events/telemetry.ts'
+import { decodeLogs } from '#src/wire/logs/decode.ts'
+
+// What servers and clouds write as it is stands in the golden bodies (test/golden/logs: servers, kubernetes, google-cloud-entries, heroku).
+
+const receivedAt = 1_800_000_000_000
+const arrival = BigInt(receivedAt) * 1_000_000n
+const traceId = '5759e988bd862e3fe1be46a994272793'
+const time = '2026-11-29T22:16:44.304Z'
+const timeNs = BigInt(Date.parse(time)) * 1_000_000n
+
+const one = (sent: unknown, type = 'application/json'): LogRecord =>
+  decodeLogs(Buffer.from(typeof sent === 'string' ? sent : JSON.stringify(sent)), type, {
+    receivedAt,
+    limits,
+  })[0] as LogRecord
+
+describe('what servers and clouds write in a way of their own', () => {
+  it('is told by what stands beside it: the same names say nothing in others’ records', () => {
+    const nothing = { timeNs: arrival, level: null, message: '', service: null, traceId: null, spanId: null }
+    for (const sent of [
+      { start_time: time, duration: 10 },
+      { start_time: 'noon', response_flags: '-' },
+      { started_at: receivedAt - 1_000 },
+      { started_at: time, latencies: {} },
+      { lastTimestamp: time, reason: 'none' },
+      { eventTime: time, eventName: 'party' },
+      { stageTimestamp: time, stage: 2 },
+      { textPayload: 'x', insertId: 'a' },
+      { jsonPayload: { message: 'x', level: 'error' }, logName: 'a' },
+      { trace: `projects/shop/traces/${traceId}` },
+      { resource: { labels: { service_name: 'shop' } } },
+      { properties: { message: 'x' }, resourceId: '/a' },
+      { resultDescription: 'x', category: 'shoes', resourceId: 'shoe-7' },
+      { Body: 'x' },
+      { SeverityText: 'ERROR', ServiceName: 'shop' },
+      { type: 'Warning', reason: 'rain' },
+      { prio: 1, label: 'Error' },
+      { err_code: 7, prio: 1 },
+      { trace_id: { b3: traceId } },
+    ]) {
+      expect(one(sent), JSON.stringify(sent)).to.include(nothing)
+    }
+    for (const sent of [
+      { caller: 'main.go:1', msg: 'x' },
+      { ts: time, caller: 'main.go:1', msg: 'x' },
+      { ts: 1_795_740_394.7, caller: 'main.go:1', msg: 'x' },
+      { ts: receivedAt, caller: '+4930901820', msg: 'x' },
+    ]) {
+      expect(one(sent), JSON.stringify(sent)).to.include({ level: null, message: 'x' })
+    }
+  })
+
+  it('comes after what a record says by the usual names', () => {
+    const usual = { level: 'warn', message: 'told', service: 'shop', trace_id: traceId, time }
+    for (const sent of [
+      { Body: 'x', SeverityText: 'ERROR', ServiceName: 'other' },
+      {
+        insertId: 'a',
+        logName: 'b',
+        textPayload: 'x',
+        trace: 'ab'.repeat(16),
+        resource: { labels: { service_name: 'x' } },
+      },
+      { resourceId: '/a', category: 'b', properties: { message: 'x' } },
+      { start_time: '2020-01-01T00:00:00Z', response_flags: '-' },
+      { involvedObject: {}, reason: 'x', type: 'Normal', eventTime: '2020-01-01T00:00:00Z' },
+    ]) {
+      const record = one({ ...usual, ...sent })
+      expect(record, JSON.stringify(sent)).to.include({
+        level: 'warn',
+        message: 'told',
+        service: 'shop',
+        traceId,
+        timeNs,
+      })
+    }
+  })
+
+  it('is a trace and its span, or the name of a field that a store gives every message', () => {
+    const [trace, span] = [traceId, '00f067aa0ba902b7']
+    const ofGoZero = { '@timestamp': time, level: 'error', caller: 'a.go:1', content: 'declined', trace, span }
+    expect(one(ofGoZero)).to.include({ level: 'error', message: 'declined', timeNs, traceId, spanId: span })
+    for (const sent of [{ trace }, { trace, span: 'x' }, { trace: 'at main.go:1', span }, { trace: 7, span }]) {
+      expect(one(sent), JSON.stringify(sent)).to.include({ traceId: null, spanId: null })
+    }
+    expect(one({ _time: time, _msg: 'declined', level: 'warn' })).to.include({ message: 'declined', level: 'warn' })
+    expect(one({ _msg: 7 }).message).to.equal('')
+  })
+
+  it('is a time of the day beside its date, and nothing where it is none', () => {
+    const date = '2026-11-29'
+    const midnight = BigInt(Date.parse(date)) * 1_000_000n
+    expect(one({ date, time: '22:16:44.304' }).timeNs).to.equal(timeNs)
+    expect(one({ date: `${date}T22:16:44.304Z`, time: '01:02:03' }).timeNs).to.equal(timeNs)
+    expect(one({ date, time }).timeNs).to.equal(timeNs)
+    for (const other of ['noon', '22:16', '25:00:00', 7, null]) {
+      const record = one({ date, time: other })
+      expect([midnight, arrival, 7_000_000_000n], JSON.stringify(other)).to.include(record.timeNs)
+    }
+  })
+
+  it('is a trace in the header of AWS X-Ray, in a field and in a line', () => {
+    const root = 'Root=1-5759e988-bd862e3fe1be46a994272793'
+    for (const header of [root, `${root};Parent=00f067aa0ba902b7;Sampled=1`]) {
+      expect(one({ trace_id: header }).traceId, header).to.equal(traceId)
+    }
+    for (const line of [
+      `https 2026-11-29T22:16:44.304Z app/lb/1 10.0.0.1:1 - 502 "GET https://x:443/ HTTP/1.1" "${root}" "x" "-"`,
+      `app/lb/1 "Self=1-67891234-12456789abcdef0123456789;${root}" "x"`,
+      'REPORT RequestId: 8f Duration: 7 ms XRAY TraceId: 1-5759e988-bd862e3fe1be46a994272793 Sampled: true',
+    ]) {
+      expect(one(line, 'text/plain').traceId, line).to.equal(traceId)
+    }
+    for (const line of ['Root=1-5759e988-bd86', 'order 1-5759e988-bd862e3fe1be46a994272793', `${root}-1`]) {
+      expect(one(line, 'text/plain').traceId, line).to.equal(null)
+    }
+  })
+
+  it('is the priority of a line of syslog behind its length', () => {
+    const line = '<131>1 2026-11-29T22:16:44+00:00 host heroku web.1 - Process exited'
+    expect(one(`70 ${line}`, 'text/plain').level).to.equal('error')
+    expect(one(`7 items ${line}`, 'text/plain').level).to.equal(null)
+  })
+
+  it('is found in lines that a container has printed', () => {
+    const line = { Timestamp: time, SeverityText: 'ERROR', SeverityNumber: 17, Body: 'declined', TraceId: traceId }
+    expect(one({ log: JSON.stringify(line), stream: 'stdout' })).to.include({
+      level: 'error',
+      message: 'declined',
+      timeNs,
+      traceId,
+    })
+    expect(one({ Timestamp: time, SeverityNumber: 13, Body: { order: 7 } })).to.include({
+      level: 'warn',
+      message: '{"order":7}',
+    })
+  })
+})
