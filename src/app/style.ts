@@ -319,4 +319,10 @@ ${serviceFills}
 @media (max-width: 32rem) {
   .clock [data-part='5 16']:nth-child(even), .local .clock [data-part='5 10']:nth-child(even) { display: none }
 }
+/* On paper nothing can be pushed aside. */
+@media print {
+  .map > svg { max-width: 100%; height: auto }
+  .facets li { flex-wrap: wrap; white-space: normal }
+  .facets li > * { flex: initial }
+}
 `
