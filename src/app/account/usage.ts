@@ -193,7 +193,7 @@ const refusalRows = (refusals: readonly RefusalDocument[], keyOf: KeyOf): readon
 
 const monthPattern = '[0-9]{4}-(?:0[1-9]|1[0-2])'
 const isMonth = new RegExp(`^${monthPattern}$`)
-const monthHint = 'A month looks like 2026-11.'
+const monthHint = 'A month looks like 2026-11'
 
 /** The month asked for, if it is one: `2026-11`. */
 function monthAsked(ctx: Context, nowMs: number): string | undefined {
@@ -232,7 +232,7 @@ async function sendUsage(ctx: Context, app: AppContext): Promise<Refusal | void>
   const { workspaceId } = sessionHere(ctx)
   const workspace = present(app.directory.workspace(workspaceId), 'a session has a workspace')
   const month = monthAsked(ctx, app.clock())
-  if (month === undefined) return refusal('invalid_parameter', monthHint)
+  if (month === undefined) return refusal('invalid_parameter', `${monthHint}.`)
   // Firefox and Safari have no choice of months: it is typed there, and the browser says what fits the pattern.
   const body = html`<form class="row" method="get" action="${path}">
       <label
