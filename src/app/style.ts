@@ -29,7 +29,9 @@ header nav { display: flex; flex-wrap: wrap; gap: .25rem .75rem }
 /* Names have no blanks where a line could end: one would make the page as wide as itself. */
 p, h2, .mark, header { overflow-wrap: anywhere }
 /* Marks upon marks of one letter would be drawn over all that stands above and below it. */
-p, h1, h2, th, td, .mark, .name, .said, main > ul > li, header > a { overflow: clip; overflow-clip-margin: .25rem }
+p, h1, h2, th, td, .name, .said, main > ul > li, header > a { overflow: clip; overflow-clip-margin: .25rem }
+/* By a path: with overflow of its own, a mark stands on its lower edge in WebKit, above the line that it is in. */
+.mark { clip-path: inset(-.25rem) }
 a { color: var(--accent) }
 nav a { text-decoration: none }
 .skip { position: absolute; left: -100rem }
@@ -113,7 +115,9 @@ p.row { display: flex; flex-wrap: wrap; gap: .25rem 1rem; align-items: baseline 
 .time { white-space: nowrap; font-variant-numeric: tabular-nums }
 .logs td { padding: .15rem .5rem; font-size: .9rem }
 td > details { margin: 0 }
+/* Its focus is drawn within it: WebKit knows no margin around what a cell clips. */
 .logs summary { list-style-position: outside; margin-left: 1.1em }
+.logs summary:focus-visible { outline: 2px solid var(--accent); outline-offset: -2px }
 #here { scroll-margin-top: 40vh }
 :is(#origins, #own-times) { scroll-margin-top: 5rem }
 /* With the spans that it is below, or the records before it. */
@@ -271,6 +275,8 @@ ${serviceFills}
   .traces > thead > tr > :nth-child(4) { grid-area: 1 / 2 }
   .traces > thead > tr > :nth-child(5) { grid-area: 1 / 3 }
   .facets li { flex-wrap: nowrap; overflow-x: auto; padding: .15rem; white-space: nowrap }
+  /* Each as wide as its words: in WebKit, what may break anywhere gives way to a letter, though nothing breaks here. */
+  .facets li > * { flex: none }
   .facets ul { gap: .1rem; margin-bottom: .3rem }
   :is(.logs, .traces) .time { white-space: nowrap }
   :is(.logs, .traces, .moments) .time { font-size: .8rem }
@@ -312,5 +318,11 @@ ${serviceFills}
 /* Ticks of a day with its hour have no room for all four. */
 @media (max-width: 32rem) {
   .clock [data-part='5 16']:nth-child(even), .local .clock [data-part='5 10']:nth-child(even) { display: none }
+}
+/* On paper nothing can be pushed aside. */
+@media print {
+  .map > svg { max-width: 100%; height: auto }
+  .facets li { flex-wrap: wrap; white-space: normal }
+  .facets li > * { flex: initial }
 }
 `

@@ -161,6 +161,18 @@ describe('usage page', () => {
     expect(await shown()).to.include('<strong>50,000</strong> spans of 50,000 (100.0%)')
   })
 
+  it('says how a month is typed where a browser has no choice of months, as Firefox and Safari do not', async () => {
+    const { text } = await browser.get('/app/usage')
+    const [field = ''] = /<input name="month"[^>]*>/.exec(text) ?? []
+    const [, pattern = ''] = / pattern="([^"]*)"/.exec(field) ?? []
+    // As browsers take it: all of the text, in the mode of the flag v.
+    const isTaken = new RegExp(`^(?:${pattern})$`, 'v')
+    for (const month of ['2026-11', '2026-01', '2025-12']) expect(month).to.match(isTaken)
+    for (const month of ['2026-13', 'Nov 2026', '11/2026', '2026-11-01']) expect(month).not.to.match(isTaken)
+    // Without a full stop: Firefox ends its own sentence with it.
+    expect(field).to.include('title="A month looks like 2026-11"')
+  })
+
   it('says from which day on a month is counted whose first days are no longer kept', async () => {
     await site.index(received(1, { spans: 77 }, { receivedAt: Date.UTC(2026, 10, 25) }))
     const open = async (month: string): Promise<string> => {

@@ -108,4 +108,17 @@ describe('the service map in a browser', () => {
     expect(complaints).to.deep.equal([])
     await tab.context().close()
   })
+
+  it('is whole on paper, where nothing can be pushed aside, as are the values beside a search', async () => {
+    // What A4 has between its margins.
+    const { tab } = await openSignedIn(browser, server, { viewport: { width: 700, height: 1_000 } })
+    await tab.emulateMedia({ media: 'print' })
+    const missing = (selector: string): Promise<readonly number[]> =>
+      tab.locator(selector).evaluateAll((all) => all.map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth))
+    await tab.goto(path)
+    expect(await missing('.map')).to.deep.equal([0])
+    do await tab.goto(`/app/traces?trace_id=${traceId}`)
+    while ((await tab.locator('.facets li').count()) === 0)
+    expect(Math.max(...(await missing('.facets li')))).to.equal(0)
+  })
 })

@@ -191,11 +191,15 @@ const keyRows = ({ byKey }: Usage, keyOf: KeyOf): readonly Row[] =>
 const refusalRows = (refusals: readonly RefusalDocument[], keyOf: KeyOf): readonly Row[] =>
   refusals.map(({ day, keyId, reason, count }) => [day, keyOf(keyId), reasons.get(reason) ?? reason, count])
 
+const monthPattern = '[0-9]{4}-(?:0[1-9]|1[0-2])'
+const isMonth = new RegExp(`^${monthPattern}$`)
+const monthHint = 'A month looks like 2026-11'
+
 /** The month asked for, if it is one: `2026-11`. */
 function monthAsked(ctx: Context, nowMs: number): string | undefined {
   const asked = new URLSearchParams(ctx.querystring).get('month') ?? ''
   if (asked === '') return monthOf(nowMs)
-  return /^\d{4}-(?:0[1-9]|1[0-2])$/.test(asked) ? asked : undefined
+  return isMonth.test(asked) ? asked : undefined
 }
 
 /** What was used and refused in a month, as far as that is kept. */
@@ -228,9 +232,13 @@ async function sendUsage(ctx: Context, app: AppContext): Promise<Refusal | void>
   const { workspaceId } = sessionHere(ctx)
   const workspace = present(app.directory.workspace(workspaceId), 'a session has a workspace')
   const month = monthAsked(ctx, app.clock())
-  if (month === undefined) return refusal('invalid_parameter', 'A month looks like 2026-11.')
+  if (month === undefined) return refusal('invalid_parameter', `${monthHint}.`)
+  // Firefox and Safari have no choice of months: it is typed there, and the browser says what fits the pattern.
   const body = html`<form class="row" method="get" action="${path}">
-      <label>Month (UTC) <input name="month" type="month" value="${month}" required /></label>
+      <label
+        >Month (UTC)
+        <input name="month" type="month" value="${month}" pattern="${monthPattern}" title="${monthHint}" required
+      /></label>
       <button type="submit">Show</button>
     </form>
     ${await monthPart(app, workspace, month)}`
