@@ -7,11 +7,13 @@ import { createHttpApp } from '#src/http/app.ts'
 import type { Route } from '#src/http/route.ts'
 import { createHttpServer, type HttpServer } from '#src/http/server.ts'
 import { createSessionMiddleware } from '#src/http/session.ts'
-import { systemTicks } from '#src/lib/clock.ts'
+import { createClock, systemTicks } from '#src/lib/clock.ts'
 import { createBareAddressRoutes } from '#src/ingest/otlp.ts'
 import type { Metrics } from '#src/operations/metrics.ts'
 import type { Engines } from './engines.ts'
 import { createFailureReport } from './failure.ts'
+import { connectionsMax } from './open-files.ts'
+import { createTroubles } from './troubles.ts'
 
 const backlog = 4_096
 
@@ -38,6 +40,29 @@ function readTls({ certFile, keyFile }: NonNullable<Config['tls']>): Readonly<{ 
 
 /** Seconds. A search may take a minute before it is broken off. */
 const secondsBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+
+/** How many connections there may be, and what the operator hears of those that are closed or refused. */
+function boundOf(metrics: Metrics) {
+  const max = connectionsMax()
+  const troubles = createTroubles({ clock: createClock() })
+  const counted = metrics.counter('throughline_http_connections_closed_total', 'Connections closed for being too many.')
+  const count = (what: string, by: number): void => counted({ connections: what }, by)
+  for (const what of ['idle', 'new']) count(what, 0)
+  const hint = 'for more, raise that limit (ulimit -n)'
+  return {
+    connectionsMax: max,
+    onClosed: (closed: number): void => {
+      count('idle', closed)
+      const of = `more than ${max} connections, a quarter of the files that this process may open`
+      troubles.hear('idle connections', `${of}: those idle for longest are closed for others; ${hint}`)
+    },
+    onRefused: (): void => {
+      count('new', 1)
+      const of = `more than ${2 * max} connections at once, half of the files that this process may open`
+      troubles.hear('new connections', `${of}: new ones are refused; ${hint}`)
+    },
+  }
+}
 
 /** The HTTP server of a worker, not listening yet. */
 export async function createWorkerHttp(config: Config, engines: Engines, metrics: Metrics): Promise<HttpServer> {
@@ -71,7 +96,9 @@ export async function createWorkerHttp(config: Config, engines: Engines, metrics
     },
   })
   const tls = config.tls === undefined ? {} : { tls: readTls(config.tls) }
-  return createHttpServer(app.callback(), { limits, ...tls })
+  const server = createHttpServer(app.callback(), { limits, ...tls, ...boundOf(metrics) })
+  metrics.gauge('throughline_http_connections', 'Connections that are open.', server.connections)
+  return server
 }
 
 /** Listens on a bound socket that this process has inherited. */

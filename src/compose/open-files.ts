@@ -24,6 +24,12 @@ export function checkOpenFiles(openFilesMin: number, max: number | undefined = o
   })
 }
 
+/**
+ * How many connections a server of this process keeps while some of them are idle. Of as few files as it starts with, index files take half, and what
+ * it has open besides a fifth.
+ */
+export const connectionsMax = (handles: number = openFilesMax() ?? Infinity): number => Math.floor(handles / 4)
+
 /** Handles of an index file that is open: its own, its WAL's, and that of what its connections share. */
 const indexFileHandles = 3
 

@@ -2,6 +2,8 @@ import http, { type IncomingMessage, type RequestListener, type Server, type Ser
 import https from 'node:https'
 import { Server as NetServer, type Socket } from 'node:net'
 import type { Limits } from '#src/config.ts'
+import { systemTicks, type Ticks } from '#src/lib/clock.ts'
+import { boundConnections, type BoundConnections } from './bound-connections.ts'
 import { watchHeld } from './held.ts'
 import { pathOf, refuseConnect, refuseMalformed, refuseUnparsed } from './malformed.ts'
 
@@ -14,12 +16,19 @@ export type HttpServer = Readonly<{
   retire(): Promise<void>
   /** As `retire`, but connections without a request under way are closed after a moment, in which one on its way is answered. */
   stop(): Promise<void>
+  /** How many are open; over TLS, those whose handshake is done. */
+  connections(): number
 }>
 
 type HttpServerOptions = Readonly<{
   limits: Pick<Limits, 'keepAliveTimeoutMs' | 'headerBytesMax' | 'headersTimeoutMs' | 'bodyTimeoutMs'>
   /** Certificate chain and key, PEM. */
   tls?: Readonly<{ cert: string | Buffer; key: string | Buffer }>
+  /** Above it, idle connections are closed; at twice as many, new ones are refused. Both are told of. */
+  connectionsMax?: number
+  onClosed?: (count: number) => void
+  onRefused?: () => void
+  ticks?: Ticks
 }>
 
 const checkIntervalMs = 1_000
@@ -58,25 +67,39 @@ function answerHalfClosed(server: Server, underWay: ReadonlySet<ServerResponse>)
   })
 }
 
+function bound(server: Server, options: HttpServerOptions): BoundConnections {
+  const { connectionsMax: max = Infinity, onClosed = () => undefined, onRefused, ticks = systemTicks } = options
+  const connections = boundConnections({ max, onClosed, ticks })
+  onSocket(server, connections.opened)
+  // Many at once, none of them idle yet: what else needs files, such as an index, has the others.
+  server.maxConnections = 2 * max
+  server.on('drop', () => onRefused?.())
+  server.on('close', connections.end)
+  return connections
+}
+
+const timeoutsOf = (limits: HttpServerOptions['limits']): http.ServerOptions => ({
+  keepAliveTimeout: limits.keepAliveTimeoutMs,
+  headersTimeout: limits.headersTimeoutMs,
+  // Backstop only: readBody answers a slow body first.
+  requestTimeout: limits.headersTimeoutMs + limits.bodyTimeoutMs + 5_000,
+  connectionsCheckingInterval: checkIntervalMs,
+  maxHeaderSize: limits.headerBytesMax,
+  // Node would answer without a word; here it is looked for with everything else.
+  requireHostHeader: false,
+  noDelay: true,
+})
+
 /**
  * A Node server with our timeouts. Idle connections outlive those of every known sender (75 s), so that none writes into one
  * just closed; slow headers and bodies end with 408. `Expect: 100-continue` is answered when the body is read, not before.
  */
 export function createHttpServer(
   callback: (request: IncomingMessage, response: ServerResponse) => unknown,
-  { limits, tls }: HttpServerOptions,
+  options: HttpServerOptions,
 ): HttpServer {
-  const options: http.ServerOptions = {
-    keepAliveTimeout: limits.keepAliveTimeoutMs,
-    headersTimeout: limits.headersTimeoutMs,
-    // Backstop only: readBody answers a slow body first.
-    requestTimeout: limits.headersTimeoutMs + limits.bodyTimeoutMs + 5_000,
-    connectionsCheckingInterval: checkIntervalMs,
-    maxHeaderSize: limits.headerBytesMax,
-    // Node would answer without a word; here it is looked for with everything else.
-    requireHostHeader: false,
-    noDelay: true,
-  }
+  const { limits, tls } = options
+  const timeouts = timeoutsOf(limits)
   // From when it retires, resolved when its last connection is gone.
   let gone: Promise<void> | undefined
   let isStopping = false
@@ -84,9 +107,12 @@ export function createHttpServer(
   // What nobody awaits would end the process where it rejects.
   const answer = async (...given: Parameters<typeof callback>): Promise<unknown> => callback(...given)
   const listener: RequestListener = (request, response) => {
+    const { socket } = request
     underWay.add(response)
+    connections.asked(socket)
     response.once('close', () => {
       underWay.delete(response)
+      connections.answered(socket)
       if (isStopping) server.closeIdleConnections()
     })
     if (gone !== undefined) response.setHeader('Connection', 'close')
@@ -99,9 +125,10 @@ export function createHttpServer(
     })
   }
   // Whoever can speak HTTP/1.1 does; who speaks only HTTP/2 gets far enough to be told what is taken instead.
-  const secure = { ...options, ...tls, ALPNProtocols: ['http/1.1', 'h2'], handshakeTimeout: limits.headersTimeoutMs }
-  const server = tls === undefined ? http.createServer(options, listener) : https.createServer(secure, listener)
+  const secure = { ...timeouts, ...tls, ALPNProtocols: ['http/1.1', 'h2'], handshakeTimeout: limits.headersTimeoutMs }
+  const server = tls === undefined ? http.createServer(timeouts, listener) : https.createServer(secure, listener)
   answerHalfClosed(server, underWay)
+  const connections = bound(server, options)
   const closeSilent = createSilentCloser(server)
   server.on('checkContinue', listener)
   server.on('checkExpectation', listener)
@@ -134,5 +161,6 @@ export function createHttpServer(
       const waiting = setTimeout(closeIdle, lastRequestsMs)
       return retire().finally(() => clearTimeout(waiting))
     },
+    connections: connections.count,
   }
 }

@@ -38,8 +38,11 @@ export function storedByLeader(answer: Record<string, unknown>): Stored {
 }
 
 /** An erasure and the retention say what they remove; whatever else is missing was taken by another hand. */
+export const byAnotherHand =
+  'somebody has purged the stream, or its files are damaged: put it back from a backup of NATS; or, to go on without all that it held, delete it and start with ALLOW_LOST_LOG=1'
+
 export const missing = (next?: number): string =>
-  `it is missing${next === undefined ? '' : `: the next one is ${next}`}; somebody has purged the stream, or its files are damaged: put it back from a backup of NATS; or, to go on without all that it held, delete it and start with ALLOW_LOST_LOG=1`
+  `it is missing${next === undefined ? '' : `: the next one is ${next}`}; ${byAnotherHand}`
 
 export const damageAt = (sequence: number, log: LogName, hint: string): PermanentError =>
   new PermanentError({ operation: `read message ${sequence} of`, subject: `stream ${log.stream}`, hint })

@@ -22,6 +22,11 @@ export async function streamInfo(nats: Nats, stream: string): Promise<StreamInfo
 /** Sequences of the first and last message; `first` is beyond `last` if the log is empty. `cut`: the last one that was cut off. */
 export type Ends = Readonly<{ first: number; last: number; cut: number }>
 
+export function endsIn({ config, state }: StreamInfo): Ends {
+  const { first_seq: first, last_seq: last, messages } = state
+  return { first: messages === 0 ? last + 1 : first, last, cut: Number(config.metadata['cut'] ?? '0') }
+}
+
 /** Of a stream that a running process had. It may come back, or another be made in its place. */
 export function goneFailure({ stream }: LogName, operation: string): TransientError {
   const hint = 'it is not there: if it was removed, put it back from a backup of NATS'
@@ -41,11 +46,9 @@ export async function endsOf(
   const info = await streamInfo(nats, log.stream)
   if (info === undefined) throw goneFailure(log, 'look at')
   const subject = `stream ${log.stream}`
-  const { first_seq: first, last_seq: last, messages } = info.state
-  const { epoch: found, cut = '0' } = info.config.metadata
-  if (found === epoch) {
+  if (info.config.metadata['epoch'] === epoch) {
     see(info.config)
-    return { first: messages === 0 ? last + 1 : first, last, cut: Number(cut) }
+    return endsIn(info)
   }
   const hint = 'it was made anew and is another log: restart this process, and rebuild its indexes'
   throw new PermanentError({ operation: 'look at', subject, hint })

@@ -13,9 +13,10 @@ import { untilLed } from './provision.ts'
 import { createPublisher } from './publish.ts'
 import { createRead, headOf } from './reader.ts'
 import { storedSubject } from './stream-config.ts'
-import { endsOf, streamInfo } from './stream-state.ts'
-import { createSubjects, logName } from './subjects.ts'
+import { endsIn, endsOf, streamInfo, type Ends, type StreamInfo } from './stream-state.ts'
+import { createSubjects, logName, type LogName } from './subjects.ts'
 import { createWaker } from './waker.ts'
+import { watchBeginning, type Telling } from './watch-beginning.ts'
 import { watchSettings } from './watch-settings.ts'
 
 type JetStreamOptions = Readonly<{
@@ -23,7 +24,7 @@ type JetStreamOptions = Readonly<{
   partition: string
   prefix?: string
   limits: SharedLimits & Readonly<{ appendQueueEventsMax: number; appendQueueBytesMax: number }>
-  /** Told when somebody changes the stream so that acknowledged events may be lost; noticed with the next look at its ends. */
+  /** Told when somebody changes the stream so that acknowledged events may be lost, or takes its beginning; noticed with the next looks at its ends. */
   warn?: (line: string) => void
 }>
 
@@ -87,6 +88,18 @@ function createAppends(
   }
 }
 
+/** The current ends of a log; each look tells what has become of it since it was opened. */
+function watchedEnds(nats: Nats, log: LogName, opened: StreamInfo, telling: Telling): () => Promise<Ends> {
+  const { epoch = '' } = opened.config.metadata
+  const see = watchSettings(log, opened.config, telling.warn)
+  const watch = watchBeginning(log, endsIn(opened), telling)
+  return async () => {
+    const ends = await endsOf(nats, log, epoch, see)
+    await watch(ends)
+    return ends
+  }
+}
+
 /** Opens the log of one partition, created by `provisionLogs`. `close` leaves the connection open. */
 export async function openJetStream(nats: Nats, options: JetStreamOptions): Promise<Stream> {
   const { partition, prefix, limits, warn = () => {} } = options
@@ -102,12 +115,11 @@ export async function openJetStream(nats: Nats, options: JetStreamOptions): Prom
     })
   }
   const subjects = createSubjects(log, epoch)
-  const watch = watchSettings(log, info.config, warn)
-  const ends = () => endsOf(nats, log, epoch, watch)
+  const source = createMessageSource(nats, log, subjects)
+  const ends = watchedEnds(nats, log, info, { isExplained: source.has, warn })
   const head = async (): Promise<Position> => headOf((await ends()).last)
   const waker = createWaker(nats, storedSubject(log), head)
   const publisher = createPublisher(nats, name, ends)
-  const source = createMessageSource(nats, log, subjects)
   const read = createRead(nats, log, source, { head: waker.head, ends })
   const ids = createIds(subjects, publisher, source)
   const appends = createAppends(name, limits, {

@@ -11,7 +11,7 @@ import type { FirstRun } from '../support/server.ts'
 import { sendingTo } from '../support/workspace.ts'
 import { createTestCluster, type TestCluster } from './cluster-process.ts'
 
-describe('a cluster whose logs are given an age limit while it runs', function () {
+describe('a cluster whose logs somebody changes while it runs', function () {
   this.timeout(600_000)
   let test: TestCluster
   before(async function () {
@@ -20,7 +20,7 @@ describe('a cluster whose logs are given an age limit while it runs', function (
   })
   after(() => test.remove())
 
-  it('says that they lose what was acknowledged, also where nothing is sent, and when that is over', async () => {
+  it('says that an age limit loses what was acknowledged, also where nothing is sent, and when that is over; and that a purge took their beginning', async () => {
     const [ingest, projector] = await Promise.all([test.start('ingest'), test.start('project')])
     await cli(test, 'first-run', '--base-url', 'http://x')
     const { keys } = JSON.parse(await readFile(join(test.dataFolder, 'first-run.json'), 'utf8')) as FirstRun
@@ -38,6 +38,12 @@ describe('a cluster whose logs are given an age limit while it runs', function (
     )
     await change({})
     await projector.printed(/was changed: it is as it should be$/, 0)
+    await askServer(nats, `STREAM.PURGE.${stream}`)
+    const gone = new RegExp(
+      `^stream ${stream} has lost its beginning, up to message \\d+, and no retention dropped that: `,
+    )
+    // Not with the next run of retention, which is an hour away.
+    await projector.printed(gone, 0)
     await nats.close()
   })
 })

@@ -1,11 +1,24 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { expect } from 'chai'
-import { checkOpenFiles, embeddedFilesOpen, openFilesMax } from '#src/compose/open-files.ts'
+import { checkOpenFiles, connectionsMax, embeddedFilesOpen, openFilesMax } from '#src/compose/open-files.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { rawConnection } from '../support/http.ts'
 import { makeOldLog } from '../support/old-log.ts'
+
+/** What the first line that fits says. */
+async function lineOf(output: Readable, pattern: RegExp): Promise<string> {
+  for await (const line of createInterface(output)) {
+    const [, said] = pattern.exec(line) ?? []
+    if (said !== undefined) return said
+  }
+  throw new Error('it has ended')
+}
 
 describe('how many files a process may open', () => {
   it('is what Linux says of it, where it says so', () => {
@@ -43,6 +56,35 @@ describe('how many files a process may open', () => {
     ])
     expect([256, 1_024, 4_096, 65_536].map((handles) => open(8 * gib, handles))).to.deep.equal([21, 85, 341, 1_024])
   })
+
+  it('bound the connections, so that new senders are served beside any number of idle ones', async () => {
+    expect([512, 65_536, Infinity].map((handles) => connectionsMax(handles))).to.deep.equal([128, 16_384, Infinity])
+    const folder = mkdtempSync(join(tmpdir(), 'throughline-'))
+    const argv = [process.execPath, 'src/main.ts', '--port', '0', '--host', '127.0.0.1', '--data', folder]
+    const server = spawn('sh', ['-c', 'ulimit -n 512; exec "$@"', 'sh', ...argv], { stdio: ['ignore', 'pipe', 'pipe'] })
+    const left = once(server, 'exit')
+    const told = lineOf(server.stderr, /^(more than \d+ connections,.*)$/)
+    try {
+      const port = Number(await lineOf(server.stdout, /^Throughline listening on http:.*?:(\d+) /))
+      const ask = async () => {
+        const connection = await rawConnection(port)
+        connection.write('GET /nothing HTTP/1.1\r\nHost: test\r\n\r\n')
+        return connection
+      }
+      const idle = await Promise.all(Array.from({ length: 700 }, ask))
+      expect(await told).to.equal(
+        'more than 128 connections, a quarter of the files that this process may open: those idle for longest are closed for others; for more, ' +
+          'raise that limit (ulimit -n)',
+      )
+      const sender = await ask()
+      expect(await sender.until((text) => text.includes('not_found'))).to.match(/^HTTP\/1\.1 404 /)
+      for (const { socket } of [...idle, sender]) socket.destroy()
+    } finally {
+      server.kill('SIGTERM')
+      await left
+      rmSync(folder, { recursive: true })
+    }
+  }).timeout(60_000)
 
   it('are enough for verbs whose files are many more', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'throughline-'))

@@ -320,36 +320,6 @@ describe('the JetStream log', function () {
       await renewed.close()
     })
 
-    it('is told once where its settings lose what was acknowledged, and again when they are set back', async () => {
-      const told: string[] = []
-      const warn = (line: string) => void told.push(line)
-      const watched = await openJetStream(log.nats, { partition: '0', prefix: log.prefix, limits, warn })
-      const { config } = (await log.ask(`STREAM.INFO.${log.name}`)) as { config: object }
-      const setTo = async (change: object): Promise<void> => {
-        const { error } = await log.ask(`STREAM.UPDATE.${log.name}`, { ...config, ...change })
-        expect(error).to.equal(undefined)
-        await watched.head()
-        await watched.head()
-      }
-      await setTo({ max_bytes: 512 * 1024 * 1024, description: 'ours' })
-      expect(told).to.deep.equal([])
-      const day = 86_400_000_000_000
-      await setTo({ max_age: day })
-      const changed = `stream ${log.name} was changed, and acknowledged events may be lost: `
-      expect(told).to.deep.equal([`${changed}max_age is set; set it back`])
-      await setTo({ max_age: day, discard: 'old', duplicate_window: 60_000_000_000 })
-      const less = 'its duplicate_window is less than an hour'
-      expect(told[1]).to.equal(`${changed}${less}; discard is not new; max_age is set; set it back`)
-      await setTo({ max_age: day })
-      await setTo({})
-      const back = [
-        `stream ${log.name} was changed: max_age is set`,
-        `stream ${log.name} was changed: it is as it should be`,
-      ]
-      expect(told.slice(2)).to.deep.equal(back)
-      await watched.close()
-    })
-
     it('is said as something that may pass when the stream is gone', async () => {
       await removeLogs(log.nats, log.prefix)
       const calls = [stream.append([makeEvent('x')]), stream.append([makeLine('y')]), stream.read(0, 1), stream.head()]

@@ -1,0 +1,78 @@
+import type { Socket } from 'node:net'
+import type { Ticks } from '#src/lib/clock.ts'
+
+/** A connection without a request for so long is one that its sender does not need at the moment. */
+const quietMsMin = 1_000
+const checkEveryMs = 1_000
+
+type Bound = Readonly<{
+  /** How many connections may be open while some of them are idle. */
+  max: number
+  /** So many idle ones were closed to make room. */
+  onClosed: (count: number) => void
+  ticks: Ticks
+}>
+
+export type BoundConnections = Readonly<{
+  opened(socket: Socket): void
+  /** A request has come on it. */
+  asked(socket: Socket): void
+  /** That request has been answered, or has failed. */
+  answered(socket: Socket): void
+  count(): number
+  end(): void
+}>
+
+/**
+ * Keeps connections to a number: above it, idle ones are closed. Without that, as many as the process may have open files keep every new sender
+ * waiting for as long as they are kept alive. Those that have asked nothing go first, then the one idle for longest; none that is in use,
+ * however many these are. One that has just been opened is about to ask.
+ */
+export function boundConnections({ max, onClosed, ticks }: Bound): BoundConnections {
+  // Since when, in that order.
+  const unasked = new Map<Socket, number>()
+  const idle = new Map<Socket, number>()
+  // How many requests are under way: there may be several.
+  const busy = new Map<Socket, number>()
+  const count = (): number => unasked.size + idle.size + busy.size
+  const makeRoom = (): void => {
+    const quietSince = ticks() - quietMsMin
+    const most = count() - max
+    let closed = 0
+    for (const quiet of [unasked, idle]) {
+      for (const [socket, since] of quiet) {
+        if (closed >= most || since > quietSince) break
+        quiet.delete(socket)
+        socket.destroy()
+        closed++
+      }
+    }
+    if (closed > 0) onClosed(closed)
+  }
+  const timer = setInterval(makeRoom, checkEveryMs)
+  timer.unref()
+  return {
+    opened(socket) {
+      unasked.set(socket, ticks())
+      socket.once('close', () => [unasked, idle, busy].forEach((sockets) => sockets.delete(socket)))
+      makeRoom()
+    },
+    asked(socket) {
+      unasked.delete(socket)
+      idle.delete(socket)
+      busy.set(socket, (busy.get(socket) ?? 0) + 1)
+    },
+    answered(socket) {
+      const requests = busy.get(socket)
+      // It is gone.
+      if (requests === undefined) return
+      if (requests > 1) busy.set(socket, requests - 1)
+      else {
+        busy.delete(socket)
+        idle.set(socket, ticks())
+      }
+    },
+    count,
+    end: () => clearInterval(timer),
+  }
+}

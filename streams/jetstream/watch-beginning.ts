@@ -1,0 +1,50 @@
+import { systemTicks, type Ticks } from '#src/lib/clock.ts'
+import { byAnotherHand } from './stored.ts'
+import type { Ends } from './stream-state.ts'
+import type { LogName } from './subjects.ts'
+
+/** An age limit takes message after message: what goes after something was told waits so long, and is told together. */
+const quietMs = 600_000
+
+export type Telling = Readonly<{
+  /** Whether a message is there, or an erasure says why not. */
+  isExplained(sequence: number): Promise<boolean>
+  warn(line: string): void
+  ticks?: Ticks
+}>
+
+/**
+ * Compares each look at a log's ends with the one that it was opened with, and says that its beginning has gone where neither retention nor an
+ * erasure took it. Readers that have passed it do not miss it: without this, nobody would say so before the next run of retention. What
+ * was missing at the opening, that run says.
+ */
+export function watchBeginning(
+  { stream }: LogName,
+  opened: Ends,
+  { isExplained, warn, ticks = systemTicks }: Telling,
+): (ends: Ends) => Promise<void> {
+  // The last missing message that is known of, and the last one of the look before.
+  let known = opened.first - 1
+  let before = known
+  let quietUntil = -Infinity
+  return async ({ first, cut }) => {
+    const hole = first - 1
+    // A leader elected just now may know of a cut, or an erasure, only a moment after it has made it: so it takes two looks.
+    const isNew = hole > Math.max(known, cut) && hole === before && ticks() >= quietUntil
+    before = hole
+    if (!isNew) return
+    const formerly = known
+    known = hole
+    try {
+      if (await isExplained(hole)) return
+    } catch {
+      // The next look asks again.
+      known = formerly
+      return
+    }
+    quietUntil = ticks() + quietMs
+    warn(
+      `stream ${stream} has lost its beginning, up to message ${hole}, and no retention dropped that: ${byAnotherHand}`,
+    )
+  }
+}

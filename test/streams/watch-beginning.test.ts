@@ -1,0 +1,54 @@
+import { expect } from 'chai'
+import { logName } from '#streams/jetstream/subjects.ts'
+import { watchBeginning } from '#streams/jetstream/watch-beginning.ts'
+
+describe('a watch of the beginning of a JetStream log', () => {
+  const start = (isExplained: (sequence: number) => Promise<boolean>) => {
+    const clock = { ms: 0 }
+    const told: string[] = []
+    const warn = (line: string) => void told.push(/message \d+/.exec(line)?.[0] ?? line)
+    const opened = { first: 1, last: 9, cut: 0 }
+    const look = watchBeginning(logName('0'), opened, { isExplained, warn, ticks: () => clock.ms })
+    /** What two looks tell. */
+    const see = async (first: number, cut = 0): Promise<readonly string[]> => {
+      for (let times = 0; times < 2; times++) await look({ first, last: 9, cut })
+      return told.splice(0)
+    }
+    return { clock, look, see, told }
+  }
+
+  it('tells together what goes one by one, as by an age limit, and not of each message', async () => {
+    const { clock, see } = start(async () => false)
+    expect(await see(2)).to.deep.equal(['message 1'])
+    for (const first of [3, 4, 5]) expect(await see(first)).to.deep.equal([])
+    clock.ms = 599_999
+    expect(await see(5)).to.deep.equal([])
+    clock.ms = 600_000
+    expect(await see(5)).to.deep.equal(['message 4'])
+    clock.ms = 2_000_000
+    expect(await see(5)).to.deep.equal([])
+  })
+
+  it('does not take a cut for a loss that was noted a moment after it was seen', async () => {
+    const { look, see, told } = start(async () => false)
+    await look({ first: 4, last: 9, cut: 0 })
+    expect(await see(4, 3)).to.deep.equal([])
+    expect(told).to.deep.equal([])
+  })
+
+  it('asks once whether an erasure took it, and again where there was no answer', async () => {
+    const answers = [Promise.reject(new Error('no answer in time')), Promise.resolve(false), Promise.resolve(true)]
+    answers[0]?.catch(() => undefined)
+    const asked: number[] = []
+    const { clock, see } = start(async (sequence) => {
+      asked.push(sequence)
+      return (await answers.shift()) ?? expect.fail('asked too often')
+    })
+    expect(await see(3)).to.deep.equal([])
+    expect(await see(3)).to.deep.equal(['message 2'])
+    clock.ms = 600_000
+    expect(await see(6)).to.deep.equal([])
+    expect(await see(6)).to.deep.equal([])
+    expect(asked).to.deep.equal([2, 2, 5])
+  })
+})
