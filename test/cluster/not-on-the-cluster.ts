@@ -5,8 +5,7 @@ export const notOnTheCluster: Readonly<Record<string, string>> = {
   'replace-hung.test.ts': 'stops the one worker of one parent; the parent of every role is the same program',
   'replace-crash.test.ts':
     'kills the one worker of one parent; test/cluster/chaos.test.ts kills processes of a cluster',
-  'crash.test.ts':
-    'starts an installation anew 20 times in four minutes; test/cluster/chaos.test.ts kills its processes',
+  'crash.test.ts': 'starts an installation anew time after time; test/cluster/chaos.test.ts kills its processes',
   'allowance.test.ts':
     'starts four workers on the log of a data folder; test/cluster/chaos.test.ts does it with four processes',
   'dead-letters.test.ts':
@@ -26,6 +25,10 @@ export const notOnTheCluster: Readonly<Record<string, string>> = {
   'slow-search.test.ts': 'keeps a query thread of the embedded form busy; a cluster’s queries run in Elasticsearch',
   'replace-packages.test.ts': 'replaces the one worker of one parent; the parent of every role is the same program',
   'moved-folder.test.ts': 'moves the data folder, and removes files of its log; a cluster keeps its log in NATS',
+  'base-url.test.ts': 'starts the embedded form; test/cluster/launcher.test.ts starts a cluster with a BASE_URL',
+  'own-files.test.ts': 'is about the data folder of the embedded form; a cluster’s files are its engines’',
+  'failed-start.test.ts':
+    'starts the embedded form; test/cluster/faults.test.ts meets processes of a cluster that cannot start',
   'replace-parent.test.ts': 'is about the parent of the embedded form: its data folder, its lock, its port',
 }
 
@@ -50,5 +53,9 @@ export const longOnTheCluster: Readonly<Record<string, string>> = {
   'other-workspace.test.ts': 'is about two tabs of one browser; account-pages.test.ts signs in to a cluster',
   'trace-durations.test.ts': 'measures bars of durations; search-pages.test.ts opens traces',
   'more-senders-browser.test.ts': 'is about what browsers put on the wire; browser.test.ts finds it again',
+  'typed-ids.test.ts': 'is about where a form leads in the browser; test/differential asks both forms for ids',
+  'open-records.test.ts': 'measures what an open record takes of a page; search-pages.test.ts opens records',
+  'more-senders.test.ts': 'is about what senders put on the wire; senders.test.ts finds it again',
+  'demo.test.ts': 'is about what the demo sends; senders.test.ts and browser.test.ts send by the same SDKs',
   'follow-logs.test.ts': 'answers in the server’s place; search-pages.test.ts follows what a cluster takes in',
 }

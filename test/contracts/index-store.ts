@@ -66,7 +66,7 @@ export function indexStoreContract(name: string, create: () => Promise<IndexStor
       await store.writer.close()
     })
     afterAll(async () => {
-      for (const { remove } of places) await remove()
+      await Promise.all(places.map(({ remove }) => remove()))
     })
 
     const ids = (collection: string, filter: Filter = everything) => idsOf(store.reader, collection, filter)

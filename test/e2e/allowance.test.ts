@@ -8,7 +8,7 @@ import { runProgram } from '../support/run-program.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 import { hex, otlpJson } from '../support/telemetry.ts'
 
-const seeds = process.env['SOAK'] === '1' ? 50 : 3
+const seeds = process.env['SOAK'] === '1' ? 50 : 1
 
 describe('four ingest processes on one log', function () {
   this.timeout(300_000 + seeds * 60_000)

@@ -9,7 +9,7 @@ import { openInstallation } from '../support/installation.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 import { hex, otlpJson, type SpanSketch } from '../support/telemetry.ts'
 
-const crashes = 20
+const crashes = process.env['SOAK'] === '1' ? 20 : 8
 const spansPerRequest = 7
 
 /** One thing that a sender wants delivered: it repeats the same bytes until they are acknowledged. */

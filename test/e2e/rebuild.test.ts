@@ -21,7 +21,7 @@ const isSoak = process.env['SOAK'] === '1'
 /** Half of them spans, half of them logs. */
 const records = isSoak ? 2_000_000 : 10_000
 const perRequest = isSoak ? 500 : 100
-const kills = isSoak ? 20 : 3
+const kills = isSoak ? 20 : 2
 
 describe('rebuild and verify, beside a running server', function () {
   this.timeout(isSoak ? 7_200_000 : 600_000)

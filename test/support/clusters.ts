@@ -3,6 +3,7 @@ import { readClusterConfig, type ClusterConfig } from '#src/config.ts'
 import { present } from '#src/lib/assert.ts'
 import { askApi } from '#streams/jetstream/api.ts'
 import { connectNats } from '#streams/jetstream/connect.ts'
+import { removeIndices } from './elasticsearch.ts'
 import { engines, type Engines } from './engines.ts'
 
 /** A cluster of a test: on the shared engines or on its own, under a name of its own. */
@@ -72,19 +73,11 @@ async function removeStreams({ natsUrl, indexPrefix }: ClusterConfig): Promise<v
   await nats.close()
 }
 
-async function removeIndices({ elasticsearchUrl, indexPrefix }: ClusterConfig): Promise<void> {
-  const { origin, username, password } = new URL(elasticsearchUrl)
-  const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
-  const ask = (method: string, path: string) => fetch(`${origin}/${path}`, { method, headers: { authorization } })
-  const listed = await ask('GET', `_cat/indices/${indexPrefix}-*?h=index&expand_wildcards=all`)
-  const names = (await listed.text()).split('\n').filter((name) => name !== '')
-  for (const name of names) await ask('DELETE', name)
-}
-
 /** Removes what the cluster of a data folder has in the engines, if there is one. */
 export async function removeCluster(dataFolder: string): Promise<void> {
   const cluster = clusters.get(dataFolder)
   if (cluster === undefined) return
   clusters.delete(dataFolder)
-  await Promise.all([removeStreams(cluster.config), removeIndices(cluster.config)])
+  const { elasticsearchUrl, indexPrefix } = cluster.config
+  await Promise.all([removeStreams(cluster.config), removeIndices(elasticsearchUrl, indexPrefix)])
 }

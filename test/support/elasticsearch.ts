@@ -16,12 +16,18 @@ export async function askElasticsearch(
 
 /** Names of the indices that begin with a prefix. */
 export async function indicesWith(address: string, prefix: string): Promise<readonly string[]> {
-  const found = await askElasticsearch(address, `/_resolve/index/${prefix}*`)
+  const found = await askElasticsearch(address, `/_resolve/index/${prefix}*?expand_wildcards=all`)
   return ((found['indices'] ?? []) as readonly { name: string }[]).map(({ name }) => name)
 }
 
+/** As many names as an address holds, which Elasticsearch reads to 4,096 characters. */
+const namesAtOnce = 50
+
+/** Many at once: each change of what a cluster has costs it as much as the next. */
 export async function removeIndices(address: string, prefix: string): Promise<void> {
   const names = await indicesWith(address, prefix)
-  if (names.length > 0) await askElasticsearch(address, `/${names.join(',')}`, { method: 'DELETE' })
+  for (let at = 0; at < names.length; at += namesAtOnce) {
+    await askElasticsearch(address, `/${names.slice(at, at + namesAtOnce).join(',')}`, { method: 'DELETE' })
+  }
   await askElasticsearch(address, `/_index_template/${prefix}-state`, { method: 'DELETE' })
 }

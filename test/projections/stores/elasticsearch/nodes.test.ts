@@ -1,3 +1,4 @@
+import { mock } from 'node:test'
 import { expect } from 'chai'
 import { afterEach, describe, it } from 'mocha'
 import { connectElasticsearch } from '#projections/stores/elasticsearch/client.ts'
@@ -10,6 +11,9 @@ import { promote } from '#test/support/promote.ts'
 import { startRecordingProxy, type RecordingProxy } from '#test/support/recording-proxy.ts'
 import { rejection } from '#test/support/read-all.ts'
 
+/** So long a lost node is left alone, by the driver's clock. */
+const lostMs = 5_000
+
 const never = (): Promise<never> => new Promise(() => undefined)
 
 // Each node is a way of its own to the one Elasticsearch that tests share.
@@ -18,6 +22,7 @@ describe('several nodes of Elasticsearch', function () {
   const nodes: (RecordingProxy & Readonly<{ heal(): void }>)[] = []
   // Before what was opened on them is closed.
   afterEach(() => {
+    mock.timers.reset()
     for (const node of nodes) node.heal()
   })
   const { url, prefix, openWriter, makeReader, closeLater, count } = useElasticsearchStores()
@@ -149,22 +154,43 @@ describe('several nodes of Elasticsearch', function () {
     const asked = [one, two].map((node) => node.take().length)
     expect(asked).to.include(0)
     const [used, other] = asked[0] === 0 ? [two, one] : [one, two]
-    const refuse = async (): Promise<never> => Promise.reject(new Error('lost'))
+    const isPing = (line: string): boolean => line.includes('/_cluster/state/version')
+    let answered: () => void = () => undefined
+    const refuse = async (): Promise<never> => {
+      answered()
+      throw new Error('lost')
+    }
+    mock.timers.enable({ apis: ['Date'], now: Date.now() })
     used.before(refuse)
     await count(reader)
     expect(other.take().join()).to.match(/_search/)
+    /** It has been left alone for long enough: what it is asked with the next request, until that is answered and heard. */
+    const askAgain = async (): Promise<readonly string[]> => {
+      const isAnswered = new Promise<void>((resolve) => (answered = resolve))
+      mock.timers.tick(lostMs)
+      await count(reader)
+      await isAnswered
+      await count(reader)
+      return used.take()
+    }
+    const takesPart = async (line: string): Promise<void> => {
+      if (isPing(line)) answered()
+    }
+    const isOutside = async (): Promise<number> => {
+      answered()
+      return 503
+    }
     // As one that is back, and has not found its master yet.
     // Answers once, and then that it is none.
-    const pings = [refuse, async () => undefined, async () => 503]
-    used.before(async (line) => (line.includes('/_cluster/state/version') ? pings.shift()?.() : undefined))
-    let again: readonly string[] = []
-    for (used.take(); again.length < 3; again = [...again, ...used.take()]) await count(reader)
-    expect(again.filter((line) => !line.includes('/_cluster/state/version'))).to.deep.equal([])
-    used.heal()
-    let healed: readonly string[] = []
-    for (; !healed.some((line) => line.includes('/_search')); healed = [...healed, ...used.take()]) await count(reader)
-    const asks = healed.findIndex((line) => !line.includes('/_cluster/state/version'))
-    expect(asks, 'it has answered twice before').to.equal(2)
+    const pings = [refuse, async () => undefined, isOutside]
+    used.before(async (line) => (isPing(line) ? pings.shift()?.() : undefined))
+    used.after(takesPart)
+    used.take()
+    const again = [await askAgain(), await askAgain(), await askAgain()]
+    expect(again.map((lines) => lines.map(isPing))).to.deep.equal([[true], [true], [true]])
+    const healed = [...(await askAgain()), ...(await askAgain())]
+    expect(healed.map(isPing).slice(0, 3), 'it has answered twice before').to.deep.equal([true, true, false])
+    expect(healed.join()).to.include('/_search')
   })
 
   it('waits for one that is slow with a request and answers others, not once it answers none', async () => {
