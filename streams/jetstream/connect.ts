@@ -6,6 +6,7 @@ import { freeSentFrames } from './free-sent.ts'
 import type { Headers, Nats, Received } from './nats.ts'
 import { closingWhatFails } from './own-sockets.ts'
 import { refusedHint, watchPresence } from './presence.ts'
+import { reconnectWait } from './reconnect-wait.ts'
 import { tlsOptionsFor } from './tls-options.ts'
 
 type NatsOptions = Readonly<{
@@ -59,6 +60,7 @@ const greetingMsFor = ({ servers }: NatsAddress): number =>
 
 async function open(address: NatsAddress, name: string, greetingMs: number): Promise<NatsConnection> {
   const { servers, user, password, token, tls } = address
+  let connection: NatsConnection | undefined
   const connecting = () =>
     connect({
       servers: [...servers],
@@ -68,8 +70,7 @@ async function open(address: NatsAddress, name: string, greetingMs: number): Pro
       ...(token === undefined ? {} : { token }),
       ...(tls ? { tls: tlsOptionsFor(servers) } : {}),
       maxReconnectAttempts: -1,
-      reconnectTimeWait: 250,
-      reconnectJitter: 250,
+      reconnectDelayHandler: () => reconnectWait(connection),
       // Credentials may be refused while an operator changes them.
       ignoreAuthErrorAbort: true,
       // A server that hangs is noticed within seconds, and requests to it fail.
@@ -78,7 +79,8 @@ async function open(address: NatsAddress, name: string, greetingMs: number): Pro
       noAsyncTraces: true,
     })
   try {
-    return await closingWhatFails(connecting)
+    connection = await closingWhatFails(connecting)
+    return connection
   } catch (error) {
     throw refusal(error, address)
   }
