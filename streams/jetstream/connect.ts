@@ -4,6 +4,7 @@ import { parseNatsUrl, type NatsAddress } from './address.ts'
 import { gatherAnswers, receivedOf } from './answers.ts'
 import { freeSentFrames } from './free-sent.ts'
 import type { Headers, Nats, Received } from './nats.ts'
+import { keepOneSocket } from './one-socket.ts'
 import { closingWhatFails } from './own-sockets.ts'
 import { refusedHint, watchPresence } from './presence.ts'
 import { reconnectWait } from './reconnect-wait.ts'
@@ -115,6 +116,7 @@ export async function connectNats({
     await connection.close()
     throw error
   }
+  const dropAttempt = keepOneSocket(connection)
   const presence = watchPresence(connection, where)
   freeSentFrames(connection)
   presence.onReconnect(() => freeSentFrames(connection))
@@ -161,6 +163,9 @@ export async function connectNats({
       }
     },
     onReconnect: presence.onReconnect,
-    close: () => connection.close(),
+    close: async () => {
+      await connection.close()
+      dropAttempt()
+    },
   }
 }
