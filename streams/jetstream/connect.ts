@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { connect, ErrorCode, headers, type NatsConnection, type NatsError } from 'nats'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { parseNatsUrl, type NatsAddress } from './address.ts'
@@ -23,7 +24,7 @@ type NatsOptions = Readonly<{
 
 const timeoutMsDefault = 5_000
 const greetingMsDefault = 20_000
-/** Of each of several servers: where one hangs, another one is tried. */
+/** Of each of several servers, which one name may stand for: where one hangs, another one is tried. */
 const greetingMsOfSeveral = 5_000
 /** Atomic batches came with 2.12. */
 const versionMin = [2, 12] as const
@@ -56,8 +57,10 @@ function checkVersion(version: string, subject: string): void {
   throw new PermanentError({ operation, subject, hint })
 }
 
-const greetingMsFor = ({ servers }: NatsAddress): number =>
-  servers.length > 1 ? greetingMsOfSeveral : greetingMsDefault
+function greetingMsFor({ servers }: NatsAddress): number {
+  const isOne = servers.length === 1 && isIP(new URL(`http://${servers[0]}`).hostname.replaceAll(/[[\]]/g, '')) !== 0
+  return isOne ? greetingMsDefault : greetingMsOfSeveral
+}
 
 async function open(address: NatsAddress, name: string, greetingMs: number): Promise<NatsConnection> {
   const { servers, user, password, token, tls } = address

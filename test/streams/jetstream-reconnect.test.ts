@@ -1,9 +1,12 @@
+import { createSocket } from 'node:dgram'
+import { getServers, setServers } from 'node:dns'
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { connectNats } from '#streams/jetstream/connect.ts'
 import type { Nats } from '#streams/jetstream/nats.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
+import { rejection } from '../support/read-all.ts'
 
 /** Nothing here takes as long, unless it never comes. */
 const patienceMs = 40_000
@@ -68,5 +71,49 @@ describe('a connection to NATS over a network that loses what is sent', () => {
     await again
     await Promise.all(asked)
     expect(await nats.request('nowhere', '')).to.have.property('code', 503)
+  })
+})
+
+/** Answers whoever asks for IPv4 addresses, of whatever name, with these. */
+async function startResolver(addresses: readonly string[]): Promise<Readonly<{ at: string; close(): void }>> {
+  const socket = createSocket('udp4')
+  socket.on('message', (query, { address, port }) => {
+    // The question ends with its type, of two bytes, and its class.
+    const end = query.indexOf(0, 12) + 5
+    const isIPv4 = query.readUInt16BE(end - 4) === 1
+    const found = isIPv4 ? addresses : []
+    const head = Buffer.from(query.subarray(0, end))
+    head.writeUInt16BE(0x81_80, 2)
+    head.writeUInt16BE(found.length, 6)
+    head.writeUInt32BE(0, 8)
+    const records = found.map((each) =>
+      Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...each.split('.').map(Number)]),
+    )
+    socket.send(Buffer.concat([head, ...records]), port, address)
+  })
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  return { at: `127.0.0.1:${socket.address().port}`, close: () => void socket.close() }
+}
+
+describe('a name of several NATS servers', () => {
+  it('is asked for another one soon where one hangs', async function () {
+    this.timeout(30_000)
+    const resolver = await startResolver(['127.0.0.1', '127.0.0.2'])
+    const servers = getServers()
+    setServers([resolver.at])
+    const asked = new Set<string>()
+    const hung = createServer((socket) => void asked.add(String(socket.on('error', () => undefined).localAddress)))
+    hung.listen(0, '0.0.0.0')
+    await once(hung, 'listening')
+    try {
+      const url = `nats://nats.test:${(hung.address() as AddressInfo).port}`
+      expect((await rejection(connectNats({ url }))).message).to.match(/nats\.test.*is nats-server running there/)
+      expect([...asked].sort()).to.deep.equal(['127.0.0.1', '127.0.0.2'])
+    } finally {
+      setServers(servers)
+      resolver.close()
+      hung.close()
+    }
   })
 })
