@@ -75,9 +75,13 @@ describe('a connection to NATS over a network that loses what is sent', () => {
 })
 
 /** Answers whoever asks for IPv4 addresses, of whatever name, with these. */
-async function startResolver(addresses: readonly string[]): Promise<Readonly<{ at: string; close(): void }>> {
+async function startResolver(
+  addresses: readonly string[],
+): Promise<Readonly<{ at: string; hang(): void; close(): void }>> {
   const socket = createSocket('udp4')
+  let hangs = false
   socket.on('message', (query, { address, port }) => {
+    if (hangs) return
     // The question ends with its type, of two bytes, and its class.
     const end = query.indexOf(0, 12) + 5
     const isIPv4 = query.readUInt16BE(end - 4) === 1
@@ -93,8 +97,45 @@ async function startResolver(addresses: readonly string[]): Promise<Readonly<{ a
   })
   socket.bind(0, '127.0.0.1')
   await once(socket, 'listening')
-  return { at: `127.0.0.1:${socket.address().port}`, close: () => void socket.close() }
+  return { at: `127.0.0.1:${socket.address().port}`, hang: () => (hangs = true), close: () => void socket.close() }
 }
+
+describe('a name of a NATS server that is resolved no more', () => {
+  it('leads where it did before', async function () {
+    this.timeout(enginesTimeoutMs)
+    const url = new URL(await natsEngine())
+    this.timeout(20_000)
+    const resolver = await startResolver(['127.0.0.1'])
+    const servers = getServers()
+    setServers([resolver.at])
+    const taken: Socket[] = []
+    const { port, hostname } = url
+    const front = createServer((socket) => {
+      const server = connect(Number(port), hostname).on('error', () => undefined)
+      taken.push(
+        socket.on('error', () => undefined),
+        server,
+      )
+      socket.pipe(server).pipe(socket)
+    }).listen(0, '127.0.0.1')
+    await once(front, 'listening')
+    url.hostname = 'nats.test'
+    url.port = String((front.address() as AddressInfo).port)
+    const nats = await connectNats({ url: url.href })
+    try {
+      resolver.hang()
+      const again = new Promise<void>((resolve) => nats.onReconnect(resolve))
+      for (const socket of taken.splice(0)) socket.destroy()
+      await again
+      expect(await nats.request('nowhere', '')).to.have.property('code', 503)
+    } finally {
+      await nats.close()
+      setServers(servers)
+      resolver.close()
+      front.close()
+    }
+  })
+})
 
 describe('a name of several NATS servers', () => {
   it('is asked for another one soon where one hangs', async function () {
