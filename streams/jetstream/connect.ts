@@ -1,11 +1,14 @@
+import { isIP } from 'node:net'
 import { connect, ErrorCode, headers, type NatsConnection, type NatsError } from 'nats'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { parseNatsUrl, type NatsAddress } from './address.ts'
 import { gatherAnswers, receivedOf } from './answers.ts'
 import { freeSentFrames } from './free-sent.ts'
 import type { Headers, Nats, Received } from './nats.ts'
+import { keepOneSocket } from './one-socket.ts'
 import { closingWhatFails } from './own-sockets.ts'
 import { refusedHint, watchPresence } from './presence.ts'
+import { reconnectWait } from './reconnect-wait.ts'
 import { tlsOptionsFor } from './tls-options.ts'
 
 type NatsOptions = Readonly<{
@@ -21,7 +24,7 @@ type NatsOptions = Readonly<{
 
 const timeoutMsDefault = 5_000
 const greetingMsDefault = 20_000
-/** Of each of several servers: where one hangs, another one is tried. */
+/** Of each of several servers, which one name may stand for: where one hangs, another one is tried. */
 const greetingMsOfSeveral = 5_000
 /** Atomic batches came with 2.12. */
 const versionMin = [2, 12] as const
@@ -54,11 +57,14 @@ function checkVersion(version: string, subject: string): void {
   throw new PermanentError({ operation, subject, hint })
 }
 
-const greetingMsFor = ({ servers }: NatsAddress): number =>
-  servers.length > 1 ? greetingMsOfSeveral : greetingMsDefault
+function greetingMsFor({ servers }: NatsAddress): number {
+  const isOne = servers.length === 1 && isIP(new URL(`http://${servers[0]}`).hostname.replaceAll(/[[\]]/g, '')) !== 0
+  return isOne ? greetingMsDefault : greetingMsOfSeveral
+}
 
 async function open(address: NatsAddress, name: string, greetingMs: number): Promise<NatsConnection> {
   const { servers, user, password, token, tls } = address
+  let connection: NatsConnection | undefined
   const connecting = () =>
     connect({
       servers: [...servers],
@@ -68,8 +74,7 @@ async function open(address: NatsAddress, name: string, greetingMs: number): Pro
       ...(token === undefined ? {} : { token }),
       ...(tls ? { tls: tlsOptionsFor(servers) } : {}),
       maxReconnectAttempts: -1,
-      reconnectTimeWait: 250,
-      reconnectJitter: 250,
+      reconnectDelayHandler: () => reconnectWait(connection),
       // Credentials may be refused while an operator changes them.
       ignoreAuthErrorAbort: true,
       // A server that hangs is noticed within seconds, and requests to it fail.
@@ -78,7 +83,8 @@ async function open(address: NatsAddress, name: string, greetingMs: number): Pro
       noAsyncTraces: true,
     })
   try {
-    return await closingWhatFails(connecting)
+    connection = await closingWhatFails(connecting)
+    return connection
   } catch (error) {
     throw refusal(error, address)
   }
@@ -113,6 +119,7 @@ export async function connectNats({
     await connection.close()
     throw error
   }
+  const dropAttempt = keepOneSocket(connection)
   const presence = watchPresence(connection, where)
   freeSentFrames(connection)
   presence.onReconnect(() => freeSentFrames(connection))
@@ -159,6 +166,9 @@ export async function connectNats({
       }
     },
     onReconnect: presence.onReconnect,
-    close: () => connection.close(),
+    close: async () => {
+      await connection.close()
+      dropAttempt()
+    },
   }
 }

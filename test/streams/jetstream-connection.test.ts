@@ -45,6 +45,36 @@ describe('a connection to NATS that is broken', () => {
     }
   })
 
+  it('is made again where the clock was set back since it was made, by more than anybody would wait', async function () {
+    this.timeout(enginesTimeoutMs)
+    const url = new URL(await natsEngine())
+    this.timeout(30_000)
+    const back = Number(url.port)
+    front = createServer((socket) => {
+      const server = connect(back, '127.0.0.1').on('error', () => undefined)
+      sockets.push(
+        socket.on('error', () => undefined),
+        server,
+      )
+      socket.pipe(server).pipe(socket)
+    }).listen(0, '127.0.0.1')
+    await once(front, 'listening')
+    url.hostname = '127.0.0.1'
+    url.port = String((front.address() as AddressInfo).port)
+    const nats = await connectNats({ url: url.href })
+    const clock = Date.now
+    Date.now = () => clock() - 86_400_000
+    try {
+      const again = new Promise<void>((resolve) => nats.onReconnect(resolve))
+      for (const socket of sockets.splice(0)) socket.destroy()
+      await again
+      expect(await nats.request('nowhere', '')).to.have.property('code', 503)
+    } finally {
+      Date.now = clock
+      await nats.close()
+    }
+  })
+
   it('says so where the server that came back takes another password, and only as long as it does', async function () {
     this.timeout(enginesTimeoutMs)
     const url = new URL(await natsEngine())

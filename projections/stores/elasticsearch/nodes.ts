@@ -52,6 +52,9 @@ type Options = Parameters<UndiciConnection['request']>[1]
 /** How long a node that was lost is left alone, before it is asked whether it is back; and one that has no room, if another has. */
 const lostMs = 5_000
 
+/** By the system's clock, as the driver has it: one that was set back since would leave the node alone for as long as it was ahead. */
+const isDue = (askAt: number, now: number): boolean => askAt <= now || askAt - now > lostMs
+
 /** What a node answers only if it reaches a master. */
 const isMember = { method: 'GET', path: '/_cluster/state/version', querystring: 'master_timeout=2s' }
 
@@ -149,7 +152,7 @@ export class Nodes extends ClusterConnectionPool {
   }
 
   override resurrect({ now }: Parameters<ClusterConnectionPool['resurrect']>[0]): void {
-    const lost = this.connections.find(({ id, resurrectTimeout }) => this.dead.includes(id) && resurrectTimeout <= now)
+    const lost = this.connections.find((node) => this.dead.includes(node.id) && isDue(node.resurrectTimeout, now))
     if (lost === undefined) return
     // Not with each request until it has answered.
     lost.resurrectTimeout = now + lostMs

@@ -57,6 +57,14 @@ describe('the choice among nodes of Elasticsearch', () => {
     pool.resurrect({ now: Date.now() + lostMs, requestId: 1, name: 'test', context: null })
     await asked
   })
+
+  it('asks one that is lost whether it is back also where the clock was set back since', async () => {
+    const pool = makePool('/one')
+    for (const node of pool.connections) pool.markDead(node)
+    const asked = once(server, 'request')
+    pool.resurrect({ now: Date.now() - 3_600_000, requestId: 1, name: 'test', context: null })
+    await asked
+  })
 })
 
 describe('a request to a node of Elasticsearch', () => {

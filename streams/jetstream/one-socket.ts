@@ -1,0 +1,70 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { Socket } from 'node:net'
+import type { NatsConnection } from 'nats'
+
+/** What the client keeps to itself: it makes a transport for each attempt to connect. */
+type Transport = { connect(...server: readonly unknown[]): Promise<void>; readonly socket?: Socket }
+type Protocol = { transport?: Transport; prepare(): unknown; disconnect(): void }
+type Inside = Readonly<{ protocol?: Protocol }>
+
+const channel = 'net.client.socket'
+
+/** The sockets that `make` makes before it returns. */
+function socketsOf<T>(make: () => T): Readonly<{ made: readonly Socket[]; result: T }> {
+  const made: Socket[] = []
+  const note = (message: unknown): void => void made.push((message as Readonly<{ socket: Socket }>).socket)
+  subscribe(channel, note)
+  try {
+    return { result: make(), made }
+  } finally {
+    unsubscribe(channel, note)
+  }
+}
+
+/** Nobody hears of its end: the client would take it for the end of the connection that it has by now. */
+function drop(socket: Socket): void {
+  socket.removeAllListeners()
+  socket.on('error', () => undefined)
+  socket.destroy()
+}
+
+/** Notes the sockets of an attempt. */
+function watchAttempt(transport: Transport, onMade: (sockets: readonly Socket[]) => void): void {
+  const connect = transport.connect.bind(transport)
+  transport.connect = (...server) => {
+    const { made, result } = socketsOf(() => connect(...server))
+    onMade(made)
+    return result
+  }
+}
+
+/**
+ * From now on the client has one socket. It forgets an attempt to connect that was not answered in time, as by a server that hangs or cannot be
+ * reached. Once that server goes on, the attempt comes to its end all the same: the server soon closes it, the client takes that for the end of the
+ * connection that it has by now, and makes another one beside it, whose bytes it reads into the same message. So whatever was tried before is
+ * closed before the next attempt. And a connection over which nothing comes any more is closed at once: the client would wait until all that it has
+ * written is sent, which takes the system a quarter of an hour to give up. Returns what closes the last attempt. With a client that is made
+ * otherwise it does nothing.
+ */
+export function keepOneSocket(connection: NatsConnection): () => void {
+  const protocol = (connection as unknown as Inside).protocol
+  if (protocol?.prepare === undefined) return () => undefined
+  let tried: readonly Socket[] = []
+  const dropTried = (): void => {
+    for (const socket of tried) drop(socket)
+    tried = []
+  }
+  const [prepare, disconnect] = [protocol.prepare.bind(protocol), protocol.disconnect.bind(protocol)]
+  protocol.prepare = () => {
+    dropTried()
+    const prepared = prepare()
+    if (protocol.transport !== undefined) watchAttempt(protocol.transport, (sockets) => (tried = sockets))
+    return prepared
+  }
+  protocol.disconnect = () => {
+    const socket = protocol.transport?.socket
+    disconnect()
+    socket?.destroy()
+  }
+  return dropTried
+}

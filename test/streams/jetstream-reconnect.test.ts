@@ -1,0 +1,160 @@
+import { createSocket } from 'node:dgram'
+import { getServers, setServers } from 'node:dns'
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { expect } from 'chai'
+import { connectNats } from '#streams/jetstream/connect.ts'
+import type { Nats } from '#streams/jetstream/nats.ts'
+import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
+import { rejection } from '../support/read-all.ts'
+
+/** Nothing here takes as long, unless it never comes. */
+const patienceMs = 40_000
+
+describe('a connection to NATS over a network that loses what is sent', () => {
+  let back: URL
+  let front: Server
+  let nats: Nats
+  const taken: Socket[] = []
+  /** Hears of each connection that is taken. */
+  let take: (socket: Socket) => void
+  const passOn = (socket: Socket): void => {
+    const server = connect(Number(back.port), back.hostname).on('error', () => undefined)
+    socket.pipe(server).pipe(socket)
+    socket.once('close', () => server.destroy())
+  }
+  const nextTaken = (): Promise<Socket> => new Promise((resolve) => (take = resolve))
+
+  before(async function () {
+    this.timeout(enginesTimeoutMs)
+    back = new URL(await natsEngine())
+  })
+  beforeEach(async () => {
+    take = passOn
+    front = createServer((socket) => {
+      taken.push(socket.on('error', () => undefined))
+      take(socket)
+    }).listen(0, '127.0.0.1')
+    await once(front, 'listening')
+    const url = new URL(back)
+    url.hostname = '127.0.0.1'
+    url.port = String((front.address() as AddressInfo).port)
+    nats = await connectNats({ url: url.href, greetingMs: 1_000, timeoutMs: 2_000 })
+  })
+  afterEach(async () => {
+    await nats.close()
+    for (const socket of taken.splice(0)) socket.destroy()
+    front.close()
+  })
+
+  it('leaves nothing of an attempt that was not answered in time', async function () {
+    this.timeout(patienceMs)
+    const hung = nextTaken()
+    for (const socket of taken.splice(0)) socket.destroy()
+    const left = await hung
+    const gone = once(left.resume(), 'close')
+    take = passOn
+    await new Promise<void>((resolve) => nats.onReconnect(resolve))
+    await gone
+    expect(taken.filter(({ destroyed }) => !destroyed)).to.have.length(1)
+    expect(await nats.request('nowhere', '')).to.have.property('code', 503)
+  })
+
+  it('is made again where what was sent is not taken any more, however much of it waits', async function () {
+    this.timeout(patienceMs)
+    const [first] = taken
+    first?.unpipe().pause()
+    const again = new Promise<void>((resolve) => nats.onReconnect(resolve))
+    // More than the systems of both ends hold.
+    const body = Buffer.alloc(900_000)
+    const asked = Array.from({ length: 32 }, () => nats.request('nowhere', body).catch(() => undefined))
+    await again
+    await Promise.all(asked)
+    expect(await nats.request('nowhere', '')).to.have.property('code', 503)
+  })
+})
+
+/** Answers whoever asks for IPv4 addresses, of whatever name, with these. */
+async function startResolver(
+  addresses: readonly string[],
+): Promise<Readonly<{ at: string; hang(): void; close(): void }>> {
+  const socket = createSocket('udp4')
+  let hangs = false
+  socket.on('message', (query, { address, port }) => {
+    if (hangs) return
+    // The question ends with its type, of two bytes, and its class.
+    const end = query.indexOf(0, 12) + 5
+    const isIPv4 = query.readUInt16BE(end - 4) === 1
+    const found = isIPv4 ? addresses : []
+    const head = Buffer.from(query.subarray(0, end))
+    head.writeUInt16BE(0x81_80, 2)
+    head.writeUInt16BE(found.length, 6)
+    head.writeUInt32BE(0, 8)
+    const records = found.map((each) =>
+      Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...each.split('.').map(Number)]),
+    )
+    socket.send(Buffer.concat([head, ...records]), port, address)
+  })
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  return { at: `127.0.0.1:${socket.address().port}`, hang: () => (hangs = true), close: () => void socket.close() }
+}
+
+describe('a name of a NATS server that is resolved no more', () => {
+  it('leads where it did before', async function () {
+    this.timeout(enginesTimeoutMs)
+    const url = new URL(await natsEngine())
+    this.timeout(20_000)
+    const resolver = await startResolver(['127.0.0.1'])
+    const servers = getServers()
+    setServers([resolver.at])
+    const taken: Socket[] = []
+    const { port, hostname } = url
+    const front = createServer((socket) => {
+      const server = connect(Number(port), hostname).on('error', () => undefined)
+      taken.push(
+        socket.on('error', () => undefined),
+        server,
+      )
+      socket.pipe(server).pipe(socket)
+    }).listen(0, '127.0.0.1')
+    await once(front, 'listening')
+    url.hostname = 'nats.test'
+    url.port = String((front.address() as AddressInfo).port)
+    const nats = await connectNats({ url: url.href })
+    try {
+      resolver.hang()
+      const again = new Promise<void>((resolve) => nats.onReconnect(resolve))
+      for (const socket of taken.splice(0)) socket.destroy()
+      await again
+      expect(await nats.request('nowhere', '')).to.have.property('code', 503)
+    } finally {
+      await nats.close()
+      setServers(servers)
+      resolver.close()
+      front.close()
+    }
+  })
+})
+
+describe('a name of several NATS servers', () => {
+  it('is asked for another one soon where one hangs', async function () {
+    this.timeout(30_000)
+    const resolver = await startResolver(['127.0.0.1', '127.0.0.2'])
+    const servers = getServers()
+    setServers([resolver.at])
+    const asked = new Set<string>()
+    const hung = createServer((socket) => void asked.add(String(socket.on('error', () => undefined).localAddress)))
+    hung.listen(0, '0.0.0.0')
+    await once(hung, 'listening')
+    try {
+      const url = `nats://nats.test:${(hung.address() as AddressInfo).port}`
+      expect((await rejection(connectNats({ url }))).message).to.match(/nats\.test.*is nats-server running there/)
+      expect([...asked].sort()).to.deep.equal(['127.0.0.1', '127.0.0.2'])
+    } finally {
+      setServers(servers)
+      resolver.close()
+      hung.close()
+    }
+  })
+})
