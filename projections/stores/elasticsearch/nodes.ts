@@ -85,7 +85,7 @@ abstract class WatchedConnection extends HeardConnection {
     const { ms, times } = this.patience
     for (let time = 0; time < times; time++) {
       // One that is refused at once, as for a moment by what stands before it, is no reason to give up what is under way.
-      if (time > 0) await sleep(begun + ms * time - performance.now(), undefined, { ref: false })
+      if (time > 0) await sleep(Math.max(0, begun + ms * time - performance.now()), undefined, { ref: false })
       const answer = await super.request({ method: 'HEAD', path: '/' }, { ...ping, timeout: ms }).catch(() => undefined)
       if (answer !== undefined || this.#heardAt > begun) return true
     }
