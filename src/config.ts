@@ -79,6 +79,11 @@ export const limits = {
   embeddedFilesOpenMax: 1_024,
   /** Files that a process must be allowed to open, or it does not start: it has some 90 without an index, and a search of a month opens 270. */
   openFilesMin: 512,
+  /**
+   * An earlier time than this is none that a clock can have, ms since the Unix epoch: a machine without a clock of its own begins at 1970, or where
+   * its system was made, until its time is set. Not the newest event of the log: a clock that was ahead and was set right is before that.
+   */
+  clockMinMs: Date.UTC(2026, 0, 1),
   /** Threads of an embedded server that answer queries; one workspace never has all of them. */
   queryThreadsMax: 3,
   projectorBatchEventsMax: 512,

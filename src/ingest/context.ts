@@ -7,6 +7,7 @@ import { readBody, type Body, type SharedBodyBudget } from '#src/http/body.ts'
 import type { Encoding } from '#src/http/decompress.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { freeBytes } from '#src/lib/free-bytes.ts'
+import { possibleTime } from '#src/lib/possible-clock.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { Admission } from './admission.ts'
 import type { Credential, Surface } from './credential.ts'
@@ -47,11 +48,12 @@ async function receive(
   if (!idempotencyKey.ok) return idempotencyKey
   const body = await readBody(ctx, { limits, encodings, budget: budget.shareOf(credential.workspaceId) })
   if (!body.ok) return body
+  const receivedAt = possibleTime(limits.clockMinMs, clock())
   const identified = identifiedWithoutKey || idempotencyKey.value !== ''
   const id = identified
     ? requestEventId(credential.workspaceId, surface, idempotencyKey.value, body.value.bytes)
     : `${credential.workspaceId}.${surface}.${newId()}`
-  return ok({ credential, body: body.value, receipt: { credential, id, identified, receivedAt: clock() } })
+  return ok({ credential, body: body.value, receipt: { credential, id, identified, receivedAt } })
 }
 
 /**

@@ -3,7 +3,7 @@ import { parseHttpAddresses } from '#src/lib/http-addresses.ts'
 import { isOperatingFailure, LateError, PermanentError, TransientError } from '#src/lib/failure.ts'
 import { isJsonObject, parseJson, stringifyJson } from '#src/lib/json.ts'
 import { LargeAnswerError, type Call, type Elasticsearch } from './call.ts'
-import { HeardConnection, isNotMember, isUnsent, Nodes, WatchedConnection } from './nodes.ts'
+import { isNotMember, isUnsent, Nodes, OneOfSeveral, OnlyConnection } from './nodes.ts'
 import {
   blockedHint,
   busyHint,
@@ -154,8 +154,8 @@ function clientOf(urls: readonly URL[], requestTimeoutMs: number): Client {
   const own = { Serializer: ExactSerializer, requestTimeout: requestTimeoutMs, maxRetries: urls.length - 1 }
   const nodes = urls.map(({ href }) => href)
   return urls.length === 1
-    ? new Client({ ...own, nodes, Connection: HeardConnection })
-    : new Client({ ...own, nodes, Connection: WatchedConnection, ConnectionPool: Nodes })
+    ? new Client({ ...own, nodes, Connection: OnlyConnection })
+    : new Client({ ...own, nodes, Connection: OneOfSeveral, ConnectionPool: Nodes })
 }
 
 /** See connectElasticsearch. What is not answered in `requestTimeoutMs` rejects with LateError. */

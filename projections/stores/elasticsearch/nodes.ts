@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { ClusterConnectionPool, errors, UndiciConnection } from '@elastic/elasticsearch'
 
 // How the driver speaks with one node, or with several.
@@ -40,14 +41,21 @@ export class HeardConnection extends UndiciConnection {
   }
 }
 
-/** A node that has not answered a request for so long is asked whether it is there; and how long it may take to say so. */
+/** A node that has not answered a request for so long is asked whether it is there. */
 const silenceMs = 2_000
+/** How long it may take to say so. */
 const pingMs = 3_000
 
 const ping = { requestId: 'ping', name: 'ping', context: null, timeout: pingMs }
 
+/** How long, and how often in turn, a node is asked whether it is there before it counts as one that is not. */
+type Patience = Readonly<{ ms: number; times: number }>
+const ofSeveral: Patience = { ms: pingMs, times: 1 }
+/** There is no other to ask: it may be very busy, or this process itself has stood still for as long, or that connection alone was lost. */
+const ofTheOnly: Patience = { ms: 4_000, times: 2 }
+
 type Params = Parameters<UndiciConnection['request']>[0]
-type Options = Parameters<UndiciConnection['request']>[1]
+type Options = Omit<Parameters<UndiciConnection['request']>[1], 'asStream'>
 
 /** How long a node that was lost is left alone, before it is asked whether it is back; and one that has no room, if another has. */
 const lostMs = 5_000
@@ -63,12 +71,66 @@ const notMember = 'it answers 503, and is not in the cluster'
 export const isNotMember = (message: string): boolean => message.startsWith(notMember)
 
 /**
- * To one of several nodes. A search may take a minute, while the node answers others; one that hangs answers nothing. What waits for such a node
- * fails, as if the connection were lost. So does what is answered with 503 by one that does not reach its master, or stands behind a proxy that does
- * not reach it: another may know better.
+ * A search may take a minute, while the node answers others; one that hangs, or that nothing comes from any more, answers nothing. What waits for
+ * such a node fails, as if the connection were lost.
  */
-export class WatchedConnection extends HeardConnection {
+abstract class WatchedConnection extends HeardConnection {
+  protected abstract readonly patience: Patience
   #ping: Promise<boolean> | undefined
+  #heardAt = -Infinity
+
+  /** Whether it answers anything at all. */
+  async #answersAnything(): Promise<boolean> {
+    const begun = performance.now()
+    const { ms, times } = this.patience
+    for (let time = 0; time < times; time++) {
+      // One that is refused at once, as for a moment by what stands before it, is no reason to give up what is under way.
+      if (time > 0) await sleep(Math.max(0, begun + ms * time - performance.now()), undefined, { ref: false })
+      const answer = await super.request({ method: 'HEAD', path: '/' }, { ...ping, timeout: ms }).catch(() => undefined)
+      if (answer !== undefined || this.#heardAt > begun) return true
+    }
+    return false
+  }
+
+  /** Asked once for all that waits for it. */
+  #isThere(): Promise<boolean> {
+    this.#ping ??= this.#answersAnything().finally(() => (this.#ping = undefined))
+    return this.#ping
+  }
+
+  override request(params: Params, options: Options): Promise<never> {
+    return this.watched(params, options) as Promise<never>
+  }
+
+  protected async watched(params: Params, options: Options) {
+    const hung = new AbortController()
+    const watch = setInterval(() => {
+      void this.#isThere().then((isThere) => isThere || hung.abort())
+    }, silenceMs)
+    const signal = options.signal === undefined ? hung.signal : AbortSignal.any([hung.signal, options.signal])
+    try {
+      const answer = await super.request(params, { ...options, signal })
+      this.#heardAt = performance.now()
+      return answer
+    } catch (error) {
+      if (!hung.signal.aborted || options.signal?.aborted === true) throw error
+      throw new errors.ConnectionError('it answers nothing, not even HEAD /')
+    } finally {
+      clearInterval(watch)
+    }
+  }
+}
+
+export class OnlyConnection extends WatchedConnection {
+  protected override readonly patience = ofTheOnly
+}
+
+/**
+ * To one of several nodes. What is answered with 503 by one that does not reach its master, or stands behind a proxy that does not reach it, fails as
+ * well: another may know better.
+ */
+export class OneOfSeveral extends WatchedConnection {
+  protected override readonly patience = ofSeveral
   #membership: Promise<boolean> | undefined
   #busyUntil = -Infinity
 
@@ -77,22 +139,10 @@ export class WatchedConnection extends HeardConnection {
     return performance.now() < this.#busyUntil
   }
 
-  /** Whether it answers anything at all. */
-  #isThere(): Promise<boolean> {
-    this.#ping ??= super
-      .request({ method: 'HEAD', path: '/' }, ping)
-      .then(
-        () => true,
-        () => false,
-      )
-      .finally(() => (this.#ping = undefined))
-    return this.#ping
-  }
-
   /** Whether it is in the cluster; asked once for all that it answers with 503 meanwhile. */
   #isMember(): Promise<boolean> {
     this.#membership ??= super
-      .request(isMember, ping)
+      .watched(isMember, ping)
       .then(
         ({ statusCode }) => statusCode < 500,
         () => false,
@@ -101,26 +151,10 @@ export class WatchedConnection extends HeardConnection {
     return this.#membership
   }
 
-  override request(params: Params, options: Options): Promise<never> {
-    return this.#watched(params, options) as Promise<never>
-  }
-
-  async #watched(params: Params, options: Options) {
-    const hung = new AbortController()
-    const watch = setInterval(() => {
-      void this.#isThere().then((isThere) => isThere || hung.abort())
-    }, silenceMs)
-    const signal = options.signal === undefined ? hung.signal : AbortSignal.any([hung.signal, options.signal])
-    try {
-      const answer = await super.request(params, { ...options, signal })
-      if (answer.statusCode === 429) this.#busyUntil = performance.now() + lostMs
-      if (answer.statusCode !== 503 || params.path === isMember.path || (await this.#isMember())) return answer
-    } catch (error) {
-      if (!hung.signal.aborted || options.signal?.aborted === true) throw error
-      throw new errors.ConnectionError(`it takes connections and answers nothing for ${(silenceMs + pingMs) / 1_000} s`)
-    } finally {
-      clearInterval(watch)
-    }
+  protected override async watched(params: Params, options: Options) {
+    const answer = await super.watched(params, options)
+    if (answer.statusCode === 429) this.#busyUntil = performance.now() + lostMs
+    if (answer.statusCode !== 503 || params.path === isMember.path || (await this.#isMember())) return answer
     throw new errors.ConnectionError(`${notMember}: it reaches no master`)
   }
 }
@@ -146,7 +180,7 @@ export class Nodes extends ClusterConnectionPool {
     const selector: typeof options.selector = (there) => {
       if (areAllLost) return there[this.#turns++ % there.length] as Connection
       const able = inOrder.filter((one) => there.includes(one))
-      return (able.find((one) => !(one instanceof WatchedConnection && one.isBusy)) ?? able[0]) as Connection
+      return (able.find((one) => !(one instanceof OneOfSeveral && one.isBusy)) ?? able[0]) as Connection
     }
     return super.getConnection({ ...options, selector })
   }

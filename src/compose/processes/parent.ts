@@ -4,6 +4,7 @@ import { bindSocket } from '#src/http/listening-socket.ts'
 import { checkPlaces } from '#src/compose/folders.ts'
 import { checkOpenFiles } from '#src/compose/open-files.ts'
 import { makeDataFolder } from '#src/lib/make-folder.ts'
+import { checkClockAtStart } from '#src/lib/possible-clock.ts'
 import { lockFolder, type HeldFolder } from '#streams/sqlite/lock.ts'
 import type { WorkerEvent } from './crew.ts'
 import { arePackagesStale } from './packages.ts'
@@ -186,6 +187,7 @@ async function serve(config: Config, argv: readonly string[], lock: HeldFolder):
  */
 export async function composeParent(config: Config, argv: readonly string[]): Promise<number> {
   checkOpenFiles(limits.openFilesMin)
+  checkClockAtStart(limits.clockMinMs, Date.now())
   const lock = lockData(config)
   try {
     return await serve(config, argv, lock)

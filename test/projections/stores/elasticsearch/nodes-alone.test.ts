@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { connectElasticsearch } from '#projections/stores/elasticsearch/client.ts'
-import { HeardConnection, isUnsent, Nodes, WatchedConnection } from '#projections/stores/elasticsearch/nodes.ts'
+import { HeardConnection, isUnsent, Nodes, OneOfSeveral } from '#projections/stores/elasticsearch/nodes.ts'
 import { freePort } from '#test/support/free-port.ts'
 import { rejection } from '#test/support/read-all.ts'
 
@@ -26,7 +26,7 @@ describe('the choice among nodes of Elasticsearch', () => {
   })
 
   const makePool = (...paths: readonly string[]): Nodes => {
-    const pool = new Nodes({ Connection: WatchedConnection })
+    const pool = new Nodes({ Connection: OneOfSeveral })
     pool.addConnection(paths.map((path) => `${address}${path}`))
     pools.push(pool)
     return pool

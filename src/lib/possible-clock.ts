@@ -1,0 +1,18 @@
+import { PermanentError, TransientError } from './failure.ts'
+
+const said = (now: number): string => new Date(now).toISOString()
+
+/** What was received by such a clock would be acknowledged, and past all retention at once. */
+export function checkClockAtStart(clockMinMs: number, now: number): void {
+  if (now >= clockMinMs) return
+  const hint =
+    'set it, or start after time-sync: what came in now would be filed under that day, and be past all retention'
+  throw new PermanentError({ operation: 'start', subject: `with a clock that says ${said(now)}`, hint })
+}
+
+/** The time of what is received now. Throws TransientError where the clock was set back since to one that cannot be. */
+export function possibleTime(clockMinMs: number, now: number): number {
+  if (now >= clockMinMs) return now
+  const subject = `a request with a clock that says ${said(now)}`
+  throw new TransientError({ operation: 'take in', subject, hint: 'set it; senders are told to come again' })
+}
