@@ -1,6 +1,7 @@
 import { limits } from '#src/config.ts'
 import type { Key } from '#src/directory/directory.ts'
 import type { Route } from '#src/http/route.ts'
+import { createBodyBudget } from '#src/http/body.ts'
 import { createIngestRoutes } from '#src/ingest/routes.ts'
 import { present } from '#src/lib/assert.ts'
 import { systemTicks } from '#src/lib/clock.ts'
@@ -8,6 +9,7 @@ import { randomId } from '#src/lib/random-id.ts'
 import type { Metrics } from '#src/operations/metrics.ts'
 import { createStreamObserver } from '#src/operations/observed-stream.ts'
 import type { Engines } from './engines.ts'
+import { bodiesHeld } from './memory.ts'
 
 /** The ingest routes. */
 export function ingestRoutes({ clock, directory, streams, allowances }: Engines, metrics: Metrics): readonly Route[] {
@@ -24,6 +26,7 @@ export function ingestRoutes({ clock, directory, streams, allowances }: Engines,
       gate: present(allowances[partition], 'a partition has an allowance'),
     })),
     limits,
+    budget: createBodyBudget(bodiesHeld(limits.bodiesInFlightBytesMax), limits.bodyBytesMax + limits.decodedBytesMax),
     clock,
     ticks: systemTicks,
     newId: randomId,

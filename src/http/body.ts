@@ -14,39 +14,57 @@ export type BodyBudget = Readonly<{
   held(): number
 }>
 
-/** The budget of a process for all its requests. `shareOf`: the budget of one owner, at most half of it. */
+/**
+ * The budget of a process for all its requests. `shareOf`: the budget of one request of an owner. All of an owner hold at most half of it together.
+ * One that is as good as alone may hold `loneBytesMax`, if that is more: who sends the largest that is allowed would be refused for ever otherwise.
+ */
 export type SharedBodyBudget = BodyBudget & Readonly<{ shareOf(owner: string): BodyBudget }>
 
-function createBudget(bytesMax: number): BodyBudget {
+/** Others may hold this part, as small requests do at any time, while one is taken for alone. */
+const besideLone = 8
+
+function createBudget(bytesMax: number) {
   let held = 0
+  const hasRoom = (bytes: number): boolean => held + bytes <= bytesMax
+  const hold = (bytes: number): void => {
+    held += bytes
+  }
   return {
-    take: (bytes) => {
-      if (held + bytes > bytesMax) return false
-      held += bytes
+    hasRoom,
+    hold,
+    take: (bytes: number): boolean => {
+      if (!hasRoom(bytes)) return false
+      hold(bytes)
       return true
     },
-    give: (bytes) => {
+    give: (bytes: number): void => {
       held -= bytes
     },
-    held: () => held,
+    held: (): number => held,
   }
 }
 
-export function createBodyBudget(bytesMax: number): SharedBodyBudget {
+type Budget = ReturnType<typeof createBudget>
+
+export function createBodyBudget(bytesMax: number, loneBytesMax = 0): SharedBodyBudget {
   const all = createBudget(bytesMax)
-  const shares = new Map<string, BodyBudget>()
+  const shares = new Map<string, Budget>()
   return {
-    ...all,
+    take: all.take,
+    give: all.give,
+    held: all.held,
     shareOf(owner) {
-      const shareNow = (): BodyBudget => shares.get(owner) ?? createBudget(bytesMax / 2)
+      const shareNow = (): Budget => shares.get(owner) ?? createBudget(bytesMax / 2)
+      let own = 0
+      const isAlone = (bytes: number): boolean =>
+        own + bytes <= loneBytesMax && all.held() - own <= bytesMax / besideLone
       return {
         take(bytes) {
           const share = shareNow()
-          if (!share.take(bytes)) return false
-          if (!all.take(bytes)) {
-            share.give(bytes)
-            return false
-          }
+          if (!(share.hasRoom(bytes) && all.hasRoom(bytes)) && !isAlone(bytes)) return false
+          share.hold(bytes)
+          all.hold(bytes)
+          own += bytes
           shares.set(owner, share)
           return true
         },
@@ -54,6 +72,7 @@ export function createBodyBudget(bytesMax: number): SharedBodyBudget {
           const share = shareNow()
           share.give(bytes)
           all.give(bytes)
+          own -= bytes
           // Removed when unused: owners come and go, while the process stays.
           if (share.held() === 0) shares.delete(owner)
         },

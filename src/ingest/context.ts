@@ -3,7 +3,7 @@ import type { Limits } from '#src/config.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { PartitionOf } from '#src/events/partition.ts'
 import type { Refusal } from '#src/events/refusal.ts'
-import { readBody, type Body, type SharedBodyBudget } from '#src/http/body.ts'
+import { readBody, type Body, type BodyBudget, type SharedBodyBudget } from '#src/http/body.ts'
 import type { Encoding } from '#src/http/decompress.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { freeBytes } from '#src/lib/free-bytes.ts'
@@ -27,8 +27,8 @@ export type IngestContext = Readonly<{
   newId: () => string
 }>
 
-/** An admitted request, with its body and its identity. */
-export type Received = Readonly<{ credential: Credential; body: Body; receipt: Receipt }>
+/** An admitted request, with its body and its identity. `budget`: what the body is held under. */
+export type Received = Readonly<{ credential: Credential; body: Body; budget: BodyBudget; receipt: Receipt }>
 
 /** An admitted request, before its body is read. `identifiedWithoutKey`: its body tells it from any other. */
 type Admitted = Readonly<{
@@ -41,19 +41,20 @@ type Admitted = Readonly<{
 /** Reads the body of an admitted request, and gives it its identity. */
 async function receive(
   ctx: Context,
-  { limits, budget, clock, newId }: IngestContext,
+  { limits, budget: shared, clock, newId }: IngestContext,
   { credential, surface, encodings, identifiedWithoutKey }: Admitted,
 ): Promise<Result<Received, Refusal>> {
   const idempotencyKey = readIdempotencyKey(ctx, limits.idempotencyKeyCharactersMax)
   if (!idempotencyKey.ok) return idempotencyKey
-  const body = await readBody(ctx, { limits, encodings, budget: budget.shareOf(credential.workspaceId) })
+  const budget = shared.shareOf(credential.workspaceId)
+  const body = await readBody(ctx, { limits, encodings, budget })
   if (!body.ok) return body
   const receivedAt = possibleTime(limits.clockMinMs, clock())
   const identified = identifiedWithoutKey || idempotencyKey.value !== ''
   const id = identified
     ? requestEventId(credential.workspaceId, surface, idempotencyKey.value, body.value.bytes)
     : `${credential.workspaceId}.${surface}.${newId()}`
-  return ok({ credential, body: body.value, receipt: { credential, id, identified, receivedAt } })
+  return ok({ credential, body: body.value, budget, receipt: { credential, id, identified, receivedAt } })
 }
 
 /**

@@ -18,7 +18,7 @@ function answerOf({ records, rejected }: LogScan, errorsMax: number): string {
 }
 
 async function store(ctx: Context, context: IngestContext, received: Received): Promise<Refusal | undefined> {
-  const { body, receipt, credential } = received
+  const { body, budget, receipt, credential } = received
   const scan = scanLogs(body.bytes, contentTypeOf(ctx) || undefined, context.limits)
   if (!scan.ok) {
     if (scan.error.records !== undefined) await countRefused(context, received, 'logs', scan.error.records)
@@ -40,7 +40,6 @@ async function store(ctx: Context, context: IngestContext, received: Received): 
   } as const
   // The stored payload may be larger than the body: members beside a list of records are copied into each of them.
   const more = Math.max(0, payload.length - body.bytes.length)
-  const budget = context.budget.shareOf(credential.workspaceId)
   if (!budget.take(more)) {
     freeBytes(payload)
     return noRoom

@@ -2,7 +2,7 @@ import type { Stream } from '#streams/stream.ts'
 import type { Limits } from '#src/config.ts'
 import type { FollowedView, Key } from '#src/directory/directory.ts'
 import { partitionOf } from '#src/events/partition.ts'
-import { createBodyBudget } from '#src/http/body.ts'
+import type { SharedBodyBudget } from '#src/http/body.ts'
 import type { Route } from '#src/http/route.ts'
 import type { Clock, Ticks } from '#src/lib/clock.ts'
 import { createAdmission } from './admission.ts'
@@ -22,6 +22,7 @@ type IngestOptions = Readonly<{
   /** In order of their numbers. */
   partitions: readonly IngestPartition[]
   limits: Limits
+  budget: SharedBodyBudget
   clock: Clock
   ticks: Ticks
   /** 32 hex characters at random. */
@@ -32,14 +33,14 @@ type IngestOptions = Readonly<{
 
 /** The three ways in: OTLP traces, logs, browser events. */
 export function createIngestRoutes(options: IngestOptions): readonly Route[] {
-  const { partitions, limits, clock, newId } = options
+  const { partitions, limits, budget, clock, newId } = options
   const renew = createRenewal(options.directory)
   const context: IngestContext = {
     admit: createAdmission(options),
     recorderOf: partitionOf(partitions.map((partition) => createRecorder({ ...partition, renew, clock }))),
     renew,
     limits,
-    budget: createBodyBudget(limits.bodiesInFlightBytesMax),
+    budget,
     clock,
     newId,
   }

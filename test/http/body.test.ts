@@ -418,4 +418,16 @@ describe('what bodies may hold', () => {
     // What was refused for want of room in all is none of the owner's share.
     expect([third.take(40), third.take(1), one.held(), all.held()]).to.deep.equal([true, false, 0, 90])
   })
+
+  it('is as much as the largest request, for one that is as good as alone, so that nobody is refused for ever', () => {
+    const all = createBodyBudget(100, 200)
+    const [small, large, more] = [all.shareOf('other'), all.shareOf('one'), all.shareOf('one')]
+    expect([small.take(12), large.take(150), large.take(51), large.take(50)]).to.deep.equal([true, true, false, true])
+    expect([small.take(1), more.take(1)], 'beside it').to.deep.equal([false, false])
+    large.give(200)
+    expect([small.take(1), more.take(60), more.take(50)], 'not beside more').to.deep.equal([true, false, true])
+    small.give(13)
+    more.give(50)
+    expect(all.held()).to.equal(0)
+  })
 })

@@ -7,6 +7,7 @@ import { monthOf } from '#src/events/allowance.ts'
 import { beforeAll, type RecordedEvent } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { createReservedAllowance, type ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
+import { createBodyBudget } from '#src/http/body.ts'
 import { createIngestRoutes } from '#src/ingest/routes.ts'
 import { systemTimers } from '#src/lib/timers.ts'
 import { createFakeDirectory, type FakeDirectory } from './fake-directory.ts'
@@ -90,6 +91,7 @@ export async function startIngest({
     directory: directory.view,
     partitions: [{ stream, gate }],
     limits: allOfThem,
+    budget: createBodyBudget(allOfThem.bodiesInFlightBytesMax),
     clock,
     ticks: () => now.ticks,
     newId,
