@@ -49,13 +49,25 @@ export function boundConnections({ max, onClosed, ticks }: Bound): BoundConnecti
     }
     if (closed > 0) onClosed(closed)
   }
-  const timer = setInterval(makeRoom, checkEveryMs)
+  let isDue = false
+  /** Once all that has come is read: who seems idle may have asked while this thread was busy, and not every sender would do so again. */
+  const makeRoomSoon = (): void => {
+    if (isDue || count() <= max) return
+    isDue = true
+    setImmediate(() =>
+      setImmediate(() => {
+        isDue = false
+        makeRoom()
+      }),
+    )
+  }
+  const timer = setInterval(makeRoomSoon, checkEveryMs)
   timer.unref()
   return {
     opened(socket) {
       unasked.set(socket, ticks())
       socket.once('close', () => [unasked, idle, busy].forEach((sockets) => sockets.delete(socket)))
-      makeRoom()
+      makeRoomSoon()
     },
     asked(socket) {
       unasked.delete(socket)

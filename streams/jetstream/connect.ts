@@ -119,7 +119,7 @@ export async function connectNats({
     await connection.close()
     throw error
   }
-  const dropAttempt = keepOneSocket(connection)
+  const endAttempts = keepOneSocket(connection)
   const presence = watchPresence(connection, where)
   freeSentFrames(connection)
   presence.onReconnect(() => freeSentFrames(connection))
@@ -168,7 +168,7 @@ export async function connectNats({
     onReconnect: presence.onReconnect,
     close: async () => {
       await connection.close()
-      dropAttempt()
+      endAttempts()
     },
   }
 }

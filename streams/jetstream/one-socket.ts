@@ -8,6 +8,7 @@ type Protocol = { transport?: Transport; prepare(): unknown; disconnect(): void 
 type Inside = Readonly<{ protocol?: Protocol }>
 
 const channel = 'net.client.socket'
+const closed = (): Error => new Error('the connection was closed')
 
 /** The sockets that `make` makes before it returns. */
 function socketsOf<T>(make: () => T): Readonly<{ made: readonly Socket[]; result: T }> {
@@ -28,13 +29,17 @@ function drop(socket: Socket): void {
   socket.destroy()
 }
 
-/** Notes the sockets of an attempt. */
-function watchAttempt(transport: Transport, onMade: (sockets: readonly Socket[]) => void): void {
+type Attempt = Readonly<{ sockets: readonly Socket[]; fail(): void }>
+
+/** Hears of the attempt that a transport makes, unless none is to be made any more. */
+function watchAttempt(transport: Transport, isOver: () => boolean, onMade: (attempt: Attempt) => void): void {
   const connect = transport.connect.bind(transport)
-  transport.connect = (...server) => {
-    const { made, result } = socketsOf(() => connect(...server))
-    onMade(made)
-    return result
+  transport.connect = async (...server) => {
+    if (isOver()) throw closed()
+    const { made: sockets, result } = socketsOf(() => connect(...server))
+    const { promise: failed, reject } = Promise.withResolvers<never>()
+    onMade({ sockets, fail: () => reject(closed()) })
+    return Promise.race([result, failed])
   }
 }
 
@@ -43,22 +48,29 @@ function watchAttempt(transport: Transport, onMade: (sockets: readonly Socket[])
  * reached. Once that server goes on, the attempt comes to its end all the same: the server soon closes it, the client takes that for the end of the
  * connection that it has by now, and makes another one beside it, whose bytes it reads into the same message. So whatever was tried before is
  * closed before the next attempt. And a connection over which nothing comes any more is closed at once: the client would wait until all that it has
- * written is sent, which takes the system a quarter of an hour to give up. Returns what closes the last attempt. With a client that is made
- * otherwise it does nothing.
+ * written is sent, which takes the system a quarter of an hour to give up. Returns what ends the last attempt, to be called when the connection is
+ * closed: the client would go on with it, and stay connected for good where that succeeds. With a client that is made otherwise it does nothing.
  */
 export function keepOneSocket(connection: NatsConnection): () => void {
   const protocol = (connection as unknown as Inside).protocol
   if (protocol?.prepare === undefined) return () => undefined
-  let tried: readonly Socket[] = []
+  let tried: Attempt | undefined
+  let isOver = false
   const dropTried = (): void => {
-    for (const socket of tried) drop(socket)
-    tried = []
+    for (const socket of tried?.sockets ?? []) drop(socket)
+    tried?.fail()
+    tried = undefined
   }
   const [prepare, disconnect] = [protocol.prepare.bind(protocol), protocol.disconnect.bind(protocol)]
   protocol.prepare = () => {
     dropTried()
     const prepared = prepare()
-    if (protocol.transport !== undefined) watchAttempt(protocol.transport, (sockets) => (tried = sockets))
+    if (protocol.transport !== undefined)
+      watchAttempt(
+        protocol.transport,
+        () => isOver,
+        (attempt) => (tried = attempt),
+      )
     return prepared
   }
   protocol.disconnect = () => {
@@ -66,5 +78,8 @@ export function keepOneSocket(connection: NatsConnection): () => void {
     disconnect()
     socket?.destroy()
   }
-  return dropTried
+  return () => {
+    isOver = true
+    dropTried()
+  }
 }

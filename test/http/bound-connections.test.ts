@@ -83,6 +83,21 @@ for (const [form, certificate] of [
       expect(await busy.until(hasAnswer)).to.match(/done$/)
     })
 
+    it('closes none on which a request has come that it has not read yet', async () => {
+      const first = await answered()
+      const second = await answered()
+      await Promise.all([1, 2].map(answered))
+      now = 5_000
+      const fifth = connected()
+      // Both are there when the server looks next, and that one first.
+      process.nextTick(() => first.write(get('/')))
+      await fifth
+      const said = await first.until((text) => text.split('done').length === 3)
+      expect(said.split('done')).to.have.length(3)
+      await second.ended()
+      expect([closed, http.connections()]).to.deep.equal([1, 4])
+    })
+
     it('closes none that was used, or opened, just now; and makes room without anybody who comes', async () => {
       const silent = await connected()
       await asking()
@@ -108,6 +123,7 @@ for (const [form, certificate] of [
       now = 1_000
       await busy[0]?.ended()
       await answered()
+      await busy[4]?.ended()
       expect([closed, refused, http.connections()]).to.deep.equal([5, 1, 4])
     })
   })

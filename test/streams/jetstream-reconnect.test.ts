@@ -1,5 +1,5 @@
-import { createSocket } from 'node:dgram'
-import { getServers, setServers } from 'node:dns'
+import { createSocket, type RemoteInfo } from 'node:dgram'
+import { getServers, resolve4, setServers } from 'node:dns'
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { expect } from 'chai'
@@ -74,14 +74,14 @@ describe('a connection to NATS over a network that loses what is sent', () => {
   })
 })
 
-/** Answers whoever asks for IPv4 addresses, of whatever name, with these. */
-async function startResolver(
-  addresses: readonly string[],
-): Promise<Readonly<{ at: string; hang(): void; close(): void }>> {
+type Resolver = Readonly<{ at: string; hang(): Promise<void>; heal(): void; close(): void }>
+
+/** Answers whoever asks for IPv4 addresses, of whatever name, with these; while it hangs, nobody, whom it may answer later. */
+async function startResolver(addresses: readonly string[]): Promise<Resolver> {
   const socket = createSocket('udp4')
-  let hangs = false
-  socket.on('message', (query, { address, port }) => {
-    if (hangs) return
+  let onHeld: (() => void) | undefined
+  const held: (() => void)[] = []
+  const answer = (query: Buffer, { address, port }: RemoteInfo): void => {
     // The question ends with its type, of two bytes, and its class.
     const end = query.indexOf(0, 12) + 5
     const isIPv4 = query.readUInt16BE(end - 4) === 1
@@ -94,24 +94,44 @@ async function startResolver(
       Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...each.split('.').map(Number)]),
     )
     socket.send(Buffer.concat([head, ...records]), port, address)
+  }
+  socket.on('message', (query, from) => {
+    if (onHeld === undefined) return answer(query, from)
+    held.push(() => answer(query, from))
+    return onHeld()
   })
   socket.bind(0, '127.0.0.1')
   await once(socket, 'listening')
-  return { at: `127.0.0.1:${socket.address().port}`, hang: () => (hangs = true), close: () => void socket.close() }
+  return {
+    at: `127.0.0.1:${socket.address().port}`,
+    hang: () => new Promise((resolve) => (onHeld = resolve)),
+    heal: () => {
+      onHeld = undefined
+      for (const late of held.splice(0)) late()
+    },
+    close: () => void socket.close(),
+  }
 }
 
 describe('a name of a NATS server that is resolved no more', () => {
-  it('leads where it did before', async function () {
+  const servers = getServers()
+  const taken: Socket[] = []
+  let back: URL
+  let front: Server
+  let at: AddressInfo
+  let resolver: Resolver
+  let nats: Nats
+
+  before(async function () {
     this.timeout(enginesTimeoutMs)
-    const url = new URL(await natsEngine())
+    back = new URL(await natsEngine())
+  })
+  beforeEach(async function () {
     this.timeout(20_000)
-    const resolver = await startResolver(['127.0.0.1'])
-    const servers = getServers()
+    resolver = await startResolver(['127.0.0.1'])
     setServers([resolver.at])
-    const taken: Socket[] = []
-    const { port, hostname } = url
-    const front = createServer((socket) => {
-      const server = connect(Number(port), hostname).on('error', () => undefined)
+    front = createServer((socket) => {
+      const server = connect(Number(back.port), back.hostname).on('error', () => undefined)
       taken.push(
         socket.on('error', () => undefined),
         server,
@@ -119,21 +139,44 @@ describe('a name of a NATS server that is resolved no more', () => {
       socket.pipe(server).pipe(socket)
     }).listen(0, '127.0.0.1')
     await once(front, 'listening')
+    at = front.address() as AddressInfo
+    const url = new URL(back)
     url.hostname = 'nats.test'
-    url.port = String((front.address() as AddressInfo).port)
-    const nats = await connectNats({ url: url.href })
-    try {
-      resolver.hang()
-      const again = new Promise<void>((resolve) => nats.onReconnect(resolve))
-      for (const socket of taken.splice(0)) socket.destroy()
-      await again
-      expect(await nats.request('nowhere', '')).to.have.property('code', 503)
-    } finally {
-      await nats.close()
-      setServers(servers)
-      resolver.close()
-      front.close()
-    }
+    url.port = String(at.port)
+    nats = await connectNats({ url: url.href })
+  })
+  afterEach(async () => {
+    await nats.close()
+    setServers(servers)
+    resolver.close()
+    for (const socket of taken.splice(0)) socket.destroy()
+    front.close()
+  })
+  const loseConnection = (): void => {
+    for (const socket of taken.splice(0)) socket.destroy()
+  }
+
+  it('leads where it did before', async () => {
+    void resolver.hang()
+    const again = new Promise<void>((resolve) => nats.onReconnect(resolve))
+    loseConnection()
+    await again
+    expect(await nats.request('nowhere', '')).to.have.property('code', 503)
+  }).timeout(20_000)
+
+  it('leads nowhere once the connection was closed', async () => {
+    const asked = resolver.hang()
+    loseConnection()
+    await asked
+    await nats.close()
+    resolver.heal()
+    // Whoever goes on with what was resolved before this connects before this does.
+    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => resolve4('nats.test', resolve))
+    const own = connect(at.port, at.address)
+    await Promise.all([once(own, 'connect'), once(front, 'connection')])
+    const ports = [own.localPort]
+    own.destroy()
+    expect(taken.slice(0, 1).map(({ remotePort }) => remotePort)).to.deep.equal(ports)
   })
 })
 
