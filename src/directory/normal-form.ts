@@ -1,5 +1,7 @@
+import { compose } from '#src/lib/compose.ts'
+
 /** E-mail addresses are compared in this form: trimmed and in lower case (mail systems ignore case). */
-export const normalEmail = (email: string): string => email.trim().normalize('NFC').toLowerCase()
-export const normalName = (name: string): string => name.trim().normalize('NFC')
+export const normalEmail = (email: string): string => compose(email.trim()).toLowerCase()
+export const normalName = (name: string): string => compose(name.trim())
 /** The form in which workspace names are compared: ignoring case. */
 export const nameKey = (name: string): string => normalName(name).toLowerCase()

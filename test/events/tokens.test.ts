@@ -87,6 +87,14 @@ describe('events/tokens', () => {
     expect(withoutColours('\u001b[31merror\u001b[39m: \u001bX')).to.equal('error: \u001bX')
   })
 
+  // Sorted by each other they would take a minute, in which nothing else is folded, read or shown.
+  it('reads a text of half a million marks in a row', () => {
+    const text = `Paid e${'\u0316\u0301'.repeat(250_000)} e\u0301t`
+    expect(words(text).map((word) => word.slice(0, 2))).to.deep.equal(['pa', 'é\u0316', 'ét'])
+    expect(placedWords(text).map(({ start }) => start)).to.deep.equal([0, 5, text.length - 3])
+    expect(wholeToken('f', text)).to.have.length(3 + 64 + 17)
+  })
+
   it('makes tokens of values that no blank, NUL or sentinel can break', () => {
     for (const value of [
       'a b',

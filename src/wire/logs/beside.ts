@@ -45,22 +45,21 @@ export function besideWriter(body: Uint8Array, { wrapper, mediaType }: Split): (
   if (mediaType === 'application/msgpack') {
     return (record) => withMsgpackMembers(body, record, unsaid.of(msgpackMembersOf(body, record, unsaid.isRelated)))
   }
+  let last: Readonly<{ added: readonly Member[]; text: Uint8Array }> | undefined
   return (record) => {
-    const isBare = body[skipSpace(body, record.start + 1)] === endOfObject
-    return withJsonMembers(body, record, { isBare, added: unsaid.of(membersOf(body, record, unsaid.isRelated)) })
+    const added = unsaid.of(membersOf(body, record, unsaid.isRelated))
+    if (last?.added !== added) last = { added, text: jsonOf(body, added) }
+    return withJsonMembers(body, record, last.text)
   }
 }
 
-function withJsonMembers(
-  body: Uint8Array,
-  { start, end }: JsonRange,
-  { isBare, added }: Readonly<{ isBare: boolean; added: readonly Member[] }>,
-): Uint8Array {
+function jsonOf(body: Uint8Array, members: readonly Member[]): Uint8Array {
+  const parts = members.map(({ whole }) => body.subarray(whole.start, whole.end))
+  return Buffer.concat(parts.flatMap((part, index) => (index === 0 ? [part] : [comma, part])))
+}
+
+function withJsonMembers(body: Uint8Array, { start, end }: JsonRange, added: Uint8Array): Uint8Array {
   if (added.length === 0) return body.subarray(start, end)
-  const parts = [body.subarray(start, end - 1)]
-  for (const [index, { whole }] of added.entries()) {
-    if (index > 0 || !isBare) parts.push(comma)
-    parts.push(body.subarray(whole.start, whole.end))
-  }
-  return Buffer.concat([...parts, closeBrace])
+  const isBare = body[skipSpace(body, start + 1)] === endOfObject
+  return Buffer.concat([body.subarray(start, end - 1), ...(isBare ? [] : [comma]), added, closeBrace])
 }

@@ -17,8 +17,9 @@ const capitals = `${words.toUpperCase()}|FINE|FINER|FINEST|ERRO|FATA|PANI|DEBU|T
 
 /** Ends of a time: 09:46:42,080, +0100, an epoch or Z, and perhaps the number of a process behind; a zone, AM. */
 const time = String.raw`(?:[:.,+-]\d+|\d{10}|\dZ)(?: \d+)?|:\d\d[.\d]* [A-Z]{3,4}|\d\s?[AP]M`
-/** What a level stands behind: the beginning, a time, the name of a thread or of a logger with a mark after it. In a sentence it is a word. */
-const behind = String.raw`(?<=(?:^|[\])}>[<|:;#]|(?:^|\s)-\s|${time})\s{0,32})`
+/** What a level stands behind: the beginning, a time, the name of a thread or of a logger with a mark after it. In a sentence it is a word.
+ * What it begins with is looked at first: of 256 blanks each is behind 32 others, which took half a millisecond. */
+const behind = String.raw`(?=[A-Za-z[<])(?<=(?:^|[\])}>[<|:;#]|(?:^|\s)-\s|${time})\s{0,32})`
 
 const behindForms: readonly string[] = [
   // ERROR: Java, Python, Rust, PostgreSQL, Serilog, zerolog

@@ -19,6 +19,8 @@ export function createMsgpackValues(bytes: Uint8Array, reader: MsgpackReader): M
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   /** Where the value last decoded ended: the next one begins there. */
   let after = 0
+  /** Within so many keys the value is that is being decoded. */
+  let keysOpen = 0
 
   const decode = (at: number): Json => {
     const { kind, next, size } = reader.head(at)
@@ -44,10 +46,18 @@ export function createMsgpackValues(bytes: Uint8Array, reader: MsgpackReader): M
     const map = Object.create(null) as Record<string, Json>
     after = next
     for (let index = 0; index < size; index++) {
-      const key = decode(after)
-      map[typeof key === 'string' ? key : keyText(key)] = decode(after)
+      const name = decodeKey()
+      map[name] = decode(after)
     }
     return map
+  }
+
+  const decodeKey = (): string => {
+    keysOpen++
+    const key = decode(after)
+    keysOpen--
+    if (typeof key !== 'object' || key === null) return String(key)
+    return keysOpen === 0 ? keyText(key) : keyInKey
   }
 
   const ext = (next: number, size: number): Json => {
@@ -93,9 +103,10 @@ const float = (view: DataView, at: number): number =>
 const finite = (value: number): number | string => (Number.isFinite(value) ? value : String(value))
 
 const keyText = (key: Json): string =>
-  typeof key === 'object' && key !== null
-    ? JSON.stringify(key, (_name, item: unknown) => (typeof item === 'bigint' ? item.toString() : item))
-    : String(key)
+  JSON.stringify(key, (_name, item: unknown) => (typeof item === 'bigint' ? item.toString() : item))
+
+/** A list or a map that is a key in a key: as JSON in JSON in JSON, each level would double the quotes of all those in it. */
+const keyInKey = '…'
 
 function extTime(view: DataView, next: number, size: number): bigint | undefined {
   const type = view.getInt8(next - 1)

@@ -91,20 +91,28 @@ const thingsOf = (name: string): ReadonlySet<number> => thingsByName.get(name) ?
 type Unsaid = Readonly<{
   /** Whether what a record says by this name may be what stands beside it too. */
   isRelated(name: string): boolean
-  /** What holds for a record of these members, of which those that are not related do not matter. */
+  /** What holds for a record of these members, of which those that are not related do not matter. The same list for records that say the same names. */
   of(own: readonly Member[]): readonly Member[]
 }>
+
+const isSame = (some: ReadonlySet<string>, others: ReadonlySet<string>): boolean =>
+  some.size === others.size && some.values().every((name) => others.has(name))
 
 /** What holds for a record of what stands beside it: what it says itself, by whatever name, is its own. */
 export function createUnsaid(beside: readonly Member[]): Unsaid {
   const namesBeside = new Set(beside.map(({ name }) => name))
+  const unsaidBy = (names: ReadonlySet<string>): readonly Member[] => {
+    const things = new Set([...names].flatMap((name) => [...thingsOf(name)]))
+    return beside.filter(({ name }) => !names.has(name) && ![...thingsOf(name)].some((thing) => things.has(thing)))
+  }
+  /** Of the record before, which mostly says the same names: looked for again, it would take as long for a small body as a large one. */
+  let last = { names: new Set<string>(), unsaid: beside }
   return {
     isRelated: (name) => namesBeside.has(name) || thingsByName.has(name),
     of: (own) => {
-      const said = own.filter(({ isEmpty }) => !isEmpty)
-      const names = new Set(said.map(({ name }) => name))
-      const things = new Set(said.flatMap(({ name }) => [...thingsOf(name)]))
-      return beside.filter(({ name }) => !names.has(name) && ![...thingsOf(name)].some((thing) => things.has(thing)))
+      const names = new Set(own.filter(({ isEmpty }) => !isEmpty).map(({ name }) => name))
+      if (!isSame(names, last.names)) last = { names, unsaid: unsaidBy(names) }
+      return last.unsaid
     },
   }
 }

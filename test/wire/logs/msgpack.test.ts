@@ -60,6 +60,17 @@ describe('MessagePack values', () => {
     expect(({} as Record<string, unknown>)['p']).to.equal(undefined)
   })
 
+  // A record of 64 bytes was too long for any text, and its whole request a dead letter.
+  it('may have keys in keys, which are not told twice', () => {
+    const nested = (levels: number): Uint8Array =>
+      Buffer.from([...Array<number>(levels).fill(0x81), ...encode('a'), ...Array<number>(levels).fill(1)])
+    expect(round(decode(nested(1)))).to.deep.equal({ a: 1 })
+    expect(round(decode(nested(2)))).to.deep.equal({ '{"a":1}': 1 })
+    for (const levels of [3, 30, 250]) expect(round(decode(nested(levels)))).to.deep.equal({ '{"…":1}': 1 })
+    const beside = Buffer.concat([Buffer.from([0x81, 0x92]), nested(2), Buffer.from([0x91, 2]), nested(2)])
+    expect(round(decode(beside))).to.deep.equal({ '[{"…":1},[2]]': { '{"a":1}': 1 } })
+  })
+
   it('replace bytes that are not UTF-8', () => {
     expect(decode(Buffer.from([0xa3, 0x61, 0xff, 0x62]))).to.equal('a\ufffdb')
   })

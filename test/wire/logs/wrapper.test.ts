@@ -85,6 +85,29 @@ for (const [contentType, write] of forms) {
       expect(second?.fields['env']).to.equal('outer')
     })
 
+    it('holds for what each leaves open, whatever the record before it says', () => {
+      const logs = [
+        { msg: 'a' },
+        { app: 'own', msg: 'b' },
+        { msg: 'c' },
+        { env: 'dev' },
+        {},
+        { env: null },
+        { app: 'own' },
+      ]
+      const found = records({ logs, service: 'shop', env: 'live' })
+      const all = { service: 'shop', env: 'live' }
+      expect(found.map(({ fields }) => ({ ...fields }))).to.deep.equal([
+        { msg: 'a', ...all },
+        { app: 'own', msg: 'b', env: 'live' },
+        { msg: 'c', ...all },
+        { service: 'shop', env: 'dev' },
+        all,
+        all,
+        { app: 'own', env: 'live' },
+      ])
+    })
+
     it('counts as often as it is kept, against the limits of a request', () => {
       const body = { note: 'x'.repeat(100), list: [1, 2, 3], logs: Array.from({ length: 10 }, () => ({ a: 1 })) }
       for (const limits of [{ decodedBytesMax: 1_000 }, { nodesPerRequestMax: 60 }]) {
