@@ -13,7 +13,8 @@ const within = (timeNs: bigint | undefined, { from, to }: Window): boolean =>
 // own form, and stands for a name that is the same on both; everything else is compared byte for byte.
 
 const timestamp = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z/g
-const recordIds = /\b[0-9a-f]{16}(?=-[0-9a-f]{32}-[0-9a-z])/g
+/** Of a log, and of the start of a span. */
+const recordIds = /\b[0-9a-f]{16}(?=-[0-9a-f]{32}(?:[0-9a-f]{16})?-[0-9a-z])/g
 /** An index that has followed its log to the end. */
 const followed = /"index":\{"position":(\d+),"head":\1,"lag_ms":0,"complete":true\}/
 const cursors = /"(next_cursor|prev_cursor)":"([\w-]+)\.[\w-]{22}"/g

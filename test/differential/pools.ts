@@ -59,6 +59,7 @@ export const words = [
   ],
   ...['9f1c2d3e000040008000aabbccddeeff', 'true', 'NULL', '-', '--', '👍', '✓ ok', 'nginx', 'rum', 'logs'],
   ...['ꮳꮃ', '𐐀', 'ｶﾞ', '각'.normalize('NFD'), 'x\u200by', 'a\u034fb'],
+  ...['שלום עולם', 'مرحبا', '❤\ufe0f', '🇩🇪', '1\ufe0f\u20e3', '\u212b', 'Ǆ', 'h\u0331', 'x²', '0.30000000000000004'],
   ...[
     '支付失败',
     '支付',
@@ -100,7 +101,7 @@ export const words = [
 ] as const
 
 /** Control characters, odd blanks, half characters, and marks without anything before them. */
-const oddities = [
+export const oddities = [
   ...[
     '\u0000',
     '\u0001x',
@@ -160,6 +161,8 @@ export const fieldNames = [
   ],
   ...['', '.', 'a.', '.a', 'a..b', 'a[0]', '{x}', "a'b", 'a\\b', 'a,b', 'a*', 'NOT'],
   ...['é', 'e\u0301', 'İ', 'ß', 'SS', 'span.x', 'x'.repeat(300)],
+  ...['ẞ', 'ı', 'ς', 'Ｆ', 'שם', '\u200f', '👩‍👩‍👧', '\u0301', 'a\u0000b', '\ud800', ' ', '@@at', '@', '-x', '>', '*'],
+  ...['/x/', 'TO', 'has', '_exists_', 'a.b', 'a.b.c'],
 ]
 
 /** Numbers at the edges, as JSON writes them. */
@@ -194,7 +197,8 @@ export const numbers = [
     '-1e400',
     '5e-324',
   ],
-  ...['0.1000000000000000055511151231257827', '1234567890.123456789', '100.0'],
+  ...['0.1000000000000000055511151231257827', '1234567890.123456789', '100.0', '0.30000000000000004', '0.3'],
+  ...['1.7976931348623157e308', '-1e308', '1e21', '1e22', '10000000000000000000000', '2e-324'],
 ]
 
 /** Numbers that many records have, so that bounds of ranges meet them. */
@@ -227,11 +231,16 @@ export function anyText(random: Random): string {
   return sentence(random)
 }
 
-/** A time as nanoseconds: within the range, at full and broken units; or anywhere at all. */
+/** Midnight, when indexes begin another day. */
+const midnightNs = 1_790_035_200_000_000_000n
+const atMidnight = [midnightNs - 1n, midnightNs, midnightNs + 1n]
+
+/** A time as nanoseconds: within the range, at full and broken units; about midnight; or anywhere at all. */
 export function anyTimeNs(random: Random): bigint {
   if (random.chance(0.05)) {
     return random.pick([0n, 1n, -1n, 1_000_000_000n, 4_102_444_800_000_000_000n, 9_223_372_036_854_775_807n])
   }
+  if (random.chance(0.05)) return random.pick(atMidnight)
   const unit = random.pick([1n, 1_000_000n, 1_000_000_000n, minuteNs, minuteNs])
   const offset = BigInt(random.below(7_200_000)) * 1_000_000n + BigInt(random.below(1_000_000))
   return baseNs + offset - (offset % unit)

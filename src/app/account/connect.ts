@@ -98,7 +98,7 @@ function chooser(session: Session, connection: Connection, typed: URLSearchParam
 const arrivalPath = (keyId: string): string => `${path}/${keyId}`
 
 function arrivalSection(key: Key, { state, text, link }: Arrival): Html {
-  return html`<section class="arrival" data-arrival="${arrivalPath(key.id)}/arrival" data-state="${state}">
+  return html`<section data-arrival="${arrivalPath(key.id)}/arrival" data-state="${state}">
     <h2>Has it arrived?</h2>
     <p class="notice" role="status"><span data-text>${text}</span> <a href="${link.path}">${link.text}</a></p>
   </section>`

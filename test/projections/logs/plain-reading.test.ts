@@ -3,11 +3,12 @@ import { limits } from '#src/config.ts'
 import { numberOf, parseQuantity } from '#src/events/quantity.ts'
 import type { Bound, QueryTree } from '#src/events/query-tree.ts'
 import { isLeaf, type QueryLeaf } from '#projections/reading/field-query.ts'
-import { fieldToken, wholeText, words } from '#src/events/tokens.ts'
+import { fieldToken, foldCase, isUnspaced, isWordCharacter, wholeText, words } from '#src/events/tokens.ts'
 import { parseJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import { createLinearMatcher } from '#src/lib/regex/linear-matcher.ts'
 import { parseQuery } from '#src/query/language/parse-query.ts'
 import { describeOnEveryStore } from '#test/projections/traces/every-store.ts'
+import * as pools from '#test/differential/pools.ts'
 import { createRandom, type Random } from '#test/support/random.ts'
 import { found, readerOf } from './given.ts'
 
@@ -44,7 +45,7 @@ function matches(value: Scalar, text: string): boolean {
   // `-5` and `1.5` are numbers: their words are not looked for in a value that is one word or a number.
   const isNumeral = parseQuantity(text)?.unit === 'none' && phrase.join('') !== text.trim().toLowerCase()
   if (isNumber(value) || wholeText(String(value)) === phrase[0])
-    return !isNumeral && phrase.length === 1 && String(value).toLowerCase() === phrase[0]
+    return !isNumeral && phrase.length === 1 && wholeText(String(value)) === phrase[0]
   return has(wordsOf(value), phrase) || (phrase.length === 1 && String(value) === phrase[0])
 }
 
@@ -57,6 +58,14 @@ function isWithin(value: Scalar, from: Bound | undefined, to: Bound | undefined)
   return (from === undefined || isAbove(from)) && (to === undefined || isBelow(to))
 }
 
+/** `*` and `?` stand for characters of words. */
+function testOf({ syntax, pattern }: Extract<QueryLeaf, { kind: 'pattern' }>): (text: string) => boolean {
+  if (syntax === 'regex') return createLinearMatcher(pattern)
+  const source = foldCase(pattern).replaceAll(/[*?]/g, (sign) => `[\\p{L}\\p{N}\\p{M}]${sign === '*' ? '*' : ''}`)
+  const regex = new RegExp(`^${source}$`, 'u')
+  return (text) => regex.test(text)
+}
+
 function meetsLeaf(leaf: QueryLeaf, values: readonly Value[]): boolean {
   const name = 'field' in leaf && leaf.field !== null ? fieldToken(leaf.field) : undefined
   const own = values.filter((each) => name === undefined || each.name === name).map(({ value }) => value)
@@ -66,7 +75,7 @@ function meetsLeaf(leaf: QueryLeaf, values: readonly Value[]): boolean {
   if (leaf.kind === 'range') return own.some((value) => isWithin(value, leaf.from, leaf.to))
   if (leaf.kind === 'exists') return own.length > 0 || values.some((each) => each.name.startsWith(`${name}.`))
   if (leaf.kind !== 'pattern') return leaf.kind === 'all'
-  const test = createLinearMatcher(leaf.pattern)
+  const test = testOf(leaf)
   const isMet = (of: string): boolean => test(of)
   return own.some((value) => wordsOf(value).some(isMet) || (name !== undefined && isMet(wholeText(String(value)))))
 }
@@ -161,6 +170,14 @@ const given = [
   ],
   ...['["a","b"]', '[1,2]', '[["a b"],["c"]]', '[{"n":1},{"n":"x y"}]', '{"n":2}', '{"n":{"m":"deep"}}', '[]', '{}'],
 ]
+given.push(
+  ...pools.numbers,
+  ...[...pools.numbers, ...pools.words, ...pools.oddities].map((each) => JSON.stringify(each)),
+)
+/** A search compares `source` with something else. */
+const oddNames = pools.fieldNames.filter((name) => name !== 'source')
+const anyName = (random: Random): string => random.pick(random.chance(0.3) ? oddNames : names)
+
 const regexes = [
   '[0-9]+',
   'a.b',
@@ -190,7 +207,25 @@ const bounds = [
   '200ms',
   '10kb',
   '-0',
+  ...pools.numbers,
 ]
+
+const isOfWords = (text: string): boolean =>
+  Array.from(foldCase(text)).every((each) => isWordCharacter(each) && !isUnspaced(each))
+const patternWords = [...pools.words, ...pools.oddities].filter((text) => text.length > 1 && isOfWords(text))
+
+/** A word with something of it left open. */
+function wildcard(random: Random): string {
+  const characters = Array.from(random.pick(patternWords))
+  const at = random.below(characters.length + 1)
+  const forms = [
+    () => `*${characters.slice(at).join('')}`,
+    () => `*${characters.slice(at, at + 3).join('')}*`,
+    () => characters.map((character, index) => (index === at ? '?' : character)).join(''),
+    () => `${characters.slice(0, 2).join('')}*${characters.slice(-1).join('')}`,
+  ]
+  return random.pick(forms)()
+}
 
 const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, '\\$&')}"`
 
@@ -201,12 +236,14 @@ function text(random: Random): string {
 }
 
 function clause(random: Random): string {
-  const name = quoted(random.pick(names))
+  const name = quoted(anyName(random))
   const forms = [
     () => text(random),
     () => `${name}:${text(random)}`,
     () => `${name}${random.pick(['=', '!='])}${text(random)}`,
     () => `${name}:*`,
+    () => `${random.chance(0.5) ? `${name}:` : ''}${wildcard(random)}`,
+    () => `${name}:(${text(random)} OR NOT ${text(random)})`,
     () => `${name}${random.pick(['>', '<', '>=', '<='])}${random.pick(bounds)}`,
     () => `${name}:[${random.pick(bounds)} TO ${random.pick(['*', ...bounds])}${random.pick([']', '}'])}`,
     () => `${random.chance(0.7) ? `${name}:` : ''}/${random.pick(regexes)}/`,
@@ -218,12 +255,15 @@ const search = (random: Random): string =>
   random.pick([
     () => clause(random),
     () => `-${clause(random)}`,
-    () => `${clause(random)} ${random.pick(['', 'OR ', '-'])}${clause(random)}`,
+    () => `${clause(random)} ${random.pick(['', 'OR ', '-', 'OR -'])}${clause(random)}`,
+    () => `NOT (${clause(random)} OR -${clause(random)})`,
   ])()
 
 function anyRecord(random: Random): JsonObject {
-  const members = Array.from({ length: 1 + random.below(4) }, () => [random.pick(names), random.pick(given)] as const)
-  return parseJson(`{${[...new Map(members)].map(([name, value]) => `${quoted(name)}:${value}`).join()}}`) as JsonObject
+  const members = Array.from({ length: 1 + random.below(4) }, () => [anyName(random), random.pick(given)] as const)
+  return parseJson(
+    `{${[...new Map(members)].map(([name, value]) => `${JSON.stringify(name)}:${value}`).join()}}`,
+  ) as JsonObject
 }
 
 describeOnEveryStore(`projections/logs: a search by the plain reading of it, seed ${seed}`, (newStore) => {
