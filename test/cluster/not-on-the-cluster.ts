@@ -48,6 +48,7 @@ export const longOnTheCluster: Readonly<Record<string, string>> = {
   'search-form.test.ts': 'measures the form of a search on a phone; search-pages.test.ts searches without scripts too',
   'trace-page.test.ts': 'measures the page of a trace; search-pages.test.ts opens spans on it',
   'service-map.test.ts': 'measures how a map is drawn; test/app/service-map.test.ts meets what it is made of',
+  'other-engines.test.ts': 'measures what is drawn; search-pages.test.ts meets the pages',
   'accessibility.test.ts': 'checks what a browser makes of every page; search-pages.test.ts meets the pages',
   'come-back.test.ts': 'is about what a browser keeps of a page; search-pages.test.ts opens spans and records',
   'other-workspace.test.ts': 'is about two tabs of one browser; account-pages.test.ts signs in to a cluster',

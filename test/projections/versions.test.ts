@@ -18,9 +18,9 @@ import { foldAll } from '#test/support/fold-harness.ts'
  */
 const folded: Readonly<Record<string, string>> = {
   traces: 'v20 5c839fe49dac8f9a',
-  logs: 'v19 7f12d9a7502b85e0',
+  logs: 'v19 7f0585980a3945f6',
   correlation: 'v16 b665ff3b8c3faffa',
-  allowance: 'v11 0e33fa2b69934388',
+  allowance: 'v11 298800c2414e0557',
 }
 
 const golden = new URL('../golden/', import.meta.url)

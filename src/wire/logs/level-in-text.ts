@@ -91,10 +91,13 @@ const blankQuoted = (head: string): string => head.replaceAll(quoted, (text) => 
  * Syslog's own, before a time (RFC 5424 §6.2.1, RFC 3164 §4.1.1), perhaps behind the length of the line (RFC 6587 §3.4.1): for all that a
  * program prints it may be the same.
  */
-const ofSyslog = /^(?:\d{1,7} )?<(\d{1,3})>(?:(?:1 )?\d{4}-\d\d-\d\dT|[A-Z][a-z]{2} [\d ]\d \d\d:\d\d:\d\d )/
+const ofSyslog = /^(\d{1,7} )?<(\d{1,3})>(?:(?:1 )?\d{4}-\d\d-\d\dT|[A-Z][a-z]{2} [\d ]\d \d\d:\d\d:\d\d )/
 const levelOfSyslogLine = (head: string): Level | undefined => {
-  const [, priority] = ofSyslog.exec(head) ?? []
-  return priority === undefined || Number(priority) > 191 ? undefined : levelBySyslog(Number(priority) % 8)
+  const [, framed, priority] = ofSyslog.exec(head) ?? []
+  if (priority === undefined || Number(priority) > 191) return undefined
+  const severity = Number(priority) % 8
+  // Heroku says of what happens to a program, as of its start, that it is an emergency.
+  return framed !== undefined && severity === 0 ? undefined : levelBySyslog(severity)
 }
 
 /** The level that a line of text says of itself, where loggers write it; undefined where none does. */

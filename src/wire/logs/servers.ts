@@ -31,9 +31,13 @@ const isOfDataModel = ({ Body, SeverityText, SeverityNumber }: JsonObject): bool
   Body !== undefined && Body !== null && (isText(SeverityText) || SeverityNumber !== undefined)
 const dataModelServices = namesOf(['ServiceName', 'Resource.service.name', 'ResourceAttributes.service.name'])
 
-/** A component of Kubernetes: `v` is how much must be told for a line to be told, and an error has none (klog's ErrorS). */
-const isOfKubernetes = ({ ts, caller, msg }: JsonObject): boolean =>
-  typeof ts === 'number' && ts >= 1e12 && isText(caller) && /\.go:\d+$/.test(caller) && isText(msg)
+/** A component of Kubernetes says how much must be told for a line to be told, or which error it has met (klog's InfoS and ErrorS). */
+function levelOfKubernetes({ ts, caller, msg, v, err }: JsonObject): Level | undefined {
+  const isOne = typeof ts === 'number' && ts >= 1e12 && isText(caller) && /\.go:\d+$/.test(caller) && isText(msg)
+  if (!isOne) return undefined
+  if (typeof v === 'number') return 'info'
+  return isText(err) ? 'error' : undefined
+}
 
 export const isKubernetesEvent = ({ involvedObject, reason }: JsonObject): boolean =>
   isJsonObject(involvedObject) && isText(reason)
@@ -42,12 +46,12 @@ export const isKubernetesEvent = ({ involvedObject, reason }: JsonObject): boole
 const ofMysql: readonly Level[] = ['info', 'error', 'warn', 'info']
 
 export function levelOfServer(record: JsonObject): Level | undefined {
-  const { prio, err_code, label, v, type, SeverityText, SeverityNumber } = record
+  const { prio, err_code, label, type, SeverityText, SeverityNumber } = record
   if (isOfDataModel(record)) return levelByName(SeverityText) ?? levelBySeverityNumber(SeverityNumber)
   if (isLogEntry(record)) return firstOf(record, entryLevels, levelByName)
-  if (isOfKubernetes(record)) return v === undefined ? 'error' : 'info'
   if (isKubernetesEvent(record)) return type === 'Normal' ? 'info' : levelByName(type)
-  return typeof prio === 'number' && err_code !== undefined && isText(label) ? ofMysql[prio] : undefined
+  const isOfMysql = typeof prio === 'number' && typeof err_code === 'number' && isText(label)
+  return isOfMysql ? ofMysql[prio] : levelOfKubernetes(record)
 }
 
 export function messageOfServer(record: JsonObject): string | undefined {

@@ -39,6 +39,7 @@ describe('what servers and clouds write in a way of their own', () => {
       { type: 'Warning', reason: 'rain' },
       { prio: 1, label: 'Error' },
       { err_code: 7, prio: 1 },
+      { err_code: null, prio: 1, label: 'Error' },
       { trace_id: { b3: traceId } },
     ]) {
       expect(one(sent), JSON.stringify(sent)).to.include(nothing)
@@ -48,6 +49,7 @@ describe('what servers and clouds write in a way of their own', () => {
       { ts: time, caller: 'main.go:1', msg: 'x' },
       { ts: 1_795_740_394.7, caller: 'main.go:1', msg: 'x' },
       { ts: receivedAt, caller: '+4930901820', msg: 'x' },
+      { ts: receivedAt, caller: 'main.go:1', msg: 'x', L: 'INFO' },
     ]) {
       expect(one(sent), JSON.stringify(sent)).to.include({ level: null, message: 'x' })
     }
