@@ -50,10 +50,7 @@ export function keepOneSocket(connection: NatsConnection): () => void {
   const protocol = (connection as unknown as Inside).protocol
   if (protocol?.prepare === undefined) return () => undefined
   let tried: readonly Socket[] = []
-  const dropTried = (): void => {
-    for (const socket of tried) drop(socket)
-    tried = []
-  }
+  const dropTried = (): void => tried.forEach(drop)
   const [prepare, disconnect] = [protocol.prepare.bind(protocol), protocol.disconnect.bind(protocol)]
   protocol.prepare = () => {
     dropTried()
