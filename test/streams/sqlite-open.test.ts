@@ -67,6 +67,13 @@ describe('the file of a log that is opened', () => {
     expect(await Promise.all(ended)).to.deep.equal([undefined, undefined, undefined])
   })
 
+  it('is not made in a file that another program has marked, and has put nothing into yet', () => {
+    for (const mark of ['user_version = 7', 'user_version = 0; PRAGMA application_id = 7']) {
+      log.sql(`PRAGMA ${mark}`)
+      expect(open, mark).to.throw(PermanentError, 'it is not a log of Throughline')
+    }
+  })
+
   it('is not taken for a log where another program counts its versions as we do', () => {
     for (const version of [0, 1, 2]) {
       log.sql(`CREATE TABLE IF NOT EXISTS meta (name, value); PRAGMA user_version = ${version}`)
