@@ -57,9 +57,8 @@ export function keepOneSocket(connection: NatsConnection): () => void {
   let tried: Attempt | undefined
   let isOver = false
   const dropTried = (): void => {
-    for (const socket of tried?.sockets ?? []) drop(socket)
+    tried?.sockets.forEach(drop)
     tried?.fail()
-    tried = undefined
   }
   const [prepare, disconnect] = [protocol.prepare.bind(protocol), protocol.disconnect.bind(protocol)]
   protocol.prepare = () => {

@@ -36,17 +36,27 @@ const schema = `
 export const pragma = (database: DatabaseSync, name: string): unknown =>
   Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0]
 
+/** What a file says of itself, of one moment: another process may just be making a log in it. */
+function look(database: DatabaseSync) {
+  database.exec('SAVEPOINT look')
+  try {
+    const tables = database.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()
+    const version = Number(pragma(database, 'user_version'))
+    return { version, owner: pragma(database, 'application_id'), isEmpty: tables?.['tables'] === 0 }
+  } finally {
+    database.exec('RELEASE look')
+  }
+}
+
 /** True if the file already holds a log, false if it is empty. Anything else is a PermanentError. */
 export function isLog(database: DatabaseSync, file: string): boolean {
-  const version = Number(pragma(database, 'user_version'))
-  const owner = pragma(database, 'application_id')
+  const { version, owner, isEmpty } = look(database)
   const refuse = (hint: string): PermanentError => new PermanentError({ operation: 'open log', subject: file, hint })
   if (owner === applicationId && version > formatVersion) {
     throw refuse(`it was made by a newer version of Throughline (format ${version}, this is ${formatVersion}): upgrade`)
   }
   if (owner === applicationId && version === formatVersion) return true
-  const tables = database.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()
-  if (owner !== 0 || version !== 0 || tables?.['tables'] !== 0) throw refuse('it is not a log of Throughline')
+  if (owner !== 0 || version !== 0 || !isEmpty) throw refuse('it is not a log of Throughline')
   return false
 }
 
@@ -62,20 +72,15 @@ export function readEpoch(database: DatabaseSync, { file, partition }: LogFile):
   return epoch
 }
 
-/** Makes a log in an empty file. */
+/** Makes a log in an empty file. Where that fails, the connection is to be closed. */
 export function createSchema(database: DatabaseSync, { file, partition }: LogFile): void {
   database.exec('BEGIN IMMEDIATE')
-  try {
-    // Another process may have been first.
-    if (!isLog(database, file)) {
-      database.exec(schema)
-      const insert = database.prepare('INSERT INTO meta (name, value) VALUES (?, ?)')
-      insert.run('epoch', randomUUID())
-      insert.run('partition', partition)
-    }
-    database.exec('COMMIT')
-  } catch (error) {
-    if (database.isTransaction) database.exec('ROLLBACK')
-    throw error
+  // Another process may have been first.
+  if (!isLog(database, file)) {
+    database.exec(schema)
+    const insert = database.prepare('INSERT INTO meta (name, value) VALUES (?, ?)')
+    insert.run('epoch', randomUUID())
+    insert.run('partition', partition)
   }
+  database.exec('COMMIT')
 }

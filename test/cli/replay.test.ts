@@ -69,7 +69,7 @@ describe('what replay reads again', () => {
       await file.end()
       return path
     }
-    const [none, two, many] = [await write(0), await write(2), await write(21)]
+    const [none, two, twenty, many] = [await write(0), await write(2), await write(20), await write(21)]
     const of = (path: string, workspace: string) => run(['replay', '--in', path, '--workspace', workspace])
     const found = await of(two, 'w0000000000000002')
     expect([found.code, found.out.match(/"position":\d+/g)], found.err).to.deep.equal([0, ['"position":8192']])
@@ -78,8 +78,24 @@ describe('what replay reads again', () => {
     const named = await of(two, other)
     expect([named.code, named.out]).to.deep.equal([1, ''])
     expect(named.err).to.match(/no event of w0{14}ff. It has those of: w0{15}1, w0{15}2\.\s/)
+    expect((await of(twenty, other)).err).to.match(/, w0{14}20\.\s/)
     expect((await of(many, other)).err).to.match(/, w0{14}20, …\.\s/)
     expect((await of(none, other)).code, 'nothing is in it').to.equal(0)
+  })
+
+  it('is of a workspace of a file also where no directory can be had, and of its workspaces names no other entries', async () => {
+    const path = join(folder, 'events')
+    const file = await createEventFile(path)
+    const [workspaceId, directory] = [workspaceIdOf('w0000000000000001'), workspaceIdOf('directory')]
+    await file.add({ partition: '0', event: { ...makeEvent('1', { workspaceId }), position: 4096 } })
+    await file.add({ partition: '0', event: { ...makeEvent('2', { workspaceId: directory }), position: 8192 } })
+    await file.end()
+    const openDirectory = () => Promise.reject(new Error('there is none'))
+    const services = { ...createServices(), openDirectory }
+    const of = (workspace: string) => run(['replay', '--in', path, '--workspace', workspace], { services })
+    const found = await of(workspaceId)
+    expect([found.code, found.out.match(/"position":\d+/g)], found.err).to.deep.equal([0, ['"position":4096']])
+    expect((await of('w00000000000000ff')).err).to.match(/It has those of: w0{15}1\.\s/)
   })
 })
 

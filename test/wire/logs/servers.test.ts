@@ -35,6 +35,9 @@ describe('what servers and clouds write in a way of their own', () => {
       { properties: { message: 'x' }, resourceId: '/a' },
       { resultDescription: 'x', category: 'shoes', resourceId: 'shoe-7' },
       { Body: 'x' },
+      { Body: null, SeverityText: 'ERROR' },
+      { involvedObject: { kind: 'Pod' }, type: 'Warning' },
+      { ts: receivedAt, caller: 'main.go:1', note: 'x' },
       { SeverityText: 'ERROR', ServiceName: 'shop' },
       { type: 'Warning', reason: 'rain' },
       { prio: 1, label: 'Error' },
@@ -139,5 +142,24 @@ describe('what servers and clouds write in a way of their own', () => {
       level: 'warn',
       message: '{"order":7}',
     })
+  })
+
+  it('is found by each of the names that they have for it', () => {
+    const entry = { insertId: 'a', logName: 'b' }
+    for (const name of ['service_name', 'function_name', 'container_name', 'module_id'])
+      expect(one({ ...entry, resource: { labels: { [name]: 'shop' } } }), name).to.include({ service: 'shop' })
+    for (const name of ['message', 'msg'])
+      expect(one({ ...entry, jsonPayload: { [name]: 'told' } }), name).to.include({ message: 'told' })
+    for (const name of ['level', 'severity'])
+      expect(one({ ...entry, jsonPayload: { [name]: 'error' } }), name).to.include({ level: 'error' })
+    const row = { Body: 'told', SeverityText: 'ERROR' }
+    for (const service of [
+      { ServiceName: 'shop' },
+      { Resource: { 'service.name': 'shop' } },
+      { ResourceAttributes: { 'service.name': 'shop' } },
+    ])
+      expect(one({ ...row, ...service })).to.include({ level: 'error', message: 'told', service: 'shop' })
+    for (const properties of [{ message: 'told' }, { log: 'told' }])
+      expect(one({ resourceId: '/a', category: 'b', properties })).to.include({ message: 'told' })
   })
 })
