@@ -9,10 +9,10 @@ import { stringifyJson } from '#src/lib/json.ts'
  * its projection stops: a digest never changes without its version.
  */
 const known = {
-  traces: '19 4dhG9Zv9eqlR',
-  logs: '18 zEOe_15QbbCu',
-  correlation: '15 eADnUAlXiPOL',
-  allowance: '10 pPR9ntiZrqpF',
+  traces: '20 4dhG9Zv9eqlR',
+  logs: '19 zEOe_15QbbCu',
+  correlation: '16 eADnUAlXiPOL',
+  allowance: '11 pPR9ntiZrqpF',
 }
 
 describe('the collections of the projections', () => {
