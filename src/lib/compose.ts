@@ -1,7 +1,7 @@
 /** A piece of a text to compose is at least so long, and at most twice that. */
 const pieceCharacters = 256
 /** No mark, no part of a Korean syllable, no vowel of Kirat Rai and no half of a character: it is composed with nothing before it. */
-const beginning = /[^\p{M}\u1160-\u11ff\u{16d67}\udc00-\udfff]/u
+const beginning = /[^\p{M}\u1160-\u11ff\u{16d67}\u{16d68}\udc00-\udfff]/u
 
 function pieceEnd(text: string, start: number): number {
   const from = start + pieceCharacters

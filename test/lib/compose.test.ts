@@ -30,6 +30,21 @@ describe('a text composed', () => {
     }
   })
 
+  it('is NFC where it is cut before any character that is composed with others', () => {
+    const characters = Array.from({ length: 0x110000 }, (_, code) => String.fromCodePoint(code))
+    const parted = characters.filter((character) => character.normalize('NFD') !== character)
+    /** What may stand before a part of a character. */
+    const before = new Map<string, string>()
+    for (const [first = '', ...rest] of parted.map((character) => character.normalize('NFD')))
+      for (const part of rest) before.set(part, first)
+    const wrong = [...parted, ...before.keys()].filter((character) => {
+      const [begins = ''] = character.normalize('NFD')
+      const head = (before.get(begins) ?? '').padStart(256, 'x')
+      return compose(head + character) !== (head + character).normalize('NFC')
+    })
+    expect(wrong).to.deep.equal([])
+  })
+
   it('keeps every mark where there are more in a row than anybody reads', () => {
     const marks = '\u0301\u0316'.repeat(10_000)
     const made = compose(`e${marks} e\u0301`)
