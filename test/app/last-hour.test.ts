@@ -125,7 +125,10 @@ describe('the last hour on the overview', () => {
     )
     const text = await open()
     expect(cellsOf(text)[0]).to.deep.equal(['small', '–', '0', '0', '1', '1 100 %'])
-    expect(text).to.include('There are other services: these are first by errors')
+    expect(text).to.include('There are other services: these are first by errors').and.include('“–” stands for fewer')
+    const uncounted = linksOfPage(text).find(({ name }) => name === 'Traces, not counted here')
+    expect(uncounted?.address, 'what was not counted is a click away').to.match(/^\/app\/traces\?service=small/)
+    expect(linksOfPage(text).find(({ name }) => name === 'Services of this month')?.address).to.equal('/app/usage')
   })
 
   it('has the first of many, and says so', async () => {

@@ -27,7 +27,7 @@ describe('a search by a name that nothing has', () => {
   /** What a page says may have been meant, and the page that this leads to. */
   async function meantBy(address: string): Promise<Readonly<{ said: string; led: string }>> {
     const { text } = await browser.get(address)
-    const [, part = ''] = /<p>((?:(?!<\/p>)[^])*(?:Did you mean|“Operation” is)[^]*?)<\/p>/.exec(text) ?? []
+    const [, part = ''] = /<p>((?:(?!<\/p>)[^])*(?:Did you mean|“(?:Operation|Service)” is)[^]*?)<\/p>/.exec(text) ?? []
     const [link] = linksOfPage(part)
     return { said: textOf(part), led: link === undefined ? '' : (await browser.get(link.address)).text }
   }
@@ -116,6 +116,28 @@ describe('a search by a name that nothing has', () => {
     )
     expect((await meantBy('/app/logs?service=check&q=absent')).said).to.equal('')
     expect((await meantBy('/app/logs?service=chec&q=absent')).said).to.include('Did you mean the service check')
+  })
+
+  it('by a part of the names of many services leads to all of them, also to those that are rare', async () => {
+    const many = Array.from({ length: 25 }, (_, at) => [`eu-${at}`, `eu-${at}`]).flat()
+    await site.index(
+      logs(3, ...[...many, 'pay-api', 'pay-worker'].map((service) => ({ service, timeNs: noonNs }))),
+      spans(4, ...[...many, 'pay-api', 'pay-worker'].map((service, id) => ({ id, trace: `many ${id}`, service }))),
+    )
+    for (const page of ['/app/logs', '/app/traces', '/app/map', '/app/patterns']) {
+      for (const typed of ['pay-', 'pay-*', 'PAY']) {
+        const address = `${page}?service=${typed}`
+        expect((await meantBy(address)).said, address).to.match(
+          /“Service” is the whole name of one: service:\*(?:pay-|PAY)\* searches by a part of it\.$/,
+        )
+        const { text } = await browser.get(address)
+        const byPart = linksOfPage(text).find(({ name }) => name.startsWith('service:*'))?.address ?? ''
+        const found = (await browser.get(byPart)).text
+        expect(found, byPart).to.include('pay-api').and.include('pay-worker')
+      }
+    }
+    expect((await meantBy('/app/logs?service=worker')).said).to.equal('Did you mean the service pay-worker?')
+    expect((await meantBy('/app/logs?service=nothing*')).said).to.equal('')
   })
 
   it('of a browser leads to the service of a session', async () => {

@@ -97,6 +97,20 @@ describe('the service map', () => {
     expect(drawing.match(/class="edge failed"/g)).to.have.length(2)
   })
 
+  it('tells services apart whose long names begin alike', async () => {
+    const long = ['eu-west-1', 'us-east-1'].map((region) => `payments-card-authorization-worker-${region}`)
+    const names = ['web', 'payments-api-gateway', ...long, 'x'.repeat(40)]
+    await site.index(spans(1, ...names.map((service, id) => ({ id, service, ...(id > 0 ? { parent: 0 } : {}) }))))
+    const drawn = [...drawingOf(await open()).matchAll(/<text class="name"[^>]*>([^<]*)<\/text>/g)]
+    expect(drawn.map(([, line]) => line)).to.have.members([
+      'web',
+      ...['payments-api-', 'gateway'],
+      ...['payments-card-', '…-worker-eu-west-1'],
+      ...['payments-card-', '…-worker-us-east-1'],
+      ...['x'.repeat(18), `…${'x'.repeat(17)}`],
+    ])
+  })
+
   it('leads from each box and arrow to traces that have it, and to spans of calls', async () => {
     const other: GivenSpan = { trace: 'other', id: 'o', service: 'elsewhere' }
     await site.index(spans(1, ...incident, other))

@@ -107,14 +107,17 @@ const pathOf = ({ feature }: Column): string => (feature === 'tracing' ? '/app/t
 function cell(column: Column, service: string, count: number | undefined, whole: number | undefined): Html {
   const { head, errors, conditions } = column
   const words = (text: Html): Html => html`<td class="number" data-head="${head}">${text}</td>`
-  if (count === undefined) return words(html`<span title="Not counted">–</span>`)
   if (count === 0) return words(html`0`)
-  const share = whole === undefined || whole === 0 ? html`` : html` <small>${percentOf(count, whole)}</small>`
-  const shown = html`${inWords(count)}${share}`
+  const share = whole === undefined || whole === 0 ? html`` : html` <small>${percentOf(count ?? 0, whole)}</small>`
+  const shown = count === undefined ? html`–` : html`${inWords(count)}${share}`
   if (service.length > serviceCharactersMax) return words(shown)
   const search = new URLSearchParams([['service', service], ...new URLSearchParams(conditions)])
+  const address = `${pathOf(column)}?${search.toString()}`
+  if (count === undefined) {
+    return words(html`<a href="${address}" title="Not counted here" aria-label="${head}, not counted here">–</a>`)
+  }
   const className = errors === undefined ? '' : 'bad'
-  return words(html`<a class="${className}" href="${pathOf(column)}?${search.toString()}">${shown}</a>`)
+  return words(html`<a class="${className}" href="${address}">${shown}</a>`)
 }
 
 /** A note where the table does not say all. */
@@ -122,10 +125,16 @@ function lackOf(counted: readonly (Counts | undefined)[], rows: number): Html {
   if (counted.includes(undefined)) {
     return html`<p class="note">Not all is counted: the index has not answered in time.</p>`
   }
-  const isPart = rows > rowsMax || counted.some((counts) => counts?.isWhole === false)
-  return isPart
-    ? html`<p class="note">There are other services: these are first by errors, and then by how much they sent.</p>`
+  const isPart = counted.some((counts) => counts?.isWhole === false)
+  if (!isPart && rows <= rowsMax) return html``
+  const dashes = isPart
+    ? html` A column counts the ${facetValuesMax} services that have most of it: “–” stands for fewer, and leads to
+      them.`
     : html``
+  return html`<p class="note">
+    There are other services: these are first by errors, and then by how much they sent.${dashes}
+    <a href="/app/usage">Services of this month</a>
+  </p>`
 }
 
 function tableOf(shown: readonly Column[], counted: readonly (Counts | undefined)[]): Html {

@@ -8,9 +8,10 @@ import { rankedEdges, rankedNodes } from './ranking.ts'
 import type { MapEdge, MapNode, ServiceGraph } from './service-graph.ts'
 
 /** In px: boxes, the room between them, and that of the arrows that come from the left or lead back below. */
-const [boxWidth, boxHeight, gapX, gapY] = [168, 46, 130, 26]
+const [boxWidth, boxHeight, gapX, gapY] = [188, 64, 110, 26]
 const [left, top, below] = [34, 10, 44]
 const headLength = 8
+const lineHeight = 18
 /** How far back arrows hang below their boxes. */
 const sag = 40
 /** Characters of a name that a box has room for; what is wider is clipped. */
@@ -116,20 +117,29 @@ function beginPart(place: Place): Html {
     <path class="begin head" d="M${x - headLength} ${y - 5}L${x} ${y}l${-headLength} 5z" />`
 }
 
-const shortened = (text: string): string =>
-  text.length > nameCharactersMax ? `${text.slice(0, nameCharactersMax - 1).toWellFormed()}…` : text
+/** A name in the lines that a box has room for. Those of many services begin alike: of what is too long, its end is kept. */
+function nameLines(name: string): readonly string[] {
+  if (name.length <= nameCharactersMax) return [name]
+  const wordEnd = /[-_./ ][^-_./ ]*$/.exec(name.slice(0, nameCharactersMax))?.index ?? 0
+  const first = name.slice(0, wordEnd > nameCharactersMax / 2 ? wordEnd + 1 : nameCharactersMax)
+  const rest = name.slice(first.length)
+  const last = rest.length > nameCharactersMax ? `…${rest.slice(1 - nameCharactersMax)}` : rest
+  return [first.toWellFormed(), last.toWellFormed()]
+}
 
 function nodePart(node: MapNode, place: Place, { links, colourOf }: Looks): Html {
   const { kind, name, errors, begins } = node
   const { x, y } = cornerOf(place)
+  const lines = nameLines(plainName(node))
+  const firstLine = (boxHeight - lines.length * lineHeight) / 2 + 5
   const stripe =
     kind === 'service' ? html`<rect class="${colourOf(name)}" x="0" y="0" width="7" height="${boxHeight}" />` : html``
   const inner = html`<title>${nodeWords(node)}</title>
     <svg x="${x}" y="${y}" width="${boxWidth}" height="${boxHeight}">
       <rect class="box" x="1" y="1" width="${boxWidth - 2}" height="${boxHeight - 2}" />
       ${stripe}
-      <text class="name" x="14" y="19">${shortened(plainName(node))}</text>
-      <text x="14" y="37">${factsOf(node)}</text>
+      ${lines.map((line, at) => html`<text class="name" x="14" y="${firstLine + at * lineHeight}">${line}</text>`)}
+      <text x="14" y="${firstLine + lines.length * lineHeight}">${factsOf(node)}</text>
     </svg>`
   return html`<g class="node ${kind === 'service' ? '' : 'unseen'}${errors > 0 || kind === 'missing' ? ' failed' : ''}">
     ${begins > 0 ? beginPart(place) : html``}${linked(links.node(node), inner)}

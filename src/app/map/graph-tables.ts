@@ -81,9 +81,9 @@ function callsPart(edges: readonly MapEdge[], looks: Looks): Html {
   if (edges.length === 0) return html`<p>None of these spans is a call from one service to another.</p>`
   const heads = ['Call', 'Calls', 'Errors', 'p50', 'p95', 'Longest']
   return html`<p class="note">
-      Those with errors first, then the most frequent. A call takes as long as the span of whom was called; where that
-      has sent none, as the caller’s. The longest, and an error, lead to their spans; the number of calls to a search
-      near to them.
+      Those with the most errors first, then the most frequent. A call takes as long as the span of whom was called;
+      where that has sent none, as the caller’s. The longest, and an error, lead to their spans; the number of calls to
+      a search near to them.
     </p>
     ${table(heads, rankedEdges(edges), (edge) => edgeRow(edge, looks))}`
 }

@@ -1,13 +1,14 @@
 import type { MapEdge, MapNode, ServiceGraph } from './service-graph.ts'
 
-/** Those with errors first, then the busiest; by their keys where they are equal. */
+/**
+ * Those with the most errors first, then the busiest; by their keys where they are equal. Where many services are, most have some error: what is
+ * broken has more.
+ */
 const ranked = <Item extends Readonly<{ key: string; errors: number }>>(
   items: readonly Item[],
   weightOf: (item: Item) => number,
 ): readonly Item[] =>
-  items.toSorted(
-    (a, b) => Number(b.errors > 0) - Number(a.errors > 0) || weightOf(b) - weightOf(a) || (a.key < b.key ? -1 : 1),
-  )
+  items.toSorted((a, b) => b.errors - a.errors || weightOf(b) - weightOf(a) || (a.key < b.key ? -1 : 1))
 
 export const rankedEdges = (edges: readonly MapEdge[]): readonly MapEdge[] => ranked(edges, ({ calls }) => calls)
 

@@ -59,18 +59,48 @@ async function namesOfTime(
   return (values ?? []).map(({ value }) => value).filter((value) => value !== '')
 }
 
+/** A search for services by a part of their names; undefined where what was typed is no part of a name. */
+function patternOf(typed: string): string | undefined {
+  const part = typed.replaceAll(/^\*+|\*+$/g, '')
+  return /^[\w.*-]*\w[\w.*-]*$/.test(part) ? `service:*${part}*` : undefined
+}
+
+/** Services whose names hold what was typed, also those that are not among the most frequent. */
+async function servicesWith(count: CountNames, conditions: URLSearchParams, typed: string): Promise<readonly string[]> {
+  const pattern = patternOf(typed)
+  if (pattern === undefined) return []
+  const parts = typed.toLowerCase().split('*')
+  const names = await namesOfTime(count, conditions, 'service', { q: pattern })
+  // Of traces those beside them are counted too.
+  return names.filter((name) => parts.every((part) => name.toLowerCase().includes(part)))
+}
+
 /** The name that somebody most likely meant: one that holds what was typed, or else the nearest. */
 function likeliest(typed: string, known: readonly string[]): string | undefined {
   const part = typed.toLowerCase()
   return known.find((name) => name.toLowerCase().includes(part)) ?? nearest(typed, known)
 }
 
+const and = (normalized: string, clause: string): string => {
+  const query = normalized.includes(' OR ') ? `(${normalized})` : normalized
+  return query === '' ? clause : `${query} ${clause}`
+}
+
 /** The search for the words of an operation, wherever they stand in its name. */
 function byWords(path: string, conditions: URLSearchParams, normalized: string): Html {
   const clause = clauseOf({ field: 'name', operator: ':', text: conditions.get('operation') ?? '' }, false)
-  const query = normalized.includes(' OR ') ? `(${normalized})` : normalized
-  const address = addressWith(path, conditions, { operation: null, q: query === '' ? clause : `${query} ${clause}` })
+  const address = addressWith(path, conditions, { operation: null, q: and(normalized, clause) })
   return html` “Operation” is the whole name of one: <a href="${address}">${clause}</a> searches by its words.`
+}
+
+/** The search for all services with what was typed in their names, where there are some; sessions are not searched by words. */
+function byPart(path: string, conditions: URLSearchParams, normalized: string, names: readonly string[]): Html {
+  const typed = conditions.get('service') ?? ''
+  const pattern = patternOf(typed)
+  const isMeant = names.length > 1 || (names.length === 1 && typed.includes('*'))
+  if (pattern === undefined || !isMeant || path === '/app/sessions') return html``
+  const address = addressWith(path, conditions, { service: null, q: and(normalized, pattern) })
+  return html` “Service” is the whole name of one: <a href="${address}">${pattern}</a> searches by a part of it.`
 }
 
 /** The way on from a search that has found nothing, where the service or the operation that it names is not among those of its time. */
@@ -85,13 +115,15 @@ export async function nearNames(
     if (known.length === 0 || known.includes(typed)) continue
     // One that is rare is not among the most frequent, and the words of a search find a name in any case, and by a part of it.
     if ((await namesOfTime(count, conditions, name, alone)).length > 0) continue
-    const meant = likeliest(typed, known)
+    const held = name === 'service' ? await servicesWith(count, conditions, typed) : []
+    const meant = likeliest(typed, [...held, ...known])
     const link =
       meant === undefined
         ? html``
         : html`Did you mean the ${name} <a href="${addressOf(meant)}">${isolated(meant)}</a>?`
     if (name === 'operation') return html`<p>${link}${byWords(path, conditions, normalized)}</p>`
-    if (meant !== undefined) return html`<p>${link}</p>`
+    const pattern = byPart(path, conditions, normalized, held)
+    if (meant !== undefined || pattern.markup !== '') return html`<p>${link}${pattern}</p>`
   }
   return html``
 }
