@@ -1,18 +1,21 @@
 import { queryCharactersMax } from './narrow.ts'
+import { quotedText } from './passed-over.ts'
 
 // Selectors of TraceQL and LogQL, which people type by habit, in the words of the search here.
 
 /** Texts in quotes are kept as they are; `change` is for what lies between them. */
 const besideQuotes = (text: string, change: (part: string) => string): string =>
-  text.replace(/("(?:[^"\\]|\\.)*")|[^"]+/g, (part, quoted?: string) => (quoted === undefined ? change(part) : part))
+  text.replace(new RegExp(`(${quotedText})|[^"]+`, 'g'), (part, quoted?: string) =>
+    quoted === undefined ? change(part) : part,
+  )
 
 /** An attribute that TraceQL looks for in spans and resources begins with a dot there. */
 const withoutDots = (text: string): string =>
-  besideQuotes(text, (part) => part.replace(/(?<![\w.\])])\.(?=[a-z_][\w.-]*\s*(?:!=|=|>|<))/gi, ''))
+  besideQuotes(text, (part) => part.replace(/(?<![\w.\])])\.(?=[a-z_][\w.-]{0,128}\s*(?:!=|=|>|<))/gi, ''))
 
 /** Texts in backticks, which say every character as it is, in quotes. */
 const inQuotesOnly = (text: string): string =>
-  text.replace(/"(?:[^"\\]|\\.)*"|`([^`]*)`/g, (part, plain?: string) =>
+  text.replace(new RegExp(`${quotedText}|\`([^\`]*)\``, 'g'), (part, plain?: string) =>
     plain === undefined ? part : `"${plain.replace(/["\\]/g, '\\$&')}"`,
   )
 
@@ -25,7 +28,7 @@ function regexOf(quoted: string): string {
 const withoutGaps = (text: string): string => text.replace(/\s+/g, ' ').replace(/ ?(!=|[<>]=?|=) ?/g, '$1')
 
 /** Conditions on texts; other texts in quotes are passed over. */
-const matchers = /([\w.]+)\s*(=~|!~|!=|=)\s*("(?:[^"\\]|\\.)*")(\s*)|"(?:[^"\\]|\\.)*"/g
+const matchers = new RegExp(String.raw`(?<![\w.])([\w.]+)\s*(=~|!~|!=|=)\s*("(?:[^"\\]|\\.)*")(\s*)|${quotedText}`, 'g')
 
 /** Of a record that has no such label Grafana takes the value to be empty. A whole value is what its regular expressions find. */
 function matcherIn(name: string, operator: string, quoted: string, isOneOfAny: boolean): string | undefined {

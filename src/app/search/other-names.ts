@@ -5,7 +5,7 @@ import { html, type Html } from '../html.ts'
 import { mapPath } from '../map-address.ts'
 import { addressWith } from './conditions.ts'
 import { fromGrafana } from './grafana-words.ts'
-import { regexesIn, textOrRegex } from './passed-over.ts'
+import { quotedText, regexesIn, textOrRegex } from './passed-over.ts'
 
 // Habits from other tools and from older conventions: names and values that find nothing here, because the same is called otherwise.
 
@@ -40,7 +40,7 @@ const sources =
 
 /** A line of a source, as stack traces name it, or a port: by itself it is a field and its value. What is in quotes is passed over. */
 const place = new RegExp(
-  String.raw`"(?:[^"\\]|\\.)*"|(?<![\w./-])([\w./-]+\.(?:${sources})|localhost):"?(\d+(?::\d+)?)\b"?`,
+  String.raw`${quotedText}|(?<![\w./-])([\w./-]+\.(?:${sources})|localhost):"?(\d+(?::\d+)?)\b"?`,
   'gi',
 )
 const asText = (query: string): string =>
@@ -75,7 +75,7 @@ const spanNames: NamesOfFew = {
 }
 
 /** One word and another as its value; what is in quotes otherwise is passed over. */
-const wordAndWord = /(?<![\w.@/-])@?([a-z_.]+)([:=])("?)([a-z]+)\3(?=[\s)]|$)|"(?:[^"\\]|\\.)*"/gi
+const wordAndWord = new RegExp(String.raw`(?<![\w.@/-])@?([a-z_.]+)([:=])("?)([a-z]+)\3(?=[\s)]|$)|${quotedText}`, 'gi')
 
 const withValues = (query: string, names: NamesOfFew): string =>
   query.replace(wordAndWord, (typed, field?: string, operator?: string, _quote?: string, word = '') => {

@@ -1,5 +1,12 @@
+/** A text in quotes. One that nothing closes goes to the end: otherwise each sign in it would be looked behind for its end, as far as the end. */
+export const quotedText = String.raw`"(?:[^"\\]|\\.)*"?`
+
+/** What a class of characters takes; as `regexCharactersMax` of src/config.ts, which is handed to searches and not to pages. */
+const classCharactersMax = 512
+const regexClass = String.raw`\[(?:[^\]\\]|\\[^]){0,${classCharactersMax}}\]`
+
 /** What may read like a field and its value in a search, and is a text: one in quotes, and a regular expression (words.ts). */
-export const textOrRegex = String.raw`"(?:[^"\\]|\\.)*"|(?<![^\s(:=])\/(?:[^\s/\\[]|\\[^]|\[(?:[^\]\\]|\\[^])*\])+\/(?=[\s)]|$)`
+export const textOrRegex = String.raw`${quotedText}|(?<![^\s(:=])\/(?:[^\s/\\[]|\\[^]|${regexClass})+\/(?=[\s)]|$)`
 
 /** The regular expressions of a search, one a line. */
 export const regexesIn = (normalized: string): string =>
