@@ -1,4 +1,5 @@
 import { withoutColours as readable } from '#src/events/tokens.ts'
+import { mapInTurns } from '#src/lib/in-turns.ts'
 import { stringifyJson } from '#src/lib/json.ts'
 import type { CorrelationAnswer, LogSearchAnswer } from '#src/query/searches.ts'
 import { cut, isolated, isOfLines, timeOf, zone } from '../format.ts'
@@ -60,17 +61,24 @@ const serviceCell = (service: string): Html =>
     ? html`<td class="service">${service}</td>`
     : html`<td class="service" title="${service}">${cut(service, serviceCharactersMax)}</td>`
 
-/** `here`: the id of the record that the rows are about; `shown`: names of the fields that each shows in front of its message. */
-type Drawn = Readonly<{ linksFor: LogLinks; here?: string | undefined; shown: readonly string[] }>
+/**
+ * `here`: the id of the record that the rows are about; `shown`: names of the fields that each shows in front of its message; `placeOf`: the id that a
+ * row has on the page, by its number.
+ */
+type Drawn = Readonly<{
+  linksFor: LogLinks
+  here?: string | undefined
+  shown: readonly string[]
+  placeOf?: (number: number) => string
+}>
 
-/** `id`: the row's own on the page, so that links can lead to it. */
-function rowOf(log: ShownLog, { linksFor, here, shown }: Drawn, id?: string): Html {
+function rowOf(log: ShownLog, number: number, { linksFor, here, shown, placeOf }: Drawn): Html {
   const { timestamp, level, service, message, fields, cuts = [] } = log
   const isMore = message.length > summaryCharactersMax || isOfLines(message)
   const rest = isMore ? html`<pre>${marked(log, messageCharactersMax)}</pre>` : html``
   const above = isMore && message.length <= messageCharactersMax ? message : undefined
   const changed = cuts.length > 0 ? html`<p class="note">Changed: ${cuts.join('; ')}</p>` : html``
-  const own = id === undefined ? html`` : html`id="${id}"`
+  const own = placeOf === undefined ? html`` : html`id="${placeOf(number)}"`
   const place = log.id === here ? html`id="here" aria-current="true"` : own
   return html`<tr class="${level ?? 'none'}" ${place}>
     <td class="time">${timeOf(timestamp)}</td>
@@ -85,21 +93,14 @@ function rowOf(log: ShownLog, { linksFor, here, shown }: Drawn, id?: string): Ht
   </tr>`
 }
 
-export const logRows = (logs: readonly ShownLog[], drawn: Drawn): Html => html`${logs.map((log) => rowOf(log, drawn))}`
+/** A record may have many and large fields: others get their turn between the rows. */
+export const logRows = (logs: readonly ShownLog[], drawn: Drawn): Promise<readonly Html[]> =>
+  mapInTurns([...logs.entries()], ([number, log]) => rowOf(log, number, drawn))
 
 /** Where rows that arrive later come from, and from which point on; `count`: how many the page says there are until then. */
 export type Tail = Readonly<{ address: string; cursor: string; count?: number | undefined }>
 
-/** `placeOf`: the id that a row has on the page, by its number. */
-type Placed = Partial<Omit<Drawn, 'linksFor'>> &
-  Readonly<{
-    tail?: Tail | undefined
-    placeOf?: ((number: number) => string) | undefined
-  }>
-
-export function logTable(logs: readonly ShownLog[], linksFor: LogLinks, placed: Placed): Html {
-  const { tail, here, shown = [], placeOf } = placed
-  const rows = logs.map((log, number) => rowOf(log, { linksFor, here, shown }, placeOf?.(number)))
+export function logTable(rows: readonly Html[], tail?: Tail): Html {
   return html`<table class="logs">
     <thead>
       <tr>

@@ -80,7 +80,7 @@ function ofThisPage(conditions: URLSearchParams, { logs, query }: LogSearchAnswe
 }
 
 /** `meant`: what else may have been meant, where nothing was found. */
-function resultsOf(asked: Asked, answer: LogSearchAnswer, meant: Html, nowMs: number): Html {
+async function resultsOf(asked: Asked, answer: LogSearchAnswer, meant: Html, nowMs: number): Promise<Html> {
   const { conditions } = asked
   const { logs, count, range } = answer
   const tail = tailOf(asked, answer)
@@ -89,6 +89,8 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, meant: Html, nowMs: nu
     return { ...bar, errors: (byLevel.error ?? 0) + (byLevel.fatal ?? 0) }
   })
   const drawn = { bars, stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
+  const here = conditions.get('around') ?? undefined
+  const rows = await logRows(logs, { linksFor: linksOf(asked, answer, nowMs), here, shown: shownNames(conditions) })
   return html`${about(answer)}${aroundPart({ path, conditions, logs })}${found === undefined ? html`` : histogram(drawn)}
     ${facetRow({ path, conditions, groups: logFacets, facets: answer.facets, normalized: answer.query.normalized, noun: 'records' })}
     ${conditions.has('around') ? html`` : ofThisPage(conditions, answer)}
@@ -98,8 +100,7 @@ function resultsOf(asked: Asked, answer: LogSearchAnswer, meant: Html, nowMs: nu
     </p>
     ${shownFieldsRow(path, conditions, logs)}
     ${logs.length === 0 ? html`<div id="nothing">${meant}${nothingFits(path, asked, { noun: 'log record', range, nowMs })}</div>` : html``}
-    ${logTable(logs, linksOf(asked, answer, nowMs), { tail, here: conditions.get('around') ?? undefined, shown: shownNames(conditions) })}
-    ${pager(path, asked, answer.next_cursor)}`
+    ${logTable(rows, tail)} ${pager(path, asked, answer.next_cursor)}`
 }
 
 const ofAllFields = (asked: Asked): Asked => ({ ...asked, conditions: withoutNames(asked.conditions) })
@@ -122,7 +123,8 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
   const moves = rangeMoves(path, asked, answer.range, app.clock())
   const names: CountNames = (search) => app.searches.logs(sessionHere(ctx).workspaceId, search)
   const meant = found.isEmpty ? await meantBy(path, asked, answer.query.normalized, names) : html``
-  const body = html`${formOf(asked, answer.facets, undefined, moves)}${typed.notice}${resultsOf(asked, answer, meant, app.clock())}`
+  const results = await resultsOf(asked, answer, meant, app.clock())
+  const body = html`${formOf(asked, answer.facets, undefined, moves)}${typed.notice}${results}`
   await sendSessionPage(ctx, app, {
     title: 'Logs',
     about: asked.conditions.get('q') ?? '',
@@ -143,7 +145,7 @@ async function sendRows(ctx: Context, app: AppContext): Promise<Refusal | void> 
   ctx.set('Cache-Control', 'no-store')
   const more = logs.length === Number(limit)
   ctx.type = 'application/json'
-  const { markup } = logs.length === 0 ? html`` : logRows(logs, drawn)
+  const markup = (await logRows(logs, drawn)).map((row) => row.markup).join('')
   const rows = isOfSeveral(app, session) ? withWorkspace(markup, workspaceId) : markup
   ctx.body = JSON.stringify({ cursor, rows, more })
 }

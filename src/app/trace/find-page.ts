@@ -131,7 +131,7 @@ async function sendAnswer(ctx: Context, app: AppContext, wanted: Wanted, found: 
   const head = isSession ? { title: 'Session', about: value } : { title, about: aboutOf(trace) ?? value }
   const errorsBeside = await errorsBesidePage(ctx, app, found, { find: typed, isFolded })
   const looks = { nowMs: app.clock(), asked, isFolded, isSession, errorsBeside, rows, foundSpans }
-  const body = html`${given}${foundParts(answer, { ...looks, ...addresses, isFirst })}`
+  const body = html`${given}${await foundParts(answer, { ...looks, ...addresses, isFirst })}`
   return sendSessionPage(ctx, app, { ...head, body, scripts: [openTargetScript, reopenScript, valuesScript] })
 }
 

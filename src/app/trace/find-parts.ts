@@ -5,7 +5,7 @@ import { html, type Html } from '../html.ts'
 import { mapLinks } from '../map-address.ts'
 import { fieldTable } from '../search/field-table.ts'
 import { createLogLinksAround } from '../search/log-links.ts'
-import { logTable } from '../search/log-rows.ts'
+import { logRows, logTable } from '../search/log-rows.ts'
 import { about } from '../search/search-parts.ts'
 import { coloursOf, nameOf, servicesOf, servicesOfPageMax, traceTable } from '../search/trace-rows.ts'
 import { spanPlace, traceAddress, tracePath } from '../trace-address.ts'
@@ -122,13 +122,13 @@ function searchLogsLink({ trace, logs }: CorrelationAnswer, { isSession }: Shown
   return html`<p><a href="/app/logs?trace_id=${trace.summary.trace_id}">Search these logs</a></p>`
 }
 
-function logsPart(answer: CorrelationAnswer, shown: Shown): Html {
+async function logsPart(answer: CorrelationAnswer, shown: Shown): Promise<Html> {
   const { logs } = answer
   const { address, nowMs } = shown
   if (logs === undefined) return html``
+  const rows = await logRows(logs.items, { linksFor: createLogLinksAround(nowMs), shown: [], placeOf: logPlace })
   return html`<h2 id="logs">Logs</h2>
-    ${searchLogsLink(answer, shown)}
-    ${logs.items.length === 0 ? html`<p>No log record refers to it.</p>` : logTable(logs.items, createLogLinksAround(nowMs), { placeOf: logPlace })}
+    ${searchLogsLink(answer, shown)} ${rows.length === 0 ? html`<p>No log record refers to it.</p>` : logTable(rows)}
     ${more(address, logs.next_cursor, 'More logs')}`
 }
 
@@ -221,7 +221,7 @@ function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
 }
 
 /** All that belongs to an id, part by part. */
-export function foundParts(answer: CorrelationAnswer, given: Given): Html {
+export async function foundParts(answer: CorrelationAnswer, given: Given): Promise<Html> {
   const { trace, traces, omitted, index } = answer
   const found = [...(trace == null ? [] : [trace.summary]), ...(traces?.items ?? [])]
   const origins = originsOf(trace?.spans ?? [])
@@ -233,8 +233,9 @@ export function foundParts(answer: CorrelationAnswer, given: Given): Html {
   const shown = { ...given, colourOf: coloursOf(found), origins, logged, found: marked, room }
   const left = omitted.length === 0 ? html`` : html`<p class="notice">The plan leaves out: ${omitted.join(', ')}.</p>`
   const timeline = timelinePart(answer, shown)
+  const logs = await logsPart(answer, shown)
   const traceParts = html`${trace == null ? html`` : tracePart(trace, shown)}${tracesPart(answer, shown)}`
   return html`${about({ query: { normalized: '', warnings: [] }, index })}${left}${placesPart(answer, shown)}
-  ${given.isSession ? html`${timeline}${traceParts}` : html`${traceParts}${timeline}`}${logsPart(answer, shown)}
+  ${given.isSession ? html`${timeline}${traceParts}` : html`${traceParts}${timeline}`}${logs}
   ${browserPart(answer, shown)}${sessionsPart(answer)}${originsShown}`
 }
