@@ -33,6 +33,19 @@ const onlyAny = (segment: Segment): boolean => segment.every((piece) => piece ==
 const mark = /^\p{M}$/u
 const wordCharacter = '[\\p{L}\\p{N}\\p{M}]'
 
+/** More characters than a word or a whole value has in any index (tokens.ts). */
+const charactersMax = 128
+
+/**
+ * As many pieces as tell what a pattern matches: with more characters than any word has it matches none, as its beginning does. An expression of
+ * all of a long one would be larger than expressions may be.
+ */
+function tellingPieces(pieces: readonly WildcardPiece[]): readonly WildcardPiece[] {
+  let characters = 0
+  const end = pieces.findIndex((piece) => piece !== 'any' && ++characters > charactersMax)
+  return end === -1 ? pieces : pieces.slice(0, end + 1)
+}
+
 const isUnspacedPiece = (piece: WildcardPiece | undefined): boolean => isLiteral(piece) && isUnspaced(piece.literal)
 
 /**
@@ -67,7 +80,7 @@ const literalText = (segment: Segment): string =>
   segment.map((piece) => (isLiteral(piece) ? piece.literal : '')).join('')
 
 function wordShape(segment: Segment): WildcardShape {
-  const folded = segment.map((piece) => (isLiteral(piece) ? foldCase(piece.literal) : piece))
+  const folded = tellingPieces(segment).map((piece) => (isLiteral(piece) ? foldCase(piece.literal) : piece))
   const end = folded.findIndex((piece) => piece === 'any' || piece === 'one')
   const regex = folded.map((piece) =>
     piece === 'any' ? `${wordCharacter}*` : piece === 'one' ? wordCharacter : escapeRegex(piece),
@@ -136,7 +149,7 @@ export function wildcardOverWhole(
   let prefix = ''
   let regex = ''
   let wild = false
-  for (const piece of wildcardPieces(pattern)) {
+  for (const piece of tellingPieces(wildcardPieces(pattern))) {
     if (isLiteral(piece)) {
       const text = form(piece.literal)
       regex += escapeRegex(text)

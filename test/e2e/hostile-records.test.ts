@@ -16,6 +16,11 @@ const bodies: Readonly<Record<string, (message: string) => Json | Buffer>> = {
     inText(message, `"n":12345678901234567890,"deep":${'['.repeat(9_000)}${']'.repeat(9_000)}`),
   'a line in text with a number of 60,000 digits': (message) => inText(message, `"n":${'7'.repeat(60_000)}`),
   'half a million marks upon one letter': (message) => ({ message, marked: `e${'\u0301\u0316'.repeat(250_000)}` }),
+  'halves of characters and control characters, as long as a record may be, wherever a name may stand': (message) => {
+    const odd = '\ud800\u0000\u0085.'.repeat(15_000)
+    const ids = { trace_id: '5b8efff798038103d269b633813fc60c', session_id: '\ud800\u0001'.repeat(64) }
+    return { message, ...ids, service: odd, level: odd, source: odd, [odd]: { [odd]: [odd] } }
+  },
   'keys that are maps whose keys are maps, of MessagePack': keysInKeys,
 }
 

@@ -240,6 +240,16 @@ describe('the search language over HTTP', () => {
     }
   })
 
+  it('finds nothing by a wildcard with more characters than a word has', async () => {
+    const patterns = [`?${'a'.repeat(4_000)}`, `*${'ß'.repeat(2_000)}`, `user:*${'a'.repeat(4_000)}`]
+    for (const path of ['/api/app/logs/search', '/api/app/traces/search']) {
+      for (const pattern of patterns) {
+        const answer = await search(path, pattern)
+        expect(listOf(answer, path.includes('logs') ? 'logs' : 'traces'), pattern.slice(0, 9)).to.deep.equal([])
+      }
+    }
+  })
+
   it('compares services as long as they are stored', async () => {
     for (const path of ['/api/app/logs/search', '/api/app/traces/search']) {
       const statuses = [1_024, 1_025].map(
