@@ -20,6 +20,8 @@ export type BoundConnections = Readonly<{
   /** That request has been answered, or has failed. */
   answered(socket: Socket): void
   count(): number
+  /** Closes those on which nothing has come yet, as browsers open them in advance: to Node they are not idle. */
+  closeSilent(): void
   end(): void
 }>
 
@@ -85,6 +87,9 @@ export function boundConnections({ max, onClosed, ticks }: Bound): BoundConnecti
       }
     },
     count,
+    closeSilent() {
+      for (const socket of unasked.keys()) if (socket.bytesRead === 0) socket.destroy()
+    },
     end: () => clearInterval(timer),
   }
 }

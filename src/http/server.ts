@@ -39,18 +39,6 @@ const lastRequestsMs = 200
 const onSocket = (server: Server, hear: (socket: Socket) => void): unknown =>
   server.on(server instanceof https.Server ? 'secureConnection' : 'connection', hear)
 
-/** Closes those on which nothing has come yet, as browsers open them in advance: to Node they are not idle. */
-function createSilentCloser(server: Server): () => void {
-  const open = new Set<Socket>()
-  onSocket(server, (socket) => {
-    open.add(socket)
-    socket.once('close', () => open.delete(socket))
-  })
-  return () => {
-    for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
-  }
-}
-
 /**
  * Who shuts down writing behind a whole request that sends something has it stored, and gets its answer (RFC 9112 §9.6); the connection ends
  * with that. Who only asks may as well have hung up, which looks the same: searches and exports stop then.
@@ -129,7 +117,6 @@ export function createHttpServer(
   const server = tls === undefined ? http.createServer(timeouts, listener) : https.createServer(secure, listener)
   answerHalfClosed(server, underWay)
   const connections = bound(server, options)
-  const closeSilent = createSilentCloser(server)
   server.on('checkContinue', listener)
   server.on('checkExpectation', listener)
   server.on('connect', (_request, socket: Socket) => refuseConnect(socket))
@@ -156,7 +143,7 @@ export function createHttpServer(
         isStopping = true
         server.closeIdleConnections()
         // What has come meanwhile is read before that.
-        setImmediate(closeSilent)
+        setImmediate(connections.closeSilent)
       }
       const waiting = setTimeout(closeIdle, lastRequestsMs)
       return retire().finally(() => clearTimeout(waiting))
