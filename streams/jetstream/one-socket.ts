@@ -1,24 +1,22 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import type { NatsConnection } from 'nats'
+import { hearSockets } from './own-sockets.ts'
 
 /** What the client keeps to itself: it makes a transport for each attempt to connect. */
 type Transport = { connect(...server: readonly unknown[]): Promise<void>; readonly socket?: Socket }
 type Protocol = { transport?: Transport; prepare(): unknown; disconnect(): void }
 type Inside = Readonly<{ protocol?: Protocol }>
 
-const channel = 'net.client.socket'
 const closed = (): Error => new Error('the connection was closed')
 
 /** The sockets that `make` makes before it returns. */
 function socketsOf<T>(make: () => T): Readonly<{ made: readonly Socket[]; result: T }> {
   const made: Socket[] = []
-  const note = (message: unknown): void => void made.push((message as Readonly<{ socket: Socket }>).socket)
-  subscribe(channel, note)
+  const hearNoMore = hearSockets((socket) => void made.push(socket))
   try {
     return { result: make(), made }
   } finally {
-    unsubscribe(channel, note)
+    hearNoMore()
   }
 }
 

@@ -2,7 +2,14 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 
-const channel = 'net.client.socket'
+/** Hears of each socket to a server that this thread makes, until what it returns is called. */
+export function hearSockets(hear: (socket: Socket) => void): () => void {
+  const channel = 'net.client.socket'
+  const note = (message: unknown): void => hear((message as Readonly<{ socket: Socket }>).socket)
+  subscribe(channel, note)
+  return () => void unsubscribe(channel, note)
+}
+
 /** What is made by the call under way, and by no other at the same time. */
 const madeBy = new AsyncLocalStorage<Set<Socket>>()
 
@@ -13,10 +20,9 @@ const madeBy = new AsyncLocalStorage<Set<Socket>>()
  */
 export async function closingWhatFails<T>(connecting: () => Promise<T>): Promise<T> {
   const made = new Set<Socket>()
-  const note = (message: unknown): void => {
-    if (madeBy.getStore() === made) made.add((message as Readonly<{ socket: Socket }>).socket)
-  }
-  subscribe(channel, note)
+  const hearNoMore = hearSockets((socket) => {
+    if (madeBy.getStore() === made) made.add(socket)
+  })
   try {
     const connected = await madeBy.run(made, connecting)
     for (const socket of [...made].slice(0, -1)) socket.destroy()
@@ -25,6 +31,6 @@ export async function closingWhatFails<T>(connecting: () => Promise<T>): Promise
     for (const socket of made) socket.destroy()
     throw error
   } finally {
-    unsubscribe(channel, note)
+    hearNoMore()
   }
 }
