@@ -108,13 +108,16 @@ function cell(column: Column, service: string, count: number | undefined, whole:
   const { head, errors, conditions } = column
   const words = (text: Html): Html => html`<td class="number" data-head="${head}">${text}</td>`
   if (count === 0) return words(html`0`)
-  const share = whole === undefined || whole === 0 ? html`` : html` <small>${percentOf(count ?? 0, whole)}</small>`
-  const shown = count === undefined ? html`–` : html`${inWords(count)}${share}`
+  const share = (part: number): Html =>
+    whole === undefined || whole === 0 ? html`` : html` <small>${percentOf(part, whole)}</small>`
+  const shown = count === undefined ? html`–` : html`${inWords(count)}${share(count)}`
   if (service.length > serviceCharactersMax) return words(shown)
   const search = new URLSearchParams([['service', service], ...new URLSearchParams(conditions)])
   const address = `${pathOf(column)}?${search.toString()}`
   if (count === undefined) {
-    return words(html`<a href="${address}" title="Not counted here" aria-label="${head}, not counted here">–</a>`)
+    return words(
+      html`<a href="${address}" title="Not counted here" aria-label="${head}, not counted here">${shown}</a>`,
+    )
   }
   const className = errors === undefined ? '' : 'bad'
   return words(html`<a class="${className}" href="${address}">${shown}</a>`)

@@ -20,6 +20,8 @@ const isEmpty = (value: Json | undefined): boolean =>
   value === null ||
   (typeof value === 'string' && (value === '' || (value.charCodeAt(0) <= 0x20 && value.trim() === '')))
 
+export const asText = (value: Json): string | undefined => (typeof value === 'string' ? value : undefined)
+
 /** The value of a field, named with dots or nested, or partly each: `a.b.c` is also `a: {b.c}` and `a: {b: {c}}`. */
 export function fieldOf(record: JsonObject, name: string): Json | undefined {
   if (Object.hasOwn(record, name)) return record[name]

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
 import type { Level } from '#src/events/telemetry.ts'
-import { firstOf, namesOf } from './fields.ts'
+import { asText, firstOf, namesOf } from './fields.ts'
 import type { IdsInText } from './ids-in-text.ts'
 import { spanIdOf, traceIdOf } from './ids.ts'
 import { levelByName, levelByPython, levelBySyslog, numberOf } from './level.ts'
@@ -144,7 +144,6 @@ const errorMessages = namesOf(['error.message', 'err.message'])
 const errorTexts = namesOf(['error', 'err'])
 /** How such a field says that there was no error, as in an access log. */
 const noError = /^\s*(?:-|0|none|null|<?nil>?|false|undefined)\s*$/i
-const asText = (value: Json): string | undefined => (typeof value === 'string' ? value : undefined)
 const asError = (value: Json): string | undefined =>
   typeof value === 'string' && !noError.test(value) ? value : undefined
 

@@ -1,6 +1,6 @@
 import { isJsonObject, stringifyJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import type { Level } from '#src/events/telemetry.ts'
-import { firstOf, namesOf } from './fields.ts'
+import { asText, firstOf, namesOf } from './fields.ts'
 import { spanIdOf, traceIdOf } from './ids.ts'
 import type { IdsInText } from './ids-in-text.ts'
 import { levelByName, levelBySeverityNumber } from './level.ts'
@@ -8,7 +8,6 @@ import { levelByName, levelBySeverityNumber } from './level.ts'
 // What servers and clouds write in a way of their own, told by what stands beside it, as in senders.ts.
 
 const isText = (value: Json | undefined): value is string => typeof value === 'string'
-const asText = (value: Json): string | undefined => (isText(value) ? value : undefined)
 
 /** Google Cloud's LogEntry, as it is read and exported; what the program said is one of its payloads. */
 const isLogEntry = ({ insertId, logName }: JsonObject): boolean => isText(insertId) && isText(logName)
