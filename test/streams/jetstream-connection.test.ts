@@ -1,110 +1,65 @@
-import { once } from 'node:events'
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { connectNats } from '#streams/jetstream/connect.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
+import { startFront, type NatsFront } from './nats-front.ts'
 import { startPlainNats } from './plain-nats.ts'
 import { rejection } from '../support/read-all.ts'
 
 describe('a connection to NATS that is broken', () => {
-  let front: Server
-  const sockets: Socket[] = []
-  afterEach(() => {
-    for (const socket of sockets.splice(0)) socket.destroy()
-    front.close()
-  })
-
-  it('knows what the server said of itself until another one says it: what is sent is cut to its size', async function () {
+  let front: NatsFront
+  beforeEach(async function () {
     this.timeout(enginesTimeoutMs)
-    const url = new URL(await natsEngine())
-    const back = Number(url.port)
-    let [passes, comesAgain]: [boolean, () => void] = [true, () => undefined]
-    const again = new Promise<void>((resolve) => (comesAgain = resolve))
-    front = createServer((socket) => {
-      sockets.push(socket.on('error', () => undefined))
-      // The next one is taken, and told nothing.
-      if (!passes) return comesAgain()
-      const server = connect(back, url.hostname).on('error', () => undefined)
-      sockets.push(server)
-      socket.pipe(server).pipe(socket)
-    }).listen(0, '127.0.0.1')
-    await once(front, 'listening')
-    url.hostname = '127.0.0.1'
-    url.port = String((front.address() as AddressInfo).port)
-    const nats = await connectNats({ url: url.href })
+    front = await startFront(new URL(await natsEngine()))
+  })
+  afterEach(() => front.close())
+
+  it('knows what the server said of itself until another one says it: what is sent is cut to its size', async () => {
+    const nats = await connectNats({ url: front.urlBy('127.0.0.1') })
     try {
       const said = () => [nats.payloadBytesMax(), nats.server()]
       const before = said()
       expect(before[0]).to.be.greaterThan(0)
-      passes = false
-      for (const socket of sockets) socket.destroy()
+      // The next one is taken, and told nothing.
+      const again = new Promise<void>((resolve) => front.take(() => resolve()))
+      front.lose()
       await again
       expect(said()).to.deep.equal(before)
     } finally {
       await nats.close()
     }
-  })
+  }).timeout(enginesTimeoutMs)
 
-  it('is made again where the clock was set back since it was made, by more than anybody would wait', async function () {
-    this.timeout(enginesTimeoutMs)
-    const url = new URL(await natsEngine())
-    this.timeout(30_000)
-    const back = Number(url.port)
-    front = createServer((socket) => {
-      const server = connect(back, '127.0.0.1').on('error', () => undefined)
-      sockets.push(
-        socket.on('error', () => undefined),
-        server,
-      )
-      socket.pipe(server).pipe(socket)
-    }).listen(0, '127.0.0.1')
-    await once(front, 'listening')
-    url.hostname = '127.0.0.1'
-    url.port = String((front.address() as AddressInfo).port)
-    const nats = await connectNats({ url: url.href })
+  it('is made again where the clock was set back since it was made, by more than anybody would wait', async () => {
+    const nats = await connectNats({ url: front.urlBy('127.0.0.1') })
     const clock = Date.now
     Date.now = () => clock() - 86_400_000
     try {
       const again = new Promise<void>((resolve) => nats.onReconnect(resolve))
-      for (const socket of sockets.splice(0)) socket.destroy()
+      front.lose()
       await again
       expect(await nats.request('nowhere', '')).to.have.property('code', 503)
     } finally {
       Date.now = clock
       await nats.close()
     }
-  })
+  }).timeout(30_000)
 
   it('says so where the server that came back takes another password, and only as long as it does', async function () {
     this.timeout(enginesTimeoutMs)
-    const url = new URL(await natsEngine())
     const other = await startPlainNats('authorization { user: throughline, password: another }')
-    /** Where connections are led; 0: nobody is there. */
-    let back = Number(url.port)
-    let heard = (): void => undefined
-    front = createServer((socket) => {
-      sockets.push(socket.on('error', () => undefined))
-      heard()
-      if (back === 0) {
-        socket.destroy()
-        return
-      }
-      const server = connect(back, '127.0.0.1').on('error', () => undefined)
-      sockets.push(server)
-      socket.pipe(server).pipe(socket)
-    }).listen(0, '127.0.0.1')
-    await once(front, 'listening')
-    url.hostname = '127.0.0.1'
-    url.port = String((front.address() as AddressInfo).port)
-    const [mine, nats] = [back, await connectNats({ url: url.href })]
+    const nats = await connectNats({ url: front.urlBy('127.0.0.1') })
     /** Leads connections elsewhere, until the client has tried twice and begins a third time. */
     const leadTo = async (port: number): Promise<void> => {
-      back = port
       const tried = new Promise<void>((resolve) => {
         let count = 0
-        heard = () => ++count === 3 && resolve()
+        front.take((socket) => {
+          if (++count === 3) resolve()
+          // 0: nobody is there.
+          if (port === 0) socket.destroy()
+          else front.passOn(socket, port)
+        })
       })
-      for (const socket of sockets.splice(0)) socket.destroy()
+      front.lose()
       await tried
     }
     const failure = async (): Promise<string> => (await rejection(nats.request('nowhere', ''))).message
@@ -114,7 +69,7 @@ describe('a connection to NATS that is broken', () => {
       await leadTo(0)
       expect(await failure()).to.match(/is nats-server running there/)
       const again = new Promise<void>((resolve) => nats.onReconnect(resolve))
-      back = mine
+      front.take(front.passOn)
       await again
       expect(await nats.request('nowhere', '')).to.have.property('code', 503)
     } finally {

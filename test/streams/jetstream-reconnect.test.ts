@@ -1,68 +1,50 @@
 import { createSocket, type RemoteInfo } from 'node:dgram'
 import { getServers, resolve4, setServers } from 'node:dns'
 import { once } from 'node:events'
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { connectNats } from '#streams/jetstream/connect.ts'
 import type { Nats } from '#streams/jetstream/nats.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
+import { startFront, type NatsFront } from './nats-front.ts'
 import { rejection } from '../support/read-all.ts'
 
 /** Nothing here takes as long, unless it never comes. */
 const patienceMs = 40_000
 
 describe('a connection to NATS over a network that loses what is sent', () => {
-  let back: URL
-  let front: Server
+  let front: NatsFront
   let nats: Nats
-  const taken: Socket[] = []
-  /** Hears of each connection that is taken. */
-  let take: (socket: Socket) => void
-  const passOn = (socket: Socket): void => {
-    const server = connect(Number(back.port), back.hostname).on('error', () => undefined)
-    socket.pipe(server).pipe(socket)
-    socket.once('close', () => server.destroy())
-  }
-  const nextTaken = (): Promise<Socket> => new Promise((resolve) => (take = resolve))
 
   before(async function () {
     this.timeout(enginesTimeoutMs)
-    back = new URL(await natsEngine())
+    await natsEngine()
   })
   beforeEach(async () => {
-    take = passOn
-    front = createServer((socket) => {
-      taken.push(socket.on('error', () => undefined))
-      take(socket)
-    }).listen(0, '127.0.0.1')
-    await once(front, 'listening')
-    const url = new URL(back)
-    url.hostname = '127.0.0.1'
-    url.port = String((front.address() as AddressInfo).port)
-    nats = await connectNats({ url: url.href, greetingMs: 1_000, timeoutMs: 2_000 })
+    front = await startFront(new URL(await natsEngine()))
+    nats = await connectNats({ url: front.urlBy('127.0.0.1'), greetingMs: 1_000, timeoutMs: 2_000 })
   })
   afterEach(async () => {
     await nats.close()
-    for (const socket of taken.splice(0)) socket.destroy()
     front.close()
   })
 
   it('leaves nothing of an attempt that was not answered in time', async function () {
     this.timeout(patienceMs)
-    const hung = nextTaken()
-    for (const socket of taken.splice(0)) socket.destroy()
+    const hung = new Promise<Socket>((resolve) => front.take(resolve))
+    front.lose()
     const left = await hung
     const gone = once(left.resume(), 'close')
-    take = passOn
+    front.take(front.passOn)
     await new Promise<void>((resolve) => nats.onReconnect(resolve))
     await gone
-    expect(taken.filter(({ destroyed }) => !destroyed)).to.have.length(1)
+    expect(front.taken().filter(({ destroyed }) => !destroyed)).to.have.length(1)
     expect(await nats.request('nowhere', '')).to.have.property('code', 503)
   })
 
   it('is made again where what was sent is not taken any more, however much of it waits', async function () {
     this.timeout(patienceMs)
-    const [first] = taken
+    const [first] = front.taken()
     first?.unpipe().pause()
     const again = new Promise<void>((resolve) => nats.onReconnect(resolve))
     // More than the systems of both ends hold.
@@ -115,68 +97,49 @@ async function startResolver(addresses: readonly string[]): Promise<Resolver> {
 
 describe('a name of a NATS server that is resolved no more', () => {
   const servers = getServers()
-  const taken: Socket[] = []
-  let back: URL
-  let front: Server
-  let at: AddressInfo
+  let front: NatsFront
   let resolver: Resolver
   let nats: Nats
 
   before(async function () {
     this.timeout(enginesTimeoutMs)
-    back = new URL(await natsEngine())
+    await natsEngine()
   })
   beforeEach(async function () {
     this.timeout(20_000)
     resolver = await startResolver(['127.0.0.1'])
     setServers([resolver.at])
-    front = createServer((socket) => {
-      const server = connect(Number(back.port), back.hostname).on('error', () => undefined)
-      taken.push(
-        socket.on('error', () => undefined),
-        server,
-      )
-      socket.pipe(server).pipe(socket)
-    }).listen(0, '127.0.0.1')
-    await once(front, 'listening')
-    at = front.address() as AddressInfo
-    const url = new URL(back)
-    url.hostname = 'nats.test'
-    url.port = String(at.port)
-    nats = await connectNats({ url: url.href })
+    front = await startFront(new URL(await natsEngine()))
+    nats = await connectNats({ url: front.urlBy('nats.test') })
   })
   afterEach(async () => {
     await nats.close()
     setServers(servers)
     resolver.close()
-    for (const socket of taken.splice(0)) socket.destroy()
     front.close()
   })
-  const loseConnection = (): void => {
-    for (const socket of taken.splice(0)) socket.destroy()
-  }
 
   it('leads where it did before', async () => {
     void resolver.hang()
     const again = new Promise<void>((resolve) => nats.onReconnect(resolve))
-    loseConnection()
+    front.lose()
     await again
     expect(await nats.request('nowhere', '')).to.have.property('code', 503)
   }).timeout(20_000)
 
   it('leads nowhere once the connection was closed', async () => {
     const asked = resolver.hang()
-    loseConnection()
+    front.lose()
     await asked
     await nats.close()
     resolver.heal()
     // Whoever goes on with what was resolved before this connects before this does.
     for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => resolve4('nats.test', resolve))
-    const own = connect(at.port, at.address)
-    await Promise.all([once(own, 'connect'), once(front, 'connection')])
+    const own = connect(front.at.port, front.at.address)
+    await Promise.all([once(own, 'connect'), front.come()])
     const ports = [own.localPort]
     own.destroy()
-    expect(taken.slice(0, 1).map(({ remotePort }) => remotePort)).to.deep.equal(ports)
+    expect(front.taken().map(({ remotePort }) => remotePort)).to.deep.equal(ports)
   })
 })
 
