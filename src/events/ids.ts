@@ -18,3 +18,9 @@ export function parseTraceId(text: string): string | undefined {
 
 /** A span id as 16 lower-case hex digits; undefined when it is not one, or all zero. */
 export const parseSpanId = (text: string): string | undefined => parseId(text, 16)
+
+/** An id that is written as an unsigned decimal number (Datadog's): 16 hex digits, or more where it has more than 64 bits. Undefined for 0. */
+export function hexOfDecimal(digits: string): string | undefined {
+  const value = BigInt(digits)
+  return value > 0n ? value.toString(16).padStart(16, '0') : undefined
+}

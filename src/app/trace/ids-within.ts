@@ -1,3 +1,4 @@
+import { hexOfDecimal } from '#src/events/ids.ts'
 import { html, type Html } from '../html.ts'
 import { traceAddress } from '../trace-address.ts'
 
@@ -14,8 +15,8 @@ const idsIn = (pasted: string): readonly string[] =>
 
 /** An id of 64 bits as tools of Datadog write it, in decimal: as it is kept. Fewer digits are a number of something else, or an id already. */
 function ofDecimal(pasted: string): readonly string[] {
-  const number = /^\d{17,20}$/.test(pasted) ? BigInt(pasted) : 0n
-  return number === 0n || BigInt.asUintN(64, number) !== number ? [] : [number.toString(16).padStart(16, '0')]
+  const id = /^\d{17,20}$/.test(pasted) ? hexOfDecimal(pasted) : undefined
+  return id?.length === 16 ? [id] : []
 }
 
 /** Where what was pasted leads, if it is more than an id and names one thing alone: by one id, or by those of a trace and a span of it. */

@@ -1,4 +1,5 @@
 import type { Json } from '#src/lib/json.ts'
+import { hexOfDecimal } from '#src/events/ids.ts'
 import { parseTraceparent, type Traceparent } from '#src/events/traceparent.ts'
 
 const hex = /^[0-9a-f]+$/
@@ -6,11 +7,7 @@ const zeros = /^0+$/
 const digits = /^\d{1,20}$/
 
 /** An unsigned number in decimal (Datadog's ids, or ids sent as JSON numbers) in hex, 16 digits where it has 64 bits. */
-function decimalId(text: string): string | undefined {
-  if (!digits.test(text)) return undefined
-  const value = BigInt(text)
-  return value > 0n ? value.toString(16).padStart(16, '0') : undefined
-}
+const decimalId = (text: string): string | undefined => (digits.test(text) ? hexOfDecimal(text) : undefined)
 
 /** Text of an id, as 16 hex digits when it is decimal; undefined for what cannot be one. */
 function idText(value: Json | undefined, decimal: boolean): string | undefined {
