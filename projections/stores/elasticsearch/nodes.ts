@@ -12,6 +12,10 @@ type ConnectionOptions = ConstructorParameters<typeof UndiciConnection>[0]
 const notConnected = 'not connected: '
 export const isUnsent = (error: unknown): boolean => error instanceof Error && error.message.startsWith(notConnected)
 
+/** Whether the other side closed the connection before an answer began. The driver passes on only what its connection says. */
+export const isDropped = (error: unknown): boolean =>
+  error instanceof errors.ConnectionError && /^(?:other side closed|read ECONNRESET|write EPIPE)/u.test(error.message)
+
 type Refused = Readonly<{ code?: string; syscall?: string; message: string }>
 
 /** The driver passes on the message of an error alone; that of several addresses of one name, of which none was reached, is empty. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { connectElasticsearch } from '#projections/stores/elasticsearch/client.ts'
@@ -79,6 +79,35 @@ describe('a request to a node of Elasticsearch', () => {
       expect(isUnsent(failure), failure.message).to.equal(true)
       expect(failure.message).to.match(why)
       await node.close()
+    })
+  }
+})
+
+describe('a kept connection to Elasticsearch that is closed in the moment when it is used again', () => {
+  for (const [how, close] of [
+    ['ends', (socket: Socket) => void socket.end()],
+    ['is reset', (socket: Socket) => void socket.resetAndDestroy()],
+  ] as const) {
+    it(`is passed over where it ${how}, by what may be asked twice alone`, async () => {
+      const used = new Set<Socket>()
+      const closings: (typeof close)[] = []
+      const server = createServer(({ socket }, response) => {
+        const closing = used.has(socket) ? closings.pop() : undefined
+        if (closing === undefined) response.setHeader('x-elastic-product', 'Elasticsearch').end()
+        else closing(socket)
+        used.add(socket)
+      }).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      const elasticsearch = connectElasticsearch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+      const call = { operation: 'write', subject: 'it', method: 'POST', path: '/it' } as const
+      const untilOneIsClosed = async (mayRepeat: boolean): Promise<void> => {
+        closings.push(close)
+        while (closings.length > 0) await elasticsearch.send({ ...call, mayRepeat })
+      }
+      await untilOneIsClosed(true)
+      expect((await rejection(untilOneIsClosed(false))).name).to.equal('TransientError')
+      await elasticsearch.close()
+      server.close()
     })
   }
 })
