@@ -21,7 +21,7 @@ const ofOurs = { 'x-elastic-product': 'Elasticsearch', 'content-type': 'applicat
 /** Stands before Elasticsearch, which cannot be brought to say these things here. */
 async function startRefusing(target: string, refuse: Refuse): Promise<Readonly<{ url: string; server: Server }>> {
   const { origin, username, password } = new URL(target)
-  const server = createServer((request, response) => {
+  const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const pass = async (): Promise<void> => {
       const { method = '', url: path = '', headers } = request
       const body = await text(request)

@@ -21,7 +21,8 @@ export async function startRecordingProxy(
 ): Promise<RecordingProxy> {
   const { origin, username, password } = new URL(target)
   let requests: string[] = []
-  const server = createServer((incoming, answer) => {
+  // It closes no connection that is idle, as Elasticsearch does not.
+  const server = createServer({ keepAliveTimeout: 0 }, (incoming, answer) => {
     const chunks: Buffer[] = []
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
     incoming.on('end', () => {
