@@ -112,6 +112,7 @@ export const rebuild: Verb = {
     keep: { type: 'boolean' },
     'dry-run': { type: 'boolean' },
   },
+  writes: true,
   run: async (given) => {
     const workspace = await workspaceOption(given)
     if (!workspace.ok) return workspace

@@ -53,6 +53,8 @@ export type Verb = Readonly<{
   usage?: string
   about: string
   options?: ParseArgsOptionsConfig
+  /** Whether it writes anything that is dated: a clock that is impossible then refuses it, as it does a server. */
+  writes?: boolean
   /** The exit code of a failure, where it is not 1. */
   failureCode?: number
   run: (context: VerbContext) => Promise<Outcome>
