@@ -123,6 +123,7 @@ function settle(as: 'retried' | 'dropped', about: string, done: string): Verb {
   return {
     names: ['POSITION'],
     about,
+    writes: true,
     run: (given) => {
       const [position = ''] = given.names
       return withLetters(given, async (all) => {

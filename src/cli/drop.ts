@@ -6,6 +6,7 @@ import { projectionOf, withBuilds } from './with-builds.ts'
 export const drop: Verb = {
   names: ['BUILD'],
   about: 'removes a build that readers do not use',
+  writes: true,
   run: async (given) => {
     const [index = ''] = given.names
     const found = await withBuilds(given, async (context) => {

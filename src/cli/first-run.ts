@@ -8,6 +8,7 @@ export const firstRun: Verb = {
   usage: '--base-url URL',
   about: 'in an empty cluster: creates a workspace, its owner and a key of each kind, and keeps them in first-run.json',
   options: { 'base-url': { type: 'string' } },
+  writes: true,
   run: async (context) => {
     const { dataFolder, random, clock } = context
     const baseUrl = required(context, 'base-url').replace(/\/+$/, '')

@@ -24,6 +24,7 @@ export const keyCreate: Verb = {
     origin: { type: 'string', multiple: true },
     scope: { type: 'string', multiple: true },
   },
+  writes: true,
   run: async (context) => {
     const workspaceName = required(context, 'workspace')
     const kind = keyKindNamed(required(context, 'kind'))

@@ -6,6 +6,7 @@ import type { Verb } from './verb.ts'
 export const keyRevoke: Verb = {
   names: ['ID'],
   about: 'revokes a key for good, at once',
+  writes: true,
   run: async ({ names: [id = ''], directory: open }) => {
     const directory = await open()
     const key = directory.key(id)

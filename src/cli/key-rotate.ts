@@ -20,6 +20,7 @@ export const keyRotate: Verb = {
   usage: '[--overlap 24h]',
   about: 'creates a successor of a key and shows it once; the old key keeps working for the overlap',
   options: { overlap: { type: 'string' } },
+  writes: true,
   run: async (context) => {
     const [id = ''] = context.names
     const overlapMs = overlapMsOf(optional(context, 'overlap'))

@@ -51,6 +51,12 @@ export function parsePosition(text: string): GivenPosition | undefined {
 export const concerns = ({ partition }: GivenPosition, other: string | undefined): boolean =>
   partition === undefined || partition === other
 
+/** Throws UsageError where it is in none of these partitions: of all of them it would leave out nothing. */
+export function checkPartition({ partition }: GivenPosition, partitions: readonly string[], option: string): void {
+  if (partition === undefined || partitions.includes(partition)) return
+  throw new UsageError(`--${option}: partition ${partition} is none of those meant: ${partitions.join(', ')}`)
+}
+
 export function positionOption(given: Given, name: string): GivenPosition | undefined {
   const text = optional(given, name)
   if (text === undefined) return undefined

@@ -33,6 +33,11 @@ function barOf({ phase }: Step, { events, of, perSecond, leftSeconds }: Told): s
   return `${phase.padEnd(7)}[${bar}] ${percent} %  ${events.toLocaleString('en')} events, ${perSecond.toLocaleString('en')}/s${left}`
 }
 
+/** Of a line that is broken only its last part would be overwritten: each time another would stay. The last column may break it too. */
+const lineOf = (step: Step, told: Told, columns = 0): string =>
+  // A terminal that does not know its width says 0.
+  columns > 0 ? barOf(step, told).slice(0, columns - 1) : barOf(step, told)
+
 /** Does a task that tells the operator how far it is. */
 export async function withProgress<T>(
   { io, options, clock }: VerbContext,
@@ -59,7 +64,7 @@ function createProgress({ stdout, stderr }: CliIo, asJson: boolean, clock: Clock
   const show = (step: Step): void => {
     const now = clock()
     const told = rateOf(step, phasePosition, now - phaseAt)
-    if (isTerminal) return void stderr.write(`\r\u001b[2K${barOf(step, told)}`)
+    if (isTerminal) return void stderr.write(`\r\u001b[2K${lineOf(step, told, stderr.columns)}`)
     const { events, of, perSecond, leftSeconds } = told
     const left = leftSeconds === null ? null : Math.ceil(leftSeconds)
     const progress = {

@@ -8,11 +8,18 @@ import {
 import { positionStep, type Position } from '#src/events/envelope.ts'
 import { ok } from '#src/lib/result.ts'
 import { withProgress } from './progress.ts'
-import { verdictJson, verdictText } from './show-verdict.ts'
+import { nameOf, verdictJson, verdictText } from './show-verdict.ts'
 import { table } from './show.ts'
 import type { OpenBuilds } from './services.ts'
 import type { Verb, VerbContext } from './verb.ts'
-import { concerns, numberOption, positionOption, workspaceOption, type GivenPosition } from './options.ts'
+import {
+  checkPartition,
+  concerns,
+  numberOption,
+  positionOption,
+  workspaceOption,
+  type GivenPosition,
+} from './options.ts'
 import { projectionsNamed, withBuilds } from './with-builds.ts'
 
 const outcomes: Readonly<Record<Rebuilt['outcome'], string>> = {
@@ -21,19 +28,22 @@ const outcomes: Readonly<Record<Rebuilt['outcome'], string>> = {
   different: 'readers stay with the build that they have',
 }
 
-function rebuiltText(done: Rebuilt): string {
-  const { index, former, outcome, resumed, verdict } = done
+/** As `PlacedVerdict`. */
+type Done = Rebuilt & Readonly<{ partition: string; isOneOfMany: boolean }>
+
+function rebuiltText({ index, former, outcome, resumed, verdict, ...place }: Done): string {
   const kept = former === undefined || outcome !== 'moved' ? '' : `; ${former} is kept, see throughline rollback`
-  return `${verdictText(verdict)}\n${index}${resumed ? ' (resumed)' : ''}: ${outcomes[outcome]}${kept}.`
+  return `${verdictText({ ...verdict, ...place })}\n${nameOf(index, place)}${resumed ? ' (resumed)' : ''}: ${outcomes[outcome]}${kept}.`
 }
 
-const rebuiltJson = ({ projection, index, former, resumed, outcome, verdict }: Rebuilt) => ({
+const rebuiltJson = ({ projection, partition, isOneOfMany, index, former, resumed, outcome, verdict }: Done) => ({
   projection,
+  partition,
   index,
   former: former ?? null,
   resumed,
   outcome,
-  verdict: verdictJson(verdict),
+  verdict: verdictJson({ ...verdict, partition, isOneOfMany }),
 })
 
 const eventsOf = ({ from, head }: RebuildPlan): number => Math.max(0, Math.round((head - from) / positionStep))
@@ -50,19 +60,37 @@ function optionsIn({ stream }: OpenBuilds, { from, ...options }: Asked): Rebuild
     : { ...options, from: justBefore(from.position) }
 }
 
-const planPartition = (given: VerbContext, context: OpenBuilds, asked: Asked): Promise<readonly RebuildPlan[]> =>
-  planRebuild(context, projectionsNamed(context, given.names[0] ?? ''), optionsIn(context, asked))
+type Planned = RebuildPlan & Readonly<{ partition: string }>
 
-function showPlans(plans: readonly RebuildPlan[]) {
+async function planPartition(given: VerbContext, context: OpenBuilds, asked: Asked): Promise<readonly Planned[]> {
+  const projections = projectionsNamed(context, given.names[0] ?? '')
+  const plans = await planRebuild(context, projections, optionsIn(context, asked))
+  return plans.map((plan) => ({ ...plan, partition: context.stream.partition }))
+}
+
+const checkFrom = ({ from }: Asked, chosen: readonly OpenBuilds[]): void => {
+  if (from !== undefined)
+    checkPartition(
+      from,
+      chosen.map(({ stream }) => stream.partition),
+      'from',
+    )
+}
+
+function showPlans(plans: readonly Planned[]) {
   const rows = plans.map((one) => [
     one.projection,
+    one.partition,
     one.live ?? '',
     `${one.index}${one.resumes ? ' (resumes)' : ''}`,
     String(one.from),
     String(eventsOf(one)),
   ])
   const json = plans.map((one) => ({ ...one, live: one.live ?? null, events: eventsOf(one) }))
-  return ok({ json: { plans: json }, text: table([['PROJECTION', 'LIVE', 'NEW', 'FROM', 'EVENTS'], ...rows]) })
+  return ok({
+    json: { plans: json },
+    text: table([['PROJECTION', 'PARTITION', 'LIVE', 'NEW', 'FROM', 'EVENTS'], ...rows]),
+  })
 }
 
 async function rebuildPartition(given: VerbContext, context: OpenBuilds, asked: Asked): Promise<readonly Rebuilt[]> {
@@ -84,6 +112,7 @@ export const rebuild: Verb = {
     keep: { type: 'boolean' },
     'dry-run': { type: 'boolean' },
   },
+  writes: true,
   run: async (given) => {
     const workspace = await workspaceOption(given)
     if (!workspace.ok) return workspace
@@ -95,9 +124,15 @@ export const rebuild: Verb = {
       ...(workspaceId === undefined ? {} : { workspaceId }),
       ...(throttle === undefined ? {} : { eventsPerSecondMax: throttle }),
     }
-    const planOne = (context: OpenBuilds) => planPartition(given, context, asked)
+    const planOne = (context: OpenBuilds, chosen: readonly OpenBuilds[]) => {
+      checkFrom(asked, chosen)
+      return planPartition(given, context, asked)
+    }
     if (given.options['dry-run'] === true) return showPlans((await withBuilds(given, planOne, workspaceId)).flat())
-    const rebuildOne = (context: OpenBuilds) => rebuildPartition(given, context, asked)
+    const rebuildOne = async (context: OpenBuilds, chosen: readonly OpenBuilds[]) => {
+      const place = { partition: context.stream.partition, isOneOfMany: chosen.length > 1 }
+      return (await rebuildPartition(given, context, asked)).map((done) => ({ ...done, ...place }))
+    }
     const done = (await withBuilds(given, rebuildOne, workspaceId, planOne)).flat()
     const failed = done.some(({ outcome }) => outcome === 'different')
     const text = done.map(rebuiltText).join('\n')

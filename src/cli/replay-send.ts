@@ -65,11 +65,10 @@ type Sent = Readonly<{ address: string; key: string; tellWaiting: (reason: strin
 async function deliver(event: RecordedEvent, { address, key, tellWaiting }: Sent): Promise<Rejected> {
   const operation = 'send'
   const subject = `the event at ${event.position} to ${address}`
-  let cause: unknown
+  let reason = ''
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
     const answer = await post(address, requestOf(event, key))
-    if ('cause' in answer) ({ cause } = answer)
-    else if (!passing.has(answer.response.status)) {
+    if ('response' in answer && !passing.has(answer.response.status)) {
       const { response, said } = answer
       const type = response.headers.get('Content-Type') ?? ''
       const rejected = response.ok ? rejectedOf(event.type, type, said) : undefined
@@ -79,14 +78,14 @@ async function deliver(event: RecordedEvent, { address, key, tellWaiting }: Sent
       const hint = `it answers ${response.status}${what}: ${Buffer.from(said).toString().slice(0, 300)}`
       throw new PermanentError({ operation, subject, hint })
     }
+    reason = 'response' in answer ? `answers ${answer.response.status}` : faultOf(answer.cause)
     if (attempt === 0) {
-      const reason = 'response' in answer ? `answers ${answer.response.status}` : faultOf(answer.cause)
       tellWaiting(`${address} ${reason}; the event at ${event.position} is sent again`)
     }
     await pause(waitMsOf('response' in answer ? answer.response : undefined))
   }
-  const hint = `go on from here when the other answers: --from ${event.position}`
-  throw new TransientError({ operation, subject, hint, cause })
+  const hint = `it ${reason}; go on from here when the other takes events: --from ${event.position}`
+  throw new TransientError({ operation, subject, hint })
 }
 
 /**

@@ -32,9 +32,11 @@ async function sinkOf(given: VerbContext): Promise<Sink> {
   const [url, out] = [optional(given, 'to-url'), optional(given, 'out')]
   if (url !== undefined && out !== undefined) throw new UsageError('--to-url and --out are two ways: choose one')
   if (url !== undefined) {
+    const said = (waiting: string): string =>
+      `${given.options['json'] === true ? JSON.stringify({ waiting }) : waiting}\n`
     // Else the events of all tenants would become those of the one whose keys are given.
     if (optional(given, 'workspace') === undefined) throw new UsageError('--to-url needs --workspace')
-    const send = createSender(url, given.io.env, (reason) => given.io.stderr.write(`${reason}\n`))
+    const send = createSender(url, given.io.env, (reason) => given.io.stderr.write(said(reason)))
     return { take: async ({ event }) => send(event), end: async () => {}, done: `sent to ${url}` }
   }
   if (out === undefined) return printSink(given.io)

@@ -28,7 +28,8 @@ async function* eventsOf(stream: Stream, { after, until }: Wanted): AsyncGenerat
 
 async function* eventsOfAll(logs: readonly Stream[], wanted: Wanted): AsyncGenerator<PlacedEvent> {
   const meant = logs.filter(({ partition }) => wanted.concerns(partition))
-  if (meant.length === 0) throw new UsageError('there is no such partition')
+  if (meant.length === 0)
+    throw new UsageError(`there is no such partition; known: ${logs.map(({ partition }) => partition).join(', ')}`)
   for (const log of meant) yield* eventsOf(log, wanted)
 }
 

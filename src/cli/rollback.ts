@@ -3,16 +3,24 @@ import type { Projection } from '#projections/projection.ts'
 import { ok } from '#src/lib/result.ts'
 import type { OpenBuilds } from './services.ts'
 import type { Verb } from './verb.ts'
-import { projectionsNamed, withAllBuilds } from './with-builds.ts'
+import { inPartition, projectionsNamed, withAllBuilds } from './with-builds.ts'
 
 /** `isBack`: whether readers have gone back; undefined where no build is kept. */
 type Asked = Readonly<{ builds: OpenBuilds; projection: Projection; isBack: boolean | undefined }>
+
+type Moved = Readonly<{ projection: string; partition: string; index: string; former: string }>
 
 async function askAll(partitions: readonly OpenBuilds[], name: string): Promise<readonly Asked[]> {
   const all = partitions.flatMap((builds) =>
     projectionsNamed(builds, name).map((projection) => ({ builds, projection })),
   )
-  return Promise.all(all.map(async (one) => ({ ...one, isBack: await isBack(one.builds, one.projection) })))
+  return Promise.all(
+    all.map(async ({ builds, projection }) => ({
+      builds,
+      projection,
+      isBack: await inPartition(partitions, builds, (each) => isBack(each, projection)),
+    })),
+  )
 }
 
 /**
@@ -30,11 +38,19 @@ async function moveAll(partitions: readonly OpenBuilds[], name: string) {
   const asked = await askAll(partitions, name)
   const able = movable(asked)
   // Throws before any has moved.
-  const ways = await Promise.all(able.map(async (one) => ({ ...one, way: await wayBack(one.builds, one.projection) })))
-  const moved: { projection: string; index: string; former: string }[] = []
-  for (const { builds, projection, way } of ways)
-    moved.push({ projection: projection.name, ...(await rollBack(builds, projection, way)) })
-  return { moved, staying: asked.filter((one) => !able.includes(one)) }
+  const ways = await Promise.all(
+    able.map(async ({ builds, projection }) => ({
+      builds,
+      projection,
+      way: await inPartition(partitions, builds, (each) => wayBack(each, projection)),
+    })),
+  )
+  const moved: Moved[] = []
+  for (const { builds, projection, way } of ways) {
+    const gone = await inPartition(partitions, builds, (each) => rollBack(each, projection, way))
+    moved.push({ projection: projection.name, partition: builds.stream.partition, ...gone })
+  }
+  return { moved, isOneOfMany: partitions.length > 1, staying: asked.filter((one) => !able.includes(one)) }
 }
 
 const whyItStays = ({ projection: { name }, isBack: back }: Asked): string =>
@@ -43,10 +59,16 @@ const whyItStays = ({ projection: { name }, isBack: back }: Asked): string =>
 export const rollback: Verb = {
   names: ['PROJECTION|all'],
   about: 'moves readers back to the build that they used before; it was folded on, so it is just as fresh',
+  writes: true,
   run: async (given) => {
-    const { moved, staying } = await withAllBuilds(given, (partitions) => moveAll(partitions, given.names[0] ?? ''))
+    const { moved, isOneOfMany, staying } = await withAllBuilds(given, (partitions) =>
+      moveAll(partitions, given.names[0] ?? ''),
+    )
     const lines = [
-      ...moved.map(({ index, former }) => `Readers use ${index} again; ${former} is kept.`),
+      ...moved.map(
+        ({ index, partition, former }) =>
+          `Readers use ${index} again${isOneOfMany ? ` in partition ${partition}` : ''}; ${former} is kept.`,
+      ),
       ...new Set(staying.map(whyItStays)),
     ]
     return ok({ json: { moved }, text: lines.join('\n') })

@@ -4,6 +4,7 @@ import { ownVersion } from '#src/lib/own-version.ts'
 import { present } from '#src/lib/assert.ts'
 import { createClock } from '#src/lib/clock.ts'
 import { isOperatingFailure } from '#src/lib/failure.ts'
+import { checkClockToWrite } from '#src/lib/possible-clock.ts'
 import { nearest } from '#src/lib/nearest.ts'
 import { asksForJson, complain, shownSafely } from './complaint.ts'
 import { parseGiven } from './parse-given.ts'
@@ -40,7 +41,8 @@ async function helpText(shown: readonly string[]): Promise<string> {
 
 ${lines.join('\n')}
 
-  --json         answers with one line of JSON; why nothing was done is one on stderr: {"error": …}
+  --json         answers with one line of JSON, the last where a verb also tells how far it is, or prints
+                 events; why nothing was done is one on stderr: {"error": …}
   --data FOLDER  the server's data folder (THROUGHLINE_DATA, else ./data); the server may be running
   --version      prints the version, and that of Node
 
@@ -106,14 +108,16 @@ function createOpener(services: CliServices, dataFolder: string) {
   }
 }
 
-async function runVerb(verb: Verb, given: Given, io: CliIo, services: CliServices): Promise<Outcome> {
+async function runVerb(verb: NamedVerb, given: Given, io: CliIo, services: CliServices): Promise<Outcome> {
   const data = optional(given, 'data')
   if (data === '') throw new UsageError('--data is empty')
   // An empty variable counts as not set, as for the server: else it would be the folder that somebody happens to stand in.
   const dataFolder = data ?? (io.env['THROUGHLINE_DATA'] || './data')
+  const clock = createClock()
+  if (verb.writes === true) checkClockToWrite(services.limits.clockMinMs, clock(), verb.name)
   const opener = createOpener(services, dataFolder)
   try {
-    const own = { clock: createClock(), random: randomBytes, directory: opener.directory }
+    const own = { clock, random: randomBytes, directory: opener.directory }
     return await verb.run({ ...given, io, services, dataFolder, ...own })
   } finally {
     await opener.close()

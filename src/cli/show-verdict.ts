@@ -54,13 +54,20 @@ function placeText({ position, workspaces }: Verdict): string {
   return first === last ? `at position ${first}` : `at positions ${first} to ${last}`
 }
 
+/** A verdict of a partition; `isOneOfMany`: of several, whose builds have the same names. */
+export type PlacedVerdict = Verdict & Readonly<{ partition: string; isOneOfMany: boolean }>
+
+export const nameOf = (index: string, { partition, isOneOfMany }: Omit<PlacedVerdict, keyof Verdict>): string =>
+  isOneOfMany ? `${index} of partition ${partition}` : index
+
 /** A verdict for people: one line when all is well, else the first differences with both sides. */
-export function verdictText(verdict: Verdict): string {
-  const { index, equal, workspaces, differences, comparedFrom } = verdict
+export function verdictText(verdict: PlacedVerdict): string {
+  const { equal, workspaces, differences, comparedFrom } = verdict
   const entries = workspaces.reduce((sum, of) => sum + of.entries, 0)
   const different = workspaces.reduce((sum, of) => sum + of.different, 0)
   const compared = `${counted(workspaces.length, 'workspace')}, ${counted(entries, 'entry', 'entries')}`
   const from = fromText(comparedFrom)
+  const index = nameOf(verdict.index, verdict)
   if (equal) return `${index} is what the log says, ${placeText(verdict)}: ${compared}.${from}`
   const more = different > differences.length ? [`  … and ${different - differences.length} more`] : []
   return [
@@ -72,14 +79,16 @@ export function verdictText(verdict: Verdict): string {
 
 export const verdictJson = ({
   projection,
+  partition,
   index,
   position,
   equal,
   workspaces,
   differences,
   comparedFrom,
-}: Verdict) => ({
+}: PlacedVerdict) => ({
   projection,
+  partition,
   index,
   position,
   equal,

@@ -8,6 +8,7 @@ export const userAdd: Verb = {
   about:
     'adds somebody who has an account to another workspace, whose first member is its owner; or changes the role of a member',
   options: { workspace: { type: 'string' }, role: { type: 'string' } },
+  writes: true,
   run: async (context) => {
     const wanted = wantedRole(context)
     const named = await namedMember(context)

@@ -23,6 +23,7 @@ export const userCreate: Verb = {
   about:
     'creates an account in a workspace, whose first member is its owner; the password is the first line of standard input, or generated and shown once',
   options: { workspace: { type: 'string' }, role: { type: 'string' }, 'password-stdin': { type: 'boolean' } },
+  writes: true,
   run: async (context) => {
     const [email = ''] = context.names
     const workspaceName = required(context, 'workspace')

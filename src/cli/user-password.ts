@@ -9,6 +9,7 @@ export const userPassword: Verb = {
   usage: '[--password-stdin]',
   about: 'sets a new password for somebody who has forgotten theirs; ends all their sessions',
   options: { 'password-stdin': { type: 'boolean' } },
+  writes: true,
   run: async (context) => {
     const [email = ''] = context.names
     const directory = await context.directory()

@@ -7,6 +7,7 @@ export const userRemove: Verb = {
   usage: '--workspace W',
   about: 'removes somebody from a workspace and ends their sessions in it; the last member and the last owner stay',
   options: { workspace: { type: 'string' } },
+  writes: true,
   run: async (context) => {
     const named = await namedMember(context)
     if (!named.ok) return named

@@ -9,7 +9,7 @@ import type { CliServices } from './services.ts'
 /** What the command line is run with: the process's own, or a test's. */
 export type CliIo = Readonly<{
   stdout: Readonly<{ write(text: string): unknown }>
-  stderr: Readonly<{ write(text: string): unknown; isTTY?: boolean }>
+  stderr: Readonly<{ write(text: string): unknown; isTTY?: boolean; columns?: number }>
   stdin: NodeJS.ReadableStream & { isTTY?: boolean; destroy?: () => unknown }
   env: Readonly<Record<string, string | undefined>>
   /** Told before the answer is written: what to say where that fails. */
@@ -53,6 +53,8 @@ export type Verb = Readonly<{
   usage?: string
   about: string
   options?: ParseArgsOptionsConfig
+  /** Whether it writes anything that is dated: a clock that is impossible then refuses it, as it does a server. */
+  writes?: boolean
   /** The exit code of a failure, where it is not 1. */
   failureCode?: number
   run: (context: VerbContext) => Promise<Outcome>

@@ -1,10 +1,10 @@
 import { refuseOtherVersions } from '#projections/builds/own-versions.ts'
-import { liveBuilds, verify as verifyBuilds, type Verdict } from '#projections/builds/verify.ts'
+import { liveBuilds, verify as verifyBuilds } from '#projections/builds/verify.ts'
 import { beforeAll } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { ok } from '#src/lib/result.ts'
 import { withProgress } from './progress.ts'
-import { verdictJson, verdictText } from './show-verdict.ts'
+import { verdictJson, verdictText, type PlacedVerdict } from './show-verdict.ts'
 import { numberOption, optional, workspaceOption } from './options.ts'
 import { UsageError, type Verb, type VerbContext } from './verb.ts'
 import type { OpenBuilds } from './services.ts'
@@ -34,7 +34,7 @@ async function sampleOf(
 
 /** A projection without an index in a partition. */
 type Missing = Readonly<{ projection: string; partition: string }>
-type Verified = Readonly<{ verdicts: readonly Verdict[]; missing: readonly Missing[] }>
+type Verified = Readonly<{ verdicts: readonly PlacedVerdict[]; missing: readonly Missing[] }>
 
 /** Whether a log holds more than the mark with which ingest begins it: until then a partition is not yet folded by right. */
 const holdsFacts = async ({ stream }: OpenBuilds): Promise<boolean> =>
@@ -46,7 +46,7 @@ const namesOf = (given: VerbContext, context: OpenBuilds): readonly string[] =>
 async function verifyPartition(
   given: VerbContext,
   context: OpenBuilds,
-  workspaceId: WorkspaceId | undefined,
+  { workspaceId, isOneOfMany }: Readonly<{ workspaceId: WorkspaceId | undefined; isOneOfMany: boolean }>,
 ): Promise<Verified> {
   const names = namesOf(given, context)
   const targets = await liveBuilds(context, names)
@@ -64,7 +64,10 @@ async function verifyPartition(
       onProgress: (position) => tell({ phase: 'verify', position, from: 0, until }),
     }),
   )
-  return { verdicts, missing: missing.map((projection) => ({ projection, partition })) }
+  return {
+    verdicts: verdicts.map((verdict) => ({ ...verdict, partition, isOneOfMany })),
+    missing: missing.map((projection) => ({ projection, partition })),
+  }
 }
 
 const missingText = ({ projection, partition }: Missing): string =>
@@ -86,7 +89,8 @@ export const verify: Verb = {
     // Or what was found in the partitions before it would go untold.
     const refuseOne = async (context: OpenBuilds) =>
       refuseOtherVersions(context, await liveBuilds(context, namesOf(given, context)))
-    const verifyOne = (context: OpenBuilds) => verifyPartition(given, context, workspaceId)
+    const verifyOne = (context: OpenBuilds, chosen: readonly OpenBuilds[]) =>
+      verifyPartition(given, context, { workspaceId, isOneOfMany: chosen.length > 1 })
     const partitions = await withBuilds(given, verifyOne, workspaceId, refuseOne)
     const verdicts = partitions.flatMap((of) => of.verdicts)
     const missing = partitions.flatMap((of) => of.missing)

@@ -8,6 +8,7 @@ export const workspaceCreate: Verb = {
   usage: '[--plan PLAN]',
   about: 'creates a workspace, on the plan free unless another of the README’s is named',
   options: { plan: { type: 'string' } },
+  writes: true,
   run: async (context) => {
     const [name = ''] = context.names
     const directory = await context.directory()

@@ -192,6 +192,7 @@ export const workspaceErase: Verb = {
   about:
     'erases a workspace from the directory, the log and the indexes, for good; without --confirm it only says what would go',
   options: { confirm: { type: 'string' } },
+  writes: true,
   run: async (context) => {
     const [name = ''] = context.names
     const confirmed = optional(context, 'confirm')

@@ -6,6 +6,7 @@ import type { Verb } from './verb.ts'
 export const workspacePlan: Verb = {
   names: ['NAME', 'PLAN'],
   about: 'changes the plan of a workspace, at once',
+  writes: true,
   run: async ({ names: [name = '', plan = ''], directory: open }) => {
     const directory = await open()
     const workspace = directory.workspaceNamed(name)

@@ -16,3 +16,11 @@ export function possibleTime(clockMinMs: number, now: number): number {
   const subject = `a request with a clock that says ${said(now)}`
   throw new TransientError({ operation: 'take in', subject, hint: 'set it; senders are told to come again' })
 }
+
+/** Before a verb writes: what it dates by such a clock, and is to last for some time, is over as soon as that is right. */
+export function checkClockToWrite(clockMinMs: number, now: number, operation: string): void {
+  if (now >= clockMinMs) return
+  const hint =
+    'set it first: what is to last for some time, as an overlap of keys or a build to go back to, would be over once it is right'
+  throw new PermanentError({ operation, subject: `with a clock that says ${said(now)}`, hint })
+}

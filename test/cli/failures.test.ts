@@ -11,6 +11,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
+import { watch } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -147,6 +148,21 @@ describe('command line, where something is wrong', () => {
     )
     expect([status, existsSync(copy())]).to.deep.equal([1, false])
     expect(runMain(`replay --out ${copy()}`).status).to.equal(0)
+  }).timeout(300_000)
+
+  it('leaves none of it where it is broken off by a signal, of which it ends', async () => {
+    const [from, out] = [join(dataFolder(), 'never-written'), join(dataFolder(), 'events')]
+    spawnSync('mkfifo', [from])
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      const changes = watch(dataFolder())
+      const child = spawn(process.execPath, ['src/main.ts', 'replay', '--in', from, '--out', out], { stdio: 'inherit' })
+      const ended = once(child, 'exit')
+      for await (const { filename } of changes)
+        if (filename === 'events' && (statSync(out, { throwIfNoEntry: false })?.size ?? 0) > 0) break
+      child.kill(signal)
+      expect(await ended).to.deep.equal([null, signal])
+      expect(existsSync(out), signal).to.equal(false)
+    }
   }).timeout(300_000)
 
   it('leaves none of it either where the log cannot be read to its end, or a file has nothing of the workspace', async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Stream } from '#streams/stream.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
-import { withWriter } from '#projections/builds/build-place.ts'
+import { withWriter, type BuildContext } from '#projections/builds/build-place.ts'
 import { buildPlaces, type Place } from '#test/support/build-places.ts'
 import { lineEvent } from '#test/support/line-projections.ts'
 import { createServices, useInstallation } from './harness.ts'
@@ -86,5 +86,65 @@ describe('a position of one partition', () => {
     expect(err).to.contain('the log of partition 3 ends at position 0: begin no later')
     const builds = await Promise.all(contexts.map(({ index }) => withWriter(index, (it) => it.builds('counting'))))
     expect(builds.flat()).to.deep.equal([])
+  })
+
+  it('of a partition that is none is refused, before anything is folded', async () => {
+    const logs = await threeLogs()
+    const contexts = logs.map((log) => (buildPlaces['memory'] as () => Place)().context(log, 1))
+    const openBuilds = async () => contexts.map((context) => ({ ...context, close: async () => undefined }))
+    const services = { ...createServices(), openLogs: async () => logs, openBuilds }
+    for (const verb of [['rebuild', 'counting'], ['rebuild', 'counting', '--dry-run'], ['replay']]) {
+      const { code, out, err } = await run([...verb, '--from', '9/8192'], { services })
+      expect([code, out], err).to.deep.equal([2, ''])
+      expect(err).to.contain('0, 1, 2')
+    }
+    const builds = await Promise.all(contexts.map(({ index }) => withWriter(index, (it) => it.builds('counting'))))
+    expect(builds.flat()).to.deep.equal([])
+  })
+})
+
+describe('a verb that works on several partitions, whose builds have the same names', () => {
+  const { run } = useInstallation()
+  let contexts: readonly BuildContext[]
+  beforeEach(async () => {
+    const logs = await threeLogs()
+    contexts = logs.map((log) => (buildPlaces['memory'] as () => Place)().context(log, 1))
+  })
+
+  const ask = (...argv: readonly string[]) => {
+    const openBuilds = async () => contexts.map((context) => ({ ...context, close: async () => undefined }))
+    return run(argv, { services: { ...createServices(), openBuilds } })
+  }
+  const jsonOf = async (...argv: readonly string[]): Promise<Readonly<Record<string, readonly unknown[]>>> => {
+    const { out } = await ask(...argv, '--json')
+    return JSON.parse(out.trimEnd().split('\n').at(-1) ?? '') as Record<string, readonly unknown[]>
+  }
+  const all = ['0', '1', '2'].map((partition) => ({ partition }))
+
+  it('says of which one it tells: what would be rebuilt, was, is compared, and was left', async () => {
+    expect((await jsonOf('rebuild', 'counting', '--dry-run'))['plans']).to.containSubset(all)
+    expect((await jsonOf('rebuild', 'counting'))['rebuilt']).to.containSubset(all)
+    const { out: rebuilt } = await ask('rebuild', 'counting')
+    for (const each of ['0', '1', '2']) {
+      expect(rebuilt).to.contain(`counting-v1-002 of partition ${each} is what the log says`)
+      expect(rebuilt).to.contain(`counting-v1-002 of partition ${each}: readers use it now`)
+    }
+    expect((await jsonOf('verify', 'counting'))['verdicts']).to.containSubset(all)
+    const { out: back } = await ask('rollback', 'counting')
+    for (const each of ['0', '1', '2'])
+      expect(back).to.contain(`Readers use counting-v1-001 again in partition ${each}; counting-v1-002 is kept.`)
+    expect((await jsonOf('rollback', 'counting'))['moved']).to.containSubset(all)
+  })
+
+  it('says in which one it is refused', async () => {
+    const held = await contexts[1]?.lock('counting')
+    const { code, err } = await ask('rebuild', 'counting')
+    await held?.release()
+    expect([code, err]).to.deep.equal([
+      1,
+      'fold …\nverify …\nmove …\nthroughline: in partition 1: rebuild counting (another rebuild of it is under way: wait for it, or stop it)\n',
+    ])
+    const { err: none } = await ask('rollback', 'counting')
+    expect(none).to.contain('throughline: in partition 0: roll back counting (no earlier build of it is kept)')
   })
 })

@@ -4,9 +4,12 @@ import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { createSender, waitMsOf } from '#src/cli/replay-send.ts'
+import { withSink } from '#src/cli/replay-sink.ts'
+import type { VerbContext } from '#src/cli/verb.ts'
 import { sealEvent } from '#src/events/codec.ts'
 import { noCounts, type EventType, type RecordedEvent } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { ok } from '#src/lib/result.ts'
 import { encodeSuccess, type PartialSuccess } from '#src/wire/otlp/reply.ts'
 import { freePort } from '#test/support/free-port.ts'
 
@@ -155,6 +158,31 @@ describe('an event that is sent to another installation', () => {
     ])
   })
 
+  it('is said to wait in a line of JSON where the answer is to be one', async () => {
+    const answers = [503, 200]
+    const server = createServer((request, response) => {
+      request.resume()
+      response.writeHead(answers.shift() ?? 500, { 'Content-Type': 'application/json', 'Retry-After': '0' })
+      response.end('{"accepted":1}')
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    let told = ''
+    const to = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const io = { env: keys, stderr: { write: (text: string) => (told += text) } }
+    const given = { io, options: { 'to-url': to, workspace: 'acme', json: true } } as unknown as VerbContext
+    try {
+      await withSink(given, async (sink) => {
+        await sink.take({ partition: '0', event: event('logs.received') })
+        return ok({ json: {}, text: '' })
+      })
+    } finally {
+      server.close()
+    }
+    expect(JSON.parse(told)).to.deep.equal({
+      waiting: `${to}/api/logs/v1/ingest answers 503; the event at 4096 is sent again`,
+    })
+  })
+
   async function received(
     answers: readonly number[],
     payload: string,
@@ -226,7 +254,9 @@ describe('an event that is sent to another installation', () => {
     try {
       const send = createSender(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, keys)
       const failure = await send(event('logs.received')).catch((error: unknown) => String(error))
-      expect(failure).to.match(/^TransientError: .*go on from here when the other answers: --from 4096/)
+      expect(failure).to.match(
+        /^TransientError: .*\(it answers 503; go on from here when the other takes events: --from 4096\)/,
+      )
     } finally {
       server.close()
     }

@@ -1,10 +1,11 @@
 import { expect } from 'chai'
-import type { Verdict } from '#projections/builds/verify.ts'
-import { verdictJson, verdictText } from '#src/cli/show-verdict.ts'
+import { verdictJson, verdictText, type PlacedVerdict } from '#src/cli/show-verdict.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 
-const verdictAt = (...places: readonly number[]): Verdict => ({
+const verdictAt = (...places: readonly number[]): PlacedVerdict => ({
   projection: 'logs',
+  partition: '2',
+  isOneOfMany: false,
   index: 'logs-v1-001',
   position: 900,
   equal: true,
