@@ -19,6 +19,13 @@ type WalkedPage = Readonly<{
 /** Index pages that are read for one page of an answer. Beyond them the page is short, with a cursor. */
 const stepsMax = 50
 const leftOutMax = 2_000
+/**
+ * How many spans a step of a walk goes through is multiplied by this as long as steps find fewer than one trace among so many spans: of some searches, a
+ * step takes as long whatever it goes through.
+ */
+const growth = 4
+const fewAmong = 20
+const stepSpansMax = 2_000
 /** Up to so many matching spans, their traces are found first and then ordered. */
 const matchingSpansMax = 5_000
 
@@ -182,8 +189,9 @@ export async function walkSpans(walk: Walk, filters: TraceFilters, spans: SpanSe
     return { traces, next, matched }
   }
   let place = start
+  const usual = Math.max(50, request.limit * 4)
+  let limit = request.limit * 2 + 10
   for (let step = 0; step < stepsMax && leftOut.length < leftOutMax; step++) {
-    const limit = step === 0 ? request.limit * 2 + 10 : Math.max(50, request.limit * 4)
     const { found, last, isEnd } = await spans.nextTraces(leftOut, { limit, direction, after: place })
     for (const one of await admit(found)) {
       if (page.add(one)) return answer(page.last())
@@ -192,6 +200,8 @@ export async function walkSpans(walk: Walk, filters: TraceFilters, spans: SpanSe
     if (isEnd) return answer(null)
     for (const { traceId } of found) leftOut.push(traceId)
     place = last
+    const isFew = found.length * fewAmong < limit
+    limit = isFew ? Math.max(usual, Math.min(stepSpansMax, limit * growth)) : usual
   }
   return answer(place ?? null)
 }

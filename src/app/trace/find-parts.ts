@@ -82,7 +82,7 @@ function missingPart(trace: Trace): string {
   return `${inWords(missing.length)} known to be missing${rejected}`
 }
 
-function tracePart(trace: Trace, shown: Shown): Html {
+async function tracePart(trace: Trace, shown: Shown): Promise<Html> {
   const { address, spanless, isFirst, isFolded } = shown
   const isWholePage = address.startsWith(tracePath)
   const { summary, missing, next_cursor: next } = trace
@@ -96,6 +96,7 @@ function tracePart(trace: Trace, shown: Shown): Html {
       <p>${nameOf(summary)}: what is shown here refers to trace <code>${summary.trace_id}</code>.</p>
       ${askedPart(shown)}`
   }
+  const spans = await waterfall(trace, shown.rows, shown)
   return html`${head}
     <p>
       ${nameOf(summary)}<br />
@@ -104,7 +105,7 @@ function tracePart(trace: Trace, shown: Shown): Html {
     </p>
     <p>${servicesOf(summary, shown.colourOf, servicesOfPageMax)}</p>
     ${summary.span_count > 1 ? findInTracePart({ traceId: summary.trace_id, isFolded }, shown.foundSpans, askedHere(shown)) : html``}
-    ${askedPart(shown)}${waterfall(trace, shown.rows, shown)}${more(spanless, next, 'More spans')}${spanFigures(trace.spans, isPart, shown.colourOf)}`
+    ${askedPart(shown)}${spans}${more(spanless, next, 'More spans')}${spanFigures(trace.spans, isPart, shown.colourOf)}`
 }
 
 /** All traces found, unless the one shown is the only one. */
@@ -234,7 +235,8 @@ export async function foundParts(answer: CorrelationAnswer, given: Given): Promi
   const left = omitted.length === 0 ? html`` : html`<p class="notice">The plan leaves out: ${omitted.join(', ')}.</p>`
   const timeline = timelinePart(answer, shown)
   const logs = await logsPart(answer, shown)
-  const traceParts = html`${trace == null ? html`` : tracePart(trace, shown)}${tracesPart(answer, shown)}`
+  const ofTrace = trace == null ? html`` : await tracePart(trace, shown)
+  const traceParts = html`${ofTrace}${tracesPart(answer, shown)}`
   return html`${about({ query: { normalized: '', warnings: [] }, index })}${left}${placesPart(answer, shown)}
   ${given.isSession ? html`${timeline}${traceParts}` : html`${traceParts}${timeline}`}${logs}
   ${browserPart(answer, shown)}${sessionsPart(answer)}${originsShown}`

@@ -1,4 +1,5 @@
 import { failureOf } from '#projections/traces/query.ts'
+import { mapInTurns } from '#src/lib/in-turns.ts'
 import { parseRfc3339Ns } from '#src/lib/time.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { counted, inWords } from '../context.ts'
@@ -178,10 +179,14 @@ const openedBelow = (isOpen: boolean) => isOpen ? html`<details class="below" op
 const closed = { item: html`</li>`, list: html`</ul></details></li>` }
 
 /** Rows as lists in lists, each subtree to be folded: piece by piece, where lists made of lists would copy a page for each level. */
-function lists(rows: readonly TreeRow[], rowOf: (row: TreeRow) => Html, { asked, isFolded }: Looks): readonly Html[] {
+async function lists(
+  rows: readonly TreeRow[],
+  rowOf: (row: TreeRow) => Html,
+  { asked, isFolded }: Looks,
+): Promise<readonly Html[]> {
   const below = countsBelow(rows)
   const askedAt = rows.findIndex((row) => spanIdOf(row) === asked)
-  return rows.flatMap((row, at) => {
+  const drawn = await mapInTurns([...rows.entries()], ([at, row]) => {
     const count = below[at] ?? 0
     const item = [opened.item(row), rowOf(row)]
     if (count > 0) {
@@ -191,6 +196,7 @@ function lists(rows: readonly TreeRow[], rowOf: (row: TreeRow) => Html, { asked,
     const levels = levelOf(row) - levelOf(rows[at + 1])
     return [...item, closed.item, ...Array.from({ length: Math.max(0, levels) }, () => closed.list)]
   })
+  return drawn.flat()
 }
 
 const manySpans = html`<p class="note">
@@ -198,7 +204,7 @@ const manySpans = html`<p class="note">
 </p>`
 
 /** The spans of a trace under their parents (`rows`: spanTree) and over time; those that are missing are shown as that, and nothing is made up. */
-export function waterfall(trace: Trace, rows: readonly TreeRow[], looks: Looks): Html {
+export async function waterfall(trace: Trace, rows: readonly TreeRow[], looks: Looks): Promise<Html> {
   const { colourOf, asked, origins, logged, found, room } = looks
   const elsewhere = isMissingCut(trace) ? 'on another page, or missing' : 'on another page'
   const { start: traceStart } = trace.summary
@@ -207,7 +213,8 @@ export function waterfall(trace: Trace, rows: readonly TreeRow[], looks: Looks):
     if (row.kind === 'missing') return missingRow(row, drawn)
     return room.take(spanRow(row, drawn, room.linksOf(row.span)))
   }
-  const items = lists(rows, rowOf, looks)
+  // A page has a thousand spans: others get their turn between the rows.
+  const items = await lists(rows, rowOf, looks)
   return html`${clockSkewPart(trace.spans)}${room.isFull() ? manySpans : html``}
     <div class="waterfall">
       <div class="heads" aria-hidden="true">

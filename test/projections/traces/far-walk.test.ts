@@ -1,13 +1,22 @@
 import { expect } from 'chai'
+import type { IndexReader } from '#projections/index-store.ts'
 import { tracesProjection } from '#projections/traces/fold.ts'
+import { searchTraces } from '#projections/traces/query.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { describeOnEveryStore, foldIntoStore } from './every-store.ts'
 import { givenLog, msNs, noonNs, received, traceIdOf, type GivenSpan } from './given.ts'
-import { daysLater, readerOf, spansOf, walk } from './walked.ts'
+import { acme, daysLater, nameOf, readerOf, spansOf, walk } from './walked.ts'
 
 const hourMs = 3_600_000
 const numbered = (count: number, name: string): readonly string[] =>
   Array.from({ length: count }, (_, n) => `${name} ${n}`)
+
+/** Spans of one trace, a millisecond apart, from so many seconds on. */
+const many = (name: string, atSecond: number, count: number): readonly GivenSpan[] =>
+  spansOf(
+    name,
+    Array.from({ length: count }, (_, id): GivenSpan => ({ id, atMs: 1_000 * atSecond + id })),
+  )
 
 describeOnEveryStore('traces: a walk past very many that it leaves out', (newStore) => {
   it('goes on behind those that have spans only around the range', async () => {
@@ -38,16 +47,32 @@ describeOnEveryStore('traces: a walk past very many that it leaves out', (newSto
     )
 
   it('goes on behind those of whose spans one matches, and which are of no such session', async () => {
-    // One step through the spans meets one of these traces.
-    const others = numbered(55, 'other').flatMap((name, n) =>
-      spansOf(
-        name,
-        Array.from({ length: 50 }, (_, id): GivenSpan => ({ id, atMs: 1_000 * (n + 1) + id })),
-      ),
-    )
+    // One step through the spans meets three of these traces.
+    const others = numbered(160, 'other').flatMap((name, n) => many(name, n + 1, 20))
     const wanted = spansOf('wanted', [{ id: 'a', atMs: 1, sessionId: 'visit' }])
     const reader = await readerOf(newStore, [received(1, [...loggedSpans, ...others, ...wanted])])
     expect(await walk(reader, { service: 'checkout', sessionId: 'visit' }, 10)).to.deep.equal(['wanted'])
+  })
+
+  it('takes longer steps where traces have many that match: each may take as long as all', async () => {
+    const names = numbered(12, 'big').toReversed()
+    const reader = await readerOf(newStore, [
+      received(
+        1,
+        names.flatMap((name, n) => many(name, 12 - n, 100)),
+      ),
+    ])
+    let searches = 0
+    const counted: IndexReader = {
+      ...reader,
+      search: async (scope, query) => {
+        if (scope.collection === 'spans') searches++
+        return reader.search(scope, query)
+      },
+    }
+    const { traces } = await searchTraces(counted, acme, { service: 'checkout', order: 'newest', limit: 10 })
+    expect(traces.map(nameOf)).to.deep.equal(names.slice(0, 10))
+    expect(searches).to.be.below(6)
   })
 
   it('keeps to a session of few traces too', async () => {
