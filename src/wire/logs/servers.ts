@@ -3,7 +3,7 @@ import type { Level } from '#src/events/telemetry.ts'
 import { asText, firstOf, namesOf } from './fields.ts'
 import { spanIdOf, traceIdOf } from './ids.ts'
 import type { IdsInText } from './ids-in-text.ts'
-import { levelByName, levelBySeverityNumber } from './level.ts'
+import { levelByName, levelBySeverityNumber, numberOf } from './level.ts'
 
 // What servers and clouds write in a way of their own, told by what stands beside it, as in senders.ts.
 
@@ -24,6 +24,24 @@ const entryServices = namesOf([
 const isOfAzure = ({ resourceId, category }: JsonObject): boolean =>
   isText(resourceId) && resourceId.startsWith('/') && isText(category)
 const azureMessages = namesOf(['properties.message', 'properties.log', 'resultDescription'])
+
+/** Azure's Application Insights, a row of one of its tables. */
+const isOfInsights = ({ Type, AppRoleName, OperationId }: JsonObject): boolean =>
+  isText(Type) && /^App[A-Z]/.test(Type) && (isText(AppRoleName) || isText(OperationId))
+const insightsMessages = namesOf(['OuterMessage', 'InnermostMessage'])
+const insightsServices = namesOf(['AppRoleName'])
+/** Its SeverityLevel. */
+const ofInsights: readonly Level[] = ['debug', 'info', 'warn', 'error', 'fatal']
+/** What is measured of a span has its id as its own; what was said in one names it as the parent. */
+const idsOfInsights = ({ OperationId, ParentId, Id }: JsonObject): IdsInText | undefined =>
+  both(traceIdOf(OperationId), spanIdOf(Id) ?? spanIdOf(ParentId))
+
+/** What was logged in a function of AWS's Lambda, from CloudWatch. */
+const lambdaGroup = '/aws/lambda/'
+const functionOfGroup = ({ logGroup, logStream }: JsonObject): string | undefined =>
+  isText(logStream) && isText(logGroup) && logGroup.startsWith(lambdaGroup)
+    ? logGroup.slice(lambdaGroup.length)
+    : undefined
 
 /** A row of ClickHouse's table of logs, or a record as OpenTelemetry's data model names its fields. */
 const isOfDataModel = ({ Body, SeverityText, SeverityNumber }: JsonObject): boolean =>
@@ -48,6 +66,7 @@ export function levelOfServer(record: JsonObject): Level | undefined {
   const { prio, err_code, label, type, SeverityText, SeverityNumber } = record
   if (isOfDataModel(record)) return levelByName(SeverityText) ?? levelBySeverityNumber(SeverityNumber)
   if (isLogEntry(record)) return firstOf(record, entryLevels, levelByName)
+  if (isOfInsights(record)) return ofInsights[numberOf(record['SeverityLevel'])]
   if (isKubernetesEvent(record)) return type === 'Normal' ? 'info' : levelByName(type)
   const isOfMysql = typeof prio === 'number' && typeof err_code === 'number' && isText(label)
   return isOfMysql ? ofMysql[prio] : levelOfKubernetes(record)
@@ -58,19 +77,22 @@ export function messageOfServer(record: JsonObject): string | undefined {
   if (isOfDataModel(record)) return isText(Body) ? Body : stringifyJson(Body)
   if (isLogEntry(record)) return firstOf(record, entryMessages, asText)
   if (isOfAzure(record)) return firstOf(record, azureMessages, asText)
+  if (isOfInsights(record)) return firstOf(record, insightsMessages, asText)
   // VictoriaLogs
   return isText(_msg) ? _msg : undefined
 }
 
 export const serviceOfServer = (record: JsonObject): string | undefined => {
   if (isOfDataModel(record)) return firstOf(record, dataModelServices, asText)
-  return isLogEntry(record) ? firstOf(record, entryServices, asText) : undefined
+  if (isLogEntry(record)) return firstOf(record, entryServices, asText)
+  return isOfInsights(record) ? firstOf(record, insightsServices, asText) : functionOfGroup(record)
 }
 
 /** Kong's log of a request says its trace in each form that was sent on. */
 const kongTraces = namesOf(['trace_id.w3c'])
 
 export function idsOfServer(record: JsonObject): IdsInText | undefined {
+  if (isOfInsights(record)) return idsOfInsights(record)
   const { trace, span, spanId } = record
   const inSpan = spanIdOf(span)
   // Of go-zero, and of the logger of Coder: alone either word may be anything.
