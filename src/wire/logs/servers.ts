@@ -62,10 +62,22 @@ export const isKubernetesEvent = ({ involvedObject, reason }: JsonObject): boole
 /** MySQL's sink for JSON: system, error, warning, note. */
 const ofMysql: readonly Level[] = ['info', 'error', 'warn', 'info']
 
+/** A line of a drain of Vercel; what Fly.io ships of an app says it by a name of its own. */
+const isOfVercel = ({ deploymentId, source }: JsonObject): boolean => isText(deploymentId) && isText(source)
+const vercelServices = namesOf(['projectName'])
+const flyServices = namesOf(['fly.app.name'])
+
+/** AWS Lambda's Telemetry API: what a function or an extension printed, a line of text or an object. */
+const isOfTelemetry = ({ type, time, record }: JsonObject): boolean =>
+  (type === 'function' || type === 'extension') && isText(time) && record !== undefined
+const telemetryMessages = namesOf(['record'])
+const telemetryLevels = namesOf(['record.level'])
+
 export function levelOfServer(record: JsonObject): Level | undefined {
   const { prio, err_code, label, type, SeverityText, SeverityNumber } = record
   if (isOfDataModel(record)) return levelByName(SeverityText) ?? levelBySeverityNumber(SeverityNumber)
   if (isLogEntry(record)) return firstOf(record, entryLevels, levelByName)
+  if (isOfTelemetry(record)) return firstOf(record, telemetryLevels, levelByName)
   if (isOfInsights(record)) return ofInsights[numberOf(record['SeverityLevel'])]
   if (isKubernetesEvent(record)) return type === 'Normal' ? 'info' : levelByName(type)
   const isOfMysql = typeof prio === 'number' && typeof err_code === 'number' && isText(label)
@@ -78,6 +90,7 @@ export function messageOfServer(record: JsonObject): string | undefined {
   if (isLogEntry(record)) return firstOf(record, entryMessages, asText)
   if (isOfAzure(record)) return firstOf(record, azureMessages, asText)
   if (isOfInsights(record)) return firstOf(record, insightsMessages, asText)
+  if (isOfTelemetry(record)) return firstOf(record, telemetryMessages, asText)
   // VictoriaLogs
   return isText(_msg) ? _msg : undefined
 }
@@ -85,7 +98,9 @@ export function messageOfServer(record: JsonObject): string | undefined {
 export const serviceOfServer = (record: JsonObject): string | undefined => {
   if (isOfDataModel(record)) return firstOf(record, dataModelServices, asText)
   if (isLogEntry(record)) return firstOf(record, entryServices, asText)
-  return isOfInsights(record) ? firstOf(record, insightsServices, asText) : functionOfGroup(record)
+  if (isOfInsights(record)) return firstOf(record, insightsServices, asText)
+  if (isOfVercel(record)) return firstOf(record, vercelServices, asText)
+  return firstOf(record, flyServices, asText) ?? functionOfGroup(record)
 }
 
 /** Kong's log of a request says its trace in each form that was sent on. */

@@ -47,6 +47,10 @@ describe('what servers and clouds write in a way of their own', () => {
       { Type: 'Apple', AppRoleName: 'shop', SeverityLevel: 3 },
       { Type: 'AppTraces', SeverityLevel: 3 },
       { AppRoleName: 'shop', OperationId: traceId, SeverityLevel: 3 },
+      { projectName: 'shop', source: 'lambda' },
+      { record: 'x', type: 'function' },
+      { record: 'x', type: 'sale', at: time },
+      { record: { level: 'error' }, type: 'function' },
       { logGroup: '/aws/lambda/shop' },
       { logGroup: 'shop', logStream: '7' },
     ]) {
