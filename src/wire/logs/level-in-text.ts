@@ -56,6 +56,20 @@ const forms: readonly string[] = [
   String.raw`^\d+:[CMSX] \d\d \w{3} \d{4} \d\d:\d\d:\d\d\.\d{3} ([.*#-]) `,
   // [System] [MY-010931]: MySQL
   String.raw`(?<=\s)\[(System)\] \[MY-\d`,
+  // 09:46:42.080 request_id=F1 [info]: Phoenix, whose metadata stand before the level
+  String.raw`^\d\d:\d\d:\d\d\.\d{3} (?:\w+=\S+ ){1,8}\[(${anyCase})\] `,
+  // 2026-11-29T09:46:42+0000 error shop.orders: [App]: Swift
+  String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4} (${words}) [\w.-]+ ?:.{0,128}? \[\w+\] `,
+  // 2026-11-29 09:46:42.080123 W | etcdserver: etcd before 3.5
+  String.raw`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6} ([CEWNIDT]) \| `,
+  // 2026/11/29 09:46:42 cmd/web.go:242:runWeb() [I]: Gitea, Forgejo
+  String.raw`^\d{4}\/\d\d\/\d\d \d\d:\d\d:\d\d (?:[^\s:]+:\d+:\S+ )?(?:\[[\da-f-]{8,}\] )?\[([TDIWECF])\] `,
+  // fatal error: all goroutines are asleep: Go's runtime, and compilers
+  String.raw`^(fatal) error: `,
+  // thread 'main' panicked at src/main.rs: Rust, since 1.89 with a number behind the name
+  String.raw`^\s?thread '[^']{1,64}' (?:\(\d+\) )?(panic)ked at `,
+  // ⨯ Error, ⚠ Warning: Next.js
+  String.raw`^ ?([⨯⚠]) \S`,
   // Nov 29, 2026 9:46:42 AM com.acme.Shop main, and a line below SEVERE: java.util.logging
   String.raw`\d\s[AP]M \S+ \S+\n(${capitals}|CONFIG):`,
 ]
@@ -64,7 +78,7 @@ const inText = new RegExp(forms.join('|'))
 /** A record as JSON that its shipper has not taken apart. */
 const inJson = /"(?:log\.?)?(?:level|lvl|severity|levelname|severity_text)"\s*:\s*"([a-z]{1,32})"/i
 
-/** Of .NET's console logger and of logrus, which have four letters for a level, MariaDB's, MySQL's, and the marks of Redis. */
+/** Of .NET's console logger and of logrus, which have four letters for a level, MariaDB's, MySQL's, etcd's, and the marks of Redis and Next.js. */
 const shortened: Readonly<Record<string, Level>> = {
   trac: 'trace',
   debu: 'debug',
@@ -74,6 +88,10 @@ const shortened: Readonly<Record<string, Level>> = {
   '-': 'debug',
   '*': 'info',
   '#': 'warn',
+  n: 'info',
+  c: 'fatal',
+  '⚠': 'warn',
+  '⨯': 'error',
   fail: 'error',
   erro: 'error',
   fata: 'fatal',

@@ -112,15 +112,17 @@ function unixNano(value: Json): bigint | undefined {
   return time === 0n ? undefined : time
 }
 
+/** A version is text, of which some make a number. */
+const isGelf = ({ short_message, version }: JsonObject): boolean =>
+  short_message !== undefined && (version === '1.1' || version === '1.0' || version === 1.1 || version === 1)
+
 /** By a field for levels. Names over numbers, whatever their order: logtail-python has its own `severity` numbers beside `level`. */
 export function namedLevelOf(record: JsonObject): Level | undefined {
-  const { short_message, version } = record
-  const isGelf = short_message !== undefined && (version === '1.1' || version === '1.0')
   return (
     firstOf(record, levels, levelByName) ??
     levelByStatus(record['status']) ??
     levelOfConsola(record) ??
-    firstOf(record, levels, isGelf ? levelBySyslog : levelByNumber)
+    firstOf(record, levels, isGelf(record) ? levelBySyslog : levelByNumber)
   )
 }
 

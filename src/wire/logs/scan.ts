@@ -11,7 +11,7 @@ import { msgpackMembersOf, msgpackMembersOfWrapper } from './msgpack-members.ts'
 import { readList, splitJson } from './split-json.ts'
 import { splitMsgpack, splitMsgpackList } from './split-msgpack.ts'
 import { createTally, type RejectedRecord, type Split, type SplitLimits } from './split.ts'
-import { isTelling, foreignListOf, wrapperOf, type Member, type Wrapper } from './wrapper.ts'
+import { isTelling, foreignListOf, wrapperOf, type Wrapper } from './wrapper.ts'
 
 /** What is known of a log request before any of its records is an object. */
 export type LogScan = Readonly<{
@@ -45,7 +45,7 @@ export function scanLogs(
   const whole =
     (mediaType === 'text/plain' ? listInText(body, limits) : undefined) ?? splitBody(body, mediaType, limits)
   if (!whole.ok) return whole
-  const unwrap = mediaType === 'application/msgpack' ? unwrapMsgpack : unwrapLevelled
+  const unwrap = mediaType === 'application/msgpack' ? unwrapMsgpack : unwrapLikely
   const split = unwrap(body, whole.value, limits)
   const refused = notLogs(split) ?? overLimit(split, limits) ?? besideOverLimit(body, split, limits)
   if (refused !== undefined) return fail(refused)
@@ -89,36 +89,35 @@ function unwrapMsgpack(body: Uint8Array, whole: Split, limits: SplitLimits): Spl
   const asRecord = { ...whole, foreignList: foreignListOf(members) }
   if (wrapper === undefined) return asRecord
   const split = splitMsgpackList(body, wrapper.list, limits)
-  const membersOf = (record: JsonRange): readonly Member[] => msgpackMembersOf(body, record, isMessageName)
-  if (wrapper.isLevelled && !areRecords(split, wrapper, isTooMuch(whole, limits), membersOf)) return asRecord
+  const { asks } = wrapper
+  const isOne = (record: JsonRange): boolean =>
+    asks === undefined || asks.isMet(msgpackMembersOf(body, record, asks.isAsked))
+  if (asks !== undefined && !areRecords(split, wrapper, isTooMuch(whole, limits), isOne)) return asRecord
   return { ...split, values: whole.values, asReceived: false, wrapper }
 }
 
-/** The same of a body of JSON that is one object with a level beside its list. */
-function unwrapLevelled(body: Uint8Array, whole: Split, limits: SplitLimits): Split {
-  const { levelled } = whole
-  if (levelled === undefined) return whole
-  const list = readList(body, levelled.list, limits)
+/** The same of a body of JSON that is one object and may be a record with a list. */
+function unwrapLikely(body: Uint8Array, whole: Split, limits: SplitLimits): Split {
+  const { likely } = whole
+  const asks = likely?.asks
+  if (likely === undefined || asks === undefined) return whole
+  const list = readList(body, likely.list, limits)
   const found = { accepted: list.accepted(), rejected: list.rejected(), total: list.total() }
-  const membersIn = (record: JsonRange): readonly Member[] => membersOf(body, record, isMessageName)
-  if (!areRecords(found, levelled, isTooMuch(whole, limits), membersIn)) return whole
-  return { ...whole, ...found, asReceived: false, wrapper: levelled }
+  const isOne = (record: JsonRange): boolean => asks.isMet(membersOf(body, record, asks.isAsked))
+  if (!areRecords(found, likely, isTooMuch(whole, limits), isOne)) return whole
+  return { ...whole, ...found, asReceived: false, wrapper: likely }
 }
 
 /**
- * Whether all in a list beside a level tell messages: a record may have a list of whatever else, and stays one with it. What is refused because it is
+ * Whether all in a list are records: a record may have a list of whatever else, and stays one with it. What is refused because it is
  * too much would take long to look at, and is taken for records, which are then counted.
  */
 const areRecords = (
   { accepted, rejected }: Pick<Split, 'accepted' | 'rejected'>,
   { isAmbiguous }: Wrapper,
   areTooMuch: boolean,
-  membersOf: (record: JsonRange) => readonly Member[],
-): boolean =>
-  !isAmbiguous &&
-  accepted.length > 0 &&
-  rejected.length === 0 &&
-  (areTooMuch || accepted.every((record) => isTelling(membersOf(record))))
+  isOne: (record: JsonRange) => boolean,
+): boolean => !isAmbiguous && accepted.length > 0 && rejected.length === 0 && (areTooMuch || accepted.every(isOne))
 
 /** What is read as something else than its sender means by it would be lost in silence. */
 function notLogs({ foreignList, total, wrapper }: Split): Refusal | undefined {

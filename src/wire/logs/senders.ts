@@ -189,6 +189,9 @@ const unnamedContext = 'default'
 /** What formatters of Ruby's Logger are given, and write by these names. */
 const isRuby = ({ severity }: JsonObject): boolean => typeof severity === 'string'
 const rubyServices = namesOf(['progname'])
+/** Its own format has `--` for a program without a name; others write `-`, as syslog does. */
+const asProgram = (value: Json): string | undefined =>
+  typeof value === 'string' && /[^\s-]/.test(value) ? value : undefined
 
 function serviceOfLogger(record: JsonObject): string | undefined {
   if (isBunyan(record)) return firstOf(record, bunyanServices, asText)
@@ -196,7 +199,7 @@ function serviceOfLogger(record: JsonObject): string | undefined {
     const isForLogstash = record['monolog_level'] !== undefined
     return firstOf(record, isForLogstash ? monologServicesForLogstash : monologServices, asText)
   }
-  if (!isLogback(record)) return isRuby(record) ? firstOf(record, rubyServices, asText) : undefined
+  if (!isLogback(record)) return isRuby(record) ? firstOf(record, rubyServices, asProgram) : undefined
   return firstOf(record, logbackServices, (value, name) =>
     name === 'context.name' && value === unnamedContext ? undefined : asText(value),
   )
@@ -207,5 +210,5 @@ export function serviceOfSender(record: JsonObject): string | undefined {
   const added = firstOf(record, extraServices, asText) ?? serviceOfLogger(record)
   const { program, logsource } = record
   if (added !== undefined || typeof logsource !== 'string') return added
-  return typeof program === 'string' && program !== '-' && /\S/.test(program) ? program : undefined
+  return program === undefined ? undefined : asProgram(program)
 }

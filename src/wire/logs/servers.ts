@@ -3,7 +3,7 @@ import type { Level } from '#src/events/telemetry.ts'
 import { asText, firstOf, namesOf } from './fields.ts'
 import { spanIdOf, traceIdOf } from './ids.ts'
 import type { IdsInText } from './ids-in-text.ts'
-import { levelByName, levelBySeverityNumber } from './level.ts'
+import { levelByName, levelBySeverityNumber, numberOf } from './level.ts'
 
 // What servers and clouds write in a way of their own, told by what stands beside it, as in senders.ts.
 
@@ -25,6 +25,24 @@ const isOfAzure = ({ resourceId, category }: JsonObject): boolean =>
   isText(resourceId) && resourceId.startsWith('/') && isText(category)
 const azureMessages = namesOf(['properties.message', 'properties.log', 'resultDescription'])
 
+/** Azure's Application Insights, a row of one of its tables. */
+const isOfInsights = ({ Type, AppRoleName, OperationId }: JsonObject): boolean =>
+  isText(Type) && /^App[A-Z]/.test(Type) && (isText(AppRoleName) || isText(OperationId))
+const insightsMessages = namesOf(['OuterMessage', 'InnermostMessage'])
+const insightsServices = namesOf(['AppRoleName'])
+/** Its SeverityLevel. */
+const ofInsights: readonly Level[] = ['debug', 'info', 'warn', 'error', 'fatal']
+/** What is measured of a span has its id as its own; what was said in one names it as the parent. */
+const idsOfInsights = ({ OperationId, ParentId, Id }: JsonObject): IdsInText | undefined =>
+  both(traceIdOf(OperationId), spanIdOf(Id) ?? spanIdOf(ParentId))
+
+/** What was logged in a function of AWS's Lambda, from CloudWatch. */
+const lambdaGroup = '/aws/lambda/'
+const functionOfGroup = ({ logGroup, logStream }: JsonObject): string | undefined =>
+  isText(logStream) && isText(logGroup) && logGroup.startsWith(lambdaGroup)
+    ? logGroup.slice(lambdaGroup.length)
+    : undefined
+
 /** A row of ClickHouse's table of logs, or a record as OpenTelemetry's data model names its fields. */
 const isOfDataModel = ({ Body, SeverityText, SeverityNumber }: JsonObject): boolean =>
   Body !== undefined && Body !== null && (isText(SeverityText) || SeverityNumber !== undefined)
@@ -44,10 +62,23 @@ export const isKubernetesEvent = ({ involvedObject, reason }: JsonObject): boole
 /** MySQL's sink for JSON: system, error, warning, note. */
 const ofMysql: readonly Level[] = ['info', 'error', 'warn', 'info']
 
+/** A line of a drain of Vercel; what Fly.io ships of an app says it by a name of its own. */
+const isOfVercel = ({ deploymentId, source }: JsonObject): boolean => isText(deploymentId) && isText(source)
+const vercelServices = namesOf(['projectName'])
+const flyServices = namesOf(['fly.app.name'])
+
+/** AWS Lambda's Telemetry API: what a function or an extension printed, a line of text or an object. */
+const isOfTelemetry = ({ type, time, record }: JsonObject): boolean =>
+  (type === 'function' || type === 'extension') && isText(time) && record !== undefined
+const telemetryMessages = namesOf(['record'])
+const telemetryLevels = namesOf(['record.level'])
+
 export function levelOfServer(record: JsonObject): Level | undefined {
   const { prio, err_code, label, type, SeverityText, SeverityNumber } = record
   if (isOfDataModel(record)) return levelByName(SeverityText) ?? levelBySeverityNumber(SeverityNumber)
   if (isLogEntry(record)) return firstOf(record, entryLevels, levelByName)
+  if (isOfTelemetry(record)) return firstOf(record, telemetryLevels, levelByName)
+  if (isOfInsights(record)) return ofInsights[numberOf(record['SeverityLevel'])]
   if (isKubernetesEvent(record)) return type === 'Normal' ? 'info' : levelByName(type)
   const isOfMysql = typeof prio === 'number' && typeof err_code === 'number' && isText(label)
   return isOfMysql ? ofMysql[prio] : levelOfKubernetes(record)
@@ -58,19 +89,25 @@ export function messageOfServer(record: JsonObject): string | undefined {
   if (isOfDataModel(record)) return isText(Body) ? Body : stringifyJson(Body)
   if (isLogEntry(record)) return firstOf(record, entryMessages, asText)
   if (isOfAzure(record)) return firstOf(record, azureMessages, asText)
+  if (isOfInsights(record)) return firstOf(record, insightsMessages, asText)
+  if (isOfTelemetry(record)) return firstOf(record, telemetryMessages, asText)
   // VictoriaLogs
   return isText(_msg) ? _msg : undefined
 }
 
 export const serviceOfServer = (record: JsonObject): string | undefined => {
   if (isOfDataModel(record)) return firstOf(record, dataModelServices, asText)
-  return isLogEntry(record) ? firstOf(record, entryServices, asText) : undefined
+  if (isLogEntry(record)) return firstOf(record, entryServices, asText)
+  if (isOfInsights(record)) return firstOf(record, insightsServices, asText)
+  if (isOfVercel(record)) return firstOf(record, vercelServices, asText)
+  return firstOf(record, flyServices, asText) ?? functionOfGroup(record)
 }
 
 /** Kong's log of a request says its trace in each form that was sent on. */
 const kongTraces = namesOf(['trace_id.w3c'])
 
 export function idsOfServer(record: JsonObject): IdsInText | undefined {
+  if (isOfInsights(record)) return idsOfInsights(record)
   const { trace, span, spanId } = record
   const inSpan = spanIdOf(span)
   // Of go-zero, and of the logger of Coder: alone either word may be anything.

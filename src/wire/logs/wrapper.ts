@@ -21,9 +21,11 @@ export type Wrapper = Readonly<{
   beside: readonly Member[]
   /** Two of its lists hold records. */
   isAmbiguous: boolean
-  /** A level stands beside the list, as in a record that has a list: it is a wrapper only if those in the list are records themselves. */
-  isLevelled: boolean
+  /** It may be a record that has a list: it is a wrapper only if each in the list is a record by this. */
+  asks?: Asked | undefined
 }>
+
+type Asked = Readonly<{ isAsked(name: string): boolean; isMet(record: readonly Member[]): boolean }>
 
 /** A wrapper has little beside its records; what has more members is not looked at further. */
 const wrapperMembersMax = 64
@@ -44,6 +46,39 @@ export function createMembers() {
   }
 }
 
+/** Whether a record tells a message. */
+export const isTelling = (members: readonly Member[]): boolean =>
+  members.some(({ name, isEmpty }) => !isEmpty && isMessageName(name))
+
+/** With a level beside its list it is like a record that has a list, and wraps records that tell messages. */
+const askedBesideLevel: Asked = { isAsked: isMessageName, isMet: isTelling }
+
+const askedFor = (names: readonly string[]): Asked => ({
+  isAsked: (name) => names.includes(name),
+  isMet: (members) => names.every((wanted) => members.some(({ name, isEmpty }) => name === wanted && !isEmpty)),
+})
+
+/** How clouds wrap logs: names that others use too, so these by what stands beside them, if only nothing, and by what each record says. */
+const wrappersOfClouds: readonly Readonly<{ list: string; beside: readonly string[]; asks: Asked }>[] = [
+  // Azure's diagnostic logs, as Event Hubs give them on
+  { list: 'records', beside: [], asks: askedFor(['time', 'resourceId']) },
+  // AWS's CloudTrail, a file or what is told of one
+  { list: 'Records', beside: [], asks: askedFor(['eventTime', 'eventSource']) },
+  // AWS's CloudWatch, to those who subscribe
+  { list: 'logEvents', beside: ['logGroup', 'logStream'], asks: askedFor(['timestamp', 'message']) },
+]
+
+function wrapperOfCloud(members: readonly Member[]): Wrapper | undefined {
+  for (const { list: wanted, beside: told, asks } of wrappersOfClouds) {
+    const list = members.find(({ name, isList }) => isList && name === wanted)
+    const beside = members.filter((member) => member !== list)
+    const isAlike =
+      told.length === 0 ? beside.length === 0 : told.every((each) => beside.some(({ name }) => name === each))
+    if (list !== undefined && isAlike) return { list: list.value, beside, isAmbiguous: false, asks }
+  }
+  return undefined
+}
+
 const isLevelled = (members: readonly Member[]): boolean => members.some(({ name }) => isLevelName(name))
 
 /** The wrapper of these members: its first list that holds something is that of the records, else its first. Undefined: it is none. */
@@ -51,16 +86,13 @@ export function wrapperOf(members: readonly Member[]): Wrapper | undefined {
   const lists = wrapperNames.flatMap((wanted) => members.filter(({ name, isList }) => isList && name === wanted))
   const filled = lists.filter(({ isEmpty }) => !isEmpty)
   const list = filled[0] ?? lists[0]
-  if (list === undefined) return undefined
+  if (list === undefined) return wrapperOfCloud(members)
   const beside = members.filter((member) => !lists.includes(member))
-  return { list: list.value, beside, isAmbiguous: filled.length > 1, isLevelled: isLevelled(members) }
+  const asks = isLevelled(members) ? askedBesideLevel : undefined
+  return { list: list.value, beside, isAmbiguous: filled.length > 1, asks }
 }
 
 export const hasBeside = (wrapper: Wrapper | undefined): boolean => wrapper !== undefined && wrapper.beside.length > 0
-
-/** Whether a record tells a message. */
-export const isTelling = (members: readonly Member[]): boolean =>
-  members.some(({ name, isEmpty }) => !isEmpty && isMessageName(name))
 
 /** The list by which members are those of a request of another protocol. */
 export const foreignListOf = (members: readonly Member[]): string | undefined =>

@@ -44,6 +44,15 @@ describe('what servers and clouds write in a way of their own', () => {
       { err_code: 7, prio: 1 },
       { err_code: null, prio: 1, label: 'Error' },
       { trace_id: { b3: traceId } },
+      { Type: 'Apple', AppRoleName: 'shop', SeverityLevel: 3 },
+      { Type: 'AppTraces', SeverityLevel: 3 },
+      { AppRoleName: 'shop', OperationId: traceId, SeverityLevel: 3 },
+      { projectName: 'shop', source: 'lambda' },
+      { record: 'x', type: 'function' },
+      { record: 'x', type: 'sale', at: time },
+      { record: { level: 'error' }, type: 'function' },
+      { logGroup: '/aws/lambda/shop' },
+      { logGroup: 'shop', logStream: '7' },
     ]) {
       expect(one(sent), JSON.stringify(sent)).to.include(nothing)
     }
@@ -82,6 +91,16 @@ describe('what servers and clouds write in a way of their own', () => {
         timeNs,
       })
     }
+  })
+
+  it('is what Application Insights says of the span in which it was said, or of the span itself', () => {
+    const [Id, ParentId] = ['00f067aa0ba902b7', 'b9c7c989f97918e1']
+    const row = { time, Type: 'AppTraces', AppRoleName: 'shop', OperationId: traceId, ParentId }
+    for (const [SeverityLevel, level] of ['debug', 'info', 'warn', 'error', 'fatal', null].entries())
+      expect(one({ ...row, Message: 'paid', SeverityLevel })).to.include({ level, message: 'paid', spanId: ParentId })
+    expect(one({ ...row, Type: 'AppRequests', Id })).to.include({ traceId, spanId: Id, service: 'shop', timeNs })
+    for (const name of ['OuterMessage', 'InnermostMessage'])
+      expect(one({ ...row, [name]: 'declined' }).message, name).to.equal('declined')
   })
 
   it('is a trace and its span, or the name of a field that a store gives every message', () => {

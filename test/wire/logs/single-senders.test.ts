@@ -123,7 +123,8 @@ describe('what single loggers write in a way of their own', () => {
     expect([consola(3, 'box'), consola(0, 'mine'), consola(null, 'verbose')]).to.deep.equal(['info', 'error', 'trace'])
     expect(consola(null, 'mine'), 'Infinity').to.equal('trace')
     expect(one({ message: 'x', level: 3, type: 'error', args: [] }).level).to.equal('trace')
-    for (const version of ['1.0', '1.1']) expect(one({ version, short_message: 'x', level: 3 }).level).to.equal('error')
+    for (const version of ['1.0', '1.1', 1, 1.1])
+      expect(one({ version, short_message: 'x', level: 3 }).level).to.equal('error')
     expect(one({ version: '2', short_message: 'x', level: 3 }).level).to.equal('trace')
     const python = [5, 10, 19, 20, 25, 35, 40, 50, 70].map((levelno) => one({ levelname: 'MINE', levelno }).level)
     expect(python).to.deep.equal(['trace', 'debug', 'debug', 'info', 'info', 'warn', 'error', 'fatal', 'fatal'])
@@ -186,6 +187,8 @@ describe('what single loggers write in a way of their own', () => {
       { message: 'x', context: { name: 'shop', birthdate: receivedAt } },
       { message: 'x', progname: 'shop' },
       { severity: 'WARN', message: 'x', progname: { name: 'shop' } },
+      { severity: 'WARN', message: 'x', progname: '-' },
+      { severity: 'WARN', message: 'x', progname: '--' },
       { message: 'x', loggerName: 'Pay', context: { name: 'shop', properties: { service: 'shop' } } },
     ]) {
       expect(one(other).service, JSON.stringify(other)).to.equal(null)

@@ -158,6 +158,54 @@ for (const [contentType, write] of forms) {
     })
   })
 
+  describe(`how clouds wrap logs, ${contentType}`, () => {
+    const time = '2026-11-29T09:46:42.080Z'
+    const ofAzure = { time, resourceId: '/SUBSCRIPTIONS/1', category: 'x' }
+    const ofTrail = { eventTime: time, eventSource: 's3.amazonaws.com', eventName: 'PutObject' }
+    const ofWatch = { id: '7', timestamp: Date.parse(time), message: 'declined' }
+    const group = { messageType: 'DATA_MESSAGE', logGroup: '/aws/lambda/orders', logStream: '2026/11/29/[1]7' }
+
+    it('is a list of records, each with what stands beside it', () => {
+      expect(records({ records: [ofAzure, ofAzure] })).to.have.length(2)
+      expect(records({ Records: [ofTrail, ofTrail] })).to.have.length(2)
+      const [first, second] = records({ ...group, logEvents: [ofWatch, { ...ofWatch, message: 'paid' }] })
+      expect(first).to.include({ message: 'declined', service: 'orders' })
+      expect({ ...second?.fields }).to.deep.equal({ ...ofWatch, message: 'paid', ...group })
+    })
+
+    it('is a record with a list by the same names elsewhere', () => {
+      for (const other of [
+        { records: [] },
+        { records: [ofAzure, { time }] },
+        { records: [ofAzure, 'x'] },
+        {
+          records: [
+            { id: 7, time },
+            { id: 8, resourceId: '/a' },
+          ],
+        },
+        { records: [ofAzure], table: 'orders' },
+        { records: ofAzure },
+        { Records: [{ eventSource: 'aws:sqs', body: 'x' }] },
+        { Records: [ofAzure] },
+        { Records: [ofTrail], requestId: 'a' },
+        { logEvents: [ofWatch] },
+        { logEvents: [ofWatch], logGroup: 'a' },
+        { ...group, logEvents: [{ id: '7' }] },
+        { ...group, logEvents: [ofWatch], message: 'sent 1 event' },
+      ] as const) {
+        const found = records(other)
+        expect(found, JSON.stringify(other)).to.have.length(1)
+        expect({ ...found[0]?.fields }).to.deep.equal(other)
+      }
+    })
+
+    it('that was kept as a record stays one', () => {
+      const kept = write({ records: [ofAzure, ofAzure] })
+      expect(decodeLogs(kept, contentType, { receivedAt, limits: defaults })).to.have.length(1)
+    })
+  })
+
   describe(`bodies of OTLP sent as logs, ${contentType}`, () => {
     for (const [list, told] of [
       ['resourceLogs', 'send logs as JSON records'],
