@@ -74,7 +74,7 @@ describe('command line, where something is wrong', () => {
       expect(stderr).to.match(line)
     }
     closeSync(full)
-  }).timeout(60_000)
+  })
 
   it('keeps no backup that nothing could be started on', async () => {
     await writeLog('0', logFile(), 1)
@@ -262,7 +262,7 @@ describe('command line, where something is wrong', () => {
     const services = { ...createServices(), openDirectory: async () => ({ stream, pepper: 'p'.repeat(64) }) }
     const { code, out, err } = await run(['workspace', 'list'], { services })
     expect([code, out, err]).to.deep.equal([1, '', 'throughline: read the directory (gone)\n'])
-  }).timeout(60_000)
+  })
 
   it('says of no failure that an index differs', async () => {
     const services = { ...createServices(), openBuilds: () => Promise.reject(new TypeError('odd')) }

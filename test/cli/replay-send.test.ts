@@ -261,7 +261,7 @@ describe('an event that is sent to another installation', () => {
       server.close()
     }
     expect(asked).to.have.length(30)
-  }).timeout(20_000)
+  })
 
   it('needs a key of its kind', async () => {
     for (const url of ['ftp://127.0.0.1', '127.0.0.1:8080', 'http://', 'http://127.0.0.1:99999']) {

@@ -84,7 +84,7 @@ describe('how many files a process may open', () => {
       await left
       rmSync(folder, { recursive: true })
     }
-  }).timeout(60_000)
+  })
 
   it('are enough for verbs whose files are many more', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'throughline-'))
@@ -97,5 +97,5 @@ describe('how many files a process may open', () => {
       expect(status, `${verb}: ${stderr}`).to.equal(0)
     }
     rmSync(folder, { recursive: true })
-  }).timeout(120_000)
+  })
 })

@@ -42,7 +42,7 @@ describe('a connection to NATS that is broken', () => {
       Date.now = clock
       await nats.close()
     }
-  }).timeout(30_000)
+  })
 
   it('says so where the server that came back takes another password, and only as long as it does', async function () {
     this.timeout(enginesTimeoutMs)

@@ -9,7 +9,7 @@ export type Asked = Readonly<{ method: string; path: string; body: unknown }>
 
 /** A server that answers as Elasticsearch does where the real one would have to hold more than a test can write. */
 export async function startAnsweringElasticsearch(answerTo: (asked: Asked) => object, port = 0) {
-  const server = createServer((request, response) => {
+  const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const { method = '', url: path = '' } = request
     const answer = async (): Promise<object> => {
       if (path.startsWith('/_nodes')) return { nodes: { a: { version: '9.0.0' } } }

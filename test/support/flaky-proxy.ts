@@ -49,7 +49,8 @@ export async function createFlakyProxy(target: string, fault: Fault): Promise<Fl
     progress.emit('passed')
   }
 
-  const server = createServer((request, response) => {
+  // It closes no connection that is idle: the server keeps them for longer than senders do.
+  const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const handled = handle(request, response).catch(() => void response.destroy())
     underWay.add(handled)
     void handled.finally(() => underWay.delete(handled))

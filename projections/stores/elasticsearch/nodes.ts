@@ -14,7 +14,8 @@ export const isUnsent = (error: unknown): boolean => error instanceof Error && e
 
 /** Whether the other side closed the connection before an answer began. The driver passes on only what its connection says. */
 export const isDropped = (error: unknown): boolean =>
-  error instanceof errors.ConnectionError && /^(?:other side closed|read ECONNRESET|write EPIPE)/u.test(error.message)
+  error instanceof errors.ConnectionError &&
+  /^(?:other side closed|read ECONNRESET|write (?:ECONNRESET|EPIPE))/u.test(error.message)
 
 type Refused = Readonly<{ code?: string; syscall?: string; message: string }>
 

@@ -30,7 +30,7 @@ const fullSuccess: Answer = { status: 200, reply: (type) => encodeSuccess(type) 
 function createReceiver(): Readonly<{ server: Server; received: Received[]; answer: { next: Answer } }> {
   const received: Received[] = []
   const answer = { next: fullSuccess }
-  const server = createServer((request, response) => {
+  const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () => {

@@ -17,7 +17,7 @@ export type Receiver = Readonly<{
 export async function startReceiver(status: number): Promise<Receiver> {
   const requests: ReceivedRequest[] = []
   let arrived = Promise.withResolvers<void>()
-  const server = createServer((incoming, response) => {
+  const server = createServer({ keepAliveTimeout: 0 }, (incoming, response) => {
     const chunks: Buffer[] = []
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
     incoming.on('end', () => {

@@ -14,7 +14,7 @@ describe('a request to Elasticsearch that nobody waits for any more', () => {
   const readers: ElasticsearchIndexReader[] = []
 
   before(async () => {
-    server = createServer((request, response) => {
+    server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
       response.setHeader('x-elastic-product', 'Elasticsearch')
       response.setHeader('content-type', 'application/json')
       // All else gets no answer.

@@ -41,7 +41,7 @@ describe('a connection to Elasticsearch', () => {
 
   /** Only what a server says of itself: of this age none can be had. */
   const saying = async (headers: Record<string, string>, body: object, task: (address: string) => Promise<void>) => {
-    const server = createServer((_request, response) => {
+    const server = createServer({ keepAliveTimeout: 0 }, (_request, response) => {
       response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
     }).listen(0, '127.0.0.1')
     await new Promise((resolve) => server.once('listening', resolve))
@@ -97,7 +97,7 @@ describe('a connection to Elasticsearch', () => {
   it('takes an answer that was cut off, or comes from something before it, for something that passes', async () => {
     const says = { 'x-elastic-product': 'Elasticsearch', 'content-type': 'application/json' }
     let answer: readonly [number, Readonly<Record<string, string>>, string] = [200, says, '{}']
-    const server = createServer(({ url: path }, response) => {
+    const server = createServer({ keepAliveTimeout: 0 }, ({ url: path }, response) => {
       const [status, headers, body] = path?.startsWith('/_nodes') === true ? [200, says, '{}'] : answer
       response.writeHead(status, headers).end(body)
     }).listen(0, '127.0.0.1')
@@ -126,7 +126,7 @@ describe('a connection to Elasticsearch', () => {
   it('says what is refused, which passes only where it has answered before', async () => {
     const says = { 'x-elastic-product': 'Elasticsearch', 'content-type': 'application/json' }
     let [status, type] = [200, '']
-    const server = createServer((_request, response) => {
+    const server = createServer({ keepAliveTimeout: 0 }, (_request, response) => {
       response.writeHead(status, says).end(JSON.stringify(status === 200 ? {} : { error: { type, reason: 'x' } }))
     }).listen(0, '127.0.0.1')
     await new Promise((resolve) => server.once('listening', resolve))

@@ -26,7 +26,7 @@ describe('answers of Elasticsearch', () => {
   const read: number[] = []
 
   before(async () => {
-    server = createServer((request, response) => {
+    server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
       response.setHeader('x-elastic-product', 'Elasticsearch')
       response.setHeader('content-type', 'application/json')
       const answer = async (): Promise<void> => {

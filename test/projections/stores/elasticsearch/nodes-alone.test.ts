@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -110,6 +111,29 @@ describe('a kept connection to Elasticsearch that is closed in the moment when i
       server.close()
     })
   }
+})
+
+describe('a kept connection to Elasticsearch that is reset before what is sent on it leaves', () => {
+  it('is passed over by what may be asked twice', async () => {
+    const kept: Socket[] = []
+    const server = createServer((_, response) => response.setHeader('x-elastic-product', 'Elasticsearch').end())
+      .on('connection', (socket) => kept.push(socket))
+      .listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const elasticsearch = connectElasticsearch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const send = () => elasticsearch.send({ operation: 'look at', subject: 'it', method: 'GET', path: '/it' })
+    await send()
+    /** The driver is about to write on the connection: it cannot hear of the reset before it does. */
+    const reset = (): void => {
+      unsubscribe('undici:client:sendHeaders', reset)
+      for (const socket of kept.splice(0)) socket.resetAndDestroy()
+    }
+    subscribe('undici:client:sendHeaders', reset)
+    expect((await send()).status).to.equal(200)
+    expect(kept, 'made since').to.have.length(1)
+    await elasticsearch.close()
+    server.close()
+  })
 })
 
 describe('nodes of Elasticsearch that reach no master', () => {

@@ -17,8 +17,7 @@ const lostMs = 5_000
 const never = (): Promise<never> => new Promise(() => undefined)
 
 // Each node is a way of its own to the one Elasticsearch that tests share.
-describe('several nodes of Elasticsearch', function () {
-  this.timeout(60_000)
+describe('several nodes of Elasticsearch', () => {
   const nodes: (RecordingProxy & Readonly<{ heal(): void }>)[] = []
   // Before what was opened on them is closed.
   afterEach(() => {

@@ -71,7 +71,7 @@ describe('what readers are told of an index in Elasticsearch', () => {
     await lines.refreshNow()
     expect(states).to.deep.equal([])
     expect(lines.capped(told(2)).position).to.equal(1)
-  }).timeout(20_000)
+  })
 
   it('is what they found before, until a shard is back that was waited for, or what was written there is shown again', async () => {
     const asked: string[] = []
@@ -103,7 +103,7 @@ describe('what readers are told of an index in Elasticsearch', () => {
     await lines.refreshNow()
     expect(asked.slice(3)).to.deep.equal(['/lines-00/_refresh'])
     expect(lines.capped(told(2)).position).to.equal(2)
-  }).timeout(20_000)
+  })
 
   it('is what is there once a shard is back that was waited for', async () => {
     const late = Promise.withResolvers<JsonObject>()
@@ -121,7 +121,7 @@ describe('what readers are told of an index in Elasticsearch', () => {
     expect(lines.capped(told(2)).position).to.equal(2)
     await lines.refreshNow()
     expect(asked).to.deep.equal(['/lines-1/_refresh'])
-  }).timeout(20_000)
+  })
 
   it('names twenty indices in a request, and with more of them all of the build', async () => {
     const asked: string[] = []

@@ -11,9 +11,7 @@ import { rejection } from '#test/support/read-all.ts'
 
 const nextDay = '2026-11-22'
 
-describe('indices of days that have no primary shard', function () {
-  // Elasticsearch itself waits a minute for one.
-  this.timeout(180_000)
+describe('indices of days that have no primary shard', () => {
   const { url, openWriter, makeReader, closeLater, count, dayIndex } = useElasticsearchStores()
   const ask = (path: string, method: string, body?: object) =>
     askElasticsearch(url(), path, { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
