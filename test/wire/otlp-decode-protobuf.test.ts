@@ -95,6 +95,18 @@ describe('decodeSpans, protobuf alone', () => {
     expect([found?.parentSpanId, found?.cuts]).to.deep.equal([null, []])
   })
 
+  it('marks no parent id as left out whose length is written in more bytes than it needs', () => {
+    const parent = Buffer.from('00f067aa0ba902b7', 'hex')
+    const withParent = (id: Uint8Array): Uint8Array =>
+      Buffer.concat([encodeSpan(emptySpan), Uint8Array.of(0x22, 0x80 | id.length, 0x80, 0x80, 0x00), id])
+    const parentsAndCuts = (id: Uint8Array) =>
+      decodeScanned(inRequest(withParent(id)), 'application/x-protobuf').map((span) => [span.parentSpanId, span.cuts])
+    expect(parentsAndCuts(parent)).to.deep.equal([['00f067aa0ba902b7', []]])
+    expect(parentsAndCuts(new Uint8Array(8))).to.deep.equal([[null, []]])
+    expect(parentsAndCuts(new Uint8Array())).to.deep.equal([[null, []]])
+    expect(parentsAndCuts(parent.subarray(4))).to.deep.equal([[null, ['parent span id left out, it is not 8 bytes']]])
+  })
+
   it('does not look below the deepest level, whatever stands there', () => {
     const nest = (levels: number): Uint8Array =>
       levels === 1

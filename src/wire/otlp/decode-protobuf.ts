@@ -145,8 +145,13 @@ const spanFields = reading<SpanDraft>(
 function readParent(state: WireState, span: SpanDraft): void {
   const start = state.reader.pos
   const id = readId(state, 16)
-  const bytes = state.reader.pos - start - 1
   span.parentSpanId = id === '' ? null : id
+  if (id !== '') return
+  const end = state.reader.pos
+  // Read again: its length may be written in more bytes than it needs.
+  state.reader.pos = start
+  const bytes = fieldEnd(state) - state.reader.pos
+  state.reader.pos = end
   if (bytes !== 0 && bytes !== 8) mark(state.cutter, 'parent span id left out, it is not 8 bytes')
 }
 
