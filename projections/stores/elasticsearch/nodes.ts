@@ -91,7 +91,11 @@ abstract class WatchedConnection extends HeardConnection {
     for (let time = 0; time < times; time++) {
       // One that is refused at once, as for a moment by what stands before it, is no reason to give up what is under way.
       if (time > 0) await sleep(Math.max(0, begun + ms * time - performance.now()), undefined, { ref: false })
-      const answer = await super.request({ method: 'HEAD', path: '/' }, { ...ping, timeout: ms }).catch(() => undefined)
+      const head = () => super.request({ method: 'HEAD', path: '/' }, { ...ping, timeout: ms })
+      const again = (error: unknown) => (isDropped(error) ? head() : undefined)
+      const answer = await head()
+        .catch(again)
+        .catch(() => undefined)
       if (answer !== undefined || this.#heardAt > begun) return true
     }
     return false

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
@@ -132,6 +132,33 @@ describe('a kept connection to Elasticsearch that is reset before what is sent o
     expect((await send()).status).to.equal(200)
     expect(kept, 'made since').to.have.length(1)
     await elasticsearch.close()
+    server.close()
+  })
+
+  it('does not make the node one that hangs, where it was asked whether it does', async () => {
+    const used = new Set<Socket>()
+    const answers: ServerResponse[] = []
+    const asked: boolean[] = []
+    const server = createServer({ keepAliveTimeout: 0 }, ({ method, url, socket }, response) => {
+      const isDropped = method === 'HEAD' && used.has(socket) && asked.length === 0
+      used.add(socket)
+      if (method === 'HEAD') asked.push(isDropped)
+      if (isDropped) return void socket.resetAndDestroy()
+      if (url === '/slow') return void answers.push(response)
+      response.end()
+      // It has said that it is there.
+      if (method === 'HEAD') for (const answer of answers) answer.end()
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const node = new OneOfSeveral({ url })
+    const options = { requestId: 1, name: 'test', context: null }
+    const slow = node.request({ method: 'GET', path: '/slow' }, options)
+    // Another connection, which is then kept.
+    await node.request({ method: 'GET', path: '/' }, options)
+    await slow
+    expect(asked).to.deep.equal([true, false])
+    await node.close()
     server.close()
   })
 })
