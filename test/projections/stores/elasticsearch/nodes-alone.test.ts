@@ -143,11 +143,11 @@ describe('a kept connection to Elasticsearch that is reset before what is sent o
       const isDropped = method === 'HEAD' && used.has(socket) && asked.length === 0
       used.add(socket)
       if (method === 'HEAD') asked.push(isDropped)
-      if (isDropped) return void socket.resetAndDestroy()
-      if (url === '/slow') return void answers.push(response)
-      response.end()
-      // It has said that it is there.
-      if (method === 'HEAD') for (const answer of answers) answer.end()
+      if (isDropped) socket.resetAndDestroy()
+      else if (url === '/slow') answers.push(response)
+      else response.end()
+      // Once it has said that it is there.
+      if (method === 'HEAD' && !isDropped) for (const answer of answers) answer.end()
     }).listen(0, '127.0.0.1')
     await once(server, 'listening')
     const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
