@@ -28,10 +28,11 @@ export function watchBeginning(
   let before = known
   let quietUntil = -Infinity
   return async ({ first, cut }) => {
-    const hole = first - 1
-    // A leader elected just now may know of a cut, or an erasure, only a moment after it has made it: so it takes two looks.
-    const isNew = hole > Math.max(known, cut) && hole === before && ticks() >= quietUntil
-    before = hole
+    // A leader elected just now may know of a cut, or an erasure, only a moment after it has made it: so it takes two looks. More may have gone since
+    // the one before: of a log that is written all the time, an age limit takes something before each look.
+    const hole = Math.min(first - 1, before)
+    before = first - 1
+    const isNew = hole > Math.max(known, cut) && ticks() >= quietUntil
     if (!isNew) return
     const formerly = known
     known = hole

@@ -29,6 +29,27 @@ describe('a watch of the beginning of a JetStream log', () => {
     expect(await see(5)).to.deep.equal([])
   })
 
+  it('tells also where each look finds that more has gone, as of a log that is written all the time', async () => {
+    const { clock, look, told } = start(async () => false)
+    for (const first of [2, 4, 7, 9]) await look({ first, last: 20, cut: 0 })
+    expect(told).to.deep.equal(['message 1'])
+    clock.ms = 600_000
+    for (const first of [11, 12]) await look({ first, last: 20, cut: 0 })
+    expect(told.slice(1)).to.deep.equal(['message 8'])
+  })
+
+  it('says nothing of a cut that each look knows of only in part', async () => {
+    const { look, told } = start(async () => false)
+    for (const [first, cut] of [
+      [4, 0],
+      [6, 3],
+      [8, 5],
+      [8, 7],
+    ] as const)
+      await look({ first, last: 20, cut })
+    expect(told).to.deep.equal([])
+  })
+
   it('does not take a cut for a loss that was noted a moment after it was seen', async () => {
     const { look, see, told } = start(async () => false)
     await look({ first: 4, last: 9, cut: 0 })
