@@ -8,7 +8,7 @@ import {
 import { positionStep, type Position } from '#src/events/envelope.ts'
 import { ok } from '#src/lib/result.ts'
 import { withProgress } from './progress.ts'
-import { nameOf, verdictJson, verdictText } from './show-verdict.ts'
+import { placedName, verdictJson, verdictText, type Place } from './show-verdict.ts'
 import { table } from './show.ts'
 import type { OpenBuilds } from './services.ts'
 import type { Verb, VerbContext } from './verb.ts'
@@ -28,12 +28,11 @@ const outcomes: Readonly<Record<Rebuilt['outcome'], string>> = {
   different: 'readers stay with the build that they have',
 }
 
-/** As `PlacedVerdict`. */
-type Done = Rebuilt & Readonly<{ partition: string; isOneOfMany: boolean }>
+type Done = Rebuilt & Place
 
 function rebuiltText({ index, former, outcome, resumed, verdict, ...place }: Done): string {
   const kept = former === undefined || outcome !== 'moved' ? '' : `; ${former} is kept, see throughline rollback`
-  return `${verdictText({ ...verdict, ...place })}\n${nameOf(index, place)}${resumed ? ' (resumed)' : ''}: ${outcomes[outcome]}${kept}.`
+  return `${verdictText({ ...verdict, ...place })}\n${placedName(index, place)}${resumed ? ' (resumed)' : ''}: ${outcomes[outcome]}${kept}.`
 }
 
 const rebuiltJson = ({ projection, partition, isOneOfMany, index, former, resumed, outcome, verdict }: Done) => ({

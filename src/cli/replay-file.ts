@@ -12,17 +12,17 @@ export type PlacedEvent = Readonly<{ partition: string; event: RecordedEvent }>
 type Line = Readonly<{ partition: string; position: number; header: unknown; payload: string }>
 const first = { throughline: 'events', version: 1 }
 
-/** Removes a file where a signal ends this process, which then ends as without this. Until what it returns is called. */
-function removedBySignals(path: string): () => void {
+/** Removes a file where a signal ends this process, which then ends as without this. What it returns ends that. */
+function removeOnSignals(path: string): () => void {
   const signals = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const
-  const keep = (): void => signals.forEach((signal) => void process.off(signal, remove))
+  const forget = (): void => signals.forEach((signal) => void process.off(signal, remove))
   const remove = (signal: NodeJS.Signals): void => {
     rmSync(path, { force: true })
-    keep()
+    forget()
     process.kill(process.pid, signal)
   }
   for (const signal of signals) process.on(signal, remove)
-  return keep
+  return forget
 }
 
 /**
@@ -38,7 +38,7 @@ export async function createEventFile(path: string) {
       hint: 'it must not be there yet, and this user must be able to make it',
     })
   })
-  const keep = removedBySignals(path)
+  const forget = removeOnSignals(path)
   const out = file.createWriteStream()
   // Whoever writes is told.
   out.on('error', () => undefined)
@@ -46,7 +46,7 @@ export async function createEventFile(path: string) {
     try {
       await task()
     } catch (cause) {
-      keep()
+      forget()
       await rm(path, { force: true })
       const hint = 'it must have room for them; what was written is removed'
       throw new PermanentError({ operation: 'write events to', subject: path, cause, hint })
@@ -71,7 +71,7 @@ export async function createEventFile(path: string) {
     /** Removes what was written, where the rest of it cannot be had. */
     async abandon(): Promise<void> {
       out.destroy()
-      keep()
+      forget()
       await rm(path, { force: true })
     },
     /** Resolves when all of it is on the disk. */
@@ -82,7 +82,7 @@ export async function createEventFile(path: string) {
         syncFile(path)
         syncFolder(dirname(path))
       })
-      keep()
+      forget()
     },
   }
 }

@@ -48,16 +48,17 @@ function fromText(comparedFrom: Verdict['comparedFrom']): string {
 }
 
 /** Up to where was compared: workspaces are at one place, or some are further than others. */
-function placeText({ position, workspaces }: Verdict): string {
+function positionText({ position, workspaces }: Verdict): string {
   const places = workspaces.map((of) => of.position).toSorted((a, b) => a - b)
   const [first = position, last = first] = [places[0], places.at(-1)]
   return first === last ? `at position ${first}` : `at positions ${first} to ${last}`
 }
 
-/** A verdict of a partition; `isOneOfMany`: of several, whose builds have the same names. */
-export type PlacedVerdict = Verdict & Readonly<{ partition: string; isOneOfMany: boolean }>
+/** Where a build is. `isOneOfMany`: in one of several partitions, whose builds have the same names. */
+export type Place = Readonly<{ partition: string; isOneOfMany: boolean }>
+export type PlacedVerdict = Verdict & Place
 
-export const nameOf = (index: string, { partition, isOneOfMany }: Omit<PlacedVerdict, keyof Verdict>): string =>
+export const placedName = (index: string, { partition, isOneOfMany }: Place): string =>
   isOneOfMany ? `${index} of partition ${partition}` : index
 
 /** A verdict for people: one line when all is well, else the first differences with both sides. */
@@ -67,11 +68,11 @@ export function verdictText(verdict: PlacedVerdict): string {
   const different = workspaces.reduce((sum, of) => sum + of.different, 0)
   const compared = `${counted(workspaces.length, 'workspace')}, ${counted(entries, 'entry', 'entries')}`
   const from = fromText(comparedFrom)
-  const index = nameOf(verdict.index, verdict)
-  if (equal) return `${index} is what the log says, ${placeText(verdict)}: ${compared}.${from}`
+  const index = placedName(verdict.index, verdict)
+  if (equal) return `${index} is what the log says, ${positionText(verdict)}: ${compared}.${from}`
   const more = different > differences.length ? [`  … and ${different - differences.length} more`] : []
   return [
-    `${index} differs from the log at ${counted(different, 'place')}, ${placeText(verdict)}: ${compared}.${from}`,
+    `${index} differs from the log at ${counted(different, 'place')}, ${positionText(verdict)}: ${compared}.${from}`,
     ...differences.flatMap(linesOf),
     ...more,
   ].join('\n')

@@ -3,7 +3,7 @@ import { parseHttpAddresses } from '#src/lib/http-addresses.ts'
 import { isOperatingFailure, LateError, PermanentError, TransientError } from '#src/lib/failure.ts'
 import { isJsonObject, parseJson, stringifyJson } from '#src/lib/json.ts'
 import { LargeAnswerError, type Call, type Elasticsearch } from './call.ts'
-import { isDropped, isNotMember, isUnsent, Nodes, OneOfSeveral, OnlyConnection } from './nodes.ts'
+import { askAgainIfDropped, isNotMember, isUnsent, Nodes, OneOfSeveral, OnlyConnection } from './nodes.ts'
 import {
   blockedHint,
   busyHint,
@@ -136,19 +136,11 @@ function requestOf({ method, path, query, body, lines, accept = [], bytesMax, si
   return { params, options: { ignore: [...accept], ...size, ...(signal === undefined ? {} : { signal }) } }
 }
 
-/**
- * What may be repeated is asked once more where its connection was closed before an answer began: whoever stands before a server closes those that
- * are idle, maybe in the moment when one is used again. What may not is sent to another node only if it has reached none.
- */
+/** What may be repeated is asked once more where its connection was dropped; what may not is sent to another node only if it has reached none. */
 async function ask(client: Client, call: Call) {
   const { params, options } = requestOf(call)
-  if (call.method === 'GET' || call.mayRepeat === true) {
-    const once = () => client.transport.request(params, { meta: true, ...options })
-    return once().catch((error: unknown) => {
-      if (!isDropped(error) || options.signal?.aborted === true) throw error
-      return once()
-    })
-  }
+  if (call.method === 'GET' || call.mayRepeat === true)
+    return askAgainIfDropped(() => client.transport.request(params, { meta: true, ...options }), options.signal)
   for (let others = client.connectionPool.size - 1; ; others--) {
     try {
       return await client.transport.request(params, { meta: true, ...options, maxRetries: 0 })

@@ -13,9 +13,16 @@ const notConnected = 'not connected: '
 export const isUnsent = (error: unknown): boolean => error instanceof Error && error.message.startsWith(notConnected)
 
 /** Whether the other side closed the connection before an answer began. The driver passes on only what its connection says. */
-export const isDropped = (error: unknown): boolean =>
+const isDropped = (error: unknown): boolean =>
   error instanceof errors.ConnectionError &&
   /^(?:other side closed|read ECONNRESET|write (?:ECONNRESET|EPIPE))/u.test(error.message)
+
+/** Asks once more where the connection was dropped: whoever stands before a server closes those that are idle, maybe as one is used again. */
+export const askAgainIfDropped = <T>(ask: () => Promise<T>, signal?: AbortSignal): Promise<T> =>
+  ask().catch((error: unknown) => {
+    if (!isDropped(error) || signal?.aborted === true) throw error
+    return ask()
+  })
 
 type Refused = Readonly<{ code?: string; syscall?: string; message: string }>
 
@@ -92,10 +99,7 @@ abstract class WatchedConnection extends HeardConnection {
       // One that is refused at once, as for a moment by what stands before it, is no reason to give up what is under way.
       if (time > 0) await sleep(Math.max(0, begun + ms * time - performance.now()), undefined, { ref: false })
       const head = () => super.request({ method: 'HEAD', path: '/' }, { ...ping, timeout: ms })
-      const again = (error: unknown) => (isDropped(error) ? head() : undefined)
-      const answer = await head()
-        .catch(again)
-        .catch(() => undefined)
+      const answer = await askAgainIfDropped(head).catch(() => undefined)
       if (answer !== undefined || this.#heardAt > begun) return true
     }
     return false

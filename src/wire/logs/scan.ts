@@ -45,7 +45,7 @@ export function scanLogs(
   const whole =
     (mediaType === 'text/plain' ? listInText(body, limits) : undefined) ?? splitBody(body, mediaType, limits)
   if (!whole.ok) return whole
-  const unwrap = mediaType === 'application/msgpack' ? unwrapMsgpack : unwrapLikely
+  const unwrap = mediaType === 'application/msgpack' ? unwrapMsgpack : unwrapConditional
   const split = unwrap(body, whole.value, limits)
   const refused = notLogs(split) ?? overLimit(split, limits) ?? besideOverLimit(body, split, limits)
   if (refused !== undefined) return fail(refused)
@@ -89,23 +89,23 @@ function unwrapMsgpack(body: Uint8Array, whole: Split, limits: SplitLimits): Spl
   const asRecord = { ...whole, foreignList: foreignListOf(members) }
   if (wrapper === undefined) return asRecord
   const split = splitMsgpackList(body, wrapper.list, limits)
-  const { asks } = wrapper
-  const isOne = (record: JsonRange): boolean =>
-    asks === undefined || asks.isMet(msgpackMembersOf(body, record, asks.isAsked))
-  if (asks !== undefined && !areRecords(split, wrapper, isTooMuch(whole, limits), isOne)) return asRecord
+  const { condition } = wrapper
+  const isRecord = (value: JsonRange): boolean =>
+    condition === undefined || condition.holds(msgpackMembersOf(body, value, condition.isRead))
+  if (condition !== undefined && !areRecords(split, wrapper, isTooMuch(whole, limits), isRecord)) return asRecord
   return { ...split, values: whole.values, asReceived: false, wrapper }
 }
 
 /** The same of a body of JSON that is one object and may be a record with a list. */
-function unwrapLikely(body: Uint8Array, whole: Split, limits: SplitLimits): Split {
-  const { likely } = whole
-  const asks = likely?.asks
-  if (likely === undefined || asks === undefined) return whole
-  const list = readList(body, likely.list, limits)
+function unwrapConditional(body: Uint8Array, whole: Split, limits: SplitLimits): Split {
+  const { conditional: wrapper } = whole
+  const condition = wrapper?.condition
+  if (wrapper === undefined || condition === undefined) return whole
+  const list = readList(body, wrapper.list, limits)
   const found = { accepted: list.accepted(), rejected: list.rejected(), total: list.total() }
-  const isOne = (record: JsonRange): boolean => asks.isMet(membersOf(body, record, asks.isAsked))
-  if (!areRecords(found, likely, isTooMuch(whole, limits), isOne)) return whole
-  return { ...whole, ...found, asReceived: false, wrapper: likely }
+  const isRecord = (value: JsonRange): boolean => condition.holds(membersOf(body, value, condition.isRead))
+  if (!areRecords(found, wrapper, isTooMuch(whole, limits), isRecord)) return whole
+  return { ...whole, ...found, asReceived: false, wrapper }
 }
 
 /**
@@ -116,8 +116,8 @@ const areRecords = (
   { accepted, rejected }: Pick<Split, 'accepted' | 'rejected'>,
   { isAmbiguous }: Wrapper,
   areTooMuch: boolean,
-  isOne: (record: JsonRange) => boolean,
-): boolean => !isAmbiguous && accepted.length > 0 && rejected.length === 0 && (areTooMuch || accepted.every(isOne))
+  isRecord: (value: JsonRange) => boolean,
+): boolean => !isAmbiguous && accepted.length > 0 && rejected.length === 0 && (areTooMuch || accepted.every(isRecord))
 
 /** What is read as something else than its sender means by it would be lost in silence. */
 function notLogs({ foreignList, total, wrapper }: Split): Refusal | undefined {

@@ -68,16 +68,16 @@ const vercelServices = namesOf(['projectName'])
 const flyServices = namesOf(['fly.app.name'])
 
 /** AWS Lambda's Telemetry API: what a function or an extension printed, a line of text or an object. */
-const isOfTelemetry = ({ type, time, record }: JsonObject): boolean =>
+const isOfLambda = ({ type, time, record }: JsonObject): boolean =>
   (type === 'function' || type === 'extension') && isText(time) && record !== undefined
-const telemetryMessages = namesOf(['record'])
-const telemetryLevels = namesOf(['record.level'])
+const lambdaMessages = namesOf(['record'])
+const lambdaLevels = namesOf(['record.level'])
 
 export function levelOfServer(record: JsonObject): Level | undefined {
   const { prio, err_code, label, type, SeverityText, SeverityNumber } = record
   if (isOfDataModel(record)) return levelByName(SeverityText) ?? levelBySeverityNumber(SeverityNumber)
   if (isLogEntry(record)) return firstOf(record, entryLevels, levelByName)
-  if (isOfTelemetry(record)) return firstOf(record, telemetryLevels, levelByName)
+  if (isOfLambda(record)) return firstOf(record, lambdaLevels, levelByName)
   if (isOfInsights(record)) return ofInsights[numberOf(record['SeverityLevel'])]
   if (isKubernetesEvent(record)) return type === 'Normal' ? 'info' : levelByName(type)
   const isOfMysql = typeof prio === 'number' && typeof err_code === 'number' && isText(label)
@@ -90,7 +90,7 @@ export function messageOfServer(record: JsonObject): string | undefined {
   if (isLogEntry(record)) return firstOf(record, entryMessages, asText)
   if (isOfAzure(record)) return firstOf(record, azureMessages, asText)
   if (isOfInsights(record)) return firstOf(record, insightsMessages, asText)
-  if (isOfTelemetry(record)) return firstOf(record, telemetryMessages, asText)
+  if (isOfLambda(record)) return firstOf(record, lambdaMessages, asText)
   // VictoriaLogs
   return isText(_msg) ? _msg : undefined
 }

@@ -40,7 +40,7 @@ export function splitJson(body: Uint8Array, mediaType: JsonMediaType, limits: Sp
   }
   const single = mediaType === 'application/json' && sequence.values <= 1
   const members = sequence.first === undefined ? [] : membersOfWrapper(body, sequence.first)
-  const { wrapper, likely } = wrapperIn(single ? wrapperOf(members) : undefined)
+  const { wrapper, conditional } = wrapperIn(single ? wrapperOf(members) : undefined)
   const found = wrapper === undefined ? tally : readList(body, wrapper.list, limits)
   return ok({
     mediaType: single ? 'application/json' : 'application/x-ndjson',
@@ -50,14 +50,14 @@ export function splitJson(body: Uint8Array, mediaType: JsonMediaType, limits: Sp
     values: reader.values(),
     asReceived: found.rejected().length === 0 && !sequence.commas && !hasBeside(wrapper),
     wrapper,
-    likely,
+    conditional,
     foreignList: foreignListOf(members),
   })
 }
 
-/** One that asks for something is a record, unless its list is of such records: who asks for `likely` looks. */
-const wrapperIn = (given: Wrapper | undefined): Readonly<{ wrapper?: Wrapper | undefined; likely?: Wrapper }> =>
-  given?.asks === undefined ? { wrapper: given } : { likely: given }
+/** One with a condition is a record, unless that holds for its list: who asks for `conditional` looks. */
+const wrapperIn = (given: Wrapper | undefined): Readonly<{ wrapper?: Wrapper | undefined; conditional?: Wrapper }> =>
+  given?.condition === undefined ? { wrapper: given } : { conditional: given }
 
 /** The records of a wrapper. By a reader of its own: the values of the whole body are counted. */
 export function readList(body: Uint8Array, list: JsonRange, limits: SplitLimits): Tally {

@@ -34,7 +34,7 @@ export type Split = Readonly<{
   /** What the records stand in, where they do not stand alone. */
   wrapper?: Wrapper | undefined
   /** What the one record is if those in its list are records themselves. For the scan alone: what was kept as a record stays one. */
-  likely?: Wrapper | undefined
+  conditional?: Wrapper | undefined
   /** The list by which the body is a request of another protocol (OTLP, Loki), and no logs of this form. */
   foreignList?: string | undefined
 }>

@@ -21,11 +21,12 @@ export type Wrapper = Readonly<{
   beside: readonly Member[]
   /** Two of its lists hold records. */
   isAmbiguous: boolean
-  /** It may be a record that has a list: it is a wrapper only if each in the list is a record by this. */
-  asks?: Asked | undefined
+  /** It may be a record that has a list: it is a wrapper only if this holds for each in the list. */
+  condition?: Condition | undefined
 }>
 
-type Asked = Readonly<{ isAsked(name: string): boolean; isMet(record: readonly Member[]): boolean }>
+/** `isRead`: of a record only the members of these names are looked at. */
+type Condition = Readonly<{ isRead(name: string): boolean; holds(record: readonly Member[]): boolean }>
 
 /** A wrapper has little beside its records; what has more members is not looked at further. */
 const wrapperMembersMax = 64
@@ -51,30 +52,33 @@ export const isTelling = (members: readonly Member[]): boolean =>
   members.some(({ name, isEmpty }) => !isEmpty && isMessageName(name))
 
 /** With a level beside its list it is like a record that has a list, and wraps records that tell messages. */
-const askedBesideLevel: Asked = { isAsked: isMessageName, isMet: isTelling }
+const tellsMessage: Condition = { isRead: isMessageName, holds: isTelling }
 
-const askedFor = (names: readonly string[]): Asked => ({
-  isAsked: (name) => names.includes(name),
-  isMet: (members) => names.every((wanted) => members.some(({ name, isEmpty }) => name === wanted && !isEmpty)),
+const hasAllOf = (names: readonly string[]): Condition => ({
+  isRead: (name) => names.includes(name),
+  holds: (members) => names.every((wanted) => members.some(({ name, isEmpty }) => name === wanted && !isEmpty)),
 })
 
-/** How clouds wrap logs: names that others use too, so these by what stands beside them, if only nothing, and by what each record says. */
-const wrappersOfClouds: readonly Readonly<{ list: string; beside: readonly string[]; asks: Asked }>[] = [
+/**
+ * How clouds wrap logs: names that others use too, so only where these stand beside the list, or nothing does if none is named, and where each record
+ * says what theirs do.
+ */
+const wrappersOfClouds: readonly Readonly<{ list: string; beside: readonly string[]; condition: Condition }>[] = [
   // Azure's diagnostic logs, as Event Hubs give them on
-  { list: 'records', beside: [], asks: askedFor(['time', 'resourceId']) },
+  { list: 'records', beside: [], condition: hasAllOf(['time', 'resourceId']) },
   // AWS's CloudTrail, a file or what is told of one
-  { list: 'Records', beside: [], asks: askedFor(['eventTime', 'eventSource']) },
+  { list: 'Records', beside: [], condition: hasAllOf(['eventTime', 'eventSource']) },
   // AWS's CloudWatch, to those who subscribe
-  { list: 'logEvents', beside: ['logGroup', 'logStream'], asks: askedFor(['timestamp', 'message']) },
+  { list: 'logEvents', beside: ['logGroup', 'logStream'], condition: hasAllOf(['timestamp', 'message']) },
 ]
 
 function wrapperOfCloud(members: readonly Member[]): Wrapper | undefined {
-  for (const { list: wanted, beside: told, asks } of wrappersOfClouds) {
+  for (const { list: wanted, beside: told, condition } of wrappersOfClouds) {
     const list = members.find(({ name, isList }) => isList && name === wanted)
     const beside = members.filter((member) => member !== list)
     const isAlike =
       told.length === 0 ? beside.length === 0 : told.every((each) => beside.some(({ name }) => name === each))
-    if (list !== undefined && isAlike) return { list: list.value, beside, isAmbiguous: false, asks }
+    if (list !== undefined && isAlike) return { list: list.value, beside, isAmbiguous: false, condition }
   }
   return undefined
 }
@@ -88,8 +92,8 @@ export function wrapperOf(members: readonly Member[]): Wrapper | undefined {
   const list = filled[0] ?? lists[0]
   if (list === undefined) return wrapperOfCloud(members)
   const beside = members.filter((member) => !lists.includes(member))
-  const asks = isLevelled(members) ? askedBesideLevel : undefined
-  return { list: list.value, beside, isAmbiguous: filled.length > 1, asks }
+  const condition = isLevelled(members) ? tellsMessage : undefined
+  return { list: list.value, beside, isAmbiguous: filled.length > 1, condition }
 }
 
 export const hasBeside = (wrapper: Wrapper | undefined): boolean => wrapper !== undefined && wrapper.beside.length > 0
