@@ -13,6 +13,9 @@ type Bound = Readonly<{
   ticks: Ticks
 }>
 
+/** Since when nothing has come on a connection, and how much had come until then. */
+type Quiet = Readonly<{ since: number; bytesRead: number }>
+
 export type BoundConnections = Readonly<{
   opened(socket: Socket): void
   /** A request has come on it. */
@@ -31,9 +34,9 @@ export type BoundConnections = Readonly<{
  * however many these are. One that has just been opened is about to ask.
  */
 export function boundConnections({ max, onClosed, ticks }: Bound): BoundConnections {
-  // Since when, in that order.
-  const unasked = new Map<Socket, number>()
-  const idle = new Map<Socket, number>()
+  // In the order of `since`.
+  const unasked = new Map<Socket, Quiet>()
+  const idle = new Map<Socket, Quiet>()
   // How many requests are under way: there may be several.
   const busy = new Map<Socket, number>()
   const count = (): number => unasked.size + idle.size + busy.size
@@ -42,9 +45,14 @@ export function boundConnections({ max, onClosed, ticks }: Bound): BoundConnecti
     const most = count() - max
     let closed = 0
     for (const quiet of [unasked, idle]) {
-      for (const [socket, since] of quiet) {
+      for (const [socket, { since, bytesRead }] of quiet) {
         if (closed >= most || since > quietSince) break
         quiet.delete(socket)
+        if (socket.bytesRead > bytesRead) {
+          // Maybe the beginning of a request, in several packets: it is quiet from now on.
+          quiet.set(socket, { since: ticks(), bytesRead: socket.bytesRead })
+          continue
+        }
         socket.destroy()
         closed++
       }
@@ -67,7 +75,7 @@ export function boundConnections({ max, onClosed, ticks }: Bound): BoundConnecti
   timer.unref()
   return {
     opened(socket) {
-      unasked.set(socket, ticks())
+      unasked.set(socket, { since: ticks(), bytesRead: 0 })
       socket.once('close', () => [unasked, idle, busy].forEach((sockets) => sockets.delete(socket)))
       makeRoomSoon()
     },
@@ -83,7 +91,7 @@ export function boundConnections({ max, onClosed, ticks }: Bound): BoundConnecti
       if (requests > 1) busy.set(socket, requests - 1)
       else {
         busy.delete(socket)
-        idle.set(socket, ticks())
+        idle.set(socket, { since: ticks(), bytesRead: socket.bytesRead })
       }
     },
     count,

@@ -109,6 +109,25 @@ for (const [form, certificate] of [
       expect([closed, http.connections()]).to.deep.equal([2, 4])
     })
 
+    it('closes none on which the beginning of a request has come, until that is answered and it is idle again', async () => {
+      const fresh = await connected()
+      const used = await answered()
+      for (const begun of [fresh, used]) begun.write('GET / HTTP/1.1\r\n')
+      await answered()
+      await answered()
+      now = 5_000
+      await answered()
+      for (const begun of [fresh, used]) begun.write('Host: test\r\n\r\n')
+      const hasTwo = (text: string): boolean => text.split('done').length === 3
+      expect(hasAnswer(await fresh.until(hasAnswer)), 'fresh').to.equal(true)
+      expect(hasTwo(await used.until(hasTwo)), 'used').to.equal(true)
+      expect([closed, http.connections()]).to.deep.equal([1, 4])
+      now = 10_000
+      for (let count = 0; count < 4; count++) await answered()
+      await Promise.all([fresh.ended(), used.ended()])
+      expect([closed, http.connections()]).to.deep.equal([5, 4])
+    })
+
     it('refuses new ones where twice as many are in use, until those are not', async () => {
       const busy = []
       for (let count = 0; count < 8; count++) busy.push(await asking())

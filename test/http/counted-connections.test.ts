@@ -50,6 +50,17 @@ describe('connections that are counted', () => {
     for (let turn = 0; turn < 3; turn++) await setImmediate()
   }
 
+  it('are quiet from the look on that finds that something has come, maybe the beginning of a request', async () => {
+    const socket = opened()
+    Object.defineProperty(socket, 'bytesRead', { value: 1 })
+    now = 5_000
+    await crowd()
+    expect(socket.destroyed, 'something has come').to.equal(false)
+    now = 9_000
+    await crowd()
+    expect(socket.destroyed, 'nothing more has come').to.equal(true)
+  })
+
   it('are in use until the last of several requests is answered, and idle from then on', async () => {
     const socket = asked(2)
     now = 5_000
