@@ -121,7 +121,10 @@ const levelOfSyslogLine = (head: string): Level | undefined => {
 /** The level that a line of text says of itself, where loggers write it; undefined where none does. */
 export function levelInText(message: string): Level | undefined {
   const head = withoutColours(message.slice(0, headCharacters)).replace(ofRuntime, '')
-  const found = (/^\s*\{/.test(head) ? inJson.exec(head) : inText.exec(blankQuoted(head)))
+  // As a field of it is read: what stands for a level in lines of text is any other word there.
+  if (/^\s*\{/.test(head)) return levelByName(inJson.exec(head)?.[1])
+  const found = inText
+    .exec(blankQuoted(head))
     ?.slice(1)
     .find((word) => word !== undefined)
   if (found === undefined) return /^[\d<]/.test(head) ? levelOfSyslogLine(head) : undefined

@@ -40,7 +40,7 @@ const idsOfInsights = ({ OperationId, ParentId, Id }: JsonObject): IdsInText | u
 const lambdaGroup = '/aws/lambda/'
 const functionOfGroup = ({ logGroup, logStream }: JsonObject): string | undefined =>
   isText(logStream) && isText(logGroup) && logGroup.startsWith(lambdaGroup)
-    ? logGroup.slice(lambdaGroup.length)
+    ? logGroup.slice(lambdaGroup.length) || undefined
     : undefined
 
 /** A row of ClickHouse's table of logs, or a record as OpenTelemetry's data model names its fields. */

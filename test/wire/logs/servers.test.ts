@@ -53,6 +53,7 @@ describe('what servers and clouds write in a way of their own', () => {
       { record: { level: 'error' }, type: 'function' },
       { logGroup: '/aws/lambda/shop' },
       { logGroup: 'shop', logStream: '7' },
+      { logGroup: '/aws/lambda/', logStream: '7' },
     ]) {
       expect(one(sent), JSON.stringify(sent)).to.include(nothing)
     }
