@@ -22,6 +22,9 @@ const bodies: Readonly<Record<string, (message: string) => Json | Buffer>> = {
     return { message, ...ids, service: odd, level: odd, source: odd, [odd]: { [odd]: [odd] } }
   },
   'keys that are maps whose keys are maps, of MessagePack': keysInKeys,
+  'a line of JSON cut off in the middle, whose level is a name that each object has': (message) => ({
+    message: `{"level":"constructor","msg":"${message}`,
+  }),
 }
 
 describe('a record as strange as it may be', () => {
@@ -43,7 +46,7 @@ describe('a record as strange as it may be', () => {
       expect(sent.status).to.equal(200)
       await untilIndexed(server)
       const found = await answerOf(reader, `/api/app/logs/search?q=${message}`)
-      expect(at(found, 'logs', '0', 'message')).to.equal(message)
+      expect(at(found, 'logs', '0', 'message')).to.include(message)
     })
   }
 })
