@@ -225,10 +225,10 @@ function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
 export async function foundParts(answer: CorrelationAnswer, given: Given): Promise<Html> {
   const { trace, traces, omitted, index } = answer
   const found = [...(trace == null ? [] : [trace.summary]), ...(traces?.items ?? [])]
-  const origins = originsOf(trace?.spans ?? [])
+  const origins = await originsOf(trace?.spans ?? [])
   const room = createLinkRoom(given.nowMs, given.asked)
   // First, for all spans to have its links.
-  const originsShown = originsPart(origins, room)
+  const originsShown = await originsPart(origins, room)
   const logged = new Set(answer.logs?.items.flatMap(({ span_id: id }) => id ?? []))
   const marked = new Set(given.foundSpans.ids)
   const shown = { ...given, colourOf: coloursOf(found), origins, logged, found: marked, room }

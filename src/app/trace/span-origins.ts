@@ -1,3 +1,4 @@
+import { mapInTurns } from '#src/lib/in-turns.ts'
 import { stringifyJson } from '#src/lib/json.ts'
 import { counted } from '../context.ts'
 import { html, type Html } from '../html.ts'
@@ -21,23 +22,26 @@ function scopeFacts({ scope: { name, version } }: ShownSpan): Readonly<Record<st
 }
 
 /** `saidOf`: what the span says of it, table by table; one that says nothing is not shown. */
-function shared(spans: readonly ShownSpan[], saidOf: (span: ShownSpan) => readonly object[]): SharedBySpan {
+async function shared(
+  spans: readonly ShownSpan[],
+  saidOf: (span: ShownSpan) => readonly object[],
+): Promise<SharedBySpan> {
   const known = new Map<string, Shared>()
   const bySpan = new Map<ShownSpan, Shared>()
-  for (const span of spans) {
+  await mapInTurns(spans, (span) => {
     const tables = saidOf(span)
-    if (tables.every((table) => Object.keys(table).length === 0)) continue
+    if (tables.every((table) => Object.keys(table).length === 0)) return
     const said = stringifyJson(tables)
     const one = known.get(said) ?? { place: known.size + 1, span }
     known.set(said, one)
     bySpan.set(span, one)
-  }
+  })
   return bySpan
 }
 
-export const originsOf = (spans: readonly ShownSpan[]): Origins => ({
-  resources: shared(spans, ({ resource }) => [resource.attributes]),
-  scopes: shared(spans, (span) => [scopeFacts(span), span.scope.attributes]),
+export const originsOf = async (spans: readonly ShownSpan[]): Promise<Origins> => ({
+  resources: await shared(spans, ({ resource }) => [resource.attributes]),
+  scopes: await shared(spans, (span) => [scopeFacts(span), span.scope.attributes]),
 })
 
 /** From a span to what it comes from. */
@@ -53,7 +57,7 @@ export function originLinks(span: ShownSpan, { resources, scopes }: Origins): Ht
 const distinct = (bySpan: SharedBySpan): readonly Shared[] => [...new Set(bySpan.values())]
 
 /** Every resource and scope of the spans, folded: they are long, and most are looked at from a span. */
-export function originsPart({ resources, scopes }: Origins, room: LinkRoom): Html {
+export async function originsPart({ resources, scopes }: Origins, room: LinkRoom): Promise<Html> {
   if (resources.size + scopes.size === 0) return html``
   const resource = ({ place, span }: Shared): Html =>
     html`<div class="origin" id="resource-${place}">
@@ -71,12 +75,15 @@ export function originsPart({ resources, scopes }: Origins, room: LinkRoom): Htm
     ...(ofResources.length > 0 ? [counted(ofResources.length, 'resource')] : []),
     ...(ofScopes.length > 0 ? [counted(ofScopes.length, 'scope')] : []),
   ]
+  // Each span of a page may have its own, as where functions of a cloud made them: others get their turn between these.
+  const shown = [
+    ...(await mapInTurns(ofResources, (one) => room.take(resource(one)))),
+    ...(await mapInTurns(ofScopes, (one) => room.take(scope(one)))),
+  ]
   // Browsers open what a link leads into: its place is within, not on what is always seen.
   return html`<h2>Resources and scopes</h2>
     <details>
       <summary>${counts.join(', ')}</summary>
-      <div id="origins">
-        ${ofResources.map((one) => room.take(resource(one)))} ${ofScopes.map((one) => room.take(scope(one)))}
-      </div>
+      <div id="origins">${shown}</div>
     </details>`
 }
