@@ -82,6 +82,7 @@ const rules: readonly Rule[] = [
       'projections/folding',
       ...ports,
       'projections/rosters',
+      'projections/stores/row.ts',
       'streams/stream.ts',
       'streams/follow.ts',
       'src/wire',

@@ -15,7 +15,8 @@ import {
 import type { DecodedEvent, Projection } from '../projection.ts'
 import { leftOut, type DeadLetters } from './dead-letters.ts'
 import { createDocumentCache, type CacheLimits } from './documents.ts'
-import { foldBatch, PoisonError } from './fold-batch.ts'
+import { findPoison } from './find-poison.ts'
+import { foldBatch } from './fold-batch.ts'
 import { lastFolded } from './log-tail.ts'
 import { withSeenEvents } from './seen-events.ts'
 
@@ -129,9 +130,9 @@ export async function openLane(
     } catch (error) {
       // The cache may hold half an event: a retry starts from what is stored.
       cache = createDocumentCache(limits)
-      if (!(error instanceof PoisonError)) throw error
-      skipped = await deadLetters.put(projection, error)
-      onDeadLetter({ projection: projection.name, position: error.event.position, reason: error.message })
+      const poison = await findPoison(complete, wanted, error)
+      skipped = await deadLetters.put(projection, poison)
+      onDeadLetter({ projection: projection.name, position: poison.event.position, reason: poison.message })
       await foldOnce(events, to)
     }
   }

@@ -99,3 +99,43 @@ export const counting: Projection = {
 
 /** The same under another name. */
 export const mirror: Projection = { ...counting, name: 'mirror' }
+
+/** What no program throws on purpose. */
+function trip(): never {
+  throw new TypeError('undefined is not a word')
+}
+const tripOn = (poison: string, line: string): void => void (line === poison && trip())
+
+/** Programs with a defect: what one of them does with this line fails. */
+export const defective = (poison: string): Readonly<Record<'needs' | 'fold' | 'index', Projection>> => ({
+  needs: {
+    ...counting,
+    needs(event, loaded) {
+      for (const { message } of event.logs()) tripOn(poison, message)
+      return counting.needs(event, loaded)
+    },
+  },
+  fold: {
+    ...counting,
+    fold(event, documents) {
+      counting.fold(event, documents)
+      for (const { message } of event.logs()) tripOn(poison, message)
+    },
+  },
+  index: {
+    ...counting,
+    collections: {
+      counters,
+      said: { ...said, searchable: (one: Said) => (tripOn(poison, one.message), said.searchable(one)) },
+    },
+  },
+})
+
+/** A program that fails with what is stored of a line that it has met before. */
+export const failingTwice: Projection = {
+  ...counting,
+  fold(event, documents) {
+    for (const { message } of event.logs()) if (documents.get(counterKey(message)) !== undefined) trip()
+    counting.fold(event, documents)
+  },
+}

@@ -16,7 +16,7 @@ import type {
 } from '../../index-store.ts'
 import { daysLookedAt, daysReplaced, type DocumentId, type Entry } from '../../projection.ts'
 import { collectionIn, isBuildOf, noRoster, openedIn, otherLog } from '../builds.ts'
-import { rowOf } from '../row.ts'
+import { rowOf, writtenOf, type Written } from '../row.ts'
 import { createMemoryAudit } from './audit.ts'
 import { openBuild, type Build } from './build.ts'
 import { facetsOf, histogramOf, hitOf, isSelected, refuseTooBroad, searchIn, type StoredEntry } from './read.ts'
@@ -43,17 +43,24 @@ function removeReplaced(entries: Map<string, StoredEntry>, entry: Entry, lookbac
   }
 }
 
-function writeEntry(build: Build, workspaceId: WorkspaceId, entry: Entry): void {
+type Made = Readonly<{ workspaceId: WorkspaceId; known: Written; replaces: boolean; stored: StoredEntry }>
+
+function make(build: Build, workspaceId: WorkspaceId, entry: Entry): Made {
   const known = collectionIn(build.collections, entry.collection)
+  const { replaces = false, ...kept } = stored(entry)
+  return { workspaceId, known, replaces, stored: { entry: kept, row: rowOf(known.shape, known.collection, kept) } }
+}
+
+function put(build: Build, { workspaceId, known, replaces, stored }: Made): void {
+  const { entry } = stored
   if (entry.position <= (build.erased.get(workspaceId) ?? 0)) return
   const place = placeOf(workspaceId, entry.collection)
   const entries = build.stored.get(place) ?? new Map<string, StoredEntry>()
   build.stored.set(place, entries)
-  if (entry.replaces === true) removeReplaced(entries, entry, known.shape.lookbackDays)
+  if (replaces) removeReplaced(entries, entry, known.shape.lookbackDays)
   const name = `${entry.day}/${entry.id}`
   if ((entries.get(name)?.entry.position ?? -1) >= entry.position) return
-  const { replaces: _replaces, ...kept } = stored(entry)
-  entries.set(name, { entry: kept, row: rowOf(known.shape, known.collection, kept) })
+  entries.set(name, stored)
 }
 
 type Rosters = Map<string, Roster>
@@ -107,13 +114,17 @@ function createWriter(builds: Map<IndexName, Build>, rosters: Rosters): IndexWri
       const build = builds.get(index)
       if (build === undefined) builds.set(index, openBuild(index, projection, epoch, after))
       else if (build.checkpoint.epoch !== epoch) throw otherLog(index)
+      // Another program makes rows its own way, as where it goes on with files.
+      else build.collections = writtenOf(projection)
     },
     load: async (index, keys) => keys.map((key) => load(buildOf(index), key)),
     async write(index, written: readonly WorkspaceEntries[], checkpoint) {
       const build = buildOf(index)
-      for (const { workspaceId, entries } of written) {
-        for (const entry of entries) writeEntry(build, workspaceId, entry)
-      }
+      // All is made before any of it is there: an entry that cannot be made leaves nothing of its batch.
+      const made = written.flatMap(({ workspaceId, entries }) =>
+        entries.map((entry) => make(build, workspaceId, entry)),
+      )
+      for (const one of made) put(build, one)
       const { epoch, position, isAhead } = checkpoint
       if (isAhead !== true && position > build.checkpoint.position) build.checkpoint = { epoch, position }
     },

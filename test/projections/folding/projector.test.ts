@@ -10,7 +10,7 @@ import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { systemTimers } from '#src/lib/timers.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
-import { counting, lineDecoders, mirror } from '#test/support/line-projections.ts'
+import { counting, failingTwice, lineDecoders, mirror } from '#test/support/line-projections.ts'
 import { createRandom } from '#test/support/random.ts'
 import { append, atHead, start, totals } from '#test/support/projector-run.ts'
 import { positionStep } from '#src/events/envelope.ts'
@@ -223,26 +223,20 @@ describe('the projector', () => {
     expect((await store.writer.roster('counting')).followed).to.deep.equal(left)
   })
 
-  it('stops the projection that fails on an event, alone and visibly, and skips nothing', async () => {
+  it('stops the projection that fails beside what is stored, alone and visibly, and skips nothing', async () => {
     const stream = createMemoryStream({ partition: '0' })
     const store = createMemoryIndexStore()
     const failures: ProjectionFailure[] = []
-    const strict: Projection = {
-      ...mirror,
-      fold(event, documents) {
-        if (event.logs().some(({ message }) => message === 'poison')) throw new Error('cannot fold this')
-        mirror.fold(event, documents)
-      },
-    }
-    await append(stream, [['a'], ['b'], ['c'], ['d'], ['poison'], ['e']])
+    const strict: Projection = { ...failingTwice, name: 'mirror' }
+    await append(stream, [['a'], ['b'], ['c'], ['d'], ['twice'], ['e'], ['twice']])
     const run = start({ stream, writer: store.writer, projections: [strict, counting], failures })
     await run.until(await atHead(stream))
     run.tick()
     await run.until(({ at }) => at > 1_000_000)
-    expect(await totals(store.reader)).to.include({ poison: 1, e: 1 })
+    expect(await totals(store.reader)).to.include({ twice: 2, e: 1 })
     const [failure] = failures
     expect(failure).to.include({ projection: 'mirror', retried: false })
-    expect(String(failure?.error)).to.equal('Error: cannot fold this')
+    expect(String(failure?.error)).to.equal('TypeError: undefined is not a word')
     expect(await totals(store.reader, 'mirror')).to.deep.equal({ a: 1, b: 1, c: 1, d: 1 })
     const progress = await store.reader.progress('mirror')
     expect(progress).to.include({ at: 1_000_000 })
@@ -253,17 +247,11 @@ describe('the projector', () => {
   it('ends with the failure when no projection is left', async () => {
     const stream = createMemoryStream({ partition: '0' })
     const store = createMemoryIndexStore()
-    const failing: Projection = {
-      ...counting,
-      fold: () => {
-        throw new Error('cannot fold this')
-      },
-    }
-    await append(stream, [['a']])
-    const failure: unknown = await start({ stream, writer: store.writer, projections: [failing] }).ended.catch(
+    await append(stream, [['a'], ['a']])
+    const failure: unknown = await start({ stream, writer: store.writer, projections: [failingTwice] }).ended.catch(
       (error: unknown) => error,
     )
-    expect(String(failure)).to.equal('Error: cannot fold this')
+    expect(String(failure)).to.equal('TypeError: undefined is not a word')
     expect(await store.writer.checkpoint('counting-v1-001')).to.include({ position: 0 })
   })
 

@@ -1,0 +1,46 @@
+import { isOperatingFailure, PermanentError } from '#src/lib/failure.ts'
+import { stringifyJson } from '#src/lib/json.ts'
+import type { DecodedEvent, Projection } from '../projection.ts'
+import { rowOf, writtenOf } from '../stores/row.ts'
+import { createDocumentCache } from './documents.ts'
+import { foldBatch, PoisonError } from './fold-batch.ts'
+
+/** Nothing is forgotten: the documents of one event. */
+const noLimits = { cachedDocumentsMax: Infinity, cachedBytesMax: Infinity }
+
+/** Folds one event into no documents, and makes of what it leaves all that a store makes of it. Throws as the fold or the documents do. */
+async function foldAlone(projection: Projection, event: DecodedEvent): Promise<void> {
+  const cache = createDocumentCache(noLimits)
+  await foldBatch(projection, [event], cache, async (keys) => keys.map(() => []))
+  const written = writtenOf(projection)
+  for (const entry of cache.takeChanged().flatMap(({ entries }) => entries)) {
+    const { shape, collection } = written.get(entry.collection) ?? {}
+    if (shape !== undefined && collection !== undefined) rowOf(shape, collection, entry)
+    stringifyJson(entry.document)
+  }
+}
+
+/**
+ * The event that is to blame where folding or writing these events has failed: the one that a PoisonError names, or else the first that fails
+ * alone as well, whatever is stored. Rejects with the failure itself where it says what it is, or each event can be folded alone: then what is
+ * stored may be wrong.
+ */
+export async function findPoison(
+  projection: Projection,
+  events: readonly DecodedEvent[],
+  failure: unknown,
+): Promise<PoisonError> {
+  if (failure instanceof PoisonError) return failure
+  if (isOperatingFailure(failure)) throw failure
+  for (const event of events) {
+    try {
+      await foldAlone(projection, event)
+    } catch (cause) {
+      if (cause instanceof PoisonError) return cause
+      const { type, position } = event.event
+      const reason = new PermanentError({ operation: `fold ${type}`, subject: `at ${position}`, cause })
+      return new PoisonError(event.event, reason)
+    }
+  }
+  throw failure
+}

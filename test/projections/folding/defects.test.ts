@@ -1,0 +1,113 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { createDeadLetters } from '#projections/folding/dead-letters.ts'
+import type { ProjectionFailure } from '#projections/folding/open-lanes.ts'
+import type { Projection } from '#projections/projection.ts'
+import { rebuild } from '#projections/builds/rebuild.ts'
+import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { createSqliteIndexReader } from '#projections/stores/sqlite/reading/reader.ts'
+import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
+import { liveBuilds, verify } from '#projections/builds/verify.ts'
+import { createMemoryStream } from '#streams/memory/stream.ts'
+import { memoryContext, sqliteContext } from '#test/support/build-context.ts'
+import { counting, defective, failingTwice, mirror } from '#test/support/line-projections.ts'
+import { append, start, totals } from '#test/support/projector-run.ts'
+import { limits } from '#test/support/sqlite-fixture.ts'
+
+type Given = Parameters<typeof memoryContext>[0]
+
+const places = {
+  memory: () => {
+    const store = createMemoryIndexStore()
+    return {
+      writer: () => store.writer,
+      reader: () => store.reader,
+      context: (given: Given) => memoryContext(given, store),
+      remove: () => {},
+    }
+  },
+  sqlite: () => {
+    const folder = mkdtempSync(join(tmpdir(), 'throughline-defects-'))
+    return {
+      writer: () => createSqliteIndexWriter({ folder, limits }),
+      reader: () => createSqliteIndexReader({ folder, limits }),
+      context: (given: Given) => sqliteContext(given, folder),
+      remove: () => rmSync(folder, { recursive: true }),
+    }
+  },
+}
+
+for (const [name, create] of Object.entries(places)) {
+  describe(`a program with a defect, ${name}`, () => {
+    let place: ReturnType<typeof create>
+    let stream: ReturnType<typeof createMemoryStream>
+    beforeEach(() => {
+      place = create()
+      stream = createMemoryStream({ partition: '0' })
+    })
+    afterEach(() => place.remove())
+
+    const letters = () => createDeadLetters({ stream, clock: () => 5 })
+    /** Until one of them is at the log's head, as it is after what they decide; what has failed. */
+    const follow = async (...projections: readonly Projection[]): Promise<readonly ProjectionFailure[]> => {
+      const writer = place.writer()
+      const failures: ProjectionFailure[] = []
+      const run = start({ stream, writer, projections, failures })
+      for (let head = -1; head !== (await stream.head());) {
+        head = await stream.head()
+        const wanted = head
+        run.tick()
+        await run.until(({ position }) => position >= wanted)
+      }
+      await run.stop()
+      await writer.close()
+      return failures
+    }
+    const found = async () => {
+      const reader = place.reader()
+      const all = await totals(reader)
+      await reader.close()
+      return all
+    }
+    const isEqual = async (): Promise<unknown> => {
+      const context = place.context({ stream, projections: [counting] })
+      return (await verify(context, await liveBuilds(context, ['counting'])))[0]?.equal
+    }
+
+    for (const [part, broken] of Object.entries(defective('poison'))) {
+      it(`that one event meets (${part}) leaves out that event, and folds the others`, async () => {
+        await append(stream, [['a'], ['b'], ['a', 'poison', 'a'], ['a']])
+        expect(await follow(broken)).to.deep.equal([])
+        const [letter, ...more] = await letters().letters(counting)
+        expect(more).to.deep.equal([])
+        expect(letter).to.include({ position: 3 * 4096, state: 'open' })
+        const reason = letter && (await letters().reason(letter))
+        expect(reason).to.equal('fold logs.received at 12288: undefined is not a word')
+        expect(await found()).to.deep.equal({ a: 2, b: 1 })
+        expect(await isEqual()).to.equal(true)
+        // Mended, it leaves the event out too, until somebody has it retried.
+        await letters().settle(counting, 3 * 4096, 'retried')
+        expect(await follow(counting)).to.deep.equal([])
+        expect(await found()).to.deep.equal({ a: 4, b: 1, poison: 1 })
+        expect(await isEqual()).to.equal(true)
+      })
+
+      it(`that a rebuild meets (${part}) leaves out that event there`, async () => {
+        await append(stream, [['a'], ['poison'], ['b']])
+        const [rebuilt] = await rebuild(place.context({ stream, projections: [broken] }), [broken])
+        expect(rebuilt).to.deep.include({ outcome: 'moved' })
+        expect(await found()).to.deep.equal({ a: 1, b: 1 })
+      })
+    }
+
+    it('that an event meets only beside what is stored stops it: that may be wrong', async () => {
+      await append(stream, [['a'], ['b'], ['a'], ['c']])
+      const failures = await follow(failingTwice, mirror)
+      expect(failures.map(({ projection }) => projection)).to.include('counting')
+      expect(failures[0]?.error).to.be.instanceOf(TypeError)
+      expect(await letters().letters(counting)).to.deep.equal([])
+    })
+  })
+}
