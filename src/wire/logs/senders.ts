@@ -11,7 +11,7 @@ import { isKubernetesEvent } from './servers.ts'
 
 /**
  * Of zap for developers, of log15 and Grafana, log4js, tslog, SAP's loggers, Elixir's LoggerJSON, and Cloudflare; of requests to nginx, Envoy
- * and Kong, and of what was done in AWS and in Kubernetes. If you change these, raise the
+ * and Kong, of what was done in AWS and in Kubernetes, of ClickHouse, Azure's gateways, Cloudflare's firewall and its Workers. If you change these, raise the
  * version of the projection of logs, as for `timeNames`.
  */
 export const timeNamesOfSenders = [
@@ -30,6 +30,11 @@ export const timeNamesOfSenders = [
   'lastTimestamp',
   'eventTime',
   'stageTimestamp',
+  'date_time',
+  'timeStamp',
+  'Datetime',
+  'EventTimestampMs',
+  'eventTimestamp',
 ] as const
 
 const dayAndTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d/
@@ -54,6 +59,11 @@ const isTimeOf: Readonly<Record<(typeof timeNamesOfSenders)[number], (record: Js
   eventTime: (record, value) =>
     (isKubernetesEvent(record) || typeof record['eventSource'] === 'string') && tellsDayAndTime(value),
   stageTimestamp: ({ auditID }, value) => typeof auditID === 'string' && tellsDayAndTime(value),
+  date_time: ({ logger_name, query_id }) => typeof logger_name === 'string' && typeof query_id === 'string',
+  timeStamp: ({ resourceId }, value) => typeof resourceId === 'string' && tellsDayAndTime(value),
+  Datetime: ({ RayID }) => typeof RayID === 'string',
+  EventTimestampMs: ({ ScriptName }) => ScriptName !== undefined,
+  eventTimestamp: ({ scriptName }) => scriptName !== undefined,
 }
 const timesOfSenders: ReadonlyMap<string, (record: JsonObject, value: Json) => boolean> = new Map(
   Object.entries(isTimeOf),
