@@ -62,16 +62,41 @@ function levelOfSupabase(record: JsonObject): Level | undefined {
   return levelByName(metadata['level']) ?? levelByName(first(metadata['parsed'])['error_severity'])
 }
 
+/** Auth0's stream of logs: what failed has a type that begins so (auth0.com/docs, "Log Event Type Codes"). */
+const isOfAuth0 = ({ log_id, data }: JsonObject): boolean =>
+  typeof log_id === 'string' && isJsonObject(data) && typeof data['type'] === 'string'
+const auth0Messages = namesOf(['data.description', 'data.type'])
+const failed = /^f/
+const succeeded = /^s/
+
+function levelOfAuth0(record: JsonObject): Level | undefined {
+  const { type } = first(record['data'])
+  if (typeof type !== 'string') return undefined
+  if (failed.test(type)) return 'error'
+  if (type === 'w') return 'warn'
+  return succeeded.test(type) ? 'info' : undefined
+}
+
+/** AWS Lambda, of an error that nobody caught; EventBridge, of what has happened. */
+const isOfLambdaError = ({ errorType, errorMessage }: JsonObject): boolean =>
+  typeof errorType === 'string' && typeof errorMessage === 'string'
+const isOfEventBridge = ({ source, detail }: JsonObject): boolean => typeof source === 'string' && isJsonObject(detail)
+const eventMessages = namesOf(['detail-type'])
+
 export function levelOfPlatform(record: JsonObject): Level | undefined {
   const call = callOf(record)
   if (call !== undefined) return levelOfCall(call)
+  if (isOfAuth0(record)) return levelOfAuth0(record)
   return isOfSupabase(record) ? levelOfSupabase(record) : undefined
 }
 
 export function messageOfPlatform(record: JsonObject): string | undefined {
   const call = callOf(record)
   if (call !== undefined) return messageOfCall(call)
-  return isOfSupabase(record) ? asText(record['event_message'] as Json) : undefined
+  if (isOfSupabase(record)) return asText(record['event_message'] as Json)
+  if (isOfAuth0(record)) return firstOf(record, auth0Messages, asText)
+  if (isOfLambdaError(record)) return asText(record['errorMessage'] as Json)
+  return isOfEventBridge(record) ? firstOf(record, eventMessages, asText) : undefined
 }
 
 /** journald has the name of the program where it names itself no other way (systemd.journal-fields). */

@@ -27,6 +27,7 @@ import { levelInText } from './level-in-text.ts'
 import { filledMessageOf, preciseTimeOf } from './logback.ts'
 import {
   idsInScopes,
+  isGelf,
   levelOfConsola,
   levelOfSender,
   mayDate,
@@ -115,10 +116,6 @@ function unixNano(value: Json): bigint | undefined {
   const time = typeof value === 'object' || typeof value === 'boolean' ? undefined : parseEpoch(String(value), 0)
   return time === 0n ? undefined : time
 }
-
-/** A version is text, of which some make a number. */
-const isGelf = ({ short_message, version }: JsonObject): boolean =>
-  short_message !== undefined && (version === '1.1' || version === '1.0' || version === 1.1 || version === 1)
 
 /** By a field for levels. Names over numbers, whatever their order: logtail-python has its own `severity` numbers beside `level`. */
 export function namedLevelOf(record: JsonObject): Level | undefined {

@@ -34,6 +34,24 @@ describe('what platforms write of the programs that they run', () => {
     expect(one({ ...line, metadata: 7 })).to.include({ level: null, message: 'ready' })
   })
 
+  it('is what Auth0 knows of a sign-in', () => {
+    const of = (type: string, more = {}): LogRecord => one({ log_id: '7', data: { date: time, type, ...more } })
+    expect(of('fp', { description: 'Wrong password.' })).to.include({
+      timeNs,
+      level: 'error',
+      message: 'Wrong password.',
+    })
+    expect(of('s')).to.include({ level: 'info', message: 's' })
+    expect([of('w').level, of('limit_wc').level, of('constructor').level]).to.deep.equal(['warn', null, null])
+  })
+
+  it('is an error of Lambda, and an event of EventBridge', () => {
+    const error = { timestamp: time, log_level: 'ERROR', errorType: 'ValueError', errorMessage: 'declined' }
+    expect(one(error)).to.include({ timeNs, level: 'error', message: 'declined' })
+    const event = { 'detail-type': 'ECS Task State Change', source: 'aws.ecs', time, detail: { lastStatus: 'STOPPED' } }
+    expect(one(event)).to.include({ timeNs, message: 'ECS Task State Change' })
+  })
+
   it('is told by what stands beside it: the same names say nothing in others’ records', () => {
     for (const sent of [
       { outcome: 'ok', scriptName: 'deploy.sh' },
@@ -45,6 +63,12 @@ describe('what platforms write of the programs that they run', () => {
       { Datetime: time },
       { EventTimestampMs: ms },
       { eventTimestamp: ms },
+      { EventTime: time, SourceName: 'shop' },
+      { data: { date: time, type: 'f' } },
+      { log_id: 7, data: { date: time, type: 'f' } },
+      { errorMessage: 'x' },
+      { 'detail-type': 'x', source: 'y' },
+      { _service: 'shop' },
     ]) {
       expect(one(sent), JSON.stringify(sent)).to.deep.include({
         ...{ timeNs: 0n, level: null, message: '', service: null, cuts: [] },
