@@ -1,6 +1,5 @@
 import type { Json, JsonObject } from '#src/lib/json.ts'
-import { ofRuntime } from './runtime.ts'
-import { parseTime } from './time.ts'
+import { fromRuntime } from './runtime.ts'
 
 // What is put before each line of text on its way: by syslog, of which Heroku's drains are a kind, and by container runtimes.
 
@@ -27,9 +26,9 @@ const isOfHeroku = (hostname: string | undefined, appname: string | undefined): 
 
 /** The fields of a line of text: what was put before it, by the names that shippers give its parts, and the text itself as `message`. */
 export function fieldsOfLine(text: string): JsonObject {
-  const [prefix, time, stream] = ofRuntime.exec(text) ?? []
-  if (prefix !== undefined && time !== undefined && stream !== undefined && parseTime(time) !== undefined) {
-    return { time, stream, message: text.slice(prefix.length) }
+  const ofContainer = fromRuntime(text)
+  if (ofContainer !== undefined) {
+    return { time: ofContainer.time, stream: ofContainer.stream, message: ofContainer.text }
   }
   if (!/^[\d<]/.test(text)) return { message: text }
   const found = ofSyslog.exec(text) ?? ofForwarder.exec(text)

@@ -40,6 +40,7 @@ import {
 import { idsOfServer, levelOfServer, messageOfServer, serviceOfServer } from './servers.ts'
 import { levelOfSerilog, messageOfSerilog, serviceOfSerilog } from './serilog.ts'
 import { levelOfPlatform, messageOfPlatform, serviceOfPlatform } from './platforms.ts'
+import { fromRuntime } from './runtime.ts'
 import { tidyFields, type TidyLimits } from './tidy.ts'
 import { earliestNs, latestNs, parseEpoch, parseTime, withTimeOfDay } from './time.ts'
 
@@ -208,17 +209,24 @@ export function serviceOf(record: JsonObject): string | null {
   return ofSender === undefined ? null : nameOf(ofSender)
 }
 
+/** What the text says of itself, else the header before it. */
+const levelOfText = (message: string, raw: string | undefined): Level | undefined =>
+  levelInText(message) ?? (raw === undefined ? undefined : levelInText(raw))
+
 /** A log record of the fields that a sender gave: what each alias says, and the fields themselves. */
 export function logRecordOf(record: JsonObject, context: RecordContext): LogRecord {
   const { raw, line, dated = record } = context
   const told = <T>(read: (from: JsonObject) => T): T => (line === undefined ? undefined : read(line)) ?? read(record)
-  const { timeNs, cut } = timeOf(dated, context)
+  const said = messageOf(line ?? record)
+  // A shipper that takes no lines of containers apart sends them as they are kept.
+  const ofContainer = fromRuntime(said)
+  const message = ofContainer?.text ?? said
+  const { timeNs, cut } = timeOf(dated, { ...context, besideNs: context.besideNs ?? parseTime(ofContainer?.time) })
   const { fields, cuts, text } = tidyFields(record, context.limits)
-  const message = messageOf(line ?? record)
   return {
     ordinal: context.ordinal,
     timeNs,
-    level: told(levelOf) ?? levelInText(message) ?? (raw === undefined ? undefined : levelInText(raw)) ?? null,
+    level: told(levelOf) ?? levelOfText(message, raw) ?? null,
     message: text(message),
     service: told(serviceOf),
     ...identifiersOf(record, raw ?? message),
