@@ -70,6 +70,8 @@ const forms: readonly string[] = [
   String.raw`^\s?thread '[^']{1,64}' (?:\(\d+\) )?(panic)ked at `,
   // at=error code=H12: Heroku's router
   String.raw`^at=(${words}) `,
+  // (node:7) UnhandledPromiseRejectionWarning: Node before 15
+  String.raw`^(?:\(node:\d{1,9}\) )?UnhandledPromise(Rejection)Warning: `,
   // Uncaught TypeError: x is undefined; java.lang.IllegalStateException: closed: what runtimes print of an error that nobody caught, and of warnings
   String.raw`^(?:Uncaught |Unhandled |\(node:\d{1,9}\) (?:\[\w{1,16}\] )?)?(?:[\w$]{1,64}(?:\.|::|\\)){0,16}(?=[A-Z])\w{0,64}(Error|Exception|Warning): (?=\S)(?!\s*(?:null|undefined|[Nn]one|true|false|\d+|[[{(])[,;]?\s*$)`,
   // Python, Java, .NET
@@ -107,6 +109,7 @@ const shortened: Readonly<Record<string, Level>> = {
   fail: 'error',
   exception: 'error',
   traceback: 'error',
+  rejection: 'error',
   erro: 'error',
   fata: 'fatal',
   pani: 'fatal',

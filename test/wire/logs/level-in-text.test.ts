@@ -104,6 +104,7 @@ const lines: Readonly<Record<string, readonly [line: string, level: Level]>> = {
   '.NET, an exception that nobody caught': ['Unhandled exception. System.Exception: declined', 'error'],
   'PHP, an exception': [String.raw`App\Errors\PayException: declined`, 'error'],
   'Node, a deprecation': ['(node:7) [DEP0005] DeprecationWarning: Buffer() is deprecated', 'warn'],
+  'Node, a promise that nobody caught': ['(node:7) UnhandledPromiseRejectionWarning: TypeError: x', 'error'],
   'Python, a warning': ['UserWarning: careful', 'warn'],
   'Elixir, an error that nobody caught': ['** (DBConnection.ConnectionError) tcp recv: closed', 'error'],
   Telegraf: ['2026-11-29T09:46:42Z E! [outputs.http] failed', 'error'],
