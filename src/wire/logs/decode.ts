@@ -5,6 +5,7 @@ import { afterMark, skipSpace, textOf, type JsonRange } from '#src/lib/json-byte
 import { isJsonObject, parseJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import { timeNames } from './aliases.ts'
 import { createTakeApart } from './json-in-text.ts'
+import { fieldsOfLine } from './line-header.ts'
 import { resolveMediaType, type LogMediaType } from './media-type.ts'
 import { createMsgpackValues } from './msgpack-values.ts'
 import { createMsgpackReader } from './msgpack.ts'
@@ -22,8 +23,8 @@ type DecodeLogsOptions = Readonly<{
   limits: TidyLimits & Pick<Limits, 'nodesPerRequestMax' | 'jsonDepthMax'>
 }>
 
-/** The fields of one record, and what its body says beside them. */
-type Found = Readonly<{ fields: JsonObject; besideNs?: bigint | undefined }>
+/** The fields of one record, what its body says beside them, and the line of text whose header is among them. */
+type Found = Readonly<{ fields: JsonObject; besideNs?: bigint | undefined; raw?: string | undefined }>
 
 const form = 'application/x-www-form-urlencoded' satisfies LogMediaType
 
@@ -37,10 +38,10 @@ type Exact = Map<object, Map<string, string>>
 export function decodeLogs(payload: Uint8Array, contentType: string, options: DecodeLogsOptions): readonly LogRecord[] {
   const exact: Exact = new Map()
   const takeApart = createTakeApart(options.limits, (text) => parseExact(text, exact))
-  return recordsOf(payload, contentType, exact).map(({ fields: given, besideNs }, ordinal) => {
+  return recordsOf(payload, contentType, exact).map(({ fields: given, besideNs, raw }, ordinal) => {
     const { fields, line } = takeApart(given)
     const dated = line !== undefined && datedBy(line) !== undefined ? line : undefined
-    return logRecordOf(fields, { ...options, ordinal, besideNs, line, dated, exact: exact.get(dated ?? given) })
+    return logRecordOf(fields, { ...options, ordinal, besideNs, raw, line, dated, exact: exact.get(dated ?? given) })
   })
 }
 
@@ -57,12 +58,17 @@ function recordsOf(payload: Uint8Array, contentType: string, exact: Exact): read
     case 'application/msgpack':
       return decodePacked(payload)
     case 'text/plain':
-      return split(payload, mediaType).map((range) => ({ fields: { message: text(range) } }))
+      return split(payload, mediaType).map((range) => ofLine(text(range)))
     case form:
       return split(payload, mediaType).map((range) => ({ fields: parseForm(text(range)) }))
     default:
       return mediaType satisfies never
   }
+}
+
+function ofLine(text: string): Found {
+  const fields = fieldsOfLine(text)
+  return { fields, raw: fields['message'] === text ? undefined : text }
 }
 
 function split(payload: Uint8Array, mediaType: LogMediaType): readonly JsonRange[] {

@@ -68,6 +68,20 @@ const forms: readonly string[] = [
   String.raw`^(fatal) error: `,
   // thread 'main' panicked at src/main.rs: Rust, since 1.89 with a number behind the name
   String.raw`^\s?thread '[^']{1,64}' (?:\(\d+\) )?(panic)ked at `,
+  // at=error code=H12: Heroku's router
+  String.raw`^at=(${words}) `,
+  // (node:7) UnhandledPromiseRejectionWarning: Node before 15
+  String.raw`^(?:\(node:\d{1,9}\) )?UnhandledPromise(Rejection)Warning: `,
+  // Uncaught TypeError: x is undefined; java.lang.IllegalStateException: closed: what runtimes print of an error that nobody caught, and of warnings
+  String.raw`^(?:Uncaught |Unhandled |\(node:\d{1,9}\) (?:\[\w{1,16}\] )?)?(?:[\w$]{1,64}(?:\.|::|\\)){0,16}(?=[A-Z])\w{0,64}(Error|Exception|Warning): (?=\S)(?!\s*(?:null|undefined|[Nn]one|true|false|\d+|[[{(])[,;]?\s*$)`,
+  // Python, Java, .NET
+  String.raw`^(Traceback) \(most recent call last\):`,
+  String.raw`^(Exception) in thread "`,
+  String.raw`^Unhandled (exception)(?:\.|:) `,
+  // ** (RuntimeError) declined: Elixir
+  String.raw`^\*\* \([A-Z][\w.]{0,128}(Error)\) `,
+  // 2026-11-29T09:46:42Z E! [outputs.http]: Telegraf
+  String.raw`^\d{4}-\d\d-\d\dT\S{9,20} ([EWID])! `,
   // ⨯ Error, ⚠ Warning: Next.js
   String.raw`^ ?([⨯⚠]) \S`,
   // Nov 29, 2026 9:46:42 AM com.acme.Shop main, and a line below SEVERE: java.util.logging
@@ -93,6 +107,9 @@ const shortened: Readonly<Record<string, Level>> = {
   '⚠': 'warn',
   '⨯': 'error',
   fail: 'error',
+  exception: 'error',
+  traceback: 'error',
+  rejection: 'error',
   erro: 'error',
   fata: 'fatal',
   pani: 'fatal',

@@ -27,6 +27,7 @@ import { levelInText } from './level-in-text.ts'
 import { filledMessageOf, preciseTimeOf } from './logback.ts'
 import {
   idsInScopes,
+  isGelf,
   levelOfConsola,
   levelOfSender,
   mayDate,
@@ -37,6 +38,9 @@ import {
   timeNamesOfSenders,
 } from './senders.ts'
 import { idsOfServer, levelOfServer, messageOfServer, serviceOfServer } from './servers.ts'
+import { levelOfSerilog, messageOfSerilog, serviceOfSerilog } from './serilog.ts'
+import { levelOfPlatform, messageOfPlatform, serviceOfPlatform } from './platforms.ts'
+import { fromRuntime } from './runtime.ts'
 import { tidyFields, type TidyLimits } from './tidy.ts'
 import { earliestNs, latestNs, parseEpoch, parseTime, withTimeOfDay } from './time.ts'
 
@@ -61,6 +65,8 @@ type RecordContext = Readonly<{
   limits: TidyLimits
   /** The time that stands beside the fields (Fluent Bit); a time among the fields comes first. */
   besideNs?: bigint | undefined
+  /** The line of text that it came as, whose header is among the fields. */
+  raw?: string | undefined
   /** A line of JSON whose fields are among those of the record: what it says holds, by whatever name a shipper says the same beside it. */
   line?: JsonObject | undefined
   /** The line, where it tells a time. */
@@ -112,10 +118,6 @@ function unixNano(value: Json): bigint | undefined {
   return time === 0n ? undefined : time
 }
 
-/** A version is text, of which some make a number. */
-const isGelf = ({ short_message, version }: JsonObject): boolean =>
-  short_message !== undefined && (version === '1.1' || version === '1.0' || version === 1.1 || version === 1)
-
 /** By a field for levels. Names over numbers, whatever their order: logtail-python has its own `severity` numbers beside `level`. */
 export function namedLevelOf(record: JsonObject): Level | undefined {
   return (
@@ -132,11 +134,14 @@ export const levelOf = (record: JsonObject): Level | undefined =>
   firstOf(record, syslogNumbers, (value) => levelBySyslog(value) ?? levelByName(value)) ??
   levelByMongodb(record) ??
   levelOfSender(record) ??
-  levelOfServer(record)
+  levelOfServer(record) ??
+  levelOfPlatform(record) ??
+  levelOfSerilog(record)
 
 /** ECS has objects in `log` and `event`, which are no messages. */
 const messageOf = (record: JsonObject): string =>
   filledMessageOf(record) ??
+  messageOfSerilog(record) ??
   firstOf(record, messages, (value, name) => {
     if (isJsonObject(value) && (name === 'log' || name === 'event')) return undefined
     if (name === 'messages' && typeof value !== 'string') return textsOf(value)
@@ -144,6 +149,7 @@ const messageOf = (record: JsonObject): string =>
   }) ??
   messageOfSender(record) ??
   messageOfServer(record) ??
+  messageOfPlatform(record) ??
   messageOfError(record, (said) => namedLevelOf(said) !== undefined) ??
   ''
 
@@ -198,24 +204,32 @@ export function serviceOf(record: JsonObject): string | null {
     name === 'fields.service' && isEventIn(record['fields']) ? undefined : nameUnder(value, name),
   )
   if (named !== undefined) return named
-  const ofSender = serviceOfSender(record) ?? serviceOfServer(record)
+  const ofSender =
+    serviceOfSender(record) ?? serviceOfServer(record) ?? serviceOfPlatform(record) ?? serviceOfSerilog(record)
   return ofSender === undefined ? null : nameOf(ofSender)
 }
 
+/** What the text says of itself, else the header before it. */
+const levelOfText = (message: string, raw: string | undefined): Level | undefined =>
+  levelInText(message) ?? (raw === undefined ? undefined : levelInText(raw))
+
 /** A log record of the fields that a sender gave: what each alias says, and the fields themselves. */
 export function logRecordOf(record: JsonObject, context: RecordContext): LogRecord {
-  const { line, dated = record } = context
+  const { raw, line, dated = record } = context
   const told = <T>(read: (from: JsonObject) => T): T => (line === undefined ? undefined : read(line)) ?? read(record)
-  const { timeNs, cut } = timeOf(dated, context)
+  const said = messageOf(line ?? record)
+  // A shipper that takes no lines of containers apart sends them as they are kept.
+  const ofContainer = fromRuntime(said)
+  const message = ofContainer?.text ?? said
+  const { timeNs, cut } = timeOf(dated, { ...context, besideNs: context.besideNs ?? parseTime(ofContainer?.time) })
   const { fields, cuts, text } = tidyFields(record, context.limits)
-  const message = messageOf(line ?? record)
   return {
     ordinal: context.ordinal,
     timeNs,
-    level: told(levelOf) ?? levelInText(message) ?? null,
+    level: told(levelOf) ?? levelOfText(message, raw) ?? null,
     message: text(message),
     service: told(serviceOf),
-    ...identifiersOf(record, message),
+    ...identifiersOf(record, raw ?? message),
     source: 'logs',
     fields,
     cuts: cut === undefined ? cuts : [cut, ...cuts],

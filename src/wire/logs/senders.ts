@@ -11,7 +11,7 @@ import { isKubernetesEvent } from './servers.ts'
 
 /**
  * Of zap for developers, of log15 and Grafana, log4js, tslog, SAP's loggers, Elixir's LoggerJSON, and Cloudflare; of requests to nginx, Envoy
- * and Kong, and of what was done in AWS and in Kubernetes. If you change these, raise the
+ * and Kong, of what was done in AWS and in Kubernetes, of ClickHouse, Azure's gateways, Cloudflare's firewall and its Workers, NXLog and Auth0. If you change these, raise the
  * version of the projection of logs, as for `timeNames`.
  */
 export const timeNamesOfSenders = [
@@ -30,6 +30,13 @@ export const timeNamesOfSenders = [
   'lastTimestamp',
   'eventTime',
   'stageTimestamp',
+  'date_time',
+  'timeStamp',
+  'Datetime',
+  'EventTimestampMs',
+  'eventTimestamp',
+  'EventTime',
+  'data.date',
 ] as const
 
 const dayAndTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d/
@@ -54,6 +61,13 @@ const isTimeOf: Readonly<Record<(typeof timeNamesOfSenders)[number], (record: Js
   eventTime: (record, value) =>
     (isKubernetesEvent(record) || typeof record['eventSource'] === 'string') && tellsDayAndTime(value),
   stageTimestamp: ({ auditID }, value) => typeof auditID === 'string' && tellsDayAndTime(value),
+  date_time: ({ logger_name, query_id }) => typeof logger_name === 'string' && typeof query_id === 'string',
+  timeStamp: ({ resourceId }, value) => typeof resourceId === 'string' && tellsDayAndTime(value),
+  Datetime: ({ RayID }) => typeof RayID === 'string',
+  EventTimestampMs: ({ ScriptName }) => ScriptName !== undefined,
+  eventTimestamp: ({ scriptName }) => scriptName !== undefined,
+  EventTime: (record) => isNxlog(record),
+  'data.date': ({ log_id }, value) => typeof log_id === 'string' && tellsDayAndTime(value),
 }
 const timesOfSenders: ReadonlyMap<string, (record: JsonObject, value: Json) => boolean> = new Map(
   Object.entries(isTimeOf),
@@ -62,6 +76,10 @@ const timesOfSenders: ReadonlyMap<string, (record: JsonObject, value: Json) => b
 /** False: what stands here by such a name is no time of the record. */
 export const mayDate = (name: string, record: JsonObject, value: Json): boolean =>
   timesOfSenders.get(name)?.(record, value) ?? true
+
+/** GELF: a version is text, of which some make a number. */
+export const isGelf = ({ short_message, version }: JsonObject): boolean =>
+  short_message !== undefined && (version === '1.1' || version === '1.0' || version === 1.1 || version === 1)
 
 /** zap's development configuration: `L T N C M S`, with levels in whole words. */
 const isZap = ({ L, M }: JsonObject): boolean =>
@@ -193,7 +211,16 @@ const rubyServices = namesOf(['progname'])
 const asProgram = (value: Json): string | undefined =>
   typeof value === 'string' && /[^\s-]/.test(value) ? value : undefined
 
+/** Fields that are not GELF's own begin so. */
+const gelfServices = namesOf(['_service', '_service_name', '_app', '_application', '_container_name'])
+
+/** NXLog's records of Windows and others. */
+const isNxlog = ({ SourceModuleName }: JsonObject): boolean => typeof SourceModuleName === 'string'
+const nxlogServices = namesOf(['SourceName'])
+
 function serviceOfLogger(record: JsonObject): string | undefined {
+  if (isGelf(record)) return firstOf(record, gelfServices, asText)
+  if (isNxlog(record)) return firstOf(record, nxlogServices, asText)
   if (isBunyan(record)) return firstOf(record, bunyanServices, asText)
   if (isMonolog(record)) {
     const isForLogstash = record['monolog_level'] !== undefined

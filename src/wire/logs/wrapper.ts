@@ -54,10 +54,21 @@ export const isTelling = (members: readonly Member[]): boolean =>
 /** With a level beside its list it is like a record that has a list, and wraps records that tell messages. */
 const tellsMessage: Condition = { isRead: isMessageName, holds: isTelling }
 
+const says = (members: readonly Member[], wanted: string): boolean =>
+  members.some(({ name, isEmpty }) => name === wanted && !isEmpty)
+
 const hasAllOf = (names: readonly string[]): Condition => ({
   isRead: (name) => names.includes(name),
-  holds: (members) => names.every((wanted) => members.some(({ name, isEmpty }) => name === wanted && !isEmpty)),
+  holds: (members) => names.every((wanted) => says(members, wanted)),
 })
+
+/** Of Azure's common schema, whose services leave out one thing or another: Defender has no resource, Application Gateway a `timeStamp`. */
+const azureNames: readonly string[] = ['time', 'timeStamp', 'resourceId', 'category', 'operationName']
+const azureNamesMin = 2
+const isOfAzure: Condition = {
+  isRead: (name) => azureNames.includes(name),
+  holds: (members) => azureNames.filter((name) => says(members, name)).length >= azureNamesMin,
+}
 
 /**
  * How clouds wrap logs: names that others use too, so only where these stand beside the list, or nothing does if none is named, and where each record
@@ -65,7 +76,7 @@ const hasAllOf = (names: readonly string[]): Condition => ({
  */
 const wrappersOfClouds: readonly Readonly<{ list: string; beside: readonly string[]; condition: Condition }>[] = [
   // Azure's diagnostic logs, as Event Hubs give them on
-  { list: 'records', beside: [], condition: hasAllOf(['time', 'resourceId']) },
+  { list: 'records', beside: [], condition: isOfAzure },
   // AWS's CloudTrail, a file or what is told of one
   { list: 'Records', beside: [], condition: hasAllOf(['eventTime', 'eventSource']) },
   // AWS's CloudWatch, to those who subscribe

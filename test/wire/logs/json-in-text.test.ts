@@ -86,6 +86,15 @@ describe('a line of JSON that a shipper has sent as text', () => {
     expect(shipped('{"level":"error","msg":"x"}')?.timeNs).to.equal(1_795_945_603_987_654_321n)
   })
 
+  it('may be no JSON behind the prefix of a container’s runtime, which is no part of the message and tells the time', () => {
+    const log = '2026-11-29T09:46:42.080Z stderr F declined'
+    const timeNs = BigInt(Date.parse('2026-11-29T09:46:42.080Z')) * 1_000_000n
+    expect(one({ log })).to.deep.include({ message: 'declined', timeNs, fields: { log } })
+    expect(one({ log, time: '2026-11-30T00:00:00Z' }).timeNs).not.to.equal(timeNs)
+    const other = 'a-word-of-more-than-twenty-letters stderr F declined'
+    expect(one({ log: other }).message).to.equal(other)
+  })
+
   it('stays text where the shipper itself names a level or a trace', () => {
     const message = JSON.stringify(line)
     for (const beside of [{ level: 'info' }, { severity: 9 }, { trace_id: 'ab'.repeat(16) }]) {

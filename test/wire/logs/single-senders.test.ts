@@ -22,6 +22,14 @@ const ofText = (text: string): LogRecord =>
   decodeLogs(Buffer.from(text), 'text/plain', { receivedAt, limits })[0] as LogRecord
 
 describe('what single loggers write in a way of their own', () => {
+  it('is the service of GELF by a name that is not its own, and of NXLog with the time', () => {
+    const gelf = { version: '1.1', host: 'web-1', short_message: 'm', timestamp: 1_795_945_602.08, level: 3 }
+    expect(one({ ...gelf, _service: 'shop', _container_name: 'shop-1' }).service).to.equal('shop')
+    expect(one({ ...gelf, _container_name: 'shop-1' }).service).to.equal('shop-1')
+    const nxlog = { EventTime: time, Severity: 'ERROR', SourceName: 'shop', SourceModuleName: 'in', Message: 'm' }
+    expect(one(nxlog)).to.include({ timeNs, level: 'error', service: 'shop', message: 'm' })
+  })
+
   it('is told by what stands beside it: the same names say nothing in others’ records', () => {
     const nothing = { timeNs: arrival, level: null, message: '', service: null, traceId: null, spanId: null }
     for (const sent of [

@@ -167,6 +167,16 @@ for (const [contentType, write] of forms) {
 
     it('is a list of records, each with what stands beside it', () => {
       expect(records({ records: [ofAzure, ofAzure] })).to.have.length(2)
+      const { time: _time, ...undated } = ofAzure
+      const ofGateway = { timeStamp: time, resourceId: '/SUBSCRIPTIONS/1', operationName: 'a', category: 'x' }
+      const ofDefender = { time, tenantId: '7', operationName: 'Publish', category: 'AdvancedHunting-DeviceInfo' }
+      const ofBoth = records({ records: [ofAzure, undated, ofGateway, ofDefender] })
+      expect(ofBoth.map((record) => record.timeNs === BigInt(receivedAt) * 1_000_000n)).to.deep.equal([
+        false,
+        true,
+        false,
+        false,
+      ])
       expect(records({ Records: [ofTrail, ofTrail] })).to.have.length(2)
       const [first, second] = records({ ...group, logEvents: [ofWatch, { ...ofWatch, message: 'paid' }] })
       expect(first).to.include({ message: 'declined', service: 'orders' })

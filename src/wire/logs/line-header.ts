@@ -1,0 +1,49 @@
+import type { Json, JsonObject } from '#src/lib/json.ts'
+import { fromRuntime } from './runtime.ts'
+
+// What is put before each line of text on its way: by syslog, of which Heroku's drains are a kind, and by container runtimes.
+
+const isoTime = String.raw`\d{4}-\d\d-\d\dT\S{1,32}`
+/** The length of the line (RFC 6587 §3.4.1), and syslog's priority. */
+const priority = String.raw`(?:\d{1,7} )?<(?<priority>\d{1,3})>`
+/** RFC 5424 §6, up to what is structured. */
+const ofSyslog = new RegExp(
+  String.raw`^${priority}1 (?<timestamp>${isoTime}|-) (?<hostname>\S{1,255}) (?<appname>\S{1,48}) (?<procid>\S{1,128}) (?<msgid>\S{1,32})(?: |$)`,
+)
+/** As rsyslog forwards: a time with its year, and a tag. */
+const ofForwarder = new RegExp(
+  String.raw`^${priority}(?<timestamp>${isoTime}) (?<hostname>\S{1,255}) (?<appname>[^\s:[\]]{1,48})(?:\[(?<procid>[^\s\]]{1,128})\])?:(?: |$)`,
+)
+/** What is structured says something: text in brackets, as of a level, is the message of one who leaves that part out. */
+const structured = /^(?:\[[^\s\]="]{1,64}(?: [^\s\]="]{1,64}="(?:[^"\\\]]|\\.)*")+\]){1,16}(?: |$)/
+const nothing = /^-(?: |$)/
+/** Of a line, however long, as much is looked through for it: a loop of an expression has no room for more than some megabytes. */
+const structuredCharactersMax = 8_192
+
+/** Heroku leaves that part out (devcenter.heroku.com, "Log Drains"). */
+const isOfHeroku = (hostname: string | undefined, appname: string | undefined): boolean =>
+  hostname === 'host' && (appname === 'app' || appname === 'heroku')
+
+/** The fields of a line of text: what was put before it, by the names that shippers give its parts, and the text itself as `message`. */
+export function fieldsOfLine(text: string): JsonObject {
+  const ofContainer = fromRuntime(text)
+  if (ofContainer !== undefined) {
+    return { time: ofContainer.time, stream: ofContainer.stream, message: ofContainer.text }
+  }
+  if (!/^[\d<]/.test(text)) return { message: text }
+  const found = ofSyslog.exec(text) ?? ofForwarder.exec(text)
+  return found?.groups === undefined ? { message: text } : withHeader(found.groups, text.slice(found[0].length))
+}
+
+function withHeader(header: Readonly<Record<string, string | undefined>>, rest: string): JsonObject {
+  const fields: Record<string, Json> = {}
+  for (const [name, value] of Object.entries(header)) if (value !== undefined && value !== '-') fields[name] = value
+  const { hostname, appname, msgid } = header
+  const [before = ''] =
+    msgid === undefined || isOfHeroku(hostname, appname)
+      ? []
+      : (nothing.exec(rest) ?? structured.exec(rest.slice(0, structuredCharactersMax)) ?? [])
+  const data = before.trim()
+  if (data !== '' && data !== '-') fields['structured_data'] = data
+  return { ...fields, message: rest.slice(before.length).replace(/^\uFEFF/, '') }
+}

@@ -1,0 +1,108 @@
+import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
+import type { Level } from '#src/events/telemetry.ts'
+import { asText, firstOf, namesOf } from './fields.ts'
+import { levelByName } from './level.ts'
+
+// What platforms that run programs write of them in a way of their own, told by what stands beside it, as in senders.ts.
+
+const objectsIn = (value: Json | undefined): readonly JsonObject[] =>
+  Array.isArray(value) ? (value as readonly Json[]).filter(isJsonObject) : []
+
+/** Cloudflare Workers, a call with all that was said in it: as Logpush sends it, and as a tail worker is given it, whose names are lower case. */
+type Call = Readonly<{
+  outcome: string
+  script: Json | undefined
+  logs: readonly JsonObject[]
+  exceptions: readonly JsonObject[]
+}>
+
+function callOf(record: JsonObject): Call | undefined {
+  const { Outcome, ScriptName, Logs, Exceptions, outcome, scriptName, logs, exceptions } = record
+  if (typeof Outcome === 'string' && ScriptName !== undefined) {
+    return { outcome: Outcome, script: ScriptName, logs: objectsIn(Logs), exceptions: objectsIn(Exceptions) }
+  }
+  if (typeof outcome !== 'string' || scriptName === undefined || !Array.isArray(logs)) return undefined
+  return { outcome, script: scriptName, logs: objectsIn(logs), exceptions: objectsIn(exceptions) }
+}
+
+/** From the worst on. */
+const worst: readonly Level[] = ['fatal', 'error', 'warn', 'info', 'debug', 'trace']
+/** Of those who were called; all else ended a call early. */
+const ended: ReadonlySet<string> = new Set(['ok', 'canceled', 'responseStreamDisconnected'])
+
+function levelOfCall({ outcome, logs, exceptions }: Call): Level | undefined {
+  if (!ended.has(outcome) || exceptions.length > 0) return 'error'
+  const said = new Set(logs.map((log) => levelByName(log['Level'] ?? log['level'])))
+  return worst.find((level) => said.has(level))
+}
+
+/** What was passed to `console`, one by one; the texts of it. */
+const partsOf = (value: Json | undefined): readonly string[] =>
+  (Array.isArray(value) ? (value as readonly Json[]) : [value]).filter((part) => typeof part === 'string')
+
+function messageOfCall({ logs, exceptions }: Call): string | undefined {
+  const said = logs.map((log) => partsOf(log['Message'] ?? log['message']).join(' '))
+  const thrown = exceptions.map((error) =>
+    [...partsOf(error['Name'] ?? error['name']), ...partsOf(error['Message'] ?? error['message'])].join(': '),
+  )
+  const text = [...said, ...thrown].filter((line) => line !== '').join('\n')
+  return text === '' ? undefined : text
+}
+
+/** Supabase and Logflare: the line as text, and beside it what was made of it, perhaps as lists of one. */
+const isOfSupabase = ({ event_message, timestamp }: JsonObject): boolean =>
+  typeof event_message === 'string' && timestamp !== undefined
+const first = (value: Json | undefined): JsonObject => {
+  const found = Array.isArray(value) ? (value as readonly Json[])[0] : value
+  return isJsonObject(found) ? found : {}
+}
+
+function levelOfSupabase(record: JsonObject): Level | undefined {
+  const metadata = first(record['metadata'])
+  return levelByName(metadata['level']) ?? levelByName(first(metadata['parsed'])['error_severity'])
+}
+
+/** Auth0's stream of logs: what failed has a type that begins so (auth0.com/docs, "Log Event Type Codes"). */
+const isOfAuth0 = ({ log_id, data }: JsonObject): boolean =>
+  typeof log_id === 'string' && isJsonObject(data) && typeof data['type'] === 'string'
+const auth0Messages = namesOf(['data.description', 'data.type'])
+const failed = /^f/
+const succeeded = /^s/
+
+function levelOfAuth0(record: JsonObject): Level | undefined {
+  const { type } = first(record['data'])
+  if (typeof type !== 'string') return undefined
+  if (failed.test(type)) return 'error'
+  if (type === 'w') return 'warn'
+  return succeeded.test(type) ? 'info' : undefined
+}
+
+/** AWS Lambda, of an error that nobody caught; EventBridge, of what has happened. */
+const isOfLambdaError = ({ errorType, errorMessage }: JsonObject): boolean =>
+  typeof errorType === 'string' && typeof errorMessage === 'string'
+const isOfEventBridge = ({ source, detail }: JsonObject): boolean => typeof source === 'string' && isJsonObject(detail)
+const eventMessages = namesOf(['detail-type'])
+
+export function levelOfPlatform(record: JsonObject): Level | undefined {
+  const call = callOf(record)
+  if (call !== undefined) return levelOfCall(call)
+  if (isOfAuth0(record)) return levelOfAuth0(record)
+  return isOfSupabase(record) ? levelOfSupabase(record) : undefined
+}
+
+export function messageOfPlatform(record: JsonObject): string | undefined {
+  const call = callOf(record)
+  if (call !== undefined) return messageOfCall(call)
+  if (isOfSupabase(record)) return asText(record['event_message'] as Json)
+  if (isOfAuth0(record)) return firstOf(record, auth0Messages, asText)
+  if (isOfLambdaError(record)) return asText(record['errorMessage'] as Json)
+  return isOfEventBridge(record) ? firstOf(record, eventMessages, asText) : undefined
+}
+
+/** journald has the name of the program where it names itself no other way (systemd.journal-fields). */
+const ofJournald = namesOf(['_COMM'])
+
+export function serviceOfPlatform(record: JsonObject): string | undefined {
+  const call = callOf(record)
+  return typeof call?.script === 'string' ? call.script : firstOf(record, ofJournald, asText)
+}

@@ -1,0 +1,58 @@
+import { isJsonObject, stringifyJson, type Json, type JsonObject } from '#src/lib/json.ts'
+import type { Level } from '#src/events/telemetry.ts'
+import { asText, firstOf, namesOf } from './fields.ts'
+
+// What .NET's Serilog writes in a way of its own: its compact format (github.com/serilog/serilog-formatting-compact) and its first one.
+
+/** The compact format: a time, and a message or its template. */
+const isCompact = (record: JsonObject): boolean =>
+  typeof record['@t'] === 'string' && (typeof record['@mt'] === 'string' || typeof record['@m'] === 'string')
+
+const isFirst = ({ Level, MessageTemplate }: JsonObject): boolean =>
+  typeof Level === 'string' && typeof MessageTemplate === 'string'
+
+/** It leaves out the level that most have. */
+export const levelOfSerilog = (record: JsonObject): Level | undefined =>
+  isCompact(record) && record['@l'] === undefined ? 'info' : undefined
+
+const rendered = namesOf(['@m', 'RenderedMessage'])
+
+/** Its message is a template, unless it is told to write it out: with the properties that it names in their places (messagetemplates.org). */
+export function messageOfSerilog(record: JsonObject): string | undefined {
+  if (isCompact(record)) {
+    return firstOf(record, rendered, asText) ?? filled(record['@mt'], record, record['@r'])
+  }
+  if (!isFirst(record)) return undefined
+  const { MessageTemplate, Properties } = record
+  return firstOf(record, rendered, asText) ?? filled(MessageTemplate, isJsonObject(Properties) ? Properties : {}, [])
+}
+
+const place = /\{\{|\}\}|\{[@$]?(\w{1,128})(?:,-?\d{1,9})?(:[^{}]{0,128})?\}/g
+
+/** What is put in may be named as often as the template is long. */
+const charactersMax = 64 * 1024
+
+function filled(template: Json | undefined, properties: JsonObject, renderings: Json | undefined): string | undefined {
+  if (typeof template !== 'string' || template === '') return undefined
+  const ready = (Array.isArray(renderings) ? (renderings as readonly Json[]) : []).values()
+  let left = charactersMax
+  return template.replaceAll(place, (whole, name?: string, format?: string) => {
+    if (name === undefined) return whole.charAt(0)
+    const text = format === undefined ? undefined : ready.next().value
+    if (left < 0 || !Object.hasOwn(properties, name)) return whole
+    const made = typeof text === 'string' ? text : textOf(properties[name] as Json)
+    left -= made.length
+    return left < 0 ? whole : made
+  })
+}
+
+const textOf = (value: Json): string => (typeof value === 'string' ? value : stringifyJson(value))
+
+const compactServices = namesOf(['Application', 'ApplicationName', '@ra.service.name'])
+const firstServices = namesOf(['Properties.Application', 'Properties.ApplicationName'])
+
+/** How programs are named where they all write to one Seq. */
+export function serviceOfSerilog(record: JsonObject): string | undefined {
+  if (isCompact(record)) return firstOf(record, compactServices, asText)
+  return isFirst(record) ? firstOf(record, firstServices, asText) : undefined
+}
