@@ -185,6 +185,7 @@ rect.whole { fill: transparent }
 a:is(:hover, :focus-visible) > rect.whole { fill: var(--line) }
 rect.chosen { fill: var(--accent); opacity: .3; pointer-events: none }
 rect.error { fill: var(--bad) }
+rect.critical { fill: CanvasText }
 .waterfall { --step: .75rem; font-size: .9rem }
 .waterfall ul { list-style: none; margin: 0; padding: 0 }
 .waterfall li { position: relative }
@@ -204,6 +205,7 @@ details.line, .below { margin: 0 }
 .below[open] > summary::before { content: '− '; content: '− ' / '' }
 .timeline .bar { max-width: none }
 .timeline .bar > :first-child { height: 100% }
+#critical-path > summary svg { display: inline-block; width: 2rem; height: .5rem }
 .line .timeline { background: linear-gradient(to right, var(--line) 1px, transparent 1px) content-box; background-size: 25% 100% }
 .ticks { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); font-size: .8rem; font-weight: normal; white-space: nowrap }
 .ticks > span { border-left: 1px solid var(--line); padding-left: .2rem; display: flex; gap: .2rem; justify-content: space-between }
