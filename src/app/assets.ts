@@ -40,6 +40,7 @@ export const copyScript = '/app/copy.js'
 export const valuesScript = '/app/values.js'
 export const histogramScript = '/app/histogram.js'
 export const openTargetScript = '/app/open-target.js'
+export const matchesScript = '/app/matches.js'
 export const unfoldedScript = '/app/unfolded.js'
 export const tailScript = '/app/tail.js'
 /** Of every page of a signed-in person. */
@@ -60,6 +61,7 @@ export const createAssetRoutes = (): readonly Route[] => [
     valuesScript,
     histogramScript,
     openTargetScript,
+    matchesScript,
     unfoldedScript,
     tailScript,
   ].map(script),
