@@ -158,6 +158,9 @@ table + .tabs { margin-top: .75rem }
 .facets strong { min-width: 5rem }
 .facets a { text-decoration: none; overflow-wrap: anywhere }
 .facets .not { min-width: 1.6rem; margin-left: -.25rem; text-align: center }
+.facets details { margin: 0 }
+.facets details[open] { flex: 1 1 100% }
+.facets details > a { margin-top: .35rem }
 .facets a[aria-current] { border-color: currentColor }
 rect, circle { fill: var(--accent) }
 .map { overflow-x: auto; margin: 1rem 0 .4rem }
@@ -279,6 +282,8 @@ ${serviceFills}
   .facets li { flex-wrap: nowrap; overflow-x: auto; padding: .15rem; white-space: nowrap }
   /* Each as wide as its words: in WebKit, what may break anywhere gives way to a letter, though nothing breaks here. */
   .facets li > * { flex: none }
+  .facets li:has(> details[open]) { flex-wrap: wrap; white-space: normal }
+  .facets li > details[open] { flex: 1 1 100% }
   .facets ul { gap: .1rem; margin-bottom: .3rem }
   :is(.logs, .traces) .time { white-space: nowrap }
   :is(.logs, .traces, .moments) .time { font-size: .8rem }
