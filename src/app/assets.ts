@@ -41,6 +41,7 @@ export const valuesScript = '/app/values.js'
 export const histogramScript = '/app/histogram.js'
 export const openTargetScript = '/app/open-target.js'
 export const matchesScript = '/app/matches.js'
+export const filterScript = '/app/filter.js'
 export const unfoldedScript = '/app/unfolded.js'
 export const tailScript = '/app/tail.js'
 /** Of every page of a signed-in person. */
@@ -62,6 +63,7 @@ export const createAssetRoutes = (): readonly Route[] => [
     histogramScript,
     openTargetScript,
     matchesScript,
+    filterScript,
     unfoldedScript,
     tailScript,
   ].map(script),
