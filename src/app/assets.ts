@@ -40,6 +40,8 @@ export const copyScript = '/app/copy.js'
 export const valuesScript = '/app/values.js'
 export const histogramScript = '/app/histogram.js'
 export const openTargetScript = '/app/open-target.js'
+export const matchesScript = '/app/matches.js'
+export const filterScript = '/app/filter.js'
 export const unfoldedScript = '/app/unfolded.js'
 export const tailScript = '/app/tail.js'
 /** Of every page of a signed-in person. */
@@ -60,6 +62,8 @@ export const createAssetRoutes = (): readonly Route[] => [
     valuesScript,
     histogramScript,
     openTargetScript,
+    matchesScript,
+    filterScript,
     unfoldedScript,
     tailScript,
   ].map(script),

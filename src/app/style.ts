@@ -75,6 +75,7 @@ fieldset { border: 1px solid var(--line); border-radius: .4rem; display: grid; g
 .tabs { display: flex; flex-wrap: wrap; gap: .25rem 1rem; margin-bottom: 1rem }
 [aria-current] { color: inherit; font-weight: bold; text-decoration: none }
 .steps > li { margin-bottom: 1rem }
+tr[hidden], .cards > tbody > tr[hidden] { display: none }
 details { margin: .5rem 0 }
 summary { cursor: pointer }
 summary strong { padding-left: .3rem }
@@ -158,6 +159,9 @@ table + .tabs { margin-top: .75rem }
 .facets strong { min-width: 5rem }
 .facets a { text-decoration: none; overflow-wrap: anywhere }
 .facets .not { min-width: 1.6rem; margin-left: -.25rem; text-align: center }
+.facets details { margin: 0 }
+.facets details[open] { flex: 1 1 100% }
+.facets details > a { margin-top: .35rem }
 .facets a[aria-current] { border-color: currentColor }
 rect, circle { fill: var(--accent) }
 .map { overflow-x: auto; margin: 1rem 0 .4rem }
@@ -185,6 +189,7 @@ rect.whole { fill: transparent }
 a:is(:hover, :focus-visible) > rect.whole { fill: var(--line) }
 rect.chosen { fill: var(--accent); opacity: .3; pointer-events: none }
 rect.error { fill: var(--bad) }
+rect.critical { fill: CanvasText }
 .waterfall { --step: .75rem; font-size: .9rem }
 .waterfall ul { list-style: none; margin: 0; padding: 0 }
 .waterfall li { position: relative }
@@ -204,6 +209,7 @@ details.line, .below { margin: 0 }
 .below[open] > summary::before { content: '− '; content: '− ' / '' }
 .timeline .bar { max-width: none }
 .timeline .bar > :first-child { height: 100% }
+#critical-path > summary svg { display: inline-block; width: 2rem; height: .5rem }
 .line .timeline { background: linear-gradient(to right, var(--line) 1px, transparent 1px) content-box; background-size: 25% 100% }
 .ticks { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); font-size: .8rem; font-weight: normal; white-space: nowrap }
 .ticks > span { border-left: 1px solid var(--line); padding-left: .2rem; display: flex; gap: .2rem; justify-content: space-between }
@@ -277,6 +283,8 @@ ${serviceFills}
   .facets li { flex-wrap: nowrap; overflow-x: auto; padding: .15rem; white-space: nowrap }
   /* Each as wide as its words: in WebKit, what may break anywhere gives way to a letter, though nothing breaks here. */
   .facets li > * { flex: none }
+  .facets li:has(> details[open]) { flex-wrap: wrap; white-space: normal }
+  .facets li > details[open] { flex: 1 1 100% }
   .facets ul { gap: .1rem; margin-bottom: .3rem }
   :is(.logs, .traces) .time { white-space: nowrap }
   :is(.logs, .traces, .moments) .time { font-size: .8rem }

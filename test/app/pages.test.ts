@@ -157,6 +157,7 @@ describe('pages', () => {
 
   it('list members', async () => {
     const { text } = await browser.get('/app/members')
+    expect(text).to.include('data-filter="Find a member"').and.include('src="/app/filter.js"')
     expect(text).to.include(email).and.include('owner').and.include('(you)')
   })
 

@@ -126,8 +126,8 @@ describe('the page of a trace', () => {
     const rowOf = (words: string): string => rows.find((row) => row.includes(words)) ?? ''
     const barsIn = (row: string): readonly string[] =>
       [...row.matchAll(/<rect class="(\w+)"/g)].map(([, name = '']) => name)
-    expect(barsIn(rowOf('</strong> operation a'))).to.deep.equal([colourOf('checkout')])
-    expect(barsIn(rowOf('</strong> operation b'))).to.deep.equal([colourOf('payments'), 'error'])
+    expect(barsIn(rowOf('</strong> operation a'))).to.deep.equal([colourOf('checkout'), 'critical', 'critical'])
+    expect(barsIn(rowOf('</strong> operation b'))).to.deep.equal([colourOf('payments'), 'error', 'critical'])
     expect(rowOf('</strong> operation b')).to.include('<span class="mark bad">error</span>')
     const missing = rowOf(`Span <code>${spanIdOf('lost')}</code> is missing`)
     expect(missing)

@@ -139,8 +139,10 @@ describe('the rows of a trace', () => {
     const [first = '', second = '', third = ''] = [
       ...text.matchAll(/<summary> (<span class="name".*?)<\/summary>/g),
     ].map(([, row = '']) => row)
-    expect(first).to.include('role="img" aria-label="at +0 ns"').and.not.include('<small')
-    expect(second).to.include('role="img" aria-label="at +20.0 ms"')
+    expect(first)
+      .to.include('role="img" aria-label="at +0 ns, 80.0 ms of it on the critical path"')
+      .and.not.include('<small')
+    expect(second).to.include('role="img" aria-label="at +20.0 ms, 10.0 ms of it on the critical path"')
     expect(second).to.match(
       /error<\/span> <small class="bad"\s*>&lt;declined&gt; again .* … \(\d+ more characters\)<\/small/,
     )

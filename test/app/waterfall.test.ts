@@ -26,7 +26,7 @@ describe('the waterfall of a trace', () => {
     >
     const nowhere = { asked: undefined, isFolded: false, logged: new Set<string>(), found: new Set<string>() }
     const room = createLinkRoom(0, undefined)
-    const looks = { ...nowhere, colourOf: () => 's1' as const, origins: await originsOf(spans), room }
+    const looks = { ...nowhere, colourOf: () => 's1' as const, origins: await originsOf(spans), room, path: new Map() }
     const turns = await turnsOf(() => waterfall(trace, spanTree(trace), looks))
     expect(turns).to.be.at.least(3)
   })

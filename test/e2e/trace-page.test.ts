@@ -62,6 +62,64 @@ describe('the page of a trace in a browser', () => {
     await tab.context().close()
   })
 
+  it('goes from match to match without being loaded anew, where it has the span; and back', async () => {
+    const [traceId, startNs] = ['5b8efff798038103d269b633813fc614', BigInt(Date.now()) * 1_000_000n]
+    const idOf = (n: number): string => String(n + 1).padStart(16, '0')
+    const matches = [2, 4, 1_001]
+    const spans = Array.from({ length: 1_002 }, (_, n) => ({
+      traceId,
+      spanId: idOf(n),
+      ...(n === 0 ? {} : { parentSpanId: idOf(n % 2 === 0 ? n - 1 : 0) }),
+      name: matches.includes(n) ? 'call' : 'walk',
+      startTimeUnixNano: String(startNs + BigInt(n)),
+      endTimeUnixNano: String(startNs + 2_000n),
+    }))
+    await sendingTo(server, server.firstRun.keys).otlp([{ scopeSpans: [{ spans }] }])
+    const { tab } = await openSignedIn(browser, server)
+    const said = tab.locator('[data-matches]')
+    do await tab.goto(`/app/trace/${traceId}?find=call&folded=1`)
+    while (!(await said.innerText()).includes('of 3'))
+    const loads: string[] = []
+    tab.on('domcontentloaded', () => loads.push(tab.url()))
+    const stateOf = async () => ({
+      span: /[?]span=(\w+)&find=call&folded=1#span-\1$/.exec(tab.url())?.[1],
+      said: /^\d of \d/.exec(await said.innerText())?.[0],
+      target: await tab.locator('.line:target').getAttribute('id'),
+      current: await tab.locator('.line[aria-current]').evaluateAll((all) => all.map(({ id }) => id)),
+      open: await tab.locator('.line[open]').evaluateAll((all) => all.map(({ id }) => id)),
+      leads: await tab.locator('.tabs a', { hasText: 'The span' }).getAttribute('href'),
+      unfolds: await tab.locator('.tabs a', { hasText: 'Unfold all spans' }).getAttribute('href'),
+    })
+    const at = (match: number) => {
+      const id = idOf(matches[match] ?? 0)
+      const [place, address] = [`span-${id}`, `/app/trace/${traceId}?span=${id}&find=call`]
+      const of = { span: id, said: `${match + 1} of 3`, target: place, current: [place], open: [place] }
+      return { ...of, leads: `#${place}`, unfolds: address }
+    }
+    expect(await stateOf()).to.deep.equal(at(0))
+    expect(await tab.locator('[data-match=previous]').count()).to.equal(0)
+    await tab.keyboard.press('n')
+    await tab.waitForURL(`**#span-${idOf(4)}`)
+    expect(await stateOf()).to.deep.equal(at(1))
+    expect(await tab.locator('.line:target').evaluate((line) => line.checkVisibility())).to.equal(true)
+    await tab.locator('[data-match=previous]').click()
+    await tab.waitForURL(`**#span-${idOf(2)}`)
+    expect(await stateOf()).to.deep.equal(at(0))
+    await tab.goBack()
+    await tab.waitForURL(`**#span-${idOf(4)}`)
+    await said.getByText('2 of 3').waitFor()
+    expect(await stateOf()).to.deep.equal(at(1))
+    expect(loads).to.deep.equal([])
+    await tab.keyboard.press('n')
+    await tab.waitForURL(`**#span-${idOf(1_001)}`)
+    expect(loads).to.have.length(1)
+    expect(await said.innerText()).to.match(/^3 of 3/)
+    // The page has no other match.
+    await tab.keyboard.press('p')
+    await tab.waitForURL(`**#span-${idOf(4)}`)
+    expect(await stateOf()).to.deep.equal(at(1))
+  })
+
   it('is no wider than the window with names that have no blanks, nor are the pages that lead to it', async () => {
     const [trace, time, name] = ['5b8efff798038103d269b633813fc611', `${Date.now()}000000`, 'longname'.repeat(25)]
     const span = { traceId: trace, spanId: 'dddddddddddddddd', name, startTimeUnixNano: time, endTimeUnixNano: time }

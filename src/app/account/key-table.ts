@@ -132,7 +132,7 @@ function rowOf(key: Key, uses: Uses, { typed, wrong }: Typed): Html {
 
 /** Keys as a table, in this order, each with the forms of what can be done with it. */
 export const keyTable = (keys: readonly Key[], uses: Uses, typed: Typed): Html =>
-  html`<table class="cards">
+  html`<table class="cards" data-filter="Find a key">
     <thead>
       <tr>
         ${heads.map((head) => html`<th scope="col">${head}</th>`)}

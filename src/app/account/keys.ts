@@ -9,7 +9,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Route } from '#src/http/route.ts'
 import { readKeyUse } from '#projections/allowance/query.ts'
 import { inTime } from '#src/lib/in-time.ts'
-import { copyScript } from '../assets.ts'
+import { copyScript, filterScript } from '../assets.ts'
 import {
   atFault,
   figureTimeoutMs,
@@ -105,7 +105,7 @@ async function sendKeys(ctx: Context, app: AppContext, shown: Shown = {}): Promi
     ${keys.length === 0 ? html`<p>There are no keys yet.</p>` : keyTable(sorted, uses, { typed, wrong: shown.field })}
     <h2>New key</h2>
     ${createForm(session, typed, shown.field)}`
-  const scripts = shown.created === undefined ? [] : [copyScript]
+  const scripts = [filterScript, ...(shown.created === undefined ? [] : [copyScript])]
   return sendSessionPage(ctx, app, { title: 'Keys', body, status: shown.problem === undefined ? 200 : 400, scripts })
 }
 

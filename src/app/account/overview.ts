@@ -3,6 +3,7 @@ import type { Workspace } from '#src/directory/directory.ts'
 import type { Route } from '#src/http/route.ts'
 import { present } from '#src/lib/assert.ts'
 import type { Usage } from '#projections/allowance/query.ts'
+import { filterScript } from '../assets.ts'
 import {
   baseUrlOf,
   inWords,
@@ -125,7 +126,7 @@ async function sendOverviewInTurn(ctx: Context, app: AppContext): Promise<void> 
 
 function sendMembers(ctx: Context, app: AppContext): Promise<void> {
   const { workspaceId, userId } = sessionHere(ctx)
-  const body = html`<table class="cards">
+  const body = html`<table class="cards" data-filter="Find a member">
       <thead>
         <tr>
           <th scope="col">E-mail</th>
@@ -148,7 +149,7 @@ function sendMembers(ctx: Context, app: AppContext): Promise<void> {
       The operator adds people on the command line:
       <code>npx throughline user create EMAIL --workspace ${workspaceId}</code>
     </p>`
-  return sendSessionPage(ctx, app, { title: 'Members', body })
+  return sendSessionPage(ctx, app, { title: 'Members', body, scripts: [filterScript] })
 }
 
 /** The first page after sign-in, and who else is here. */

@@ -22,6 +22,19 @@ export function notLink({ title, value, address }: Choice): Html {
   return html`<a class="mark not" href="${address}" title="${words}" aria-label="${words}">−</a> `
 }
 
-/** Where there are more values than are offered. */
-export const othersNote = (count: number): Html =>
-  count > choicesMax ? html`<span class="note">and others</span>` : html``
+/** How many values are folded behind those that are offered: each has two addresses. */
+const othersMax = 40
+
+/** What is offered of these values, the most frequent first, and the others behind a fold. */
+export function choiceLinks<Value>(title: string, values: readonly Value[], linksOf: (value: Value) => Html): Html {
+  const first = values.slice(0, choicesMax).map(linksOf)
+  const others = values.slice(choicesMax, choicesMax + othersMax).map(linksOf)
+  if (others.length === 0) return html`${first}`
+  const left = values.length - choicesMax - others.length
+  const note = left > 0 ? html`<span class="note">and ${inWords(left)} more</span>` : html``
+  return html`${first}
+    <details>
+      <summary aria-label="and others: ${title}">and others</summary>
+      ${others}${note}
+    </details>`
+}

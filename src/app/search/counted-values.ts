@@ -1,6 +1,6 @@
 import { cut, isolated } from '../format.ts'
 import { html, type Html } from '../html.ts'
-import { choiceCharactersMax, choicesMax, notLink, onlyLink, othersNote } from './choice-links.ts'
+import { choiceCharactersMax, choiceLinks, notLink, onlyLink } from './choice-links.ts'
 import { clauseOf, type Condition } from './clause.ts'
 import { dottedFields, scalarsOf } from './field-table.ts'
 import { conditionOfValue } from './log-links.ts'
@@ -38,14 +38,14 @@ export function countedValues(
   const counted = countValues(logs, conditionsOf)
   if (counted.every(({ count }) => count === logs.length)) return undefined
   const narrow = createNarrow(search)
-  const links = counted.slice(0, choicesMax).map(({ value, count }) => {
+  const linksOf = ({ value, count }: Counted): Html => {
     const [only, not] = [narrow(clauseOf(value, false)), narrow(clauseOf(value, true))]
     if (only === undefined || not === undefined) return html``
     const choice = { title, value: value.text }
     return html`${onlyLink({ ...choice, address: only }, count)}${notLink({ ...choice, address: not })}`
-  })
+  }
   return html`<li>
-    <strong>${isolated(head)}</strong> <span class="note">of this page</span> ${links}${othersNote(counted.length)}
+    <strong>${isolated(head)}</strong> <span class="note">of this page</span> ${choiceLinks(title, counted, linksOf)}
   </li>`
 }
 

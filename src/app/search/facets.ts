@@ -1,7 +1,7 @@
 import { inWords } from '../context.ts'
 import { cut, isolated } from '../format.ts'
 import { html, type Html } from '../html.ts'
-import { choiceCharactersMax, choicesMax, notLink, onlyLink, othersNote } from './choice-links.ts'
+import { choiceCharactersMax, choiceLinks, notLink, onlyLink } from './choice-links.ts'
 import { clauseOf } from './clause.ts'
 import { createNarrow, type SearchPath } from './narrow.ts'
 import { listed } from './search-parts.ts'
@@ -75,13 +75,13 @@ function groupRow(given: Given, group: Group): Html {
   const offered = counted
     .filter(({ value }) => value !== '' && value.length <= charactersMax)
     .filter(({ value }) => !chosen.includes(value) && words(value) !== undefined)
-  const others = offered.slice(0, choicesMax).map(({ value, count }) => {
+  const linksOf = ({ value, count }: (typeof offered)[number]): Html => {
     const address = addressOf(given, group, repeats ? [...chosen, value] : [value])
     const only = onlyLink({ title, value: words(value) ?? value, address }, count)
     return html`${only}${leftOutLink(given, group, value)}`
-  })
-  if (active.length + others.length === 0) return html``
-  return html`<li><strong>${title}</strong> ${active}${others}${othersNote(offered.length)}</li>`
+  }
+  if (active.length + offered.length === 0) return html``
+  return html`<li><strong>${title}</strong> ${active}${choiceLinks(title, offered, linksOf)}</li>`
 }
 
 /** The most frequent values as links that narrow the search, and those that it is narrowed to as links that take them away. */

@@ -17,13 +17,23 @@ export type FoundInTrace = Readonly<{
   ids: readonly string[]
   /** The first one of this page or after it, in `ids`. */
   here: number
+  /** The first one after this page, in `ids`. */
+  after: number
   isCut: boolean
   /** What of it was not taken as it was typed. */
   warnings: readonly string[]
   refused: Refusal | undefined
 }>
 
-const nothingSought: FoundInTrace = { typed: '', ids: [], here: 0, isCut: false, warnings: [], refused: undefined }
+const nothingSought: FoundInTrace = {
+  typed: '',
+  ids: [],
+  here: 0,
+  after: 0,
+  isCut: false,
+  warnings: [],
+  refused: undefined,
+}
 
 type Sought = Readonly<{ trace: CorrelationAnswer['trace']; rows: readonly TreeRow[]; typed: string }>
 
@@ -51,7 +61,15 @@ export async function findInTrace(
   const after = idsOf(others.filter((span) => !isBefore(span)))
   // A span of a trace that was continued may be stored twice.
   const ids = [...new Set([...before, ...here, ...after])]
-  return { typed, ids, here: new Set(before).size, isCut, warnings, refused: undefined }
+  return {
+    typed,
+    ids,
+    here: new Set(before).size,
+    after: new Set([...before, ...here]).size,
+    isCut,
+    warnings,
+    refused: undefined,
+  }
 }
 
 /** Where it is found: the trace, and how its page is shown. */
@@ -77,11 +95,23 @@ function linksOf({ ids, here, typed }: FoundInTrace, place: Place, asked: string
   ${linkTo(at < 0 ? ids[here] : ids[at + 1], 'next', 'Next match')}`
 }
 
+const allOf = ({ ids, isCut }: Pick<FoundInTrace, 'ids' | 'isCut'>): string =>
+  isCut ? `the first ${inWords(ids.length)}` : inWords(ids.length)
+
+/** What scripts/matches.js tells with of a match of this page, once it has led to it: that there is such a one, and what lies around the page. */
+function aroundOf(found: FoundInTrace, place: Place): Html {
+  const { ids, here, after, typed } = found
+  if (here === after) return html``
+  const [previous, next] = [ids[here - 1], ids[after]]
+  return html`data-matches data-count="${countOf(found, undefined)}" data-of="${allOf(found)}" data-before="${here}"
+  ${previous === undefined ? html`` : html`data-previous="${addressOf(place, previous, typed)}"`}
+  ${next === undefined ? html`` : html`data-next="${addressOf(place, next, typed)}"`}`
+}
+
 function countOf({ ids, isCut }: FoundInTrace, asked: string | undefined): string {
   if (ids.length === 0) return 'No span of this trace matches.'
   const at = asked === undefined ? -1 : ids.indexOf(asked)
-  if (at >= 0)
-    return `${inWords(at + 1)} of ${isCut ? `the first ${inWords(ids.length)}` : inWords(ids.length)} matches.`
+  if (at >= 0) return `${inWords(at + 1)} of ${allOf({ ids, isCut })} matches.`
   if (isCut) return `More than ${counted(ids.length, 'span')} match: the first of them are marked.`
   return ids.length === 1 ? '1 span matches.' : `${counted(ids.length, 'span')} match.`
 }
@@ -90,7 +120,7 @@ function countOf({ ids, isCut }: FoundInTrace, asked: string | undefined): strin
 export function findInTracePart(place: Place, found: FoundInTrace, asked: string | undefined): Html {
   const { typed, warnings, refused } = found
   const { traceId, isFolded } = place
-  const result = html`<p class="row" role="status">
+  const result = html`<p class="row" ${aroundOf(found, place)} role="status">
       ${countOf(found, asked)} ${linksOf(found, place, asked)}
       <a href="${traceAddress(traceId, null, { isFolded })}">Clear</a>
     </p>

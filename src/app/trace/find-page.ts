@@ -5,7 +5,7 @@ import { isPassing } from '#src/http/errors.ts'
 import type { Route } from '#src/http/route.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
-import { valuesScript, reopenScript, openTargetScript } from '../assets.ts'
+import { matchesScript, valuesScript, reopenScript, openTargetScript } from '../assets.ts'
 import { sendSessionPage, sessionHere, sessionPage, type AppContext, type SessionPage } from '../context.ts'
 import { html, type Html } from '../html.ts'
 import { seeOther } from '../page.ts'
@@ -132,7 +132,8 @@ async function sendAnswer(ctx: Context, app: AppContext, wanted: Wanted, found: 
   const errorsBeside = await errorsBesidePage(ctx, app, found, { find: typed, isFolded })
   const looks = { nowMs: app.clock(), asked, isFolded, isSession, errorsBeside, rows, foundSpans }
   const body = html`${given}${await foundParts(answer, { ...looks, ...addresses, isFirst })}`
-  return sendSessionPage(ctx, app, { ...head, body, scripts: [openTargetScript, reopenScript, valuesScript] })
+  const scripts = [openTargetScript, matchesScript, reopenScript, valuesScript]
+  return sendSessionPage(ctx, app, { ...head, body, scripts })
 }
 
 /** Whether nothing is known to have the id, be it that the index is behind. */

@@ -11,6 +11,8 @@ import { coloursOf, nameOf, servicesOf, servicesOfPageMax, traceTable } from '..
 import { spanPlace, traceAddress, tracePath } from '../trace-address.ts'
 import { asJson } from './as-json.ts'
 import { compareAddress } from './compare-address.ts'
+import { criticalPath } from './critical-path.ts'
+import { criticalPathPart } from './critical-path-part.ts'
 import { errorsHere, type ErrorLinks } from './errors-beside.ts'
 import { findInTracePart, type FoundInTrace } from './find-in-trace.ts'
 import { figureLinks, spanFigures } from './span-figures.ts'
@@ -105,7 +107,7 @@ async function tracePart(trace: Trace, shown: Shown): Promise<Html> {
     </p>
     <p>${servicesOf(summary, shown.colourOf, servicesOfPageMax)}</p>
     ${summary.span_count > 1 ? findInTracePart({ traceId: summary.trace_id, isFolded }, shown.foundSpans, askedHere(shown)) : html``}
-    ${askedPart(shown)}${spans}${more(spanless, next, 'More spans')}${spanFigures(trace.spans, isPart, shown.colourOf)}`
+    ${askedPart(shown)}${criticalPathPart(shown.path, isPart, shown.colourOf)}${spans}${more(spanless, next, 'More spans')}${spanFigures(trace.spans, isPart, shown.colourOf)}`
 }
 
 /** All traces found, unless the one shown is the only one. */
@@ -221,6 +223,10 @@ function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
   </nav>`
 }
 
+/** What the spans of a page waited for may be on another page. */
+const pathOf = (trace: CorrelationAnswer['trace'], isFirst: boolean): Shown['path'] =>
+  criticalPath(isFirst && trace?.next_cursor === null ? trace.spans : [])
+
 /** All that belongs to an id, part by part. */
 export async function foundParts(answer: CorrelationAnswer, given: Given): Promise<Html> {
   const { trace, traces, omitted, index } = answer
@@ -231,7 +237,8 @@ export async function foundParts(answer: CorrelationAnswer, given: Given): Promi
   const originsShown = await originsPart(origins, room)
   const logged = new Set(answer.logs?.items.flatMap(({ span_id: id }) => id ?? []))
   const marked = new Set(given.foundSpans.ids)
-  const shown = { ...given, colourOf: coloursOf(found), origins, logged, found: marked, room }
+  const path = pathOf(trace, given.isFirst)
+  const shown = { ...given, colourOf: coloursOf(found), origins, logged, found: marked, room, path }
   const left = omitted.length === 0 ? html`` : html`<p class="notice">The plan leaves out: ${omitted.join(', ')}.</p>`
   const timeline = timelinePart(answer, shown)
   const logs = await logsPart(answer, shown)

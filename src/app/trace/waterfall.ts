@@ -12,6 +12,7 @@ import type { ColourOf } from '../service-colours.ts'
 import { depthMax } from '../style.ts'
 import { spanPlace, traceAddress } from '../trace-address.ts'
 import { clockSkewPart } from './clock-skew.ts'
+import { lengthOf, type Section } from './critical-path.ts'
 import { noSpanLinks, type LinkRoom, type SpanLinks } from './span-links.ts'
 import { originLinks, type Origins } from './span-origins.ts'
 import { targetPart } from './span-target.ts'
@@ -36,8 +37,13 @@ const reasons: Readonly<Record<MissingSpan['reason'], string>> = {
   rejected_entitlement: 'it was rejected: the plan did not include it',
 }
 
-/** Where a span lies in its trace, in thousandths. */
-type Scale = (span: ShownSpan) => Readonly<{ x: number; width: number }>
+/** Where something lies on a line of time, in thousandths of it. */
+type Place = Readonly<{ x: number; width: number }>
+/** Where a span lies in its trace, and where parts of it do, from the left. */
+type Scale = Readonly<{
+  ofSpan: (span: ShownSpan) => Place
+  ofSections: (sections: readonly Section[], span: Place) => readonly Place[]
+}>
 
 /** What a waterfall is drawn with; `asked`: the span that somebody looks for; `isFolded`: subtrees begin folded. */
 export type Looks = Readonly<{
@@ -50,20 +56,38 @@ export type Looks = Readonly<{
   /** Spans that a search within the trace has found. */
   found: ReadonlySet<string>
   room: LinkRoom
+  /** The parts of spans that are on the critical path of the trace. */
+  path: ReadonlyMap<ShownSpan, readonly Section[]>
 }>
 
 /** How spans are drawn. */
-type Drawn = Pick<Looks, 'colourOf' | 'asked' | 'origins' | 'logged' | 'found'> &
+type Drawn = Pick<Looks, 'colourOf' | 'asked' | 'origins' | 'logged' | 'found' | 'path'> &
   Readonly<{ scale: Scale; elsewhere: string; traceStart: string | null }>
 
 function scaleOf({ start, duration_ns: duration }: Trace['summary']): Scale {
   const startNs = parseRfc3339Ns(start ?? '') ?? 0n
   const wholeNs = BigInt(duration ?? 0)
   const share = (ns: bigint): number => (wholeNs <= 0n ? 0 : Number((ns * 1_000n) / wholeNs))
-  return (span) => {
-    const x = Math.min(998, Math.max(0, share((parseRfc3339Ns(span.start) ?? startNs) - startNs)))
-    const width = wholeNs <= 0n ? 1_000 : share(BigInt(span.duration_ns))
-    return { x, width: Math.min(1_000 - x, Math.max(2, width)) }
+  return {
+    ofSpan: (span) => {
+      const x = Math.min(998, Math.max(0, share((parseRfc3339Ns(span.start) ?? startNs) - startNs)))
+      const width = wholeNs <= 0n ? 1_000 : share(BigInt(span.duration_ns))
+      return { x, width: Math.min(1_000 - x, Math.max(2, width)) }
+    },
+    ofSections: (sections, { x, width }) => {
+      const within = (ns: bigint): number => Math.min(x + width, Math.max(x, share(ns - startNs)))
+      const places: Place[] = []
+      for (const { startNs: fromNs, endNs: toNs } of sections.toReversed()) {
+        // As with bars, none is too short to be seen.
+        const [from, to] = [Math.min(x + width - 1, within(fromNs)), within(toNs)]
+        const last = places.at(-1)
+        const isApart = last === undefined || last.x + last.width < from
+        const begin = isApart ? from : last.x
+        if (!isApart) places.pop()
+        places.push({ x: begin, width: Math.max(from + 1, to) - begin })
+      }
+      return places
+    },
   }
 }
 
@@ -124,25 +148,34 @@ const logsLink = ({ trace_id: traceId, span_id: spanId }: ShownSpan): Html =>
 
 const isError = ({ status }: ShownSpan): boolean => status.code === 'error'
 
+const rect = (kind: string, { x, width }: Place, height = html``): Html =>
+  html`<rect class="${kind}" x="${x / 10}%" width="${width / 10}%" ${height} />`
+
+/** The bar of a span, with what of it is on the critical path. */
+function barOf(span: ShownSpan, { scale, colourOf, path, traceStart }: Drawn): Html {
+  const place = scale.ofSpan(span)
+  const sections = path.get(span) ?? []
+  const words = sections.length === 0 ? '' : `, ${formatDuration(lengthOf(sections))} of it on the critical path`
+  return html`<svg class="bar" role="img" aria-label="at ${since(traceStart ?? span.start, span.start)}${words}">
+    ${rect(colourOf(span.service), place)} ${isError(span) ? rect('error', place, html`y="60%" height="40%"`) : html``}
+    ${scale.ofSections(sections, place).map((each) => rect('critical', each, html`height="35%"`))}
+  </svg>`
+}
+
 function spanRow(
   { span, parentIsElsewhere }: Extract<TreeRow, { kind: 'span' }>,
-  { scale, colourOf, elsewhere, asked, origins, logged, found, traceStart }: Drawn,
+  drawn: Drawn,
   linksOf: SpanLinks,
 ): Html {
-  const { x, width } = scale(span)
-  const colour = colourOf(span.service)
+  const { elsewhere, asked, origins, logged, found, traceStart } = drawn
+  const colour = drawn.colourOf(span.service)
   return html`<details class="line" ${placeOf(span.span_id, asked)} ${span.span_id === asked ? html`open` : html``}>
     <summary>
       <span class="name"
         ><strong class="${colour}">${named(span.service)}</strong>
         ${named(span.name)}${isError(span) ? html` <span class="mark bad">error</span>` : html``}${failurePart(span.status.code, failureOf(span.status.message, span.events))}${targetPart(span)}${found.has(span.span_id) ? html` <mark>match</mark>` : html``}</span
       >
-      <span class="timeline">
-        <svg class="bar" role="img" aria-label="at ${since(traceStart ?? span.start, span.start)}">
-          <rect class="${colour}" x="${x / 10}%" width="${width / 10}%" />
-          ${isError(span) ? html`<rect class="error" x="${x / 10}%" width="${width / 10}%" y="60%" height="40%" />` : html``}
-        </svg>
-      </span>
+      <span class="timeline"> ${barOf(span, drawn)} </span>
       <span class="time">${formatDuration(BigInt(span.duration_ns))}</span>
     </summary>
     ${parentIsElsewhere ? html`<p class="note">Its parent is ${elsewhere}.</p>` : html``}
@@ -205,10 +238,10 @@ const manySpans = html`<p class="note">
 
 /** The spans of a trace under their parents (`rows`: spanTree) and over time; those that are missing are shown as that, and nothing is made up. */
 export async function waterfall(trace: Trace, rows: readonly TreeRow[], looks: Looks): Promise<Html> {
-  const { colourOf, asked, origins, logged, found, room } = looks
+  const { colourOf, asked, origins, logged, found, room, path } = looks
   const elsewhere = isMissingCut(trace) ? 'on another page, or missing' : 'on another page'
   const { start: traceStart } = trace.summary
-  const drawn = { scale: scaleOf(trace.summary), colourOf, elsewhere, asked, origins, logged, found, traceStart }
+  const drawn = { scale: scaleOf(trace.summary), colourOf, elsewhere, asked, origins, logged, found, traceStart, path }
   const rowOf = (row: TreeRow): Html => {
     if (row.kind === 'missing') return missingRow(row, drawn)
     return room.take(spanRow(row, drawn, room.linksOf(row.span)))
