@@ -247,6 +247,23 @@ describe('the JetStream log', function () {
       expect(await messages()).to.equal(0)
       await narrow.close()
     })
+
+    it('is refused, and nothing of it is stored, while the server was started again with messages that hold no event', async () => {
+      let bytesMax = log.nats.payloadBytesMax()
+      const narrowed: Nats = { ...log.nats, payloadBytesMax: () => bytesMax }
+      const narrow = await openJetStream(narrowed, { partition: '0', prefix: log.prefix, limits })
+      bytesMax = 2 * 1024
+      for (const identified of [true, false]) {
+        const failure = await rejection(narrow.append([makeEvent('small', { identified })]))
+        expect(failure).to.be.instanceOf(TransientError)
+        expect(failure.message).to.match(/at most 2048 bytes .*raise its max_payload/)
+      }
+      expect(await messages()).to.equal(0)
+      bytesMax = log.nats.payloadBytesMax()
+      await narrow.append([makeEvent('small')])
+      expect(idsOf(await readAll(stream))).to.deep.equal(['acme.traces.small'])
+      await narrow.close()
+    })
   })
 
   describe('what another hand has done to it', () => {
