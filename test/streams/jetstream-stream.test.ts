@@ -396,5 +396,25 @@ describe('the JetStream log', function () {
       await stream.append([makeEvent('room')])
       expect(await readAll(stream)).to.have.length(kept.length + 1)
     })
+
+    it('says what somebody has limited beside that, and goes on when that is set back', async () => {
+      const { config } = (await log.ask(`STREAM.INFO.${log.name}`)) as { config: object }
+      const setTo = (change: object) => log.ask(`STREAM.UPDATE.${log.name}`, { ...config, ...change })
+      await stream.append([makeEvent('before')])
+      for (const [setting, limit] of [
+        ['max_msgs', 1],
+        ['max_msg_size', 1_000],
+      ] as const) {
+        await setTo({ [setting]: limit })
+        for (const identified of [true, false]) {
+          const failure = await rejection(stream.append([{ ...makeLarge('more', 5_000), identified }]))
+          expect(failure).to.be.instanceOf(TransientError)
+          expect(failure.message).to.match(new RegExp(`somebody has set its ${setting}: set it to -1`))
+        }
+      }
+      await setTo({})
+      await stream.append([makeEvent('after')])
+      expect(idsOf(await readAll(stream))).to.deep.equal(['acme.traces.before', 'acme.traces.after'])
+    })
   })
 })
