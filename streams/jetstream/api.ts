@@ -10,6 +10,7 @@ export const serverCodes = {
   /** The same, while another message that expects something of the subject is still being replicated. */
   wrongLastSequenceForNow: 10_164,
   idInProcess: 10_158,
+  messageTooLarge: 10_054,
   batchHoldsKnownId: 10_201,
   /** Some of its messages went to a former leader, or were refused: nothing is stored. */
   batchIncomplete: 10_176,
@@ -45,9 +46,19 @@ export function parseAnswer(
   return { answer, error: { code: err_code, status: code, description } }
 }
 
+/** What somebody has set on a stream that we make without it. */
+function settingHint({ code, description }: ServerError): string | undefined {
+  if (code === serverCodes.messageTooLarge) return 'somebody has set its max_msg_size: set it to -1'
+  if (/maximum messages/i.test(description)) return 'somebody has set its max_msgs: set it to -1'
+  return undefined
+}
+
 /** The failure for an error. A 4xx is permanent, except for "too many requests" and "in process". */
-export function failureOf({ code, status, description }: ServerError, operation: string, subject: string): Error {
+export function failureOf(error: ServerError, operation: string, subject: string): Error {
+  const { code, status, description } = error
   const cause = new Error(`${description} [${code}]`)
+  const setting = settingHint(error)
+  if (setting !== undefined) return new TransientError({ operation, subject, cause, hint: setting })
   if (fullCodes.includes(code)) {
     const hint = 'it is full: raise its max_bytes, or what the account or the server may store'
     return new TransientError({ operation, subject, cause, hint })

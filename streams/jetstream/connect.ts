@@ -7,7 +7,7 @@ import { freeSentFrames } from './free-sent.ts'
 import type { Headers, Nats, Received } from './nats.ts'
 import { keepOneSocket } from './one-socket.ts'
 import { closingWhatFails } from './own-sockets.ts'
-import { refusedHint, watchPresence } from './presence.ts'
+import { reasonOf, refusedHint, watchPresence } from './presence.ts'
 import { reconnectWait } from './reconnect-wait.ts'
 import { tlsOptionsFor } from './tls-options.ts'
 
@@ -46,7 +46,7 @@ function refusal(error: unknown, { servers }: NatsAddress): Error {
     operation,
     subject,
     cause: error,
-    hint: 'is nats-server running there, and is NATS_URL right?',
+    hint: reasonOf(error)?.hint ?? 'is nats-server running there, and is NATS_URL right?',
   })
 }
 
@@ -119,8 +119,8 @@ export async function connectNats({
     await connection.close()
     throw error
   }
-  const endAttempts = keepOneSocket(connection)
   const presence = watchPresence(connection, where)
+  const endAttempts = keepOneSocket(connection, presence.attemptFailed)
   freeSentFrames(connection)
   presence.onReconnect(() => freeSentFrames(connection))
 

@@ -30,14 +30,23 @@ function drop(socket: Socket): void {
 type Attempt = Readonly<{ sockets: readonly Socket[]; fail(): void }>
 
 /** Hears of the attempt that a transport makes, unless none is to be made any more. */
-function watchAttempt(transport: Transport, isOver: () => boolean, onMade: (attempt: Attempt) => void): void {
+function watchAttempt(
+  transport: Transport,
+  isOver: () => boolean,
+  { onMade, onFailed }: Readonly<{ onMade: (attempt: Attempt) => void; onFailed: (error: unknown) => void }>,
+): void {
   const connect = transport.connect.bind(transport)
   transport.connect = async (...server) => {
     if (isOver()) throw closed()
     const { made: sockets, result } = socketsOf(() => connect(...server))
     const { promise: failed, reject } = Promise.withResolvers<never>()
     onMade({ sockets, fail: () => reject(closed()) })
-    return Promise.race([result, failed])
+    try {
+      return await Promise.race([result, failed])
+    } catch (error) {
+      onFailed(error)
+      throw error
+    }
   }
 }
 
@@ -48,8 +57,9 @@ function watchAttempt(transport: Transport, isOver: () => boolean, onMade: (atte
  * closed before the next attempt. And a connection over which nothing comes any more is closed at once: the client would wait until all that it has
  * written is sent, which takes the system a quarter of an hour to give up. Returns what ends the last attempt, to be called when the connection is
  * closed: the client would go on with it, and stay connected for good where that succeeds. With a client that is made otherwise it does nothing.
+ * `onFailed` hears why an attempt failed, of which the client says nothing.
  */
-export function keepOneSocket(connection: NatsConnection): () => void {
+export function keepOneSocket(connection: NatsConnection, onFailed: (error: unknown) => void): () => void {
   const protocol = (connection as unknown as Inside).protocol
   if (protocol?.prepare === undefined) return () => undefined
   let tried: Attempt | undefined
@@ -63,11 +73,7 @@ export function keepOneSocket(connection: NatsConnection): () => void {
     dropTried()
     const prepared = prepare()
     if (protocol.transport !== undefined)
-      watchAttempt(
-        protocol.transport,
-        () => isOver,
-        (attempt) => (tried = attempt),
-      )
+      watchAttempt(protocol.transport, () => isOver, { onMade: (attempt) => (tried = attempt), onFailed })
     return prepared
   }
   protocol.disconnect = () => {

@@ -1,5 +1,6 @@
 import { DebugEvents, ErrorCode, Events, type NatsConnection, type Status } from 'nats'
 import { TransientError } from '#src/lib/failure.ts'
+import { isUntrusted, untrustedHint } from '#src/lib/untrusted.ts'
 
 type Presence = Readonly<{
   /** Throws if there is no connection. */
@@ -7,21 +8,44 @@ type Presence = Readonly<{
   /** The promise; rejects if the connection breaks first. */
   guard<T>(operation: string, promise: Promise<T>): Promise<T>
   onReconnect(listener: () => void): () => void
+  /** Hears why an attempt to connect failed. */
+  attemptFailed(error: unknown): void
 }>
 
 export const refusedHint = 'it refuses the user, password or token of NATS_URL'
+const plainHint = 'it speaks no TLS, as tls:// in NATS_URL asks: turn it on there'
 const refusals: ReadonlySet<unknown> = new Set([ErrorCode.AuthorizationViolation, ErrorCode.AuthenticationExpired])
 
+/** What is wrong between a server and us that no other attempt mends; undefined where it may just not be there. */
+export function reasonOf(error: unknown): Readonly<{ hint: string; cause?: unknown }> | undefined {
+  if (isUntrusted(error)) return { hint: untrustedHint, cause: error }
+  const { code } = (error ?? {}) as Readonly<{ code?: unknown }>
+  return code === ErrorCode.ServerOptionNotAvailable ? { hint: plainHint } : undefined
+}
+
+type Reason = Readonly<{
+  hear(status: Status): void
+  failed(error: unknown): void
+  say(): Readonly<{ hint: string; cause?: unknown }>
+}>
+
 /** Why there is no connection, by what the client tells of its attempts: the last one ended, and the one under way. */
-function createReason(): Readonly<{ hear(status: Status): void; hint(): string }> {
+function createReason(): Reason {
   let [refusedBefore, refusedNow] = [false, false]
+  let failure: ReturnType<typeof reasonOf>
   return {
+    failed: (error) => void (failure = reasonOf(error)),
     hear: ({ type, data }) => {
       if (type === DebugEvents.Reconnecting) [refusedBefore, refusedNow] = [refusedNow, false]
       if (type === Events.Error && refusals.has(data)) refusedNow = true
-      if (type === Events.Reconnect) [refusedBefore, refusedNow] = [false, false]
+      if (type !== Events.Reconnect) return
+      ;[refusedBefore, refusedNow] = [false, false]
+      failure = undefined
     },
-    hint: () => (refusedBefore || refusedNow ? refusedHint : 'the connection is lost; is nats-server running there?'),
+    say: () => {
+      if (refusedBefore || refusedNow) return { hint: refusedHint }
+      return failure ?? { hint: 'the connection is lost; is nats-server running there?' }
+    },
   }
 }
 
@@ -31,7 +55,7 @@ export function watchPresence(connection: NatsConnection, subject: string): Pres
   const reason = createReason()
   const waiting = new Set<() => void>()
   const listeners = new Set<() => void>()
-  const lost = (operation: string): TransientError => new TransientError({ operation, subject, hint: reason.hint() })
+  const lost = (operation: string): TransientError => new TransientError({ operation, subject, ...reason.say() })
   const leave = (): void => {
     here = false
     for (const letGo of waiting) letGo()
@@ -62,5 +86,6 @@ export function watchPresence(connection: NatsConnection, subject: string): Pres
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    attemptFailed: reason.failed,
   }
 }

@@ -43,9 +43,12 @@ const electionPauseMs = 250
 const roomHint =
   'the streams of all PARTITIONS (8 GiB each) and of the directory (1 GiB) must fit in what each server may store: raise its max_file_store (NATS_STORE_BYTES), or set fewer PARTITIONS'
 
+const hasNoRoom = ({ description }: ServerError): boolean => /insufficient storage/i.test(description)
+
 /** What to do about a stream that cannot be created; undefined if the error says enough. */
-function creationHint({ code, description }: ServerError, replicas: number): string | undefined {
-  if (/insufficient storage/i.test(description)) return roomHint
+function creationHint(error: ServerError, replicas: number): string | undefined {
+  if (hasNoRoom(error)) return roomHint
+  const { code } = error
   if (code !== serverCodes.replicasNeedCluster && code !== serverCodes.noPeers) return undefined
   return `NATS has not the servers for ${replicas} replicas: start them, or set NATS_REPLICAS`
 }
@@ -55,6 +58,20 @@ function creationFailure(error: ServerError, { stream }: LogName, replicas: numb
   const hint = creationHint(error, replicas)
   if (hint === undefined) return failureOf(error, operation, subject)
   return new PermanentError({ operation, subject, hint, cause: new Error(error.description) })
+}
+
+/**
+ * The stream, where several processes make the logs at once and another one was first; else throws the failure. The server compares with its room
+ * before it finds that the stream is there.
+ */
+async function madeByAnother(nats: Nats, { stream }: LogName, failure: Error, error: ServerError): Promise<StreamInfo> {
+  if (error.code === serverCodes.streamExistsOtherwise)
+    throw new TransientError({ operation: 'create', subject: `stream ${stream}`, hint: 'another process makes it' })
+  if (!hasNoRoom(error)) throw failure
+  await sleep(electionPauseMs)
+  const made = await streamInfo(nats, stream)
+  if (made === undefined) throw failure
+  return made
 }
 
 /**
@@ -78,8 +95,7 @@ async function createOrGet(
   // Whoever left the setting in place would else not hear of the next one that is lost.
   if ('answer' in asked && isLost) warn?.(`stream ${log.stream} was gone and is made anew, empty: ${lostLogAdvice}`)
   if ('answer' in asked) return infoOf(asked.answer)
-  if (asked.error.code !== serverCodes.streamExistsOtherwise) throw creationFailure(asked.error, log, config.replicas)
-  throw new TransientError({ operation: 'create', subject: `stream ${log.stream}`, hint: 'another process makes it' })
+  return madeByAnother(nats, log, creationFailure(asked.error, log, config.replicas), asked.error)
 }
 
 const lostLogAdvice =

@@ -110,7 +110,15 @@ export type Publisher = Readonly<{
 
 /** `explain` throws the reason why nobody listens to a log's subject, if it is known. */
 export function createPublisher(nats: Nats, log: string, explain: () => Promise<unknown>): Publisher {
-  const messageBytesMax = (): number => nats.payloadBytesMax() - headerBytesMax
+  const messageBytesMax = (): number => Math.max(1, nats.payloadBytesMax() - headerBytesMax)
+
+  /** The start refuses such a server; but one that runs may be started again with another setting. */
+  function checkRoom(): void {
+    const bytes = nats.payloadBytesMax()
+    if (bytes > headerBytesMax) return
+    const cause = new Error(`the server takes messages of at most ${bytes} bytes`)
+    throw new TransientError({ operation: 'append to', subject: log, cause, hint: 'raise its max_payload' })
+  }
 
   async function request(operation: string, subject: string, data: Uint8Array | string, fields: Headers) {
     const received = await nats.request(subject, data, fields)
@@ -154,6 +162,7 @@ export function createPublisher(nats: Nats, log: string, explain: () => Promise<
     messageBytesMax,
     messagesOf: ({ data }) => partCount(data, messageBytesMax()),
     publish: async (messages) => {
+      checkRoom()
       const parts = messages.flatMap((message) => partsOf(message, messageBytesMax()))
       if (parts.length > messagesPerBatchMax) {
         const hint = `it takes ${parts.length} messages, ${messagesPerBatchMax} go in one step: raise the server’s max_payload`

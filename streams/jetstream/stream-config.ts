@@ -23,6 +23,7 @@ export type StreamConfig = Readonly<{
   persist_mode?: string
   mirror?: object
   sources?: readonly object[]
+  subject_transform?: object
   republish?: Readonly<{ src: string; dest: string; headers_only: boolean }>
   metadata: Readonly<Record<string, string>>
 }>
@@ -99,6 +100,7 @@ export function misfitsOf(config: StreamConfig, log: LogName, partitions: number
       `it does not republish to ${wanted.republish?.dest ?? ''}`,
     ),
     ...check(config.sealed !== true, 'it is sealed'),
+    ...check(config.subject_transform === undefined, 'what it stores by its subject_transform cannot be read'),
     ...check(config.mirror === undefined && config.sources === undefined, 'it is a copy of another stream'),
   ]
 }

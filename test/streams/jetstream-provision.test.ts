@@ -179,6 +179,16 @@ describe('provisioning the logs', function () {
     await Promise.all(connections.map((each) => each.close()))
   })
 
+  it('gives them to all where the server has room for these logs alone', async () => {
+    // The partition's and the directory's, but no partition's twice.
+    const server = await startPlainNats('jetstream { store_dir: $FOLDER, max_file_store: 6GB }')
+    const bytesMax = 4 * 1024 ** 3
+    const connections = await Promise.all(Array.from({ length: 5 }, () => connectNats({ url: server.url })))
+    await Promise.all(connections.map((each) => provisionLogs(each, { ...testProvision, bytesMax, prefix })))
+    await Promise.all(connections.map((each) => each.close()))
+    await server.remove()
+  })
+
   const lost = { 'a partition': '1', 'the directory': 'directory' } as const
   for (const [what, partition] of Object.entries(lost)) {
     it(`does not make the log of ${what} anew where it is gone, unless it may`, async () => {

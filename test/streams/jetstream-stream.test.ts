@@ -247,6 +247,23 @@ describe('the JetStream log', function () {
       expect(await messages()).to.equal(0)
       await narrow.close()
     })
+
+    it('is refused, and nothing of it is stored, while the server was started again with messages that hold no event', async () => {
+      let bytesMax = log.nats.payloadBytesMax()
+      const narrowed: Nats = { ...log.nats, payloadBytesMax: () => bytesMax }
+      const narrow = await openJetStream(narrowed, { partition: '0', prefix: log.prefix, limits })
+      bytesMax = 2 * 1024
+      for (const identified of [true, false]) {
+        const failure = await rejection(narrow.append([makeEvent('small', { identified })]))
+        expect(failure).to.be.instanceOf(TransientError)
+        expect(failure.message).to.match(/at most 2048 bytes .*raise its max_payload/)
+      }
+      expect(await messages()).to.equal(0)
+      bytesMax = log.nats.payloadBytesMax()
+      await narrow.append([makeEvent('small')])
+      expect(idsOf(await readAll(stream))).to.deep.equal(['acme.traces.small'])
+      await narrow.close()
+    })
   })
 
   describe('what another hand has done to it', () => {
@@ -378,6 +395,26 @@ describe('the JetStream log', function () {
       await log.ask(`STREAM.UPDATE.${log.name}`, { ...config, max_bytes: 10_000_000 })
       await stream.append([makeEvent('room')])
       expect(await readAll(stream)).to.have.length(kept.length + 1)
+    })
+
+    it('says what somebody has limited beside that, and goes on when that is set back', async () => {
+      const { config } = (await log.ask(`STREAM.INFO.${log.name}`)) as { config: object }
+      const setTo = (change: object) => log.ask(`STREAM.UPDATE.${log.name}`, { ...config, ...change })
+      await stream.append([makeEvent('before')])
+      for (const [setting, limit] of [
+        ['max_msgs', 1],
+        ['max_msg_size', 1_000],
+      ] as const) {
+        await setTo({ [setting]: limit })
+        for (const identified of [true, false]) {
+          const failure = await rejection(stream.append([{ ...makeLarge('more', 5_000), identified }]))
+          expect(failure).to.be.instanceOf(TransientError)
+          expect(failure.message).to.match(new RegExp(`somebody has set its ${setting}: set it to -1`))
+        }
+      }
+      await setTo({})
+      await stream.append([makeEvent('after')])
+      expect(idsOf(await readAll(stream))).to.deep.equal(['acme.traces.before', 'acme.traces.after'])
     })
   })
 })

@@ -52,6 +52,8 @@ describe('a JetStream log that somebody changes while it is open', function () {
       `stream ${log.name} was changed: it is as it should be`,
     ]
     expect(told.slice(2)).to.deep.equal(back)
+    await setTo({ subject_transform: { src: '>', dest: 'elsewhere.>' } })
+    expect(told[4]).to.equal(`${changed}what it stores by its subject_transform cannot be read; set it back`)
     await watched.close()
   })
 

@@ -9,6 +9,7 @@ describe('what a client of NATS has tried before', () => {
   let server: Server
   let heard: string[]
   let tried: Socket[]
+  let failures: unknown[]
 
   /** A client that makes a transport for each attempt, and hears of the end of its socket. */
   function start() {
@@ -23,13 +24,16 @@ describe('what a client of NATS has tried before', () => {
       prepare: () => void (protocol.transport = { connect: dial }),
       disconnect: () => undefined,
     }
-    return { protocol, close: keepOneSocket({ protocol } as unknown as NatsConnection) }
+    return {
+      protocol,
+      close: keepOneSocket({ protocol } as unknown as NatsConnection, (error) => failures.push(error)),
+    }
   }
   /** Until the ends of all sockets have been told. */
   const ended = () => once(server.close(), 'close')
 
   beforeEach(async () => {
-    ;[heard, tried] = [[], []]
+    ;[heard, tried, failures] = [[], [], []]
     server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
   })

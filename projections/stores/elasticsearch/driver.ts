@@ -2,8 +2,9 @@ import { Client, errors, Serializer, type DiagnosticResult } from '@elastic/elas
 import { parseHttpAddresses } from '#src/lib/http-addresses.ts'
 import { isOperatingFailure, LateError, PermanentError, TransientError } from '#src/lib/failure.ts'
 import { isJsonObject, parseJson, stringifyJson } from '#src/lib/json.ts'
+import { untrustedHint } from '#src/lib/untrusted.ts'
 import { LargeAnswerError, type Call, type Elasticsearch } from './call.ts'
-import { askAgainIfDropped, isNotMember, isUnsent, Nodes, OneOfSeveral, OnlyConnection } from './nodes.ts'
+import { askAgainIfDropped, isNotMember, isNotTrusted, isUnsent, Nodes, OneOfSeveral, OnlyConnection } from './nodes.ts'
 import {
   blockedHint,
   busyHint,
@@ -80,8 +81,11 @@ function responseFailure(error: errors.ResponseError, call: Call, { host, isKnow
   return new PermanentError({ operation, subject, cause })
 }
 
-const hintOfConnection = (message: string, host: string): string =>
-  isNotMember(message) ? masterlessHint : `is Elasticsearch running at ${host}? Its address is ELASTICSEARCH_URL`
+function hintOfConnection(message: string, host: string): string {
+  if (isNotMember(message)) return masterlessHint
+  if (isNotTrusted(message)) return `at ${host} ${untrustedHint}`
+  return `is Elasticsearch running at ${host}? Its address is ELASTICSEARCH_URL`
+}
 
 function failureOf(error: unknown, call: Call, server: Server): Error {
   const { operation, subject } = call

@@ -10,6 +10,7 @@ import { tokensField } from './mapping.ts'
 import { dayIn } from './names.ts'
 import { ownTerms } from './own-terms.ts'
 import { sendPatiently } from './patience.ts'
+import { forbiddenPatternHint, isForbiddenPattern } from './reasons.ts'
 import { targetKey, type Target } from './search.ts'
 
 /** The query whose rewritten form names the terms that a pattern may match in a field, up to one more than allowed. */
@@ -33,6 +34,11 @@ function termsIn(explanation: string, field: string): readonly string[] {
   })
 }
 
+function notExpanded(error: string, subject: string): Error {
+  if (!isForbiddenPattern(error)) return new TooBroadError('the pattern is too complex')
+  return new PermanentError({ operation: 'expand a pattern in', subject, hint: forbiddenPatternHint })
+}
+
 type ExpansionLimits = Readonly<{ patternExpansionsMax: number }>
 
 /** Where patterns are expanded: a target, and its first visible day. */
@@ -52,9 +58,9 @@ async function sharedTerms(
   const isWhole = (found: Answer): boolean => numberIn(objectIn(found.body['_shards'])['failed']) === 0
   const { body: answer } = await sendPatiently(elasticsearch, { ...call, path, query, body }, isWhole)
   const met = new Set<string>()
-  for (const { index, explanation, valid } of objectsIn(answer['explanations'])) {
+  for (const { index, explanation, valid, error } of objectsIn(answer['explanations'])) {
     if ((dayIn(textIn(index)) ?? '') < fromDay) continue
-    if (valid !== true) throw new TooBroadError('the pattern is too complex')
+    if (valid !== true) throw notExpanded(textIn(error), indices)
     const terms = termsIn(textIn(explanation), field)
     if (terms.length > max) return undefined
     for (const term of terms) met.add(term)

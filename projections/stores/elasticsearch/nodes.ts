@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ClusterConnectionPool, errors, UndiciConnection } from '@elastic/elasticsearch'
+import { isUntrusted } from '#src/lib/untrusted.ts'
 
 // How the driver speaks with one node, or with several.
 
@@ -11,6 +12,10 @@ type ConnectionOptions = ConstructorParameters<typeof UndiciConnection>[0]
 /** Begins the message of an error before which nothing was sent. */
 const notConnected = 'not connected: '
 export const isUnsent = (error: unknown): boolean => error instanceof Error && error.message.startsWith(notConnected)
+
+/** Begins that of one whose certificate was not taken. */
+const notTrusted = `${notConnected}its certificate: `
+export const isNotTrusted = (message: string): boolean => message.startsWith(notTrusted)
 
 /** Whether the other side closed the connection before an answer began. The driver passes on only what its connection says. */
 const isDropped = (error: unknown): boolean =>
@@ -29,6 +34,7 @@ type Refused = Readonly<{ code?: string; syscall?: string; message: string }>
 /** The driver passes on the message of an error alone; that of several addresses of one name, of which none was reached, is empty. */
 function telling(error: unknown): unknown {
   const { code = '', syscall = '', message } = error as Refused
+  if (isUntrusted(error)) return new Error(notTrusted + message.trim(), { cause: error })
   const isUnreached = error instanceof AggregateError || ['connect', 'getaddrinfo'].includes(syscall)
   if (!isUnreached && code !== 'UND_ERR_CONNECT_TIMEOUT') return error
   return new Error(notConnected + (message === '' ? code : message), { cause: error })

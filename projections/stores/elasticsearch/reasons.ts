@@ -33,6 +33,11 @@ export const isClosed = (reason: string): boolean =>
   reason.startsWith('index_closed_exception') || (isBlocked(reason) && reason.includes('index closed'))
 export const closedHint = 'it is closed, and what is in it is not found: open it again (POST /INDEX/_open)'
 
+/** A setting of the whole cluster, which knows nothing of how much a pattern may meet here. */
+export const isForbiddenPattern = (reason: string): boolean => reason.includes('search.allow_expensive_queries')
+export const forbiddenPatternHint =
+  'somebody has forbidden patterns and beginnings of words there: take the cluster setting search.allow_expensive_queries back'
+
 /** A shard that has not started yet, or cannot: its node is away, its disk is damaged, or no node may have it. */
 export const isWithoutPrimary = (reason: string): boolean => reason.startsWith('unavailable_shards_exception')
 /** Nor a copy of it, of which one could read. */

@@ -14,7 +14,7 @@ import { areAllRead, notRead } from './indices.ts'
 import { bodyField, idField, numberField, positionField, timeField } from './mapping.ts'
 import { dayIn, documentKey } from './names.ts'
 import { sendPatiently } from './patience.ts'
-import { mappingHint, reasonOf } from './reasons.ts'
+import { forbiddenPatternHint, isForbiddenPattern, mappingHint, reasonOf } from './reasons.ts'
 import { askFitting, inSizedParts, type Bound, type SeenSizes } from './sized-parts.ts'
 
 /** Where to search: a workspace in the days of one collection of the live build. */
@@ -90,8 +90,9 @@ async function askOnce(
 function refusalOf(indices: string, reason: string): Error {
   if (tooManyTerms.test(reason)) return new TooBroadError('the beginning of a phrase meets too many words')
   if (tooComplex.test(reason)) return new TooBroadError('the pattern is too complex')
-  const hint = madeByOthers.test(reason) ? { hint: mappingHint } : {}
-  return new PermanentError({ operation: 'search', subject: indices, cause: new Error(reason), ...hint })
+  const refusal = { operation: 'search', subject: indices, cause: new Error(reason) }
+  if (isForbiddenPattern(reason)) return new PermanentError({ ...refusal, hint: forbiddenPatternHint })
+  return new PermanentError({ ...refusal, ...(madeByOthers.test(reason) ? { hint: mappingHint } : {}) })
 }
 
 const source: readonly string[] = [idField, timeField, positionField, bodyField]

@@ -1,11 +1,13 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { connectElasticsearch } from '#projections/stores/elasticsearch/client.ts'
 import { HeardConnection, isUnsent, Nodes, OneOfSeveral } from '#projections/stores/elasticsearch/nodes.ts'
+import { makeCertificate } from '#test/support/certificate.ts'
 import { freePort } from '#test/support/free-port.ts'
 import { rejection } from '#test/support/read-all.ts'
 
@@ -82,6 +84,22 @@ describe('a request to a node of Elasticsearch', () => {
       await node.close()
     })
   }
+})
+
+describe('a node of Elasticsearch whose certificate is not taken', () => {
+  it('has been sent nothing, so that another may be asked, and is said to be that and not away', async () => {
+    const { certificate, key } = makeCertificate()
+    const server = createSecureServer({ cert: certificate, key }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const elasticsearch = connectElasticsearch(`https://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const call = { operation: 'write', subject: 'it', method: 'POST', path: '/it' } as const
+    const failure = await rejection(elasticsearch.send(call))
+    expect(failure.name).to.equal('TransientError')
+    expect(isUnsent(failure.cause), failure.message).to.equal(true)
+    expect(failure.message).to.match(/self-signed certificate.*its certificate is not taken here/)
+    await elasticsearch.close()
+    server.close()
+  })
 })
 
 describe('a kept connection to Elasticsearch that is closed in the moment when it is used again', () => {

@@ -279,6 +279,20 @@ describe('what stands before a search in Elasticsearch', () => {
     expect(expansions.get(pattern)?.get('message')).to.deep.equal(['a1', 'a2'])
   })
 
+  it('is not called too complex where Elasticsearch takes no patterns at all', async () => {
+    // As 8.19.21 answers with `search.allow_expensive_queries: false`.
+    const error =
+      "QueryShardException: failed to create query: [regexp] queries cannot be executed when 'search.allow_expensive_queries' is set to false."
+    const explanations = [{ index: 'lines-2026.11.21', valid: false, error }]
+    const elasticsearch = answering(() => ({ _shards: { failed: 0 }, explanations }))
+    const pattern = { kind: 'pattern', fields: ['message'], prefix: 'a', regex: 'a.*' } as const
+    const target = { elasticsearch, indices: 'lines-*', workspaceId: acme, days: undefined, seen: createSeenSizes() }
+    const expanding = expandPatterns({ target, fromDay: undefined }, pattern, { patternExpansionsMax: 9 })
+    const failure = await rejection(expanding)
+    expect(failure.name).to.equal('PermanentError')
+    expect(failure.message).to.match(/take the cluster setting search\.allow_expensive_queries back/)
+  })
+
   it('is looked for in the documents where all words are more than may be told, though few of those that were match', async () => {
     const expanded = async (explanation: string) => {
       const asked: string[] = []
