@@ -65,12 +65,15 @@ export function positionOption(given: Given, name: string): GivenPosition | unde
   return position
 }
 
+/** Alone what a person takes for a number: to JavaScript `0x1` is one, too. */
+const isDecimal = (text: string): boolean => /^(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(text)
+
 /** A positive number. */
 export function numberOption(given: Given, name: string, max: number): number | undefined {
   const text = optional(given, name)
   if (text === undefined) return undefined
   const value = Number(text)
-  if (!Number.isFinite(value) || value <= 0 || value > max) {
+  if (!isDecimal(text) || !Number.isFinite(value) || value <= 0 || value > max) {
     throw new UsageError(`--${name} is a number above 0${max === Number.MAX_VALUE ? '' : `, at most ${max}`}`)
   }
   return value
