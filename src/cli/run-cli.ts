@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { isRole } from '#src/config.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
 import { ownVersion } from '#src/lib/own-version.ts'
 import { present } from '#src/lib/assert.ts'
@@ -19,6 +18,8 @@ const patienceMs = 5_000
 
 type NamedVerb = Verb & Readonly<{ name: string }>
 const names = Object.keys(verbs)
+/** They start a server. */
+const roles = ['ingest', 'project', 'query', 'all']
 const load = async (name: string): Promise<NamedVerb> => ({
   ...(await present(verbs[name], 'its name is known')()),
   name,
@@ -48,7 +49,7 @@ ${lines.join('\n')}
   --version      prints the version, and that of Node
 
 With NATS_URL and ELASTICSEARCH_URL set, verbs work on that cluster. Without a verb, or with a role
-(ingest, project, query, all), a server starts; see the README for its settings.
+(${roles.join(', ')}), a server starts; see the README for its settings.
 `
 }
 
@@ -161,7 +162,7 @@ function tell(outcome: Outcome, asJson: boolean, io: CliIo, failureCode = 1): nu
 }
 
 /** Words that are no verbs, of which the help for all tells. */
-const isToldWithAll = (word: string | undefined): boolean => word === 'help' || word === 'version' || isRole(word)
+const toldWithAll = ['help', 'version', ...roles]
 
 const isHelpFlag = (word: string): boolean => word === '--help' || word === '-h'
 
@@ -175,7 +176,7 @@ function verbsAskedAbout(argv: readonly string[]): readonly string[] {
     const words = argv.slice(1).filter((word) => !word.startsWith('-'))
     const asked = names.filter((name) => name.startsWith(words.join(' ')))
     if (asked.length > 0) return asked
-    return isToldWithAll(words[0]) ? names : [findVerb(words)]
+    return toldWithAll.includes(words[0] ?? '') ? names : [findVerb(words)]
   }
   if (!argv.some(isHelpFlag)) return []
   const named = names.filter((name) => name === `${first} ${second}`)

@@ -212,7 +212,7 @@ describe('command line', () => {
       ['replay --from 2h --to 3h', '--from is after --to'],
       ['replay --from 0/8192 --to 4096', '--from is after --to'],
       ['replay --from 1/4096 --to 2/8192', '--from and --to are of different partitions'],
-      ['replay --from 7/4096', 'there is no such partition'],
+      ['replay --from 7/4096', '--from: partition 7 is none of those meant: 0'],
       ['replay --to-url http://127.0.0.1:1', '--to-url needs --workspace'],
       ['replay --to-url http://127.0.0.1:1 --out events', 'two ways: choose one'],
     ]
@@ -261,7 +261,10 @@ describe('command line', () => {
     it('of a workspace are not taken for all of them', async () => {
       for (const verb of ['verify logs', 'rebuild logs', 'rebuild logs --dry-run', 'replay', 'key list']) {
         const { out, err } = await run([...verb.split(' '), '--workspace', 'nobody'])
-        expect([out, err], verb).to.deep.equal(['', 'throughline: There is no workspace "nobody"; "throughline workspace list" shows them.\n'])
+        expect([out, err], verb).to.deep.equal([
+          '',
+          'throughline: There is no workspace "nobody"; "throughline workspace list" shows them.\n',
+        ])
       }
     })
 
@@ -343,8 +346,12 @@ describe('command line', () => {
     const { out: all } = await run(['help'])
     for (const words of ['help help', 'help all', 'help --json', '--help --help', 'help version'])
       expect(await run(words.split(' ')), words).to.deep.equal({ code: 0, out: all, err: '' })
-    expect((await run(['help', 'roll'])).out).to.include('throughline rollback').and.not.include('workspace create')
-    expect((await run(['help', 'key', 'list', 'acme', '--json'])).out).to.include('throughline key list').and.not.include('key create')
+    expect((await run(['help', 'roll'])).out)
+      .to.include('throughline rollback')
+      .and.not.include('workspace create')
+    expect((await run(['help', 'key', 'list', 'acme', '--json'])).out)
+      .to.include('throughline key list')
+      .and.not.include('key create')
   })
 
   it('helps whoever asks a server in place of starting it', () => {
