@@ -52,7 +52,8 @@ export const concerns = ({ partition }: GivenPosition, other: string | undefined
   partition === undefined || partition === other
 
 /** Throws UsageError where it is in none of these partitions: of all of them it would leave out nothing. */
-export function checkPartition({ partition }: GivenPosition, partitions: readonly string[], option: string): void {
+export function checkPartition(given: GivenPosition | undefined, partitions: readonly string[], option: string): void {
+  const partition = given?.partition
   if (partition === undefined || partitions.includes(partition)) return
   throw new UsageError(`--${option}: partition ${partition} is none of those meant: ${partitions.join(', ')}`)
 }
