@@ -51,6 +51,8 @@ function lettersAt(found: readonly Found[], name: string): readonly Found[] {
   return found.filter((one) => one.partition === partition && one.letter.position === position)
 }
 
+const positionSaid = 'POSITION as the list has it, 2/4096; 4096 alone is of partition 0'
+
 const notHeld = 'The log does not hold it any more.'
 
 const nothingAt = (name: string) =>
@@ -92,7 +94,7 @@ export const deadLettersList: Verb = {
 
 export const deadLettersShow: Verb = {
   names: ['POSITION'],
-  about: 'shows one, with its bytes as received, decompressed',
+  about: `shows one, with its bytes as received, decompressed; ${positionSaid}`,
   run: (given) => {
     const [name = ''] = given.names
     return withLetters(given, async (all) => {
@@ -146,12 +148,12 @@ function settle(as: 'retried' | 'dropped', about: string, done: string): Verb {
 
 export const deadLettersRetry = settle(
   'retried',
-  'folds it into its index after all, with the program as it is now; if that fails, it is listed again at a new position',
+  `folds it into its index after all, with the program as it is now; if that fails, it is listed again at a new position; ${positionSaid}`,
   'It is folded when its index comes to this decision',
 )
 
 export const deadLettersDrop = settle(
   'dropped',
-  'accepts that it stays out: it is no longer counted; its bytes stay in the log',
+  `accepts that it stays out: it is no longer counted; its bytes stay in the log; ${positionSaid}`,
   'It stays out',
 )

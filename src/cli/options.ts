@@ -52,7 +52,8 @@ export const concerns = ({ partition }: GivenPosition, other: string | undefined
   partition === undefined || partition === other
 
 /** Throws UsageError where it is in none of these partitions: of all of them it would leave out nothing. */
-export function checkPartition({ partition }: GivenPosition, partitions: readonly string[], option: string): void {
+export function checkPartition(given: GivenPosition | undefined, partitions: readonly string[], option: string): void {
+  const partition = given?.partition
   if (partition === undefined || partitions.includes(partition)) return
   throw new UsageError(`--${option}: partition ${partition} is none of those meant: ${partitions.join(', ')}`)
 }
@@ -65,12 +66,15 @@ export function positionOption(given: Given, name: string): GivenPosition | unde
   return position
 }
 
+/** Alone what a person takes for a number: to JavaScript `0x1` is one, too. */
+const isDecimal = (text: string): boolean => /^(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(text)
+
 /** A positive number. */
 export function numberOption(given: Given, name: string, max: number): number | undefined {
   const text = optional(given, name)
   if (text === undefined) return undefined
   const value = Number(text)
-  if (!Number.isFinite(value) || value <= 0 || value > max) {
+  if (!isDecimal(text) || !Number.isFinite(value) || value <= 0 || value > max) {
     throw new UsageError(`--${name} is a number above 0${max === Number.MAX_VALUE ? '' : `, at most ${max}`}`)
   }
   return value

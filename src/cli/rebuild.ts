@@ -67,15 +67,6 @@ async function planPartition(given: VerbContext, context: OpenBuilds, asked: Ask
   return plans.map((plan) => ({ ...plan, partition: context.stream.partition }))
 }
 
-const checkFrom = ({ from }: Asked, chosen: readonly OpenBuilds[]): void => {
-  if (from !== undefined)
-    checkPartition(
-      from,
-      chosen.map(({ stream }) => stream.partition),
-      'from',
-    )
-}
-
 function showPlans(plans: readonly Planned[]) {
   const rows = plans.map((one) => [
     one.projection,
@@ -123,16 +114,13 @@ export const rebuild: Verb = {
       ...(workspaceId === undefined ? {} : { workspaceId }),
       ...(throttle === undefined ? {} : { eventsPerSecondMax: throttle }),
     }
-    const planOne = (context: OpenBuilds, chosen: readonly OpenBuilds[]) => {
-      checkFrom(asked, chosen)
-      return planPartition(given, context, asked)
-    }
-    if (given.options['dry-run'] === true) return showPlans((await withBuilds(given, planOne, workspaceId)).flat())
-    const rebuildOne = async (context: OpenBuilds, chosen: readonly OpenBuilds[]) => {
-      const place = { partition: context.stream.partition, isOneOfMany: chosen.length > 1 }
-      return (await rebuildPartition(given, context, asked)).map((done) => ({ ...done, ...place }))
-    }
-    const done = (await withBuilds(given, rebuildOne, workspaceId, planOne)).flat()
+    const checkChosen = (partitions: readonly string[]) => checkPartition(asked.from, partitions, 'from')
+    const planOne = (context: OpenBuilds) => planPartition(given, context, asked)
+    if (given.options['dry-run'] === true)
+      return showPlans((await withBuilds(given, planOne, { workspaceId, checkChosen })).flat())
+    const rebuildOne = async (context: OpenBuilds, place: Place) =>
+      (await rebuildPartition(given, context, asked)).map((done) => ({ ...done, ...place }))
+    const done = (await withBuilds(given, rebuildOne, { workspaceId, checkChosen, check: planOne })).flat()
     const failed = done.some(({ outcome }) => outcome === 'different')
     const text = done.map(rebuiltText).join('\n')
     return ok({ json: { rebuilt: done.map(rebuiltJson) }, text, exitCode: failed ? 1 : 0 })

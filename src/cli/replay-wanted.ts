@@ -2,7 +2,7 @@ import { telemetryEventTypes, type Position, type RecordedEvent } from '#src/eve
 import { parseTimeNs } from '#src/events/point-in-time.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { nearest } from '#src/lib/nearest.ts'
-import { concerns, optional, parsePosition, repeated, type GivenPosition } from './options.ts'
+import { checkPartition, concerns, optional, parsePosition, repeated, type GivenPosition } from './options.ts'
 import type { PlacedEvent } from './replay-file.ts'
 import { UsageError, type VerbContext } from './verb.ts'
 
@@ -51,6 +51,8 @@ export type Wanted = Readonly<{
   isWanted: (placed: PlacedEvent) => boolean
   /** Nothing of other partitions. */
   concerns: (partition: string) => boolean
+  /** Throws UsageError where what is asked for is in none of these. */
+  checkPartitions: (partitions: readonly string[]) => void
   after: Position
   until: Position
 }>
@@ -66,6 +68,10 @@ export function wantedOf(given: VerbContext, workspaceId: WorkspaceId | undefine
     after: isPosition(from) ? from.position - 1 : 0,
     until: isPosition(to) ? to.position : Number.POSITIVE_INFINITY,
     concerns: concernsAll,
+    checkPartitions: (partitions) => {
+      for (const [name, bound] of Object.entries({ from, to }))
+        if (isPosition(bound)) checkPartition(bound, partitions, name)
+    },
     isWanted: ({ partition, event }) =>
       concernsAll(partition) &&
       (from === undefined || isAfter(event, from)) &&

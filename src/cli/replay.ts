@@ -8,7 +8,7 @@ import { readEvents, type PlacedEvent } from './replay-file.ts'
 import { withSink } from './replay-sink.ts'
 import { createTally } from './replay-tally.ts'
 import { wantedOf, type Wanted } from './replay-wanted.ts'
-import { UsageError, type Outcome, type Verb, type VerbContext } from './verb.ts'
+import type { Outcome, Verb, VerbContext } from './verb.ts'
 
 const eventsAtOnce = 256
 
@@ -27,10 +27,8 @@ async function* eventsOf(stream: Stream, { after, until }: Wanted): AsyncGenerat
 }
 
 async function* eventsOfAll(logs: readonly Stream[], wanted: Wanted): AsyncGenerator<PlacedEvent> {
-  const meant = logs.filter(({ partition }) => wanted.concerns(partition))
-  if (meant.length === 0)
-    throw new UsageError(`there is no such partition; known: ${logs.map(({ partition }) => partition).join(', ')}`)
-  for (const log of meant) yield* eventsOf(log, wanted)
+  wanted.checkPartitions(logs.map(({ partition }) => partition))
+  for (const log of logs) if (wanted.concerns(log.partition)) yield* eventsOf(log, wanted)
 }
 
 /** Which workspace is meant. An id is taken as it stands: one of a file need not be known here, nor one that the directory has lost. */

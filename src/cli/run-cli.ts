@@ -18,6 +18,8 @@ const patienceMs = 5_000
 
 type NamedVerb = Verb & Readonly<{ name: string }>
 const names = Object.keys(verbs)
+/** They start a server. */
+const roles = ['ingest', 'project', 'query', 'all']
 const load = async (name: string): Promise<NamedVerb> => ({
   ...(await present(verbs[name], 'its name is known')()),
   name,
@@ -47,7 +49,7 @@ ${lines.join('\n')}
   --version      prints the version, and that of Node
 
 With NATS_URL and ELASTICSEARCH_URL set, verbs work on that cluster. Without a verb, or with a role
-(ingest, project, query, all), a server starts; see the README for its settings.
+(${roles.join(', ')}), a server starts; see the README for its settings.
 `
 }
 
@@ -159,17 +161,22 @@ function tell(outcome: Outcome, asJson: boolean, io: CliIo, failureCode = 1): nu
   return failureCode
 }
 
+/** Words that are no verbs, of which the help for all tells. */
+const toldWithAll = ['help', 'version', ...roles]
+
 const isHelpFlag = (word: string): boolean => word === '--help' || word === '-h'
 
 /**
- * What is asked for: by `help` before some words the verbs that begin with these, else all; by `--help` behind some words the verb that they
- * name, or those that begin with the first of them.
+ * What is asked for: by `help` before some words the verbs that begin with these; by `--help` behind some words the verb that they name, or those
+ * that begin with the first of them. Throws UsageError where `help` is before words that are no verb's.
  */
 function verbsAskedAbout(argv: readonly string[]): readonly string[] {
   const [first = 'help', second = ''] = argv
   if (first === 'help' || isHelpFlag(first)) {
-    const asked = names.filter((name) => name.startsWith(argv.slice(1).join(' ')))
-    return asked.length > 0 ? asked : names
+    const words = argv.slice(1).filter((word) => !word.startsWith('-'))
+    const asked = names.filter((name) => name.startsWith(words.join(' ')))
+    if (asked.length > 0) return asked
+    return toldWithAll.includes(words[0] ?? '') ? names : [findVerb(words)]
   }
   if (!argv.some(isHelpFlag)) return []
   const named = names.filter((name) => name === `${first} ${second}`)
@@ -185,15 +192,15 @@ export async function runCli(argv: readonly string[], io: CliIo, services: CliSe
     io.stdout.write(`throughline ${ownVersion()} (Node ${process.version.slice(1)})\n`)
     return 0
   }
-  // Before anything else is read: who asks how a verb is written has not written it yet.
-  const asked = verbsAskedAbout(argv)
-  if (asked.length > 0) {
-    io.stdout.write(await helpText(asked))
-    return 0
-  }
   const asJson = asksForJson(argv)
   let verb: NamedVerb | undefined
   try {
+    // Before anything else is read: who asks how a verb is written has not written it yet.
+    const asked = verbsAskedAbout(argv)
+    if (asked.length > 0) {
+      io.stdout.write(await helpText(asked))
+      return 0
+    }
     verb = await load(findVerb(argv))
     const given = parseGiven(verb, argv.slice(verb.name.split(' ').length))
     const outcome = await runVerb(verb, given, io, services)

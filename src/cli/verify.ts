@@ -4,7 +4,7 @@ import { beforeAll } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { ok } from '#src/lib/result.ts'
 import { withProgress } from './progress.ts'
-import { verdictJson, verdictText, type PlacedVerdict } from './show-verdict.ts'
+import { verdictJson, verdictText, type Place, type PlacedVerdict } from './show-verdict.ts'
 import { numberOption, optional, workspaceOption } from './options.ts'
 import { UsageError, type Verb, type VerbContext } from './verb.ts'
 import type { OpenBuilds } from './services.ts'
@@ -46,12 +46,12 @@ const namesOf = (given: VerbContext, context: OpenBuilds): readonly string[] =>
 async function verifyPartition(
   given: VerbContext,
   context: OpenBuilds,
-  { workspaceId, isOneOfMany }: Readonly<{ workspaceId: WorkspaceId | undefined; isOneOfMany: boolean }>,
+  workspaceId: WorkspaceId | undefined,
+  place: Place,
 ): Promise<Verified> {
   const names = namesOf(given, context)
   const targets = await liveBuilds(context, names)
   const unbuilt = names.filter((name) => !targets.some(({ projection }) => projection === name))
-  const { partition } = context.stream
   const missing = unbuilt.length > 0 && (await holdsFacts(context)) ? unbuilt : []
   const part = numberOption(given, 'sample', 1)
   const indexes = targets.map(({ index }) => index)
@@ -65,8 +65,8 @@ async function verifyPartition(
     }),
   )
   return {
-    verdicts: verdicts.map((verdict) => ({ ...verdict, partition, isOneOfMany })),
-    missing: missing.map((projection) => ({ projection, partition })),
+    verdicts: verdicts.map((verdict) => ({ ...verdict, ...place })),
+    missing: missing.map((projection) => ({ projection, partition: place.partition })),
   }
 }
 
@@ -89,9 +89,8 @@ export const verify: Verb = {
     // Or what was found in the partitions before it would go untold.
     const refuseOne = async (context: OpenBuilds) =>
       refuseOtherVersions(context, await liveBuilds(context, namesOf(given, context)))
-    const verifyOne = (context: OpenBuilds, chosen: readonly OpenBuilds[]) =>
-      verifyPartition(given, context, { workspaceId, isOneOfMany: chosen.length > 1 })
-    const partitions = await withBuilds(given, verifyOne, workspaceId, refuseOne)
+    const verifyOne = (context: OpenBuilds, place: Place) => verifyPartition(given, context, workspaceId, place)
+    const partitions = await withBuilds(given, verifyOne, { workspaceId, check: refuseOne })
     const verdicts = partitions.flatMap((of) => of.verdicts)
     const missing = partitions.flatMap((of) => of.missing)
     const equal = missing.length === 0 && verdicts.every((verdict) => verdict.equal)

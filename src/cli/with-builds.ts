@@ -5,6 +5,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { isOperatingFailure, PermanentError, TransientError } from '#src/lib/failure.ts'
 import { nearest } from '#src/lib/nearest.ts'
 import type { OpenBuilds } from './services.ts'
+import type { Place } from './show-verdict.ts'
 import { UsageError, type VerbContext } from './verb.ts'
 
 /** Does it once, with the builds of all partitions, in their order. */
@@ -22,7 +23,9 @@ export async function withAllBuilds<T>(
 
 /** A failure in one of several partitions, which have builds of the same names: it says in which. */
 function placed(error: unknown, { stream: { partition } }: OpenBuilds): unknown {
-  if (!isOperatingFailure(error) || error.message.includes(`partition ${partition}`)) return error
+  if (!isOperatingFailure(error)) return error
+  const isSaid = error.message.match(/\bpartition \w+/g)?.includes(`partition ${partition}`) === true
+  if (isSaid) return error
   const context = { operation: `in partition ${partition}`, subject: '', cause: error }
   return error instanceof TransientError ? new TransientError(context) : new PermanentError(context)
 }
@@ -37,23 +40,31 @@ export const inPartition = <T>(
     throw partitions.length > 1 ? placed(error, builds) : error
   })
 
-/**
- * Does it for the builds of each partition, in their order, or only for the partition that a workspace is in. `check`: done for all of these first; what
- * it refuses in one begins in none.
- */
+type Choice = Readonly<{
+  /** Only the partition that it is in. */
+  workspaceId?: WorkspaceId | undefined
+  /** Refuses, by their names, the partitions that are chosen. */
+  checkChosen?: (partitions: readonly string[]) => void
+  /** Done for each of these before anything else: what it refuses in one begins in none. */
+  check?: (builds: OpenBuilds) => Promise<unknown>
+}>
+
+/** Does it for the builds of each partition, in their order, or for those that are chosen. */
 export const withBuilds = <T>(
   context: VerbContext,
-  task: (builds: OpenBuilds, chosen: readonly OpenBuilds[]) => Promise<T>,
-  workspaceId?: WorkspaceId,
-  check?: (builds: OpenBuilds, chosen: readonly OpenBuilds[]) => Promise<unknown>,
+  task: (builds: OpenBuilds, place: Place) => Promise<T>,
+  { workspaceId, checkChosen, check }: Choice = {},
 ): Promise<readonly T[]> =>
   withAllBuilds(context, async (partitions) => {
     const one = workspaceId === undefined ? undefined : partitionNumber(workspaceId, partitions.length)
     const chosen = partitions.filter((_, partition) => one === undefined || one === partition)
-    if (check !== undefined)
-      for (const builds of chosen) await inPartition(partitions, builds, (each) => check(each, chosen))
+    checkChosen?.(chosen.map(({ stream }) => stream.partition))
+    if (check !== undefined) for (const builds of chosen) await inPartition(partitions, builds, check)
     const done: T[] = []
-    for (const builds of chosen) done.push(await inPartition(partitions, builds, (each) => task(each, chosen)))
+    for (const builds of chosen) {
+      const place = { partition: builds.stream.partition, isOneOfMany: chosen.length > 1 }
+      done.push(await inPartition(partitions, builds, (each) => task(each, place)))
+    }
     return done
   })
 

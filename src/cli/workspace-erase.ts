@@ -89,24 +89,52 @@ function setAside({ services, dataFolder }: VerbContext) {
   return { folders, lines: folders.length === 0 ? [] : [text] }
 }
 
-async function preview(context: VerbContext, workspace: Named): Promise<Outcome> {
+/** By its id: its name is free again. */
+const again = ({ id }: Named): string => `throughline workspace erase ${id} --confirm ${id}`
+
+/** What is said around what would go, or is left. */
+function aroundPreview({ names }: VerbContext, workspace: Named, isErased: boolean) {
+  const called = `Workspace ${workspace.name} (${workspace.id})`
+  const named = shellWord(names[0] ?? workspace.name)
+  return isErased
+    ? {
+        before: `${called} is erased already; of what it sent, this is left:`,
+        after: `Nothing was changed. To finish: ${again(workspace)}`,
+        done: `${called} is erased already, and nothing that it sent is left.`,
+      }
+    : {
+        before: `${called} would be erased for good, with its keys and memberships:`,
+        after: `Nothing was changed. To erase it: throughline workspace erase ${named} --confirm ${named}`,
+      }
+}
+
+async function preview(context: VerbContext, workspace: Named, isErased: boolean): Promise<Outcome> {
   const look = async (builds: OpenBuilds) => ({
     ...(await countEvents(builds, workspace)),
     builds: await buildsWith(builds, workspace),
   })
-  const [found] = await withBuilds(context, look, workspace.id)
+  const [found] = await withBuilds(context, look, { workspaceId: workspace.id })
   const { builds, ...counts } = present(found, 'each workspace has a partition')
   const held = builds.map(({ build, days }) => `  ${build}, ${counted(days, 'day')}`)
   const { folders, lines } = setAside(context)
-  const named = shellWord(context.names[0] ?? workspace.name)
+  const { before, after, done } = aroundPreview(context, workspace, isErased)
+  const json = {
+    workspace: workspace.id,
+    name: workspace.name,
+    erased: isErased,
+    ...counts,
+    builds,
+    set_aside: folders,
+  }
+  if (done !== undefined && counts.events === 0 && builds.length === 0)
+    return ok({ json, text: [done, ...lines].join('\n') })
   const text = [
-    `Workspace ${workspace.name} (${workspace.id}) would be erased for good, with its keys and memberships:`,
+    before,
     `  ${counts.events} events of the log, ${counts.bytes} bytes as stored: ${counts.spans} spans, ${counts.logs} logs, ${counts.rum_events} browser events`,
     ...held,
     ...lines,
-    `Nothing was changed. To erase it: throughline workspace erase ${named} --confirm ${named}`,
+    after,
   ]
-  const json = { workspace: workspace.id, name: workspace.name, erased: false, ...counts, builds, set_aside: folders }
   return ok({ json, text: text.join('\n'), exitCode: 1 })
 }
 
@@ -155,9 +183,6 @@ async function eraseIn(builds: OpenBuilds, workspace: Named) {
   return { isGone, builds: all, pending, waiting: stillToCome(pending, builds) }
 }
 
-/** By its id: its name is free again. */
-const again = ({ id }: Named): string => `throughline workspace erase ${id} --confirm ${id}`
-
 /** From then on it is gone, whatever keeps its events from being removed just now. */
 function brokenOff(workspace: Named, cause: Error): TransientError {
   const hint = `it is closed, and what it sent goes when the server can remove it; or run this again: ${again(workspace)}`
@@ -170,11 +195,10 @@ async function erase(context: VerbContext, directory: Directory, workspace: Name
     if (!ended.ok) return ended
     await new Promise((resolve) => void setTimeout(resolve, refusedAfterMs))
   }
-  const [done] = await withBuilds(context, (builds) => eraseIn(builds, workspace), workspace.id).catch(
-    (cause: unknown) => {
-      throw isOperatingFailure(cause) ? brokenOff(workspace, cause) : cause
-    },
-  )
+  const eraseOne = (builds: OpenBuilds) => eraseIn(builds, workspace)
+  const [done] = await withBuilds(context, eraseOne, { workspaceId: workspace.id }).catch((cause: unknown) => {
+    throw isOperatingFailure(cause) ? brokenOff(workspace, cause) : cause
+  })
   const { isGone, builds, pending, waiting } = present(done, 'each workspace has a partition')
   if (!isGone) {
     const detail = `More of ${workspace.name} keeps arriving. The server will finish this by itself; or run it again (${again(workspace)}).`
@@ -202,6 +226,8 @@ export const workspaceErase: Verb = {
     const directory = await context.directory()
     const workspace = workspaceOf(directory, name)
     if (!workspace.ok) return workspace
-    return confirmed === undefined ? preview(context, workspace.value) : erase(context, directory, workspace.value)
+    const { value: named } = workspace
+    if (confirmed !== undefined) return erase(context, directory, named)
+    return preview(context, named, directory.workspace(named.id) === undefined)
   },
 }

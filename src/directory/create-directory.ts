@@ -1,4 +1,5 @@
 import type { Position } from '#src/events/envelope.ts'
+import type { Limits } from '#src/config.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
@@ -54,7 +55,7 @@ type Options = Readonly<{
   random: RandomBytes
   pepper: string
   plans: Plans
-  limits: SessionLimits & KeyLimits
+  limits: SessionLimits & KeyLimits & Pick<Limits, 'clockMinMs'>
   passwords: Passwords
   /**
    * Following has failed for good. The view is stale from now on, so the process must end: it would accept a key that was revoked
@@ -168,7 +169,7 @@ export async function createDirectory(options: Options): Promise<Directory> {
     throw new PermanentError({ operation: 'open', subject: 'directory', cause })
   }
   isReady = true
-  const writer = createDirectoryWriter({ stream, view, clock, random, followed })
+  const writer = createDirectoryWriter({ stream, view, clock, clockMinMs: limits.clockMinMs, random, followed })
   const users = createUserCommands(writer, passwords)
   return {
     ...view,

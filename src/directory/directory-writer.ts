@@ -3,6 +3,7 @@ import { beforeAll, type NewEvent, type Position } from '#src/events/envelope.ts
 import { present } from '#src/lib/assert.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { TransientError } from '#src/lib/failure.ts'
+import { possibleTime } from '#src/lib/possible-clock.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { ConflictError, type Expected, type Stream } from '#streams/stream.ts'
 import type { HeldView } from './directory-view.ts'
@@ -49,6 +50,8 @@ type Options = Readonly<{
   stream: Stream
   view: HeldView
   clock: Clock
+  /** The earliest time that the clock can have. */
+  clockMinMs: number
   random: RandomBytes
   /** Resolves true when the view reaches the position, false after the time. */
   followed: (position: Position, timeoutMs: number) => Promise<boolean>
@@ -62,9 +65,14 @@ const attemptsMax = 16
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
 export function createDirectoryWriter(options: Options): DirectoryWriter {
-  const { stream, view, clock, random, followed } = options
+  const { stream, view, clock, clockMinMs, random, followed } = options
   function seal(events: readonly DirectoryEvent[]): readonly NewEvent[] {
-    const at = clock()
+    // A session, or an overlap of keys, that begins by a clock that cannot be would be over once that is right.
+    const at = possibleTime(clockMinMs, clock(), {
+      operation: 'write to',
+      subject: 'the directory',
+      hint: 'set it first',
+    })
     return events.map((event) => sealDirectoryEvent(event, at, hex(random(16))))
   }
   async function follow(position: Position, hint: string): Promise<void> {

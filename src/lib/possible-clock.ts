@@ -10,11 +10,12 @@ export function checkClockAtStart(clockMinMs: number, now: number): void {
   throw new PermanentError({ operation: 'start', subject: `with a clock that says ${said(now)}`, hint })
 }
 
-/** The time of what is received now. Throws TransientError where the clock was set back since to one that cannot be. */
-export function possibleTime(clockMinMs: number, now: number): number {
+const takenIn = { operation: 'take in', subject: 'a request', hint: 'set it; senders are told to come again' }
+
+/** The time of what is received now, or is `done`. Throws TransientError where the clock was set back since to one that cannot be. */
+export function possibleTime(clockMinMs: number, now: number, done = takenIn): number {
   if (now >= clockMinMs) return now
-  const subject = `a request with a clock that says ${said(now)}`
-  throw new TransientError({ operation: 'take in', subject, hint: 'set it; senders are told to come again' })
+  throw new TransientError({ ...done, subject: `${done.subject} with a clock that says ${said(now)}` })
 }
 
 /** Before a verb writes: what it dates by such a clock, and is to last for some time, is over as soon as that is right. */

@@ -94,8 +94,9 @@ function watchedEnds(nats: Nats, log: LogName, opened: StreamInfo, telling: Tell
   const see = watchSettings(log, opened.config, telling.warn)
   const watch = watchBeginning(log, endsIn(opened), telling)
   return async () => {
+    const found = watch()
     const ends = await endsOf(nats, log, epoch, see)
-    await watch(ends)
+    await found(ends)
     return ends
   }
 }

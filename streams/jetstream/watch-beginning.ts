@@ -16,22 +16,23 @@ export type Telling = Readonly<{
 /**
  * Compares each look at a log's ends with the one that it was opened with, and says that its beginning has gone where neither retention nor an
  * erasure took it. Readers that have passed it do not miss it: without this, nobody would say so before the next run of retention. What
- * was missing at the opening, that run says.
+ * was missing at the opening, that run says. Called at the beginning of a look; what it returns, with what that finds: of looks that overlap, none is
+ * the one before another.
  */
 export function watchBeginning(
   { stream }: LogName,
   opened: Ends,
   { isExplained, warn, ticks = systemTicks }: Telling,
-): (ends: Ends) => Promise<void> {
+): () => (ends: Ends) => Promise<void> {
   // The last missing message that is known of, and the last one of the look before.
   let known = opened.first - 1
-  let before = known
+  let found = known
   let quietUntil = -Infinity
-  return async ({ first, cut }) => {
+  const see = async (before: number, { first, cut }: Ends): Promise<void> => {
     // A leader elected just now may know of a cut, or an erasure, only a moment after it has made it: so it takes two looks. More may have gone since
     // the one before: of a log that is written all the time, an age limit takes something before each look.
     const hole = Math.min(first - 1, before)
-    before = first - 1
+    found = first - 1
     const isNew = hole > Math.max(known, cut) && ticks() >= quietUntil
     if (!isNew) return
     const formerly = known
@@ -47,5 +48,9 @@ export function watchBeginning(
     warn(
       `stream ${stream} has lost its beginning, up to message ${hole}, and no retention dropped that: ${byAnotherHand}`,
     )
+  }
+  return () => {
+    const before = found
+    return (ends) => see(before, ends)
   }
 }

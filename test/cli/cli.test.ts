@@ -202,6 +202,9 @@ describe('command line', () => {
       ['key create --workspace a --kind logs --scope traces:read', 'this kind of key may have logs:write'],
       ['user create a@a.example --workspace a --role god', '--role god is neither owner nor member'],
       ['verify all --sample', '--sample needs a value'],
+      ['rebuild all --throttle 0x10', '--throttle is a number above 0'],
+      ['rebuild all --throttle 0b1', '--throttle is a number above 0'],
+      ['rebuild all --throttle 1e3000', '--throttle is a number above 0'],
       ['verify all --workspace a --sample 0.1', '--sample some at random: choose one'],
       ['workspace create a --plan free --plan pro', '--plan is given twice'],
       ['workspace erase a --confirm a --confirm a', '--confirm is given twice'],
@@ -209,7 +212,7 @@ describe('command line', () => {
       ['replay --from 2h --to 3h', '--from is after --to'],
       ['replay --from 0/8192 --to 4096', '--from is after --to'],
       ['replay --from 1/4096 --to 2/8192', '--from and --to are of different partitions'],
-      ['replay --from 7/4096', 'there is no such partition'],
+      ['replay --from 7/4096', '--from: partition 7 is none of those meant: 0'],
       ['replay --to-url http://127.0.0.1:1', '--to-url needs --workspace'],
       ['replay --to-url http://127.0.0.1:1 --out events', 'two ways: choose one'],
     ]
@@ -258,7 +261,10 @@ describe('command line', () => {
     it('of a workspace are not taken for all of them', async () => {
       for (const verb of ['verify logs', 'rebuild logs', 'rebuild logs --dry-run', 'replay', 'key list']) {
         const { out, err } = await run([...verb.split(' '), '--workspace', 'nobody'])
-        expect([out, err], verb).to.deep.equal(['', 'throughline: There is no workspace "nobody".\n'])
+        expect([out, err], verb).to.deep.equal([
+          '',
+          'throughline: There is no workspace "nobody"; "throughline workspace list" shows them.\n',
+        ])
       }
     })
 
@@ -325,6 +331,27 @@ describe('command line', () => {
     expect((await run(['key', 'create', '--help'])).out)
       .to.include('--origin')
       .and.not.include('key revoke')
+  })
+
+  it('says of words that no verb begins with that there is none, and which one may be meant', async () => {
+    for (const [words, said] of [
+      ['help nope', 'there is no verb "nope"'],
+      ['--help statsu', 'there is no verb "statsu"; did you mean status?'],
+      ['help key lst', 'key has no verb "lst"; did you mean key list?'],
+    ] as const) {
+      const { code, out, err } = await run(words.split(' '))
+      expect([code, out, err], words).to.deep.equal([2, '', `throughline: ${said}\nTry: npx throughline help\n`])
+    }
+    expect(JSON.parse((await run(['help', 'nope', '--json'])).err)).to.have.nested.property('error.code', 'usage')
+    const { out: all } = await run(['help'])
+    for (const words of ['help help', 'help all', 'help --json', '--help --help', 'help version'])
+      expect(await run(words.split(' ')), words).to.deep.equal({ code: 0, out: all, err: '' })
+    expect((await run(['help', 'roll'])).out)
+      .to.include('throughline rollback')
+      .and.not.include('workspace create')
+    expect((await run(['help', 'key', 'list', 'acme', '--json'])).out)
+      .to.include('throughline key list')
+      .and.not.include('key create')
   })
 
   it('helps whoever asks a server in place of starting it', () => {

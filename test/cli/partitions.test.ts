@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import type { Stream } from '#streams/stream.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import { withWriter, type BuildContext } from '#projections/builds/build-place.ts'
+import { TransientError } from '#src/lib/failure.ts'
 import { buildPlaces, type Place } from '#test/support/build-places.ts'
 import { lineEvent } from '#test/support/line-projections.ts'
 import { createServices, useInstallation } from './harness.ts'
@@ -96,8 +97,10 @@ describe('a position of one partition', () => {
     for (const verb of [['rebuild', 'counting'], ['rebuild', 'counting', '--dry-run'], ['replay']]) {
       const { code, out, err } = await run([...verb, '--from', '9/8192'], { services })
       expect([code, out], err).to.deep.equal([2, ''])
-      expect(err).to.contain('0, 1, 2')
+      expect(err).to.contain('throughline: --from: partition 9 is none of those meant: 0, 1, 2\n')
     }
+    const { err } = await run(['replay', '--to', '9/8192'], { services: { ...services, openLogs: threeLogs } })
+    expect(err).to.contain('throughline: --to: partition 9 is none of those meant: 0, 1, 2\n')
     const builds = await Promise.all(contexts.map(({ index }) => withWriter(index, (it) => it.builds('counting'))))
     expect(builds.flat()).to.deep.equal([])
   })
@@ -146,5 +149,15 @@ describe('a verb that works on several partitions, whose builds have the same na
     ])
     const { err: none } = await ask('rollback', 'counting')
     expect(none).to.contain('throughline: in partition 0: roll back counting (no earlier build of it is kept)')
+  })
+
+  it('says so too where the failure names another one, whose number begins alike', async () => {
+    const place = (buildPlaces['memory'] as () => Place)()
+    const away = new TransientError({ operation: 'ask', subject: 'partition 12' })
+    contexts = ['1', '2'].map((partition) =>
+      place.context({ ...createMemoryStream({ partition }), head: () => Promise.reject(away) }, 1),
+    )
+    const { err } = await ask('rebuild', 'counting')
+    expect(err).to.equal('throughline: in partition 1: ask partition 12\n')
   })
 })

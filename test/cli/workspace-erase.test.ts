@@ -94,6 +94,37 @@ describe('throughline workspace erase', () => {
     expect((await run(words, { services })).code).to.equal(0)
   })
 
+  it('without --confirm says of one that is erased what is left of it, and how to finish', async () => {
+    const { id } = (await json('workspace', 'create', 'ended')) as { id: string }
+    const away = new TransientError({ operation: 'list', subject: 'builds', hint: 'no answer' })
+    const broken = { ...createServices(), openBuilds: () => Promise.reject(away) }
+    expect((await run(['workspace', 'erase', 'ended', '--confirm', 'ended'], { services: broken })).code).to.equal(1)
+    const place = (buildPlaces['memory'] as () => Place)()
+    const stream = createMemoryStream({ partition: '0' })
+    await stream.append([lineEvent(1, ['of the workspace'], id)])
+    const services = servicesOf(place, stream)
+    const look = async () => {
+      const { code, out } = await run(['workspace', 'erase', 'ended'], { services })
+      const { out: answer } = await run(['workspace', 'erase', 'ended', '--json'], { services })
+      return [code, out.trimEnd().split('\n'), (JSON.parse(answer) as { erased: unknown }).erased]
+    }
+    expect(await look()).to.deep.equal([
+      1,
+      [
+        `Workspace ended (${id}) is erased already; of what it sent, this is left:`,
+        '  1 events of the log, 20 bytes as stored: 0 spans, 1 logs, 0 browser events',
+        `Nothing was changed. To finish: throughline workspace erase ${id} --confirm ${id}`,
+      ],
+      true,
+    ])
+    expect((await run(['workspace', 'erase', id, '--confirm', id], { services })).code).to.equal(0)
+    expect(await look()).to.deep.equal([
+      0,
+      [`Workspace ended (${id}) is erased already, and nothing that it sent is left.`],
+      true,
+    ])
+  })
+
   it('tells an erased workspace from one made since under its name by their ids', async () => {
     const place = (buildPlaces['memory'] as () => Place)()
     const services = servicesOf(place, createMemoryStream({ partition: '0' }))

@@ -398,6 +398,14 @@ describe('http body', () => {
 })
 
 describe('what bodies may hold', () => {
+  it('is as much again for one that is alone, once it has given back what it held', () => {
+    const one = createBodyBudget(100, 80).shareOf('one')
+    for (let time = 0; time < 3; time++) {
+      expect([one.take(80), one.take(1)], `time ${time}`).to.deep.equal([true, false])
+      one.give(80)
+    }
+  })
+
   it('is at most half of all for one owner, and no more than all for all of them', () => {
     const all = createBodyBudget(100)
     const [one, another, third] = ['one', 'another', 'third'].map((owner) => all.shareOf(owner)) as [

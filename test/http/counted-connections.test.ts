@@ -61,6 +61,13 @@ describe('connections that are counted', () => {
     expect(socket.destroyed, 'nothing more has come').to.equal(true)
   })
 
+  it('are closed as silent only where nothing has come, not in the middle of a first request', () => {
+    const [silent, begun, used, waiting] = [opened(), opened(), asked(), answered()]
+    Object.defineProperty(begun, 'bytesRead', { value: 1 })
+    connections.closeSilent()
+    expect([silent, begun, used, waiting].map(({ destroyed }) => destroyed)).to.deep.equal([true, false, false, false])
+  })
+
   it('are in use until the last of several requests is answered, and idle from then on', async () => {
     const socket = asked(2)
     now = 5_000

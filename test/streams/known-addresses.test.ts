@@ -44,6 +44,15 @@ describe('a server of NATS by its name', () => {
     expect(await tried()).to.deep.equal(['10.0.0.2', 'nats.example'])
   })
 
+  it('is asked for its certificate by its name also where it is tried by that', async () => {
+    const { server, tried } = named([silent, silent])
+    await tried()
+    const found = server.resolve({})
+    await setImmediate()
+    mock.timers.tick(patienceMs)
+    expect((await found).at(-1)).to.include({ hostname: 'nats.example', tlsName: 'nats.example' })
+  })
+
   it('is known by where the client has connected to before', async () => {
     const { tried } = named([silent], ['10.0.0.9'])
     expect(await tried()).to.deep.equal(['10.0.0.9', 'nats.example'])
@@ -54,5 +63,18 @@ describe('a server of NATS by its name', () => {
     const { resolve } = server
     keepAddresses(server)
     expect(server.resolve).to.equal(resolve)
+  })
+})
+
+describe('a resolver of NATS that has answered', () => {
+  it('is waited for no longer: no timer keeps the process', async () => {
+    const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
+    // Mocha sets its own once a test has begun to wait.
+    await setImmediate()
+    const before = timers()
+    const server: NamedServer = { ...at('nats.example'), resolve: async () => [at('10.0.0.1')] }
+    keepAddresses(server)
+    await server.resolve({})
+    expect(timers()).to.equal(before)
   })
 })

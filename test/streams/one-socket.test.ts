@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { expect } from 'chai'
 import type { NatsConnection } from 'nats'
+import { rejection } from '#test/support/read-all.ts'
 import { keepOneSocket } from '#streams/jetstream/one-socket.ts'
 
 describe('what a client of NATS has tried before', () => {
@@ -12,22 +13,21 @@ describe('what a client of NATS has tried before', () => {
   let failures: unknown[]
 
   /** A client that makes a transport for each attempt, and hears of the end of its socket. */
-  function start() {
+  function start(answer: () => Promise<void> = () => Promise.resolve()) {
+    let times = 0
     const dial = (): Promise<void> => {
       const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
       for (const event of ['close', 'error']) socket.on(event, () => heard.push(event))
       tried.push(socket)
-      return Promise.resolve()
+      return answer()
     }
     const protocol = {
       transport: { connect: dial },
       prepare: () => void (protocol.transport = { connect: dial }),
-      disconnect: () => undefined,
+      disconnect: () => void times++,
     }
-    return {
-      protocol,
-      close: keepOneSocket({ protocol } as unknown as NatsConnection, (error) => failures.push(error)),
-    }
+    const close = keepOneSocket({ protocol } as unknown as NatsConnection, (error) => failures.push(error))
+    return { protocol, disconnected: () => times, close }
   }
   /** Until the ends of all sockets have been told. */
   const ended = () => once(server.close(), 'close')
@@ -55,6 +55,41 @@ describe('what a client of NATS has tried before', () => {
     expect(second?.destroyed).to.equal(true)
     await ended()
     expect(heard).to.deep.equal([])
+  })
+
+  it('is no more, and no attempt is made, once the connection is closed: whoever waits for one hears of it', async () => {
+    const { protocol, close } = start(() => new Promise(() => undefined))
+    protocol.prepare()
+    const attempt = protocol.transport.connect()
+    close()
+    expect((await rejection(attempt)).message).to.equal('the connection was closed')
+    protocol.prepare()
+    expect((await rejection(protocol.transport.connect())).message).to.equal('the connection was closed')
+    expect(tried).to.have.length(1)
+    await ended()
+  })
+
+  it('is given up where the next attempt is made', async () => {
+    const { protocol } = start(() => new Promise(() => undefined))
+    protocol.prepare()
+    const attempt = protocol.transport.connect()
+    protocol.prepare()
+    expect((await rejection(attempt)).message).to.equal('the connection was closed')
+  })
+
+  it('ends at once with the connection, though what was written on it is not sent yet', async () => {
+    const { protocol, disconnected } = start()
+    protocol.prepare()
+    await protocol.transport.connect()
+    const [socket] = tried
+    Object.assign(protocol.transport, { socket })
+    protocol.disconnect()
+    expect([socket?.destroyed, disconnected()]).to.deep.equal([true, 1])
+  })
+
+  it('is left alone where a client is made otherwise', () => {
+    for (const connection of [{}, { protocol: {} }])
+      expect(() => keepOneSocket(connection as unknown as NatsConnection, () => undefined)()).not.to.throw()
   })
 
   it('may have failed just now', async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { logName } from '#streams/jetstream/subjects.ts'
+import type { Ends } from '#streams/jetstream/stream-state.ts'
 import { watchBeginning } from '#streams/jetstream/watch-beginning.ts'
 
 describe('a watch of the beginning of a JetStream log', () => {
@@ -8,13 +9,14 @@ describe('a watch of the beginning of a JetStream log', () => {
     const told: string[] = []
     const warn = (line: string) => void told.push(/message \d+/.exec(line)?.[0] ?? line)
     const opened = { first: 1, last: 9, cut: 0 }
-    const look = watchBeginning(logName('0'), opened, { isExplained, warn, ticks: () => clock.ms })
+    const begin = watchBeginning(logName('0'), opened, { isExplained, warn, ticks: () => clock.ms })
+    const look = (ends: Ends): Promise<void> => begin()(ends)
     /** What two looks tell. */
     const see = async (first: number, cut = 0): Promise<readonly string[]> => {
       for (let times = 0; times < 2; times++) await look({ first, last: 9, cut })
       return told.splice(0)
     }
-    return { clock, look, see, told }
+    return { begin, clock, look, see, told }
   }
 
   it('tells together what goes one by one, as by an age limit, and not of each message', async () => {
@@ -55,6 +57,16 @@ describe('a watch of the beginning of a JetStream log', () => {
     await look({ first: 4, last: 9, cut: 0 })
     expect(await see(4, 3)).to.deep.equal([])
     expect(told).to.deep.equal([])
+  })
+
+  it('takes no look for the second that began before the first was over', async () => {
+    const { begin, look, told } = start(async () => false)
+    const lost = { first: 4, last: 9, cut: 0 }
+    const overlapping = [begin(), begin(), begin()]
+    for (const end of overlapping) await end(lost)
+    expect(told).to.deep.equal([])
+    await look(lost)
+    expect(told).to.deep.equal(['message 3'])
   })
 
   it('asks once whether an erasure took it, and again where there was no answer', async () => {

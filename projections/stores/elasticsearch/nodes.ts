@@ -17,10 +17,15 @@ export const isUnsent = (error: unknown): boolean => error instanceof Error && e
 const notTrusted = `${notConnected}its certificate: `
 export const isNotTrusted = (message: string): boolean => message.startsWith(notTrusted)
 
-/** Whether the other side closed the connection before an answer began. The driver passes on only what its connection says. */
-const isDropped = (error: unknown): boolean =>
-  error instanceof errors.ConnectionError &&
-  /^(?:other side closed|read ECONNRESET|write (?:ECONNRESET|EPIPE))/u.test(error.message)
+/**
+ * Begins the message of an error of a connection that the other side closed before an answer began, and soon: one that waited for an answer and
+ * gave up would do so again. The driver passes on only what its connection says.
+ */
+const dropped = 'dropped: '
+const isDropped = (error: unknown): boolean => error instanceof Error && error.message.startsWith(dropped)
+
+/** A connection that was closed as it was used again says so in less. */
+const droppedWithinMs = 2_000
 
 /** Asks once more where the connection was dropped: whoever stands before a server closes those that are idle, maybe as one is used again. */
 export const askAgainIfDropped = <T>(ask: () => Promise<T>, signal?: AbortSignal): Promise<T> =>
@@ -31,10 +36,13 @@ export const askAgainIfDropped = <T>(ask: () => Promise<T>, signal?: AbortSignal
 
 type Refused = Readonly<{ code?: string; syscall?: string; message: string }>
 
+const closedByOther = /^(?:other side closed|read ECONNRESET|write (?:ECONNRESET|EPIPE))/u
+
 /** The driver passes on the message of an error alone; that of several addresses of one name, of which none was reached, is empty. */
-function telling(error: unknown): unknown {
+function telling(error: unknown, afterMs: number): unknown {
   const { code = '', syscall = '', message } = error as Refused
   if (isUntrusted(error)) return new Error(notTrusted + message.trim(), { cause: error })
+  if (closedByOther.test(message) && afterMs < droppedWithinMs) return new Error(dropped + message, { cause: error })
   const isUnreached = error instanceof AggregateError || ['connect', 'getaddrinfo'].includes(syscall)
   if (!isUnreached && code !== 'UND_ERR_CONNECT_TIMEOUT') return error
   return new Error(notConnected + (message === '' ? code : message), { cause: error })
@@ -49,8 +57,9 @@ export class HeardConnection extends UndiciConnection {
     super(options)
     const ask = this.pool.request.bind(this.pool) as unknown as Ask
     const heard: Ask = async (request) => {
+      const begun = performance.now()
       const answered = await ask(request).catch((error: unknown) => {
-        throw telling(error)
+        throw telling(error, performance.now() - begun)
       })
       answered.body.on('error', () => undefined)
       return answered

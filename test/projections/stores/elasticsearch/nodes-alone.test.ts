@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
+import { mock } from 'node:test'
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { connectElasticsearch } from '#projections/stores/elasticsearch/client.ts'
@@ -179,6 +180,50 @@ describe('a kept connection to Elasticsearch that is reset before what is sent o
     await node.close()
     server.close()
   })
+})
+
+describe('a question to Elasticsearch that is cut off', () => {
+  let later = 0
+  const { now } = performance
+  beforeEach(() => {
+    later = 0
+    mock.method(performance, 'now', () => now.call(performance) + later)
+  })
+  afterEach(() => mock.restoreAll())
+
+  for (const [when, cut] of [
+    [
+      'after a while, as by what stands before it and waits no longer',
+      ({ socket }: ServerResponse) => {
+        later += 55_000
+        socket?.resetAndDestroy()
+      },
+    ],
+    [
+      'while its answer comes',
+      (response: ServerResponse) => {
+        response.writeHead(200, { 'x-elastic-product': 'Elasticsearch', 'content-length': '9' })
+        response.write('{', () => response.socket?.end())
+      },
+    ],
+  ] as const) {
+    it(`${when} is not asked again: it would take as long, and be cut off as well`, async () => {
+      let asked = 0
+      const server = createServer(({ url }, response) => {
+        if (url === '/slow') asked++
+        if (url === '/slow') cut(response)
+        else response.setHeader('x-elastic-product', 'Elasticsearch').end()
+      }).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      const elasticsearch = connectElasticsearch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+      const send = (path: string) => elasticsearch.send({ operation: 'ask', subject: 'it', method: 'GET', path })
+      await send('/it')
+      expect((await rejection(send('/slow'))).name).to.equal('TransientError')
+      expect(asked).to.equal(1)
+      await elasticsearch.close()
+      server.close()
+    })
+  }
 })
 
 describe('nodes of Elasticsearch that reach no master', () => {
