@@ -45,8 +45,8 @@ export function criticalPathPart(
     </summary>
     <p class="note">
       What the trace waited for: from the end of its root back, always through the span below that ended last. Only what
-      becomes faster on it makes the trace faster. What outlives the span above it counts up to that span’s end; where a
-      parent is missing, its children count as below the root.
+      becomes faster on it makes the trace faster. What outlives the span above it counts up to that span’s end, where
+      nothing that ended in time was at work; where a parent is missing, its children count as below the root.
     </p>
     <table class="figures">
       <thead>
