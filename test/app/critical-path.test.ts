@@ -206,9 +206,27 @@ describe('the critical path on the page of a trace', () => {
     expect(Math.min(...widths)).to.be.at.least(0.1)
   })
 
-  it('is not told of one span, nor where nothing took time', async () => {
-    expect(toldIn(await pageOf({ id: 'a' }))).to.equal('')
-    expect(toldIn(await pageOf({ id: 'a', forMs: 0 }, { id: 'b', parent: 'a', forMs: 0 }))).to.equal('')
+  for (const [what, given] of [
+    ['of one span', [{ id: 'a' }]],
+    [
+      'where nothing took time',
+      [
+        { id: 'a', forMs: 0 },
+        { id: 'b', parent: 'a', forMs: 0 },
+      ],
+    ],
+  ] as const) {
+    it(`is not told ${what}, and no bar has a line`, async () => {
+      const text = await pageOf(...given)
+      expect(text).to.include('class="bar"').and.not.include('class="critical"')
+      expect(toldIn(text)).to.equal('')
+    })
+  }
+
+  it('is told of a root that waited for nothing below', async () => {
+    const text = await pageOf({ id: 'a', forMs: 100 }, { id: 'b', parent: 'a', service: 'mail', atMs: 200, forMs: 30 })
+    expect(toldIn(text)).to.match(/^Critical path: checkout 100 % What/)
+    expect(text.match(/class="critical" x/g)).to.have.length(1)
   })
 
   it('is said to be nowhere on a page that has a part of the spans', async () => {

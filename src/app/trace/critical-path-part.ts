@@ -24,7 +24,7 @@ const notHere = html`<p class="note">The critical path is shown where a page has
 
 /**
  * What the line in the bars of a waterfall means, and which services it leads through; `isPart`: the page has not all spans. Nothing where no
- * bar has one, or the only one has.
+ * bar has one.
  */
 export function criticalPathPart(
   path: ReadonlyMap<ShownSpan, readonly Section[]>,
@@ -32,7 +32,7 @@ export function criticalPathPart(
   colourOf: ColourOf,
 ): Html {
   if (isPart) return notHere
-  if (path.size < 2) return html``
+  if (path.size === 0) return html``
   const shares = sharesOf(path)
   const nameOf = (service: string): Html =>
     html`<strong class="${colourOf(service)}">${named(service, nameCharactersMax)}</strong>`
