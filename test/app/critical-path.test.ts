@@ -64,10 +64,35 @@ describe('the critical path of a trace', () => {
     expect(
       pathOf(root, { id: 'b', parent: 'a', at: 100, to: 200 }, { id: 'c', parent: 'b', at: 20, to: 90 }),
     ).to.deep.equal(['a 0-100'])
-    // That which the parent may have waited for goes before that which outlived it.
-    expect(
-      pathOf(root, { id: 'b', parent: 'a', at: 10, to: 500 }, { id: 'c', parent: 'a', at: 50, to: 100 }),
-    ).to.deep.equal(['a 0-50', 'c 50-100'])
+  })
+
+  it('goes through what ended within its parent before what outlived it, which the parent cannot have waited for to its end', () => {
+    const notify = { id: 'n', parent: 'a', at: 60, to: 300 }
+    const charge = { id: 'c', parent: 'a', at: 20, to: 80 }
+    expect(pathOf(root, charge, notify)).to.deep.equal(['a 0-20', 'c 20-80', 'n 80-100'])
+    expect(pathOf(root, notify, { ...charge, to: 100 })).to.deep.equal(['a 0-20', 'c 20-100'])
+    // A request whose span is closed before the work of its handler is, as between what the handler waits for.
+    const [handler, query] = [
+      { id: 'h', parent: 'a', at: 1, to: 101 },
+      { id: 'q', parent: 'a', at: 30, to: 70 },
+    ]
+    const within = { id: 'w', parent: 'h', at: 10, to: 20 }
+    expect(pathOf(root, handler, query, within)).to.deep.equal([
+      'a 0-1',
+      'h 1-10',
+      'w 10-20',
+      'h 20-30',
+      'q 30-70',
+      'h 70-100',
+    ])
+    // Of several, that which ended first.
+    expect(pathOf(root, notify, { id: 'o', parent: 'a', at: 90, to: 200 })).to.deep.equal(['a 0-90', 'o 90-100'])
+    // A span that is cut by what stands above it has not ended there for what stands below it.
+    expect(pathOf(root, notify, { id: 'm', parent: 'n', at: 70, to: 200 })).to.deep.equal([
+      'a 0-60',
+      'n 60-70',
+      'm 70-100',
+    ])
   })
 
   it('does not wait for what takes a message after its sender has gone on', () => {
@@ -181,9 +206,27 @@ describe('the critical path on the page of a trace', () => {
     expect(Math.min(...widths)).to.be.at.least(0.1)
   })
 
-  it('is not told of one span, nor where nothing took time', async () => {
-    expect(toldIn(await pageOf({ id: 'a' }))).to.equal('')
-    expect(toldIn(await pageOf({ id: 'a', forMs: 0 }, { id: 'b', parent: 'a', forMs: 0 }))).to.equal('')
+  for (const [what, given] of [
+    ['of one span', [{ id: 'a' }]],
+    [
+      'where nothing took time',
+      [
+        { id: 'a', forMs: 0 },
+        { id: 'b', parent: 'a', forMs: 0 },
+      ],
+    ],
+  ] as const) {
+    it(`is not told ${what}, and no bar has a line`, async () => {
+      const text = await pageOf(...given)
+      expect(text).to.include('class="bar"').and.not.include('class="critical"')
+      expect(toldIn(text)).to.equal('')
+    })
+  }
+
+  it('is told of a root that waited for nothing below', async () => {
+    const text = await pageOf({ id: 'a', forMs: 100 }, { id: 'b', parent: 'a', service: 'mail', atMs: 200, forMs: 30 })
+    expect(toldIn(text)).to.match(/^Critical path: checkout 100 % What/)
+    expect(text.match(/class="critical" x/g)).to.have.length(1)
   })
 
   it('is said to be nowhere on a page that has a part of the spans', async () => {

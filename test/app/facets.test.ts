@@ -93,6 +93,17 @@ describe('the most frequent values above search results', () => {
     expect(rowOf(await open('/app/logs?service=service+0'))).not.to.include('and others')
   })
 
+  it('may be more than are counted, which the fold says', async () => {
+    const words = 'and perhaps others, less frequent'
+    const servicesOf = (count: number) => Array.from({ length: count }, (_, n) => ({ service: `service ${n}` }))
+    await site.index(logs(1, ...servicesOf(19)))
+    expect(rowOf(await open('/app/logs'))).to.not.include(words)
+    await site.index(logs(2, ...servicesOf(21)))
+    const row = rowOf(await open('/app/logs'))
+    expect(row.match(/title="Only Service: /g)).to.have.length(20)
+    expect(row).to.include(words)
+  })
+
   it('are left as they are chosen by the way on from a refused cursor', async () => {
     const { text } = await browser.get('/app/logs?level=error&cursor=altered')
     const found = linksOfPage(text).find(({ name }) => name === 'Begin again at the first page')

@@ -58,5 +58,7 @@ export const longOnTheCluster: Readonly<Record<string, string>> = {
   'open-records.test.ts': 'measures what an open record takes of a page; search-pages.test.ts opens records',
   'more-senders.test.ts': 'is about what senders put on the wire; senders.test.ts finds it again',
   'demo.test.ts': 'is about what the demo sends; senders.test.ts and browser.test.ts send by the same SDKs',
+  'filter-rows.test.ts':
+    'is about rows that a script hides in the browser; account-pages.test.ts meets the pages of keys',
   'follow-logs.test.ts': 'answers in the server’s place; search-pages.test.ts follows what a cluster takes in',
 }

@@ -118,6 +118,23 @@ describe('the page of a trace in a browser', () => {
     await tab.keyboard.press('p')
     await tab.waitForURL(`**#span-${idOf(4)}`)
     expect(await stateOf()).to.deep.equal(at(1))
+    // Neither the span of the first address is a match, nor has the second one.
+    const next = (await tab.locator('a[rel=next]').first().getAttribute('href')) ?? ''
+    for (const [address, current] of [
+      [`/app/trace/${traceId}?span=${idOf(3)}&find=call`, [`span-${idOf(3)}`]],
+      [next, []],
+    ] as const) {
+      await tab.goto(address)
+      await tab.keyboard.press('n')
+      await tab.waitForURL('**#span-*')
+      expect(await tab.locator('.line[aria-current]').count()).to.equal(1)
+      loads.length = 0
+      await tab.goBack()
+      await said.getByText('3 spans match').waitFor()
+      const marked = tab.locator('.line:is([aria-current], [open])')
+      expect(await marked.evaluateAll((all) => all.map(({ id }) => id))).to.deep.equal(current)
+      expect(loads).to.deep.equal([])
+    }
   })
 
   it('is no wider than the window with names that have no blanks, nor are the pages that lead to it', async () => {

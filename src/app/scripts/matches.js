@@ -1,9 +1,8 @@
 // Goes from match to match of a search within a trace on the page that is there, which may have a thousand spans. Without it, as where the page
 // has not the span, each is a page anew. The address is that of the span either way.
 const status = document.querySelector('[data-matches]')
-const lines = [...document.querySelectorAll('.waterfall .line')].filter(
-  (line) => line.querySelector(':scope > summary mark') !== null,
-)
+const allLines = [...document.querySelectorAll('.waterfall .line')]
+const lines = allLines.filter((line) => line.querySelector(':scope > summary mark') !== null)
 const idOf = (line) => line.id.replace('span-', '')
 
 /** That of a match of this page, or of the one before its first or after its last. */
@@ -48,24 +47,32 @@ function lead(from, to) {
   }
 }
 
-/** Opens the span that the address names as the server would, and closes the one before. */
+function open(line) {
+  line.setAttribute('aria-current', 'true')
+  line.open = true
+  for (let fold = line.parentElement; fold !== null; fold = fold.parentElement) {
+    if (fold.matches('details')) fold.open = true
+  }
+}
+
+function close(line) {
+  line.removeAttribute('aria-current')
+  line.open = false
+}
+
+/** Opens the span that the address names as the server would, be it a match or not, and closes the one before. */
 function show() {
   const wanted = new URLSearchParams(location.search).get('span')
-  const at = lines.findIndex((line) => idOf(line) === wanted)
-  const [line, before] = [lines[at], document.querySelector('.line[aria-current]')]
-  if (line !== undefined && line !== before) {
-    if (before !== null) {
-      before.removeAttribute('aria-current')
-      before.open = false
-    }
-    line.setAttribute('aria-current', 'true')
-    line.open = true
-    for (let fold = line.parentElement; fold !== null; fold = fold.parentElement) {
-      if (fold.matches('details')) fold.open = true
-    }
-    lead(before === null ? undefined : idOf(before), wanted)
+  const line = allLines.find((each) => idOf(each) === wanted)
+  const before = allLines.find((each) => each.hasAttribute('aria-current'))
+  // Also the step to a place on the page comes here.
+  if (line === before) return
+  if (before !== undefined) close(before)
+  if (line !== undefined) {
+    open(line)
+    lead(before && idOf(before), wanted)
   }
-  tell(at)
+  tell(lines.indexOf(line))
 }
 
 function move(event) {

@@ -25,13 +25,19 @@ export function notLink({ title, value, address }: Choice): Html {
 /** How many values are folded behind those that are offered: each has two addresses. */
 const othersMax = 40
 
-/** What is offered of these values, the most frequent first, and the others behind a fold. */
-export function choiceLinks<Value>(title: string, values: readonly Value[], linksOf: (value: Value) => Html): Html {
+/** What is offered of these values, the most frequent first, and the others behind a fold; `isCut`: there may be more than were counted. */
+export function choiceLinks<Value>(
+  title: string,
+  values: readonly Value[],
+  linksOf: (value: Value) => Html,
+  isCut = false,
+): Html {
   const first = values.slice(0, choicesMax).map(linksOf)
   const others = values.slice(choicesMax, choicesMax + othersMax).map(linksOf)
   if (others.length === 0) return html`${first}`
   const left = values.length - choicesMax - others.length
-  const note = left > 0 ? html`<span class="note">and ${inWords(left)} more</span>` : html``
+  const words = isCut ? 'and perhaps others, less frequent' : left > 0 ? `and ${inWords(left)} more` : ''
+  const note = words === '' ? html`` : html`<span class="note">${words}</span>`
   return html`${first}
     <details>
       <summary aria-label="and others: ${title}">and others</summary>

@@ -6,6 +6,9 @@ import { clauseOf } from './clause.ts'
 import { createNarrow, type SearchPath } from './narrow.ts'
 import { listed } from './search-parts.ts'
 
+/** As many as an answer counts of each. */
+const facetValuesMax = 20
+
 /** A parameter of a search that its most frequent values can be chosen for. */
 type Group = Readonly<{
   title: string
@@ -81,7 +84,8 @@ function groupRow(given: Given, group: Group): Html {
     return html`${only}${leftOutLink(given, group, value)}`
   }
   if (active.length + offered.length === 0) return html``
-  return html`<li><strong>${title}</strong> ${active}${choiceLinks(title, offered, linksOf)}</li>`
+  const isCut = counted.length >= facetValuesMax
+  return html`<li><strong>${title}</strong> ${active}${choiceLinks(title, offered, linksOf, isCut)}</li>`
 }
 
 /** The most frequent values as links that narrow the search, and those that it is narrowed to as links that take them away. */

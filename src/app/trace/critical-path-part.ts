@@ -24,7 +24,7 @@ const notHere = html`<p class="note">The critical path is shown where a page has
 
 /**
  * What the line in the bars of a waterfall means, and which services it leads through; `isPart`: the page has not all spans. Nothing where no
- * bar has one, or the only one has.
+ * bar has one.
  */
 export function criticalPathPart(
   path: ReadonlyMap<ShownSpan, readonly Section[]>,
@@ -32,7 +32,7 @@ export function criticalPathPart(
   colourOf: ColourOf,
 ): Html {
   if (isPart) return notHere
-  if (path.size < 2) return html``
+  if (path.size === 0) return html``
   const shares = sharesOf(path)
   const nameOf = (service: string): Html =>
     html`<strong class="${colourOf(service)}">${named(service, nameCharactersMax)}</strong>`
@@ -45,8 +45,8 @@ export function criticalPathPart(
     </summary>
     <p class="note">
       What the trace waited for: from the end of its root back, always through the span below that ended last. Only what
-      becomes faster on it makes the trace faster. What outlives the span above it counts up to that span’s end; where a
-      parent is missing, its children count as below the root.
+      becomes faster on it makes the trace faster. What outlives the span above it counts up to that span’s end, where
+      nothing that ended in time was at work; where a parent is missing, its children count as below the root.
     </p>
     <table class="figures">
       <thead>

@@ -1,7 +1,8 @@
 import { parseRfc3339Ns } from '#src/lib/time.ts'
 import type { ShownSpan } from './span-tree.ts'
 
-// What a trace waited for, as Jaeger finds it: from the end of its root back, always through the span below that ended last.
+// What a trace waited for: from the end of its root back, always through the span below that ended last, as Jaeger finds it. But there, what
+// outlived its parent takes the path from what the parent did wait for.
 
 export type Section = Readonly<{ startNs: bigint; endNs: bigint }>
 
@@ -11,8 +12,17 @@ type Node<Span> = Section & Readonly<{ span: Span | undefined; below: Node<Span>
 
 /** What of a span lies within its parent. */
 type Part<Span> = Section & Readonly<{ node: Node<Span> }>
-/** One that is being walked through: up to where it is still to be told what it waited for, and which part below is looked at next. */
-type Walk<Span> = { part: Part<Span>; toNs: bigint; below: readonly Part<Span>[]; next: number }
+/**
+ * One that is being walked through: up to where it is still to be told what it waited for, which part below is looked at next, and what below
+ * was still at work when it ended.
+ */
+type Walk<Span> = {
+  part: Part<Span>
+  toNs: bigint
+  below: readonly Part<Span>[]
+  next: number
+  outlived: Node<Span> | undefined
+}
 
 function nodeOf<Span extends Timed>(span: Span): Node<Span> {
   const startNs = parseRfc3339Ns(span.start) ?? 0n
@@ -23,33 +33,45 @@ function nodeOf<Span extends Timed>(span: Span): Node<Span> {
 const isWaitedFor = <Span extends Timed>(child: Node<Span>, parent: Node<Span>): boolean =>
   child.span?.kind !== 'consumer' || child.endNs <= parent.endNs
 
-/** Negative where the first ended later; of those that ended together, or outlived their parent, the one that ended first. */
-function byEnd<Span>(a: Part<Span>, b: Part<Span>): number {
-  if (a.endNs !== b.endNs) return a.endNs > b.endNs ? -1 : 1
-  return a.node.endNs === b.node.endNs ? 0 : a.node.endNs < b.node.endNs ? -1 : 1
-}
+const compare = (a: bigint, b: bigint): number => (a === b ? 0 : a < b ? -1 : 1)
+
+/** Negative where the first ended later; of those that ended together, or were cut at one end, the one that ended first. */
+const byEnd = <Span>(a: Part<Span>, b: Part<Span>): number =>
+  compare(b.endNs, a.endNs) || compare(a.node.endNs, b.node.endNs)
 
 /** Begins with a part of a span. Of its children that counts which lies within it, those that ended last first. */
 function walkOf<Span extends Timed>(part: Part<Span>): Walk<Span> {
   const { node, startNs, endNs } = part
-  const below = node.below
-    .filter((child) => child.startNs < endNs && child.endNs > startNs && isWaitedFor(child, node))
+  const atWork = node.below.filter(
+    (child) => child.startNs < endNs && child.endNs > startNs && isWaitedFor(child, node),
+  )
+  const below = atWork
+    .filter((child) => child.endNs <= node.endNs)
     .map((child) => ({
       node: child,
       startNs: child.startNs > startNs ? child.startNs : startNs,
       endNs: child.endNs < endNs ? child.endNs : endNs,
     }))
     .toSorted(byEnd)
-  return { part, toNs: endNs, below, next: 0 }
+  const [outlived] = atWork
+    .filter((child) => child.endNs > node.endNs)
+    .toSorted((a, b) => compare(a.endNs, b.endNs) || compare(a.startNs, b.startNs))
+  return { part, toNs: endNs, below, next: 0, outlived }
 }
 
-/** What ended last below before the time that the walk is at: what was still at work then was not waited for. */
+/**
+ * What ended last below before the time that the walk is at: what was still at work then was not waited for. What outlived the span itself, as by
+ * a clock that is ahead or after a time-out, stands where nothing else does: it may have been waited for, though not to its end.
+ */
 function takeNext<Span>(walk: Walk<Span>): Part<Span> | undefined {
-  for (let part = walk.below[walk.next]; part !== undefined; part = walk.below[walk.next]) {
-    walk.next += 1
-    if (part.endNs <= walk.toNs) return part
-  }
-  return undefined
+  const { below, outlived, toNs } = walk
+  while ((below[walk.next]?.endNs ?? toNs) > toNs) walk.next += 1
+  const ended = below[walk.next]
+  const fromNs = ended?.endNs ?? walk.part.startNs
+  if (outlived !== undefined && fromNs < toNs && outlived.startNs < toNs)
+    return { node: outlived, startNs: outlived.startNs > fromNs ? outlived.startNs : fromNs, endNs: toNs }
+  walk.next += 1
+  return ended
 }
 
 /** Hangs each below its parent, and returns those that have none here. */

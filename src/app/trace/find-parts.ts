@@ -223,9 +223,9 @@ function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
   </nav>`
 }
 
-/** What the spans of a page waited for may be on another page. */
+/** What the spans of a page waited for may be on another page; and one span alone waited for none. */
 const pathOf = (trace: CorrelationAnswer['trace'], isFirst: boolean): Shown['path'] =>
-  criticalPath(isFirst && trace?.next_cursor === null ? trace.spans : [])
+  criticalPath(isFirst && trace?.next_cursor === null && trace.spans.length > 1 ? trace.spans : [])
 
 /** All that belongs to an id, part by part. */
 export async function foundParts(answer: CorrelationAnswer, given: Given): Promise<Html> {
