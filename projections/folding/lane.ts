@@ -130,9 +130,10 @@ export async function openLane(
     } catch (error) {
       // The cache may hold half an event: a retry starts from what is stored.
       cache = createDocumentCache(limits)
-      const poison = await findPoison(complete, wanted, error)
-      skipped = await deadLetters.put(projection, poison)
-      onDeadLetter({ projection: projection.name, position: poison.event.position, reason: poison.message })
+      for (const poison of await findPoison(complete, wanted, error)) {
+        skipped = await deadLetters.put(projection, poison)
+        onDeadLetter({ projection: projection.name, position: poison.event.position, reason: poison.message })
+      }
       await foldOnce(events, to)
     }
   }
