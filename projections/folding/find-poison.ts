@@ -20,27 +20,36 @@ async function foldAlone(projection: Projection, event: DecodedEvent): Promise<v
   }
 }
 
+/** What an event is to blame for, where it fails alone as well; undefined where it does not. */
+async function poisonIn(projection: Projection, event: DecodedEvent): Promise<PoisonError | undefined> {
+  try {
+    await foldAlone(projection, event)
+    return undefined
+  } catch (cause) {
+    if (cause instanceof PoisonError) return cause
+    const { type, position } = event.event
+    const reason = new PermanentError({ operation: `fold ${type}`, subject: `at ${position}`, cause })
+    return new PoisonError(event.event, reason)
+  }
+}
+
 /**
- * The event that is to blame where folding or writing these events has failed: the one that a PoisonError names, or else the first that fails
- * alone as well, whatever is stored. Rejects with the failure itself where it says what it is, or each event can be folded alone: then what is
- * stored may be wrong.
+ * The events that are to blame where folding or writing these events has failed: the one that a PoisonError names, or else all that fail alone as
+ * well, whatever is stored. One by one each would cost another fold of them all. Rejects with the failure itself where it says what it is, or each
+ * event can be folded alone: then what is stored may be wrong.
  */
 export async function findPoison(
   projection: Projection,
   events: readonly DecodedEvent[],
   failure: unknown,
-): Promise<PoisonError> {
-  if (failure instanceof PoisonError) return failure
+): Promise<readonly PoisonError[]> {
+  if (failure instanceof PoisonError) return [failure]
   if (isOperatingFailure(failure)) throw failure
+  const found: PoisonError[] = []
   for (const event of events) {
-    try {
-      await foldAlone(projection, event)
-    } catch (cause) {
-      if (cause instanceof PoisonError) return cause
-      const { type, position } = event.event
-      const reason = new PermanentError({ operation: `fold ${type}`, subject: `at ${position}`, cause })
-      return new PoisonError(event.event, reason)
-    }
+    const poison = await poisonIn(projection, event)
+    if (poison !== undefined) found.push(poison)
   }
-  throw failure
+  if (found.length === 0) throw failure
+  return found
 }

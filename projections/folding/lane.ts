@@ -16,7 +16,7 @@ import type { DecodedEvent, Projection } from '../projection.ts'
 import { leftOut, type DeadLetters } from './dead-letters.ts'
 import { createDocumentCache, type CacheLimits } from './documents.ts'
 import { findPoison } from './find-poison.ts'
-import { foldBatch } from './fold-batch.ts'
+import { foldBatch, type PoisonError } from './fold-batch.ts'
 import { lastFolded } from './log-tail.ts'
 import { withSeenEvents } from './seen-events.ts'
 
@@ -93,6 +93,20 @@ function leastFirst(
 /** The position that a fold leads to, and whether it is ahead of the lane's turn. */
 type Aim = Readonly<{ position: Position; isAhead?: boolean }>
 
+/** Decides to skip these events; all positions that are skipped then. */
+async function leaveOut(
+  projection: Projection,
+  poison: readonly PoisonError[],
+  { deadLetters, onDeadLetter = () => {} }: LaneOptions,
+): Promise<ReadonlySet<Position>> {
+  let skipped: ReadonlySet<Position> = new Set()
+  for (const one of poison) {
+    skipped = await deadLetters.put(projection, one)
+    onDeadLetter({ projection: projection.name, position: one.event.position, reason: one.message })
+  }
+  return skipped
+}
+
 /** Opens a build of this log, or creates it, starting after `after`. */
 export async function openLane(
   projection: Projection,
@@ -100,7 +114,7 @@ export async function openLane(
   options: LaneOptions,
   after: Position = 0,
 ): Promise<Lane> {
-  const { writer, epoch, clock, limits, deadLetters, onDeadLetter = () => {} } = options
+  const { writer, epoch, clock, limits, deadLetters } = options
   const complete = withSeenEvents(projection)
   await writer.open(index, complete, epoch, after)
   let { position } = await writer.checkpoint(index)
@@ -130,9 +144,7 @@ export async function openLane(
     } catch (error) {
       // The cache may hold half an event: a retry starts from what is stored.
       cache = createDocumentCache(limits)
-      const poison = await findPoison(complete, wanted, error)
-      skipped = await deadLetters.put(projection, poison)
-      onDeadLetter({ projection: projection.name, position: poison.event.position, reason: poison.message })
+      skipped = await leaveOut(projection, await findPoison(complete, wanted, error), options)
       await foldOnce(events, to)
     }
   }

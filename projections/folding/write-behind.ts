@@ -1,3 +1,4 @@
+import { isOperatingFailure, PermanentError } from '#src/lib/failure.ts'
 import type { EntryKey, IndexName, IndexWriter, WorkspaceEntries } from '../index-store.ts'
 
 /** Whether an entry is among these. Ids are gathered only when asked for: most entries are written and never loaded. */
@@ -17,6 +18,10 @@ function createHolds(written: readonly WorkspaceEntries[]): (key: EntryKey) => b
 
 /** A write under way. The next call awaits it; until then a failure must not end the process. */
 type UnderWay = Readonly<{ holds: (key: EntryKey) => boolean; done: Promise<void> }>
+
+/** Of what was written before: whoever meets it with the next batch must not look for its reason there. */
+const ofEarlier = (index: IndexName, cause: unknown): Error =>
+  isOperatingFailure(cause) ? cause : new PermanentError({ operation: 'write', subject: index, cause })
 
 /**
  * A writer that does not wait: `write` resolves when the write before it is done, so that the next batch is folded while another process stores
@@ -48,7 +53,9 @@ export function createWriteBehind(writer: IndexWriter): IndexWriter {
     },
     async write(index, entries, checkpoint) {
       await settled(index)
-      const done = writer.write(index, entries, checkpoint)
+      const done = writer.write(index, entries, checkpoint).catch((error: unknown) => {
+        throw ofEarlier(index, error)
+      })
       done.catch(() => undefined)
       underWay.set(index, { holds: createHolds(entries), done })
     },

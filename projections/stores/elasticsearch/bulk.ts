@@ -75,12 +75,17 @@ const bytesPerUnitMax = 3
 function createBatches(given: Iterable<Operation>) {
   const operations = given[Symbol.iterator]()
   let current = operations.next()
+  /** Where one cannot be made there is no next: nobody who asks again is given the one before it, as if all were well. */
+  const advance = (): void => {
+    current = { done: true, value: undefined }
+    current = operations.next()
+  }
   /** The next batch; undefined when there is none. When it is settled the room may be used again. */
   return (room: Buffer): Batch | undefined => {
     const written: Written[] = []
     let body = room
     let end = 0
-    for (; current.done !== true; current = operations.next()) {
+    for (; current.done !== true; advance()) {
       const { kind, index, key, workspaceId, position } = current.value
       const lines = linesOf(current.value)
       const bytesMax = lines.length * bytesPerUnitMax

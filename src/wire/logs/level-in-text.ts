@@ -32,6 +32,9 @@ const behindForms: readonly string[] = [
   String.raw`(?<!^\s+)(?!${inAnyCase('alert')})(${anyCase}):(?=\s|$)(?!\s+(?:null|undefined|[Nn]one|true|false|\d+|[[{(])[,;]?\s*$)`,
 ]
 
+/** A number, perhaps with its unit: that an error is so large is no error. */
+const measured = String.raw`-?\d+(?:\.[\de+-]+)?\s?(?:%|[a-zµ]{1,2})?[,;]?\s*$|-?\d+\.[\de+-]+[,;]`
+
 const forms: readonly string[] = [
   // logfmt (logrus, slog, go-kit): level=error
   String.raw`(?<=^|[\s,;({[|"'])(?:log\.?)?(?:level|lvl|severity)=["']?(${anyCase})\b`,
@@ -73,7 +76,7 @@ const forms: readonly string[] = [
   // (node:7) UnhandledPromiseRejectionWarning: Node before 15
   String.raw`^(?:\(node:\d{1,9}\) )?UnhandledPromise(Rejection)Warning: `,
   // Uncaught TypeError: x is undefined; java.lang.IllegalStateException: closed: what runtimes print of an error that nobody caught, and of warnings
-  String.raw`^(?:Uncaught |Unhandled |\(node:\d{1,9}\) (?:\[\w{1,16}\] )?)?(?:[\w$]{1,64}(?:\.|::|\\)){0,16}(?=[A-Z])\w{0,64}(Error|Exception|Warning): (?=\S)(?!\s*(?:null|undefined|[Nn]one|true|false|\d+|[[{(])[,;]?\s*$)`,
+  String.raw`^(?:Uncaught |Unhandled |\(node:\d{1,9}\) (?:\[\w{1,16}\] )?)?(?:[\w$]{1,64}(?:\.|::|\\)){0,16}(?=[A-Z])\w{0,64}(Error|Exception|Warning): (?=\S)(?!\s*(?:null|undefined|[Nn]one|true|false|[[{(])[,;]?\s*$)(?!\s*(?:${measured}))`,
   // Python, Java, .NET
   String.raw`^(Traceback) \(most recent call last\):`,
   String.raw`^(Exception) in thread "`,

@@ -27,11 +27,22 @@ function callOf(record: JsonObject): Call | undefined {
 
 /** From the worst on. */
 const worst: readonly Level[] = ['fatal', 'error', 'warn', 'info', 'debug', 'trace']
-/** Of those who were called; all else ended a call early. */
-const ended: ReadonlySet<string> = new Set(['ok', 'canceled', 'responseStreamDisconnected'])
+/** What ended a call early: others have names and outcomes of programs too, such as `success`. */
+const endedEarly: ReadonlySet<string> = new Set([
+  'exception',
+  'exceededCpu',
+  'exceededMemory',
+  'exceededWallTime',
+  'scriptNotFound',
+  'loadShed',
+  'killSwitch',
+  'daemonDown',
+  'internalError',
+  'unknown',
+])
 
 function levelOfCall({ outcome, logs, exceptions }: Call): Level | undefined {
-  if (!ended.has(outcome) || exceptions.length > 0) return 'error'
+  if (endedEarly.has(outcome) || exceptions.length > 0) return 'error'
   const said = new Set(logs.map((log) => levelByName(log['Level'] ?? log['level'])))
   return worst.find((level) => said.has(level))
 }
@@ -62,9 +73,12 @@ function levelOfSupabase(record: JsonObject): Level | undefined {
   return levelByName(metadata['level']) ?? levelByName(first(metadata['parsed'])['error_severity'])
 }
 
-/** Auth0's stream of logs: what failed has a type that begins so (auth0.com/docs, "Log Event Type Codes"). */
+/** Auth0's stream of logs, of which each has a date: what failed has a type that begins so (auth0.com/docs, "Log Event Type Codes"). */
 const isOfAuth0 = ({ log_id, data }: JsonObject): boolean =>
-  typeof log_id === 'string' && isJsonObject(data) && typeof data['type'] === 'string'
+  typeof log_id === 'string' &&
+  isJsonObject(data) &&
+  typeof data['type'] === 'string' &&
+  typeof data['date'] === 'string'
 const auth0Messages = namesOf(['data.description', 'data.type'])
 const failed = /^f/
 const succeeded = /^s/

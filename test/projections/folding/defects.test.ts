@@ -6,19 +6,32 @@ import { createDeadLetters } from '#projections/folding/dead-letters.ts'
 import type { ProjectionFailure } from '#projections/folding/open-lanes.ts'
 import type { Projection } from '#projections/projection.ts'
 import { rebuild } from '#projections/builds/rebuild.ts'
+import type { BuildContext } from '#projections/builds/build-place.ts'
+import type { IndexReader, IndexWriter } from '#projections/index-store.ts'
+import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reading/reader.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import { liveBuilds, verify } from '#projections/builds/verify.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
-import { memoryContext, sqliteContext } from '#test/support/build-context.ts'
+import { newPrefix } from '#test/streams/jetstream-log.ts'
+import { elasticsearchContext, memoryContext, sqliteContext } from '#test/support/build-context.ts'
+import { createElasticsearchIndexReader } from '#test/support/elasticsearch-reader.ts'
+import { removeIndices } from '#test/support/elasticsearch.ts'
+import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
 import { counting, defective, failingTwice, mirror } from '#test/support/line-projections.ts'
 import { append, start, totals } from '#test/support/projector-run.ts'
 import { limits } from '#test/support/sqlite-fixture.ts'
 
 type Given = Parameters<typeof memoryContext>[0]
+type Place = Readonly<{
+  writer: () => IndexWriter
+  reader: () => IndexReader
+  context: (given: Given) => BuildContext
+  remove: () => Promise<void> | void
+}>
 
-const places = {
+const places: Readonly<Record<string, () => Promise<Place> | Place>> = {
   memory: () => {
     const store = createMemoryIndexStore()
     return {
@@ -37,14 +50,28 @@ const places = {
       remove: () => rmSync(folder, { recursive: true }),
     }
   },
+  elasticsearch: async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'throughline-defects-'))
+    const connection = { url: await elasticsearchEngine(), prefix: newPrefix(), partition: 0 }
+    return {
+      writer: () => createElasticsearchIndexWriter({ ...connection, refreshEveryMs: 0 }),
+      reader: () => createElasticsearchIndexReader({ ...connection, limits: { patternExpansionsMax: 1_000 } }),
+      context: (given: Given) => elasticsearchContext(given, { ...connection, folder }),
+      remove: async () => {
+        await removeIndices(connection.url, connection.prefix)
+        rmSync(folder, { recursive: true })
+      },
+    }
+  },
 }
 
 for (const [name, create] of Object.entries(places)) {
-  describe(`a program with a defect, ${name}`, () => {
-    let place: ReturnType<typeof create>
+  describe(`a program with a defect, ${name}`, function () {
+    if (name === 'elasticsearch') this.timeout(enginesTimeoutMs)
+    let place: Place
     let stream: ReturnType<typeof createMemoryStream>
-    beforeEach(() => {
-      place = create()
+    beforeEach(async () => {
+      place = await create()
       stream = createMemoryStream({ partition: '0' })
     })
     afterEach(() => place.remove())
@@ -96,7 +123,14 @@ for (const [name, create] of Object.entries(places)) {
 
       it(`that a rebuild meets (${part}) leaves out that event there`, async () => {
         await append(stream, [['a'], ['poison'], ['b']])
-        const [rebuilt] = await rebuild(place.context({ stream, projections: [broken] }), [broken])
+        const context = place.context({ stream, projections: [broken] })
+        if (name === 'elasticsearch' && part === 'index') {
+          // Written a batch behind: whose event it was is not known any more.
+          const failure: unknown = await rebuild(context, [broken]).catch((error: unknown) => error)
+          expect(String(failure)).to.match(/write counting-v1-001: undefined is not a word/)
+          return
+        }
+        const [rebuilt] = await rebuild(context, [broken])
         expect(rebuilt).to.deep.include({ outcome: 'moved' })
         expect(await found()).to.deep.equal({ a: 1, b: 1 })
       })

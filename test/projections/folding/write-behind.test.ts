@@ -101,7 +101,7 @@ describe('a writer that does not wait', () => {
       await write(1)
       gates[0]?.reject(new Error('no room'))
       await turn()
-      expect(await next().catch(String)).to.equal('Error: no room')
+      expect(await next().catch(String)).to.equal('PermanentError: write fixture-v1-001: no room')
       expect(begun).to.deep.equal([1])
       expect((await store.writer.checkpoint(index)).position).to.equal(0)
     })
@@ -110,7 +110,7 @@ describe('a writer that does not wait', () => {
   it('goes on where the write before has failed and that was told', async () => {
     await write(1)
     gates[0]?.reject(new Error('no room'))
-    expect(await write(2).catch(String)).to.equal('Error: no room')
+    expect(await write(2).catch(String)).to.equal('PermanentError: write fixture-v1-001: no room')
     await write(1)
     gates[1]?.resolve()
     expect(await writer.checkpoint(index)).to.deep.equal({ epoch, position: 1 })
@@ -125,7 +125,7 @@ describe('a writer that does not wait', () => {
     const closed = writer.close()
     expect(await isDone(closed)).to.equal(false)
     gates[1]?.resolve()
-    expect(await closed.catch(String)).to.equal('Error: no room')
+    expect(await closed.catch(String)).to.equal('PermanentError: write fixture-v1-001: no room')
     expect((await store.writer.checkpoint(second)).position).to.equal(1)
   })
 

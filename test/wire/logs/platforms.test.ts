@@ -19,6 +19,8 @@ describe('what platforms write of the programs that they run', () => {
     expect(level('ok', 'constructor')).to.equal(null)
     expect(level('canceled', 'debug')).to.equal('debug')
     expect(level('exceededCpu', 'log')).to.equal('error')
+    expect(level('success', 'log')).to.equal('info')
+    expect(one({ Outcome: 'success', ScriptName: 'deploy.sh' }).level).to.equal(null)
     const logs = [{ message: ['a', 7, 'b'] }, 'x', { message: 'c' }, { message: [7] }]
     expect(one({ ...call, logs, exceptions: [{ name: 'E', message: 'd' }, null] })).to.include({
       message: 'a b\nc\nE: d',
@@ -66,6 +68,7 @@ describe('what platforms write of the programs that they run', () => {
       { EventTime: time, SourceName: 'shop' },
       { data: { date: time, type: 'f' } },
       { log_id: 7, data: { date: time, type: 'f' } },
+      { log_id: '7', data: { type: 'file' } },
       { errorMessage: 'x' },
       { 'detail-type': 'x', source: 'y' },
       { _service: 'shop' },

@@ -78,6 +78,21 @@ describe('documents that are written to Elasticsearch', () => {
     expect(requests, 'of what was not sent yet, nothing is').to.equal(2)
   })
 
+  it('are not sent where one of their request cannot be made', async () => {
+    const requests: string[] = []
+    const elasticsearch = answering(({ lines }) => {
+      requests.push(String(lines))
+      return { errors: false }
+    })
+    function* failing(): Generator<Operation, void, undefined> {
+      yield* ['a', 'b'].map(operation)
+      throw new TypeError('undefined is not a word')
+    }
+    const failure = await rejection(writeAll({ elasticsearch, epoch, restore: none }, failing()))
+    expect(failure.message).to.equal('undefined is not a word')
+    expect(requests).to.deep.equal([])
+  })
+
   it('are all sent again where there was no room for the request', async () => {
     const bodies: string[] = []
     const send: Elasticsearch['send'] = async ({ lines }) => {

@@ -1,0 +1,82 @@
+import { expect } from 'chai'
+import { createDeadLetters } from '#projections/folding/dead-letters.ts'
+import { createDecoder } from '#projections/folding/decoded-event.ts'
+import { openLane } from '#projections/folding/lane.ts'
+import { createWriteBehind } from '#projections/folding/write-behind.ts'
+import type { IndexWriter } from '#projections/index-store.ts'
+import type { Projection } from '#projections/projection.ts'
+import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
+import { beforeAll, positionStep } from '#src/events/envelope.ts'
+import { readCurrent } from '#streams/follow.ts'
+import { createMemoryStream } from '#streams/memory/stream.ts'
+import { counting, defective, lineDecoders } from '#test/support/line-projections.ts'
+import { append } from '#test/support/projector-run.ts'
+
+const index = 'counting-v1-001'
+
+type Given = Readonly<{
+  lines: readonly string[]
+  projection?: Projection
+  writing?: (writer: IndexWriter) => IndexWriter
+}>
+
+/** A lane over a log of these lines, an event each. */
+async function start({ lines, projection = counting, writing = (writer) => writer }: Given) {
+  const stream = createMemoryStream({ partition: '0' })
+  const { writer: own, dump } = createMemoryIndexStore()
+  const writer = writing(own)
+  await append(
+    stream,
+    lines.map((line) => [line]),
+  )
+  const decode = createDecoder(lineDecoders)
+  const deadLetters = createDeadLetters({ stream, clock: () => 0 })
+  const limits = { cachedDocumentsMax: 10, cachedBytesMax: 1e6 }
+  const lane = await openLane(projection, index, {
+    writer,
+    epoch: stream.epoch,
+    clock: () => 0,
+    limits,
+    decode,
+    deadLetters,
+  })
+  const events = (await readCurrent(stream, beforeAll, lines.length)).map(decode)
+  return {
+    writer,
+    fold: (from: number, to: number) => lane.fold(events.slice(from, to), to * positionStep),
+    left: async () => (await deadLetters.letters(counting)).map(({ position }) => position / positionStep),
+    checkpoint: async () => (await own.checkpoint(index)).position / positionStep,
+    found: () => dump(index).flatMap(({ entry }) => (entry.collection === 'counters' ? [entry.id] : [])),
+  }
+}
+
+describe('a lane of a program with a defect', () => {
+  it('does not go on where what failed was the write of the batch before, whatever is in this one', async () => {
+    const projection = defective('poison').index
+    const lane = await start({ lines: ['a', 'poison', 'b', 'poison'], projection, writing: createWriteBehind })
+    await lane.fold(0, 2)
+    const failure = await lane.fold(2, 4).catch((error: unknown) => error)
+    expect(String(failure)).to.match(/counting-v1-001.*undefined is not a word/)
+    await lane.writer.close()
+    expect(await lane.checkpoint()).to.equal(0)
+    expect(await lane.left()).to.deep.equal([])
+  })
+
+  it('folds a batch of which each event fails no more often than one of which one does', async () => {
+    let folds = 0
+    const broken = defective('poison').index
+    const projection: Projection = {
+      ...broken,
+      fold(event, documents) {
+        folds++
+        broken.fold(event, documents)
+      },
+    }
+    const lines = Array.from({ length: 40 }, (_, n) => (n % 2 === 0 ? 'poison' : 'a'))
+    const lane = await start({ lines, projection })
+    await lane.fold(0, lines.length)
+    expect(await lane.left()).to.have.length(20)
+    expect(lane.found()).to.deep.equal(['a'])
+    expect(folds).to.be.at.most(3 * lines.length)
+  })
+})
