@@ -97,8 +97,13 @@ function keptOf(name: string): OfField {
   return made
 }
 
-function tokensOfValue(name: string, value: Scalar, room: TokenRoom): Tokens {
-  if (typeof value === 'string' && value.length > keptMax.textCharacters) return makeLongTextTokens(name, value, room)
+const isLongText = (value: Scalar): value is string =>
+  typeof value === 'string' && value.length > keptMax.textCharacters
+
+const tokensOfValue = (name: string, value: Scalar, room: TokenRoom): Tokens =>
+  isLongText(value) ? makeLongTextTokens(name, value, room) : tokensOfShort(name, value)
+
+function tokensOfShort(name: string, value: Scalar): Tokens {
   if (isCutName(name)) return makeTokens(name, value)
   const ofField = keptOf(name)
   const { tokens } = ofField
@@ -115,6 +120,10 @@ function tokensOfValue(name: string, value: Scalar, room: TokenRoom): Tokens {
   } else if (ofField.met < tokens.size) ofField.tokens = undefined
   return made
 }
+
+/** The words of a text that stands under this name among the fields of its record, too. */
+export const wordsOfField = (name: string, text: string): string =>
+  isLongText(text) ? words(text).join(' ') : tokensOfShort(name, text).values
 
 /**
  * The tokens of a record's free fields: nested objects by dotted names, lists item by item. Strings add their words to `values` and to their

@@ -133,8 +133,16 @@ function valuesOf(value: string | readonly string[]): readonly string[] {
   return [...new Set(value)].map((text) => text.toWellFormed())
 }
 
-/** The indexed form of an entry. Throws on a value that its field cannot hold: a defect of the projection. */
-export function rowOf(shape: CollectionShape, collection: Collection, entry: Entry): Row {
+/**
+ * The indexed form of an entry. Throws on a value that its field cannot hold: a defect of the projection. A record's time is the one its id begins with,
+ * because it is found by that: `recordTime`, where it is known.
+ */
+export function rowOf(
+  shape: CollectionShape,
+  collection: Collection,
+  entry: Entry,
+  recordTime = shape.kind === 'record' ? timeOfRecordId(entry.id) : undefined,
+): Row {
   const { timeNs, fields } = collection.searchable(entry.document)
   const numbers = new Map<string, bigint>()
   const keywords = new Map<string, readonly string[]>()
@@ -152,8 +160,6 @@ export function rowOf(shape: CollectionShape, collection: Collection, entry: Ent
       if (integer !== undefined) numbers.set(field, integer)
     }
   }
-  // A record's time is the one its id begins with, because it is found by that.
-  const recordTime = shape.kind === 'record' ? timeOfRecordId(entry.id) : undefined
   return { timeNs: recordTime ?? clampInt64(timeNs), numbers, keywords, ids, tokens }
 }
 

@@ -1,9 +1,9 @@
 import type { Attributes, SharedAttributes, Span, SpanKind, SpanLink, SpanStatus } from '#src/events/telemetry.ts'
-import { opaqueId, words } from '#src/events/tokens.ts'
+import { opaqueId } from '#src/events/tokens.ts'
 import { clampInt64 } from '#src/lib/int64.ts'
 import type { Filter } from '../index-store.ts'
 import { recordId, type Absent, type Collection, type DocumentId, type Searchable } from '../projection.ts'
-import { createTokenRoom, fieldTokens, type TokenRoom } from '../reading/record-tokens.ts'
+import { createTokenRoom, fieldTokens, wordsOfField, type TokenRoom } from '../reading/record-tokens.ts'
 
 type SpanEventDocument = Readonly<{
   timeNs: string
@@ -91,7 +91,7 @@ export const spanRecordId = (startNs: bigint, traceId: string, spanId: string): 
 export const traceIdOfSpanRecord = (id: DocumentId): string => id.slice(17, 49)
 export const spanIdOfSpanRecord = (id: DocumentId): string => id.slice(49, 65)
 
-/** The tokens of attributes as two `tokens` fields, preceded by the words and tokens of the object's own names. */
+/** The tokens of attributes as two `tokens` fields, preceded by the tokens of the object's own names, and the words of those in `texts`. */
 function tokensOf(
   attributes: Attributes,
   names: Readonly<Record<string, string>>,
@@ -101,7 +101,7 @@ function tokensOf(
   const own = fieldTokens(names, { room }).fields
   const { values, fields } = fieldTokens(attributes, { room })
   return {
-    values: [...texts.map((text) => words(text).join(' ')), values],
+    values: [...texts.map((name) => wordsOfField(name, names[name] ?? '')), values],
     fields: [own, fields],
   }
 }
@@ -117,18 +117,16 @@ function searchableSpan(span: SpanRecord): Searchable {
   if (isSuperseded(span)) return { timeNs: 0n, fields: {} }
   const { code, message } = span.status ?? unsetStatus
   const { sessionId = null } = span
-  const names = {
-    service: span.service,
-    operation: span.name,
-    ...(message === '' ? {} : { 'status.message': message }),
-  }
+  const named = { service: span.service, operation: span.name }
+  const names = message === '' ? named : { ...named, 'status.message': message }
+  const startNs = BigInt(span.startNs)
   const room = createTokenRoom()
-  const own = tokensOf(span.attributes, names, [span.name, message], room)
+  const own = tokensOf(span.attributes, names, ['operation', 'status.message'], room)
   const events = (span.spanEvents ?? noEvents).map(({ name, attributes }) =>
-    tokensOf(attributes, { 'event.name': name }, [name], room),
+    tokensOf(attributes, { 'event.name': name }, ['event.name'], room),
   )
   return {
-    timeNs: clampInt64(BigInt(span.startNs)),
+    timeNs: clampInt64(startNs),
     fields: {
       trace_id: span.traceId,
       span_id: span.spanId,
@@ -140,7 +138,7 @@ function searchableSpan(span: SpanRecord): Searchable {
       session_id: sessionId === null ? undefined : opaqueId(sessionId),
       resource: span.resource,
       scope: span.scope,
-      duration_ns: BigInt(span.endNs) - BigInt(span.startNs),
+      duration_ns: BigInt(span.endNs) - startNs,
       values: own.values,
       fields: own.fields,
       event_values: events.flatMap(({ values }) => values),
@@ -181,7 +179,10 @@ export const spans: Collection<SpanRecord> = {
 function searchableSet({ kind, name, version, attributes }: SharedAttributes): Searchable {
   const isScope = kind === 'scope'
   const names = isScope ? { 'scope.name': name, 'scope.version': version } : {}
-  return { timeNs: 0n, fields: { kind, ...tokensOf(attributes, names, isScope ? [name] : [], createTokenRoom()) } }
+  return {
+    timeNs: 0n,
+    fields: { kind, ...tokensOf(attributes, names, isScope ? ['scope.name'] : [], createTokenRoom()) },
+  }
 }
 
 /** Attributes of resources and scopes, once a day per distinct set; the id is the hash that spans carry. */

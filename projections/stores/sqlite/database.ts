@@ -1,6 +1,6 @@
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import { guarded } from './failure.ts'
+import { failureOf, guarded } from './failure.ts'
 
 export type Value = SQLInputValue
 export type Columns = Readonly<Record<string, SQLOutputValue>>
@@ -124,7 +124,14 @@ function openWith(
   return {
     path,
     exec: (sql) => guarded('write', path, () => database.exec(sql)),
-    run: (sql, ...values) => void guarded('write', path, () => prepare(sql).run(...values)),
+    // Called for each row that is written: no function is made for it, and `get` makes no object of what was changed, which nobody asks for.
+    run(sql, ...values) {
+      try {
+        prepare(sql).get(...values)
+      } catch (cause) {
+        throw failureOf('write', path, cause)
+      }
+    },
     get: (sql, ...values) => guarded('read', path, () => prepare(sql).get(...values)),
     all: (sql, ...values) => guarded('read', path, () => prepare(sql).all(...values)),
     iterate: (sql, ...values) => rowsOf(path, () => prepare(sql).iterate(...values)),

@@ -27,21 +27,26 @@ function hintOf(cause: unknown, code: number): { hint?: string } {
   return hint === undefined ? {} : { hint }
 }
 
+/** What to throw for what an operation of the engine has thrown: its errors as ours. */
+export function failureOf(operation: string, subject: string, cause: unknown): unknown {
+  const code = sqliteCodeOf(cause)
+  if (code === undefined) return cause
+  const isPassing = passing.has(code) && !isCorrupt(cause)
+  const named = code === readOnly ? unwritableOf(subject) : subject
+  return new (isPassing ? TransientError : PermanentError)({
+    operation,
+    subject: named,
+    cause,
+    ...hintOf(cause, code),
+  })
+}
+
 /** Runs an operation of the engine, and turns its errors into ours. */
 export function guarded<T>(operation: string, subject: string, run: () => T): T {
   try {
     return run()
   } catch (cause) {
-    const code = sqliteCodeOf(cause)
-    if (code === undefined) throw cause
-    const isPassing = passing.has(code) && !isCorrupt(cause)
-    const named = code === readOnly ? unwritableOf(subject) : subject
-    throw new (isPassing ? TransientError : PermanentError)({
-      operation,
-      subject: named,
-      cause,
-      ...hintOf(cause, code),
-    })
+    throw failureOf(operation, subject, cause)
   }
 }
 

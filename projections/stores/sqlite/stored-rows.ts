@@ -13,13 +13,11 @@ export type Written = Readonly<{ collection: Collection; tables: Tables }>
 /** What FTS5 holds of a row, column by column. */
 export function termsOf({ tables }: Written, { tokens, keywords, ids }: Row): readonly (string | null)[] {
   const texts = tables.tokens.map((field) => tokens.get(field) ?? null)
-  let matched = ''
+  const matched: string[] = []
   for (const whole of [keywords, ids]) {
-    for (const [field, values] of whole) {
-      for (const value of values) matched += `${matched === '' ? '' : ' '}${keywordTerm(field, value)}`
-    }
+    for (const [field, values] of whole) for (const value of values) matched.push(keywordTerm(field, value))
   }
-  texts.push(matched === '' ? null : matched)
+  texts.push(matched.length === 0 ? null : matched.join(' '))
   return texts
 }
 

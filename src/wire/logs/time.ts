@@ -85,9 +85,10 @@ const fractionUnits: Readonly<Record<number, number>> = { 24: 1_000_000, 27: 1_0
 /** The form that most senders write, without the cost of the general one; undefined for any doubt. */
 function parseUsual(text: string): bigint | undefined {
   // Date.parse takes 30 February and 24:00, which the general form refuses.
-  if (!usual.test(text) || Number(text.slice(8, 10)) > 28 || text.startsWith('24', 11)) return undefined
+  if (!usual.test(text) || text.startsWith('24', 11)) return undefined
   const ms = Date.parse(`${text.slice(0, 19)}Z`)
-  if (Number.isNaN(ms)) return undefined
+  const dayOfMonth = Number(text.slice(8, 10))
+  if (Number.isNaN(ms) || (dayOfMonth > 28 && new Date(ms).getUTCDate() !== dayOfMonth)) return undefined
   const fraction = text.length > 20 ? Number(text.slice(20, -1)) * (fractionUnits[text.length] ?? 0) : 0
   return BigInt(ms) * 1_000_000n + BigInt(fraction)
 }

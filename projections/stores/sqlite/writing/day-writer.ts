@@ -151,7 +151,7 @@ type Timed = Readonly<{ entry: Entry; timeNs: bigint }>
  * to save memory.
  */
 function* placeByValues(written: Written, nextRow: NextRow, records: readonly Timed[]): Generator<Placed> {
-  const formOf = ({ entry }: Timed): Row => rowOf(written.tables.shape, written.collection, entry)
+  const formOf = ({ entry, timeNs }: Timed): Row => rowOf(written.tables.shape, written.collection, entry, timeNs)
   let characters = 0
   const numbered = records.map((record) => {
     const form = formOf(record)
@@ -175,7 +175,7 @@ function* placeRecords(database: Database, written: Written, records: readonly T
     return
   }
   for (const { entry, timeNs } of records) {
-    const form = rowOf(tables.shape, collection, entry)
+    const form = rowOf(tables.shape, collection, entry, timeNs)
     yield { entry, form, old: undefined, row: nextRow(timeNs), stays: false }
   }
 }

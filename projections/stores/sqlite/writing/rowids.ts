@@ -4,7 +4,7 @@ import {
   firstRowOf,
   isOutermost,
   lastRow,
-  lastRowOf,
+  lastRowFrom,
   msOf,
   unknownValueIds,
   valueIdMax,
@@ -74,27 +74,35 @@ function createValueIds(database: Database, values: string) {
 
 function createValueRows(database: Database, tables: Tables, values: string, freeOf: Free): NextRow {
   const idOf = createValueIds(database, values)
-  /** By millisecond and values, or by millisecond alone for rows without encoded values: the id that has room. */
-  const current = new Map<string, number>()
+  const freeOfId = (ms: bigint, id: number): bigint | undefined => {
+    const first = firstRowOf(ms, id)
+    return freeOf(first, lastRowFrom(first))
+  }
+  /** Of rows without encoded values, by millisecond: the id that has room. */
+  const current = new Map<bigint, number>()
   const freeUnknown = (ms: bigint): bigint | undefined => {
-    for (let id = current.get(`${ms}`) ?? 0; id < unknownValueIds; id++) {
-      current.set(`${ms}`, id)
-      const row = freeOf(firstRowOf(ms, id), lastRowOf(ms, id))
+    for (let id = current.get(ms) ?? 0; id < unknownValueIds; id++) {
+      current.set(ms, id)
+      const row = freeOfId(ms, id)
       if (row !== undefined) return row
     }
     return undefined
   }
+  /** Of the values of the last millisecond, as rows come in order of time: which of their ids has room, if it is not the first. */
+  const beyondFirst = new Map<string, number>()
+  let lastMs: bigint | undefined
   const spilling = createSpilling(database, tables, freeUnknown)
   return (timeNs, vals) => {
     const ms = msOf(timeNs)
     // The outermost millisecond is shared by all times beyond, so its rowids do not tell the time.
     if (vals === undefined || isOutermost(ms)) return spilling(ms)
-    const name = `${ms} ${vals}`
-    for (let at = current.get(name) ?? 0; ; at++) {
-      current.set(name, at)
+    if (ms !== lastMs && beyondFirst.size > 0) beyondFirst.clear()
+    lastMs = ms
+    for (let at = beyondFirst.get(vals) ?? 0; ; at++) {
+      if (at > 0) beyondFirst.set(vals, at)
       const id = idOf(vals, at)
       if (id === undefined) return spilling(ms)
-      const row = freeOf(firstRowOf(ms, id), lastRowOf(ms, id))
+      const row = freeOfId(ms, id)
       if (row !== undefined) return row
     }
   }
