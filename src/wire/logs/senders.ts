@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
+import { isJsonObject, stringifyJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import type { Level } from '#src/events/telemetry.ts'
 import { asText, firstOf, namesOf } from './fields.ts'
 import type { IdsInText } from './ids-in-text.ts'
@@ -146,6 +146,15 @@ function placedTexts(record: JsonObject): string | undefined {
   const placed: Json[] = []
   for (let place = 0; Object.hasOwn(record, String(place)); place++) placed.push(record[String(place)] as Json)
   return textsOf(placed)
+}
+
+/** LogTape, a record as its sinks are given it: the message as texts and the values between them, the first and the last a text. */
+export function messageOfLogtape({ category, message, rawMessage, level }: JsonObject): string | undefined {
+  if (!Array.isArray(category) || !Array.isArray(message) || rawMessage === undefined) return undefined
+  const parts = message as readonly Json[]
+  const isInTurn = parts.length % 2 === 1 && parts.every((part, n) => n % 2 === 1 || typeof part === 'string')
+  if (typeof level !== 'string' || !isInTurn) return undefined
+  return parts.map((part) => (typeof part === 'string' ? part : stringifyJson(part))).join('')
 }
 
 export function messageOfSender(record: JsonObject): string | undefined {

@@ -30,6 +30,19 @@ describe('what single loggers write in a way of their own', () => {
     expect(one(nxlog)).to.include({ timeNs, level: 'error', service: 'shop', message: 'm' })
   })
 
+  it('is the message of LogTape: texts and values in turn, told by its category and its template', () => {
+    const sent = { category: ['shop'], level: 'info', message: ['of ', 7, ''], rawMessage: 'of {id}', properties: {} }
+    expect(one(sent).message).to.equal('of 7')
+    expect(one({ ...sent, rawMessage: ['of ', ''] }).message).to.equal('of 7')
+    for (const other of [
+      { ...sent, rawMessage: undefined },
+      { ...sent, category: 'shop' },
+      { ...sent, message: [7, 'of '] },
+      { ...sent, message: ['of ', 7] },
+    ])
+      expect(one(JSON.parse(JSON.stringify(other))).message).to.equal(JSON.stringify(other.message))
+  })
+
   it('is told by what stands beside it: the same names say nothing in others’ records', () => {
     const nothing = { timeNs: arrival, level: null, message: '', service: null, traceId: null, spanId: null }
     for (const sent of [
