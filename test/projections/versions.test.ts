@@ -18,9 +18,9 @@ import { foldAll } from '#test/support/fold-harness.ts'
  */
 const folded: Readonly<Record<string, string>> = {
   traces: 'v21 81ffc44a2596182a',
-  logs: 'v20 411e955c37aa5d72',
+  logs: 'v20 58338cd9c72d174d',
   correlation: 'v17 e85d3a63308e0689',
-  allowance: 'v12 00eee33a75b50932',
+  allowance: 'v12 1beadd3a00fe3b9e',
 }
 
 const golden = new URL('../golden/', import.meta.url)

@@ -174,8 +174,14 @@ const noError = /^\s*(?:-|0|none|null|<?nil>?|false|undefined)\s*$/i
 const asError = (value: Json): string | undefined =>
   typeof value === 'string' && !noError.test(value) ? value : undefined
 
+/** Rust's tracing has so what a function returned as its error (`instrument(err)`), without a message. */
+const errorTextsOfRust = namesOf(['error', 'err', 'fields.error'])
+
 export const messageOfError = (record: JsonObject, isLevelled: (record: JsonObject) => boolean): string | undefined =>
-  firstOf(record, errorMessages, asText) ?? (isLevelled(record) ? firstOf(record, errorTexts, asError) : undefined)
+  firstOf(record, errorMessages, asText) ??
+  (isLevelled(record)
+    ? firstOf(record, typeof record['target'] === 'string' ? errorTextsOfRust : errorTexts, asError)
+    : undefined)
 
 /** Of .NET's JSON console: what the log was written in, from outside in; one of these is the span. */
 export function idsInScopes({ LogLevel, Scopes }: JsonObject): IdsInText | undefined {

@@ -227,6 +227,19 @@ describe('what single loggers write in a way of their own', () => {
     expect(one({ level: 'info', error: '-', err: 'no card' }).message).to.equal('no card')
   })
 
+  it('is what a function of Rust returned as its error, which tracing has without a message', () => {
+    const sent = { level: 'ERROR', fields: { error: 'no card' }, target: 'shop', span: { name: 'charge' } }
+    expect(one(sent).message).to.equal('no card')
+    expect(one({ ...sent, fields: { error: 'no card', message: 'declined' } }).message).to.equal('declined')
+    for (const other of [
+      { ...sent, target: { name: 'shop' } },
+      { ...sent, level: 'none of ours' },
+      { ...sent, fields: { error: 'none' } },
+    ]) {
+      expect(one(other).message, JSON.stringify(other)).to.equal('')
+    }
+  })
+
   it('is a trace as AWS X-Ray writes it, by every name', () => {
     for (const name of ['xray_trace_id', 'trace_id', 'traceId']) {
       expect(one({ [name]: '1-5759e988-bd862e3fe1be46a994272793' })).to.include({ traceId })
