@@ -32,6 +32,7 @@ import {
   levelOfSender,
   mayDate,
   messageOfError,
+  messageOfLogtape,
   messageOfSender,
   serviceOfSender,
   textsOf,
@@ -142,6 +143,7 @@ export const levelOf = (record: JsonObject): Level | undefined =>
 const messageOf = (record: JsonObject): string =>
   filledMessageOf(record) ??
   messageOfSerilog(record) ??
+  messageOfLogtape(record) ??
   firstOf(record, messages, (value, name) => {
     if (isJsonObject(value) && (name === 'log' || name === 'event')) return undefined
     if (name === 'messages' && typeof value !== 'string') return textsOf(value)

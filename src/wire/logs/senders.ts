@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
+import { isJsonObject, stringifyJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import type { Level } from '#src/events/telemetry.ts'
 import { asText, firstOf, namesOf } from './fields.ts'
 import type { IdsInText } from './ids-in-text.ts'
@@ -148,6 +148,15 @@ function placedTexts(record: JsonObject): string | undefined {
   return textsOf(placed)
 }
 
+/** LogTape, a record as its sinks are given it: the message as texts and the values between them, the first and the last a text. */
+export function messageOfLogtape({ category, message, rawMessage, level }: JsonObject): string | undefined {
+  if (!Array.isArray(category) || !Array.isArray(message) || rawMessage === undefined) return undefined
+  const parts = message as readonly Json[]
+  const isInTurn = parts.length % 2 === 1 && parts.every((part, n) => n % 2 === 1 || typeof part === 'string')
+  if (typeof level !== 'string' || !isInTurn) return undefined
+  return parts.map((part) => (typeof part === 'string' ? part : stringifyJson(part))).join('')
+}
+
 export function messageOfSender(record: JsonObject): string | undefined {
   const { data, args, M } = record
   if (isLog4js(record) || isElectronLog(record)) return textsOf(data)
@@ -165,8 +174,14 @@ const noError = /^\s*(?:-|0|none|null|<?nil>?|false|undefined)\s*$/i
 const asError = (value: Json): string | undefined =>
   typeof value === 'string' && !noError.test(value) ? value : undefined
 
+/** Rust's tracing has so what a function returned as its error (`instrument(err)`), without a message. */
+const errorTextsOfRust = namesOf(['error', 'err', 'fields.error'])
+
 export const messageOfError = (record: JsonObject, isLevelled: (record: JsonObject) => boolean): string | undefined =>
-  firstOf(record, errorMessages, asText) ?? (isLevelled(record) ? firstOf(record, errorTexts, asError) : undefined)
+  firstOf(record, errorMessages, asText) ??
+  (isLevelled(record)
+    ? firstOf(record, typeof record['target'] === 'string' ? errorTextsOfRust : errorTexts, asError)
+    : undefined)
 
 /** Of .NET's JSON console: what the log was written in, from outside in; one of these is the span. */
 export function idsInScopes({ LogLevel, Scopes }: JsonObject): IdsInText | undefined {

@@ -30,6 +30,19 @@ describe('what single loggers write in a way of their own', () => {
     expect(one(nxlog)).to.include({ timeNs, level: 'error', service: 'shop', message: 'm' })
   })
 
+  it('is the message of LogTape: texts and values in turn, told by its category and its template', () => {
+    const sent = { category: ['shop'], level: 'info', message: ['of ', 7, ''], rawMessage: 'of {id}', properties: {} }
+    expect(one(sent).message).to.equal('of 7')
+    expect(one({ ...sent, rawMessage: ['of ', ''] }).message).to.equal('of 7')
+    for (const other of [
+      { ...sent, rawMessage: undefined },
+      { ...sent, category: 'shop' },
+      { ...sent, message: [7, 'of '] },
+      { ...sent, message: ['of ', 7] },
+    ])
+      expect(one(JSON.parse(JSON.stringify(other))).message).to.equal(JSON.stringify(other.message))
+  })
+
   it('is told by what stands beside it: the same names say nothing in others’ records', () => {
     const nothing = { timeNs: arrival, level: null, message: '', service: null, traceId: null, spanId: null }
     for (const sent of [
@@ -212,6 +225,19 @@ describe('what single loggers write in a way of their own', () => {
       expect(one({ level: 'info', status: 200, error: none }).message, none).to.equal('')
     }
     expect(one({ level: 'info', error: '-', err: 'no card' }).message).to.equal('no card')
+  })
+
+  it('is what a function of Rust returned as its error, which tracing has without a message', () => {
+    const sent = { level: 'ERROR', fields: { error: 'no card' }, target: 'shop', span: { name: 'charge' } }
+    expect(one(sent).message).to.equal('no card')
+    expect(one({ ...sent, fields: { error: 'no card', message: 'declined' } }).message).to.equal('declined')
+    for (const other of [
+      { ...sent, target: { name: 'shop' } },
+      { ...sent, level: 'none of ours' },
+      { ...sent, fields: { error: 'none' } },
+    ]) {
+      expect(one(other).message, JSON.stringify(other)).to.equal('')
+    }
   })
 
   it('is a trace as AWS X-Ray writes it, by every name', () => {
