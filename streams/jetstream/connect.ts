@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { connect, ErrorCode, headers, type NatsConnection, type NatsError } from 'nats'
+import { connect, ErrorCode, headers, NatsError, type NatsConnection } from 'nats'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { parseNatsUrl, type NatsAddress } from './address.ts'
 import { gatherAnswers, receivedOf } from './answers.ts'
@@ -38,7 +38,8 @@ const lateHint =
 /** Why the first connection failed, in one line. */
 function refusal(error: unknown, { servers }: NatsAddress): Error {
   const subject = servers.join(', ')
-  const { code = '', message = '' } = error as Partial<NatsError>
+  // Not what the system says, as of a name that it does not find: that name may be of any letters.
+  const [code, message] = error instanceof NatsError ? [error.code, error.message] : ['', '']
   if (/AUTH|PERMISSIONS/.test(code) || /auth/i.test(message)) {
     return new PermanentError({ operation, subject, hint: refusedHint })
   }
@@ -153,7 +154,11 @@ export async function connectNats({
     },
     publish: (subject, data, fields) => {
       presence.check('publish to')
-      connection.publish(subject, data, headersOf(fields))
+      try {
+        connection.publish(subject, data, headersOf(fields))
+      } catch (error) {
+        throw failure('publish to', error)
+      }
     },
     subscribe: async (subject, listener) => {
       presence.check('subscribe to')

@@ -44,6 +44,21 @@ describe('a connection to NATS that is broken', () => {
     }
   })
 
+  it('refuses what is too large for the server as something that passes: it may have said so just now', async () => {
+    const nats = await connectNats({ url: front.urlBy('127.0.0.1') })
+    try {
+      const large = Buffer.alloc(nats.payloadBytesMax() + 1)
+      const sending = async (): Promise<void> => nats.publish('nowhere', large)
+      for (const failure of [await rejection(sending()), await rejection(nats.request('nowhere', large))])
+        expect([failure.name, failure.message]).to.deep.equal([
+          'TransientError',
+          failure.message.replace(/: .*/, `: MAX_PAYLOAD_EXCEEDED`),
+        ])
+    } finally {
+      await nats.close()
+    }
+  })
+
   it('says so where the server that came back takes another password, and only as long as it does', async function () {
     this.timeout(enginesTimeoutMs)
     const other = await startPlainNats('authorization { user: throughline, password: another }')
@@ -76,5 +91,13 @@ describe('a connection to NATS that is broken', () => {
       await nats.close()
       await other.remove()
     }
+  })
+})
+
+describe('a NATS server that is not found', () => {
+  it('is said to be that, whatever its name is', async () => {
+    const failure = await rejection(connectNats({ url: 'nats://nats.auth.invalid:4222', greetingMs: 2_000 }))
+    expect(failure.name).to.equal('TransientError')
+    expect(failure.message).to.match(/nats\.auth\.invalid.*\(is nats-server running there, and is NATS_URL right\?\)$/)
   })
 })
