@@ -98,6 +98,12 @@ function headersOf(fields: Headers | undefined): Readonly<{ headers?: ReturnType
   return { headers: made }
 }
 
+function failureOf(error: unknown, what: string, subject: string): Error {
+  if (error instanceof TransientError) return error
+  const isLate = (error as Partial<NatsError>).code === ErrorCode.Timeout
+  return new TransientError({ operation: what, subject, ...(isLate ? { hint: lateHint } : { cause: error }) })
+}
+
 /**
  * Connects once; throws PermanentError (credentials, version) or TransientError (unreachable) with one line that says what
  * to do. JetStream itself is asked for by `provisionLogs`.
@@ -125,11 +131,7 @@ export async function connectNats({
   freeSentFrames(connection)
   presence.onReconnect(() => freeSentFrames(connection))
 
-  const failure = (what: string, error: unknown): Error => {
-    if (error instanceof TransientError) return error
-    const isLate = (error as Partial<NatsError>).code === ErrorCode.Timeout
-    return new TransientError({ operation: what, subject: where, ...(isLate ? { hint: lateHint } : { cause: error }) })
-  }
+  const failure = (what: string, error: unknown): Error => failureOf(error, what, where)
   const ask = async (subject: string, data: Uint8Array | string, fields?: Headers): Promise<Received> => {
     try {
       return receivedOf(await connection.request(subject, data, { timeout: timeoutMs, ...headersOf(fields) }))

@@ -248,23 +248,6 @@ describe('the JetStream log', function () {
       await narrow.close()
     })
 
-    it('is said to be where it is also if the server takes larger messages by the time it answers', async () => {
-      let bytesMax = log.nats.payloadBytesMax()
-      const request: Nats['request'] = async (...given) => {
-        const answer = await log.nats.request(...given)
-        bytesMax = log.nats.payloadBytesMax()
-        return answer
-      }
-      const widened = { ...log.nats, request, payloadBytesMax: () => bytesMax }
-      const wide = await openJetStream(widened, { partition: '0', prefix: log.prefix, limits })
-      bytesMax = 8 * 1024
-      const { events } = await wide.append([makeEvent('before'), makeLarge('large', 20_000), makeLarge('last', 9_000)])
-      expect((await readAll(stream)).map(({ position }) => position)).to.deep.equal(
-        events.map(({ position }) => position),
-      )
-      await wide.close()
-    })
-
     it('is refused, and nothing of it is stored, while the server was started again with messages that hold no event', async () => {
       let bytesMax = log.nats.payloadBytesMax()
       const narrowed: Nats = { ...log.nats, payloadBytesMax: () => bytesMax }
