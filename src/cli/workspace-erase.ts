@@ -45,6 +45,13 @@ function workspaceOf(directory: Directory, name: string): Result<Named, Refused>
   return fail({ code: 'exists', field: 'workspace', detail })
 }
 
+type Counts = Readonly<{ events: number; bytes: number; spans: number; logs: number; rum_events: number }>
+
+function countsText({ events, bytes, spans, logs, rum_events: rumEvents }: Counts): string {
+  const held = [counted(spans, 'span'), counted(logs, 'log'), counted(rumEvents, 'browser event')]
+  return `${counted(events, 'event')} of the log, ${counted(bytes, 'byte')} as stored: ${held.join(', ')}`
+}
+
 /** What the log of its partition holds of it. */
 async function countEvents({ stream }: OpenBuilds, { id }: Named) {
   const counts = { events: 0, bytes: 0, spans: 0, logs: 0, rum_events: 0 }
@@ -128,13 +135,7 @@ async function preview(context: VerbContext, workspace: Named, isErased: boolean
   }
   if (done !== undefined && counts.events === 0 && builds.length === 0)
     return ok({ json, text: [done, ...lines].join('\n') })
-  const text = [
-    before,
-    `  ${counts.events} events of the log, ${counts.bytes} bytes as stored: ${counts.spans} spans, ${counts.logs} logs, ${counts.rum_events} browser events`,
-    ...held,
-    ...lines,
-    after,
-  ]
+  const text = [before, `  ${countsText(counts)}`, ...held, ...lines, after]
   return ok({ json, text: text.join('\n'), exitCode: 1 })
 }
 

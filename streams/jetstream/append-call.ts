@@ -1,4 +1,5 @@
 import { positionStep } from '#src/events/envelope.ts'
+import { present } from '#src/lib/assert.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { freeBytes } from '#src/lib/free-bytes.ts'
 import { createKeyedMutex } from '#src/lib/keyed-mutex.ts'
@@ -51,15 +52,6 @@ export function createAppendCall({ subjects, publisher, ids, log, replicated }: 
     else each.found = judged
   }
 
-  /** An event has the position of the last of its messages. All messages are consecutive, up to `last`. */
-  function place(written: readonly (readonly [Distinct, Outgoing])[], last: number): void {
-    let sequence = last
-    for (const [each, message] of written.toReversed()) {
-      each.position = positionIn(sequence, 0, 1)
-      sequence -= publisher.messagesOf(message)
-    }
-  }
-
   function publish(messages: readonly Outgoing[]): Promise<Published> {
     const steps = messages.reduce((sum, message) => sum + publisher.messagesOf(message), 0)
     return steps === 1 ? publisher.publish(messages) : batches.run(1, () => publisher.publish(messages))
@@ -73,7 +65,9 @@ export function createAppendCall({ subjects, publisher, ids, log, replicated }: 
       return [each, { subject, data, id: each.key, ...(first ? { expected: expectation } : {}) }] as const
     })
     const published = await publish(written.map(([, message]) => message))
-    if (published.kind === 'stored') place(written, published.sequence)
+    if (published.kind === 'stored')
+      for (const [index, sequence] of published.sequences.entries())
+        present(fresh[index], 'it was sent').position = positionIn(sequence, 0, 1)
     else if (published.kind === 'known') await Promise.all(fresh.map((each) => judge(each, published.sequence)))
     else await seek(fresh)
     // There is an answer, so all of it has been sent.

@@ -1,4 +1,5 @@
 import { beforeAll } from '#src/events/envelope.ts'
+import { present } from '#src/lib/assert.ts'
 import { freeBytes } from '#src/lib/free-bytes.ts'
 import type { Appended } from '../stream.ts'
 import { encodeMessage, eventsPerMessageMax, messageBytes, positionIn, type PackedEvent } from './message.ts'
@@ -96,8 +97,8 @@ export function createAppendShared(subjects: Subjects, publisher: Publisher, lim
       // There is an answer, so all of it has been sent.
       for (const { data } of sent) freeBytes(data)
       if (published.kind !== 'stored') throw new TypeError(`the answer to messages without ids is ${published.kind}`)
-      const first = published.sequence - messages.length + 1
-      for (const [index, message] of messages.entries()) settle(message, first + index)
+      for (const [index, sequence] of published.sequences.entries())
+        settle(present(messages[index], 'it was sent'), sequence)
     } catch (error) {
       for (const { calls } of messages) for (const { reject } of calls) reject(error)
     } finally {

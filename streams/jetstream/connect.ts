@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { connect, ErrorCode, headers, type NatsConnection, type NatsError } from 'nats'
+import { connect, ErrorCode, headers, NatsError, type NatsConnection } from 'nats'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { parseNatsUrl, type NatsAddress } from './address.ts'
 import { gatherAnswers, receivedOf } from './answers.ts'
@@ -38,7 +38,8 @@ const lateHint =
 /** Why the first connection failed, in one line. */
 function refusal(error: unknown, { servers }: NatsAddress): Error {
   const subject = servers.join(', ')
-  const { code = '', message = '' } = error as Partial<NatsError>
+  // Not what the system says, as of a name that it does not find: that name may be of any letters.
+  const [code, message] = error instanceof NatsError ? [error.code, error.message] : ['', '']
   if (/AUTH|PERMISSIONS/.test(code) || /auth/i.test(message)) {
     return new PermanentError({ operation, subject, hint: refusedHint })
   }
@@ -97,6 +98,12 @@ function headersOf(fields: Headers | undefined): Readonly<{ headers?: ReturnType
   return { headers: made }
 }
 
+function failureOf(error: unknown, what: string, subject: string): Error {
+  if (error instanceof TransientError) return error
+  const isLate = (error as Partial<NatsError>).code === ErrorCode.Timeout
+  return new TransientError({ operation: what, subject, ...(isLate ? { hint: lateHint } : { cause: error }) })
+}
+
 /**
  * Connects once; throws PermanentError (credentials, version) or TransientError (unreachable) with one line that says what
  * to do. JetStream itself is asked for by `provisionLogs`.
@@ -124,11 +131,7 @@ export async function connectNats({
   freeSentFrames(connection)
   presence.onReconnect(() => freeSentFrames(connection))
 
-  const failure = (what: string, error: unknown): Error => {
-    if (error instanceof TransientError) return error
-    const isLate = (error as Partial<NatsError>).code === ErrorCode.Timeout
-    return new TransientError({ operation: what, subject: where, ...(isLate ? { hint: lateHint } : { cause: error }) })
-  }
+  const failure = (what: string, error: unknown): Error => failureOf(error, what, where)
   const ask = async (subject: string, data: Uint8Array | string, fields?: Headers): Promise<Received> => {
     try {
       return receivedOf(await connection.request(subject, data, { timeout: timeoutMs, ...headersOf(fields) }))
@@ -153,7 +156,11 @@ export async function connectNats({
     },
     publish: (subject, data, fields) => {
       presence.check('publish to')
-      connection.publish(subject, data, headersOf(fields))
+      try {
+        connection.publish(subject, data, headersOf(fields))
+      } catch (error) {
+        throw failure('publish to', error)
+      }
     },
     subscribe: async (subject, listener) => {
       presence.check('subscribe to')

@@ -75,7 +75,7 @@ export async function openCopyTarget(nats: Nats, options: CopyTargetOptions): Pr
     const messages = step.map(({ message }, index) => (index === 0 ? { ...message, expected: { sequence } } : message))
     const published = await publisher.publish(messages)
     if (published.kind === 'stored') {
-      return { sequence: published.sequence, position: step.at(-1)?.last.position ?? beforeAll }
+      return { sequence: published.sequences.at(-1) ?? sequence, position: step.at(-1)?.last.position ?? beforeAll }
     }
     if (published.kind !== 'conflict') return undefined
     throw new TransientError({ operation: 'copy to', subject: name, hint: 'another process has just written to it' })

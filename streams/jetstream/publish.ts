@@ -16,15 +16,26 @@ export type Outgoing = Readonly<{
   fields?: Headers
 }>
 
-/** The outcome for messages sent in one step. Nothing was written unless it is `stored`. */
-export type Published =
-  /** The sequence of the last message; the others are right before it. */
+/** An answer to what was sent in one step. Nothing was written unless it is `stored`. */
+type Answered =
+  /** The sequence of the last message. */
   | Readonly<{ kind: 'stored'; sequence: number }>
   /** The single message's id is taken, by the message of this sequence. */
   | Readonly<{ kind: 'known'; sequence: number }>
   /** At least one id of several messages is taken. */
   | Readonly<{ kind: 'someKnown' }>
   | Readonly<{ kind: 'conflict' }>
+
+export type Published =
+  /** Of each that was given, the sequence of its last message: into how many it is split, the server may change at any time. */
+  Readonly<{ kind: 'stored'; sequences: readonly number[] }> | Exclude<Answered, Readonly<{ kind: 'stored' }>>
+
+/** All are right before the last one. */
+function placed(answered: Answered, split: readonly (readonly Message[])[]): Published {
+  if (answered.kind !== 'stored') return answered
+  let after = answered.sequence - split.flat().length
+  return { kind: 'stored', sequences: split.map(({ length }) => (after += length)) }
+}
 
 /** How much of the server's `max_payload` is reserved for headers. */
 export const headerBytesMax = 4 * 1024
@@ -80,7 +91,7 @@ export function readPart(header: (name: string) => string): Part {
 /** The server can tell only in a moment. */
 const again = 'again'
 
-function answerTo(error: ServerError, subject: string): Published | typeof again {
+function answerTo(error: ServerError, subject: string): Answered | typeof again {
   switch (error.code) {
     case serverCodes.wrongLastSequence:
       return { kind: 'conflict' }
@@ -127,14 +138,14 @@ export function createPublisher(nats: Nats, log: string, explain: () => Promise<
     throw new TransientError({ operation, subject: log, hint: noLeaderHint })
   }
 
-  async function ask({ subject, data, fields }: Message): Promise<Published | typeof again> {
+  async function ask({ subject, data, fields }: Message): Promise<Answered | typeof again> {
     const { answer, error } = await request('append to', subject, data, fields)
     if (error !== undefined) return answerTo(error, log)
     const sequence = Number(answer['seq'])
     return answer['duplicate'] === true ? { kind: 'known', sequence } : { kind: 'stored', sequence }
   }
 
-  async function sendBatch(parts: readonly Message[]): Promise<Published | typeof again> {
+  async function sendBatch(parts: readonly Message[]): Promise<Answered | typeof again> {
     const id = randomUUID()
     for (const [index, { subject, data, fields: own }] of parts.entries()) {
       const fields = { ...own, 'Nats-Batch-Id': id, 'Nats-Batch-Sequence': String(index + 1) }
@@ -163,13 +174,15 @@ export function createPublisher(nats: Nats, log: string, explain: () => Promise<
     messagesOf: ({ data }) => partCount(data, messageBytesMax()),
     publish: async (messages) => {
       checkRoom()
-      const parts = messages.flatMap((message) => partsOf(message, messageBytesMax()))
+      const split = messages.map((message) => partsOf(message, messageBytesMax()))
+      const parts = split.flat()
       if (parts.length > messagesPerBatchMax) {
         const hint = `it takes ${parts.length} messages, ${messagesPerBatchMax} go in one step: raise the server’s max_payload`
         throw new PermanentError({ operation: 'append to', subject: log, hint })
       }
       const [first] = parts
-      return insist('append to', () => (parts.length === 1 && first !== undefined ? ask(first) : sendBatch(parts)))
+      const send = () => (parts.length === 1 && first !== undefined ? ask(first) : sendBatch(parts))
+      return placed(await insist('append to', send), split)
     },
     // The streams refuse rollups, but the server looks for the id first. So the answer tells whether the id is known, and nothing is stored.
     // The leader answers, so it knows everything that was acknowledged before.

@@ -33,7 +33,7 @@ export type Site = Opened &
     close: () => Promise<void>
   }>
 
-type Options = Partial<Pick<AppOptions, 'baseUrl'>> &
+type Options = Partial<Pick<AppOptions, 'baseUrl' | 'ticks'>> &
   Readonly<{ opened?: Opened; perMinute?: number; reader?: IndexReader; limits?: Partial<Limits> }>
 
 /** The pages over a listening server, with a route that shows the session of a request. */
@@ -50,7 +50,7 @@ export async function openSite(options: Options = {}): Promise<Site> {
       ...createAppRoutes({
         directory,
         clock,
-        ticks: clock,
+        ticks: options.ticks ?? clock,
         baseUrl: options.baseUrl,
         secret: 'a secret for the throttle',
         limits: {

@@ -112,7 +112,7 @@ describe('throughline workspace erase', () => {
       1,
       [
         `Workspace ended (${id}) is erased already; of what it sent, this is left:`,
-        '  1 events of the log, 20 bytes as stored: 0 spans, 1 logs, 0 browser events',
+        '  1 event of the log, 20 bytes as stored: 0 spans, 1 log, 0 browser events',
         `Nothing was changed. To finish: throughline workspace erase ${id} --confirm ${id}`,
       ],
       true,

@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { limits } from '#src/config.ts'
+import { positionStep } from '#src/events/envelope.ts'
 import { createAppendShared, type SharedLimits } from '#streams/jetstream/append-shared.ts'
 import { decodeMessage, messageBytes, packEvent } from '#streams/jetstream/message.ts'
 import type { Outgoing, Published, Publisher } from '#streams/jetstream/publish.ts'
@@ -16,13 +17,13 @@ function appendingBy(publish: Publisher['publish'], given: Partial<SharedLimits>
 
 describe('appends that share messages', () => {
   it('go each by itself, some at once, however many were before', async () => {
-    let sequence = 0
+    let sequence = 1
     const underWay: (readonly Outgoing[])[] = []
     const all = Promise.withResolvers<void>()
     let isHeld = false
     const publish = async (messages: readonly Outgoing[]): Promise<Published> => {
+      const published = { kind: 'stored', sequences: messages.map((_, index) => sequence + index) } as const
       sequence += messages.length
-      const published = { kind: 'stored', sequence } as const
       if (!isHeld) return published
       if (underWay.push(messages) === 3) all.resolve()
       await all.promise
@@ -56,11 +57,11 @@ describe('appends that share messages', () => {
     const later = [append('acme'), append('acme')]
     await turn()
     expect(sizes()).to.deep.equal([[1]])
-    steps[0]?.end.resolve({ kind: 'stored', sequence: 1 })
+    steps[0]?.end.resolve({ kind: 'stored', sequences: [1] })
     await first
     await turn()
     expect(sizes()).to.deep.equal([[1], [2]])
-    steps[1]?.end.resolve({ kind: 'stored', sequence: 2 })
+    steps[1]?.end.resolve({ kind: 'stored', sequences: [2] })
     expect((await Promise.all(later)).map(({ last }) => last)).to.deep.equal([8_191, 8_192])
   })
 
@@ -73,7 +74,7 @@ describe('appends that share messages', () => {
     const outcomes = await Promise.allSettled(together)
     expect(outcomes.map(({ status }) => status)).to.deep.equal(['rejected', 'rejected'])
     await turn()
-    steps[1]?.end.resolve({ kind: 'stored', sequence: 1 })
+    steps[1]?.end.resolve({ kind: 'stored', sequences: [1] })
     expect((await next).last).to.equal(4_096)
   })
 
@@ -89,11 +90,13 @@ describe('appends that share messages', () => {
       await turn()
       const alone = Array.from({ length: 32 }, () => [1])
       expect(sizes()).to.deep.equal([...alone, [1, 1, 1]])
-      steps.at(-1)?.end.resolve({ kind: 'stored', sequence: 3 })
-      await Promise.all(calls.slice(32, 35))
+      // As of the second one were of two messages.
+      steps.at(-1)?.end.resolve({ kind: 'stored', sequences: [1, 3, 4] })
+      const placed = (await Promise.all(calls.slice(32, 35))).map(({ last }) => last / positionStep)
+      expect(placed).to.deep.equal([1, 3, 4])
       await turn()
       expect(sizes().slice(33)).to.deep.equal([[1, 1]])
-      for (const { end } of steps) end.resolve({ kind: 'stored', sequence: 5 })
+      for (const { end, messages } of steps) end.resolve({ kind: 'stored', sequences: messages.map(() => 5) })
       await Promise.all(calls)
     })
   }

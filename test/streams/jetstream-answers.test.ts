@@ -42,7 +42,7 @@ describe('an event of several messages', () => {
   it('is sent again when its first messages went to a leader that is gone', async () => {
     const batches: string[] = []
     const nats = answering([refusal(10_176, 'atomic publish batch is incomplete'), { seq: 9 }], batches)
-    expect(await publish(nats)).to.deep.equal({ kind: 'stored', sequence: 9 })
+    expect(await publish(nats)).to.deep.equal({ kind: 'stored', sequences: [9] })
     expect(batches).to.have.length(2)
     expect(batches[0]).to.not.equal(batches[1])
   })
@@ -82,7 +82,7 @@ describe('an event that is to follow another', () => {
     createPublisher(answering(answers), 'stream LOG', async () => undefined).publish([message])
 
   it('is sent again while the server cannot tell whether it does', async () => {
-    expect(await publish([notNow, notNow, { seq: 9 }])).to.deep.equal({ kind: 'stored', sequence: 9 })
+    expect(await publish([notNow, notNow, { seq: 9 }])).to.deep.equal({ kind: 'stored', sequences: [9] })
     expect(await publish([notNow, refusal(10_071, 'wrong last sequence: 8')])).to.deep.equal({ kind: 'conflict' })
   })
 })

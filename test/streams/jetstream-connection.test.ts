@@ -1,9 +1,14 @@
 import { expect } from 'chai'
+import { limits } from '#src/config.ts'
 import { connectNats } from '#streams/jetstream/connect.ts'
+import type { Nats } from '#streams/jetstream/nats.ts'
+import { openJetStream } from '#streams/jetstream/stream.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
+import { makeEvent, makeLarge } from '../support/make-event.ts'
+import { makeJetStreamLog } from './jetstream-log.ts'
 import { startFront, type NatsFront } from './nats-front.ts'
 import { startPlainNats } from './plain-nats.ts'
-import { rejection } from '../support/read-all.ts'
+import { readAll, rejection } from '../support/read-all.ts'
 
 describe('a connection to NATS that is broken', () => {
   let front: NatsFront
@@ -44,6 +49,21 @@ describe('a connection to NATS that is broken', () => {
     }
   })
 
+  it('refuses what is too large for the server as something that passes: it may have said so just now', async () => {
+    const nats = await connectNats({ url: front.urlBy('127.0.0.1') })
+    try {
+      const large = Buffer.alloc(nats.payloadBytesMax() + 1)
+      const sending = async (): Promise<void> => nats.publish('nowhere', large)
+      for (const failure of [await rejection(sending()), await rejection(nats.request('nowhere', large))])
+        expect([failure.name, failure.message]).to.deep.equal([
+          'TransientError',
+          failure.message.replace(/: .*/, `: MAX_PAYLOAD_EXCEEDED`),
+        ])
+    } finally {
+      await nats.close()
+    }
+  })
+
   it('says so where the server that came back takes another password, and only as long as it does', async function () {
     this.timeout(enginesTimeoutMs)
     const other = await startPlainNats('authorization { user: throughline, password: another }')
@@ -77,4 +97,32 @@ describe('a connection to NATS that is broken', () => {
       await other.remove()
     }
   })
+})
+
+describe('a NATS server that is not found', () => {
+  it('is said to be that, whatever its name is', async () => {
+    const failure = await rejection(connectNats({ url: 'nats://nats.auth.invalid:4222', greetingMs: 2_000 }))
+    expect(failure.name).to.equal('TransientError')
+    expect(failure.message).to.match(/nats\.auth\.invalid.*\(is nats-server running there, and is NATS_URL right\?\)$/)
+  })
+})
+
+describe('events of a call that NATS takes in several messages', () => {
+  it('are where it is said that they are, also if it takes larger messages by the time it answers', async () => {
+    const log = await makeJetStreamLog()
+    let bytesMax = log.nats.payloadBytesMax()
+    const request: Nats['request'] = async (...given) => {
+      const answer = await log.nats.request(...given)
+      bytesMax = log.nats.payloadBytesMax()
+      return answer
+    }
+    const widened = { ...log.nats, request, payloadBytesMax: () => bytesMax }
+    const stream = await openJetStream(widened, { partition: '0', prefix: log.prefix, limits })
+    bytesMax = 8 * 1024
+    const { events } = await stream.append([makeEvent('before'), makeLarge('large', 20_000), makeLarge('last', 9_000)])
+    const positions = (await readAll(stream)).map(({ position }) => position)
+    expect(positions).to.deep.equal(events.map(({ position }) => position))
+    await stream.close()
+    await log.remove()
+  }).timeout(enginesTimeoutMs)
 })

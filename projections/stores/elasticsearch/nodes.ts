@@ -36,6 +36,9 @@ export const askAgainIfDropped = <T>(ask: () => Promise<T>, signal?: AbortSignal
 
 type Refused = Readonly<{ code?: string; syscall?: string; message: string }>
 
+/** As by what stands before a server that is away. */
+const cutInHandshake = /^Client network socket disconnected before secure TLS connection/u
+
 const closedByOther = /^(?:other side closed|read ECONNRESET|write (?:ECONNRESET|EPIPE))/u
 
 /** The driver passes on the message of an error alone; that of several addresses of one name, of which none was reached, is empty. */
@@ -43,7 +46,8 @@ function telling(error: unknown, afterMs: number): unknown {
   const { code = '', syscall = '', message } = error as Refused
   if (isUntrusted(error)) return new Error(notTrusted + message.trim(), { cause: error })
   if (closedByOther.test(message) && afterMs < droppedWithinMs) return new Error(dropped + message, { cause: error })
-  const isUnreached = error instanceof AggregateError || ['connect', 'getaddrinfo'].includes(syscall)
+  const isUnreached =
+    error instanceof AggregateError || ['connect', 'getaddrinfo'].includes(syscall) || cutInHandshake.test(message)
   if (!isUnreached && code !== 'UND_ERR_CONNECT_TIMEOUT') return error
   return new Error(notConnected + (message === '' ? code : message), { cause: error })
 }

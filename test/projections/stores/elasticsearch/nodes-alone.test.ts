@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import { createServer as createPlainServer, type AddressInfo, type Socket } from 'node:net'
 import { mock } from 'node:test'
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
@@ -85,6 +85,25 @@ describe('a request to a node of Elasticsearch', () => {
       await node.close()
     })
   }
+})
+
+describe('a node of Elasticsearch, or what stands before it, that closes a connection before TLS is agreed on', () => {
+  it('has been sent nothing, so that another may be asked', async () => {
+    const server = createPlainServer((socket) =>
+      socket
+        .on('error', () => undefined)
+        .resume()
+        .end(),
+    ).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const elasticsearch = connectElasticsearch(`https://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const call = { operation: 'write', subject: 'it', method: 'POST', path: '/it' } as const
+    const failure = await rejection(elasticsearch.send(call))
+    expect(failure.name).to.equal('TransientError')
+    expect(isUnsent(failure.cause), failure.message).to.equal(true)
+    await elasticsearch.close()
+    server.close()
+  })
 })
 
 describe('a node of Elasticsearch whose certificate is not taken', () => {
