@@ -97,13 +97,8 @@ function keptOf(name: string): OfField {
   return made
 }
 
-const isLongText = (value: Scalar): value is string =>
-  typeof value === 'string' && value.length > keptMax.textCharacters
-
-const tokensOfValue = (name: string, value: Scalar, room: TokenRoom): Tokens =>
-  isLongText(value) ? makeLongTextTokens(name, value, room) : tokensOfShort(name, value)
-
-function tokensOfShort(name: string, value: Scalar): Tokens {
+function tokensOfValue(name: string, value: Scalar, room: TokenRoom): Tokens {
+  if (typeof value === 'string' && value.length > keptMax.textCharacters) return makeLongTextTokens(name, value, room)
   if (isCutName(name)) return makeTokens(name, value)
   const ofField = keptOf(name)
   const { tokens } = ofField
@@ -121,9 +116,12 @@ function tokensOfShort(name: string, value: Scalar): Tokens {
   return made
 }
 
-/** The words of a text that stands under this name among the fields of its record, too. */
+/**
+ * The words of a text that stands under this name among the fields of its record, too: from what was kept of those. It does not count as met again,
+ * and nothing is made for it, or texts that do not repeat would cost their tokens twice.
+ */
 export const wordsOfField = (name: string, text: string): string =>
-  isLongText(text) ? words(text).join(' ') : tokensOfShort(name, text).values
+  kept.get(name)?.tokens?.get(text)?.values ?? words(text).join(' ')
 
 /**
  * The tokens of a record's free fields: nested objects by dotted names, lists item by item. Strings add their words to `values` and to their
