@@ -53,3 +53,26 @@ export async function findPoison(
   if (found.length === 0) throw failure
   return found
 }
+
+/** So many events of a batch may each be an exception. */
+const exceptionsMax = 3
+
+/**
+ * Throws where the program fails with more than half of the events of a type: then it is at fault, not the events, and readers must not be moved to
+ * what it leaves out.
+ */
+export function refuseMost(
+  { name, handles }: Projection,
+  events: readonly DecodedEvent[],
+  poison: readonly PoisonError[],
+): void {
+  for (const type of handles) {
+    const [first, ...others] = poison.filter(({ event }) => event.type === type)
+    const failed = others.length + 1
+    const all = events.filter(({ event }) => event.type === type).length
+    if (first === undefined || failed <= exceptionsMax || failed * 2 <= all) continue
+    const subject = `${name}, which fails with ${failed} of ${all} ${type}`
+    const hint = 'readers stay on the build before; mend the program, or go back to the older one'
+    throw new PermanentError({ operation: 'fold', subject, hint, cause: first.reason })
+  }
+}

@@ -136,6 +136,24 @@ for (const [name, create] of Object.entries(places)) {
       })
     }
 
+    it('that most events meet leaves readers where they are: in an upgrade, and in a rebuild', async () => {
+      await append(stream, [...Array.from({ length: 6 }, () => ['poison']), ['a'], ['b']])
+      await follow(counting)
+      const before = await found()
+      const broken = defective('poison').fold
+      const failures = await follow({ ...broken, version: 2 }, mirror)
+      expect(failures.map(({ projection }) => projection)).to.deep.equal(['counting'])
+      expect(String(failures[0]?.error)).to.match(
+        /fails with 4 of 4 logs\.received: .*undefined is not a word \(.*mend the program/,
+      )
+      expect(await letters().letters({ ...broken, version: 2 })).to.deep.equal([])
+      expect(await found()).to.deep.equal(before)
+      const rebuilt: unknown = await rebuild(place.context({ stream, projections: [broken] }), [broken]).catch(String)
+      expect(rebuilt).to.match(/fails with 6 of 8 logs\.received: .*undefined is not a word/)
+      expect(await letters().letters(broken)).to.deep.equal([])
+      expect(await found()).to.deep.equal(before)
+    })
+
     it('that an event meets only beside what is stored stops it: that may be wrong', async () => {
       await append(stream, [['a'], ['b'], ['a'], ['c']])
       const failures = await follow(failingTwice, mirror)
