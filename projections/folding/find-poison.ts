@@ -20,6 +20,21 @@ async function foldAlone(projection: Projection, event: DecodedEvent): Promise<v
   }
 }
 
+const program = new URL('../..', import.meta.url).href
+
+/** The line of this program in which it was thrown, where the stack says it. */
+function placeIn({ stack = '' }: Error): string {
+  const line = stack.split('\n').find((one) => one.includes(program) && !one.includes('/node_modules/'))
+  return /[^)]*/.exec(line?.split(program)[1] ?? '')?.[0] ?? ''
+}
+
+/** What nobody foresaw, for those who are to mend it: the output that had its stack may be gone. */
+function described(cause: unknown): unknown {
+  if (isOperatingFailure(cause) || !(cause instanceof Error)) return cause
+  const place = placeIn(cause)
+  return new Error(`${cause.name}${place === '' ? '' : ` in ${place}`}: ${cause.message}`, { cause })
+}
+
 /** What an event is to blame for, where it fails alone as well; undefined where it does not. */
 async function poisonIn(projection: Projection, event: DecodedEvent): Promise<PoisonError | undefined> {
   try {
@@ -28,7 +43,7 @@ async function poisonIn(projection: Projection, event: DecodedEvent): Promise<Po
   } catch (cause) {
     if (cause instanceof PoisonError) return cause
     const { type, position } = event.event
-    const reason = new PermanentError({ operation: `fold ${type}`, subject: `at ${position}`, cause })
+    const reason = new PermanentError({ operation: `fold ${type}`, subject: `at ${position}`, cause: described(cause) })
     return new PoisonError(event.event, reason)
   }
 }
@@ -52,4 +67,27 @@ export async function findPoison(
   }
   if (found.length === 0) throw failure
   return found
+}
+
+/** So many events of a batch may each be an exception. */
+const exceptionsMax = 3
+
+/**
+ * Throws where the program fails with more than half of the events of a type: then it is at fault, not the events, and readers must not be moved to
+ * what it leaves out.
+ */
+export function refuseMost(
+  { name, handles }: Projection,
+  events: readonly DecodedEvent[],
+  poison: readonly PoisonError[],
+): void {
+  for (const type of handles) {
+    const [first, ...others] = poison.filter(({ event }) => event.type === type)
+    const failed = others.length + 1
+    const all = events.filter(({ event }) => event.type === type).length
+    if (first === undefined || failed <= exceptionsMax || failed * 2 <= all) continue
+    const subject = `${name}, which fails with ${failed} of ${all} ${type}`
+    const hint = 'readers stay on the build before; mend the program, or go back to the older one'
+    throw new PermanentError({ operation: 'fold', subject, hint, cause: first.reason })
+  }
 }

@@ -56,7 +56,7 @@ async function openLanes(task: FoldTask, given: FoldShareOptions) {
   for (const [place, projection] of given.projections.entries()) {
     const build = task.builds.find((one) => one.projection === projection.name)
     if (build === undefined) continue
-    const options = { ...given, epoch: stream.epoch, deadLetters }
+    const options = { ...given, epoch: stream.epoch, deadLetters, mayLeaveOutMost: () => task.compares === true }
     const takes = (workspaceId: WorkspaceId): boolean =>
       isMine(task.share, place, workspaceId) && (wanted?.has(workspaceId) ?? true)
     lanes.push({ lane: await openLane(projection, build.index, options, build.after), until: build.until, takes })

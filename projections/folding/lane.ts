@@ -15,8 +15,8 @@ import {
 import type { DecodedEvent, Projection } from '../projection.ts'
 import { leftOut, type DeadLetters } from './dead-letters.ts'
 import { createDocumentCache, type CacheLimits } from './documents.ts'
-import { findPoison } from './find-poison.ts'
-import { foldBatch, type PoisonError } from './fold-batch.ts'
+import { findPoison, refuseMost } from './find-poison.ts'
+import { foldBatch } from './fold-batch.ts'
 import { lastFolded } from './log-tail.ts'
 import { withSeenEvents } from './seen-events.ts'
 
@@ -52,6 +52,8 @@ type LaneOptions = Readonly<{
   deadLetters: DeadLetters
   /** Called for each event that becomes a dead letter. */
   onDeadLetter?: (letter: LeftOut) => void
+  /** Whether it may leave out most events as well, as where readers use the build already; if not given, it may. */
+  mayLeaveOutMost?: () => boolean
 }>
 
 /** An event that folds of this version of the projection skip from now on, and why. */
@@ -93,13 +95,16 @@ function leastFirst(
 /** The position that a fold leads to, and whether it is ahead of the lane's turn. */
 type Aim = Readonly<{ position: Position; isAhead?: boolean }>
 
-/** Decides to skip these events; all positions that are skipped then. */
+/** Decides to skip those of these events that are to blame for a failure; all positions that are skipped then. */
 async function leaveOut(
   projection: Projection,
-  poison: readonly PoisonError[],
-  { deadLetters, onDeadLetter = () => {} }: LaneOptions,
+  events: readonly DecodedEvent[],
+  failure: unknown,
+  { deadLetters, onDeadLetter = () => {}, mayLeaveOutMost = () => true }: LaneOptions,
 ): Promise<ReadonlySet<Position>> {
   let skipped: ReadonlySet<Position> = new Set()
+  const poison = await findPoison(projection, events, failure)
+  if (!mayLeaveOutMost()) refuseMost(projection, events, poison)
   for (const one of poison) {
     skipped = await deadLetters.put(projection, one)
     onDeadLetter({ projection: projection.name, position: one.event.position, reason: one.message })
@@ -144,7 +149,7 @@ export async function openLane(
     } catch (error) {
       // The cache may hold half an event: a retry starts from what is stored.
       cache = createDocumentCache(limits)
-      skipped = await leaveOut(projection, await findPoison(complete, wanted, error), options)
+      skipped = await leaveOut(complete, wanted, error, options)
       await foldOnce(events, to)
     }
   }

@@ -90,9 +90,12 @@ async function askRosters({ projections, writer }: LanesOptions) {
 }
 
 /** False when it is already open. */
-async function openBuild({ options, open, deadLetters }: Run, projection: Projection, index: IndexName) {
+async function openBuild({ options, open, deadLetters, rosters }: Run, projection: Projection, index: IndexName) {
   if (open.of(index) !== undefined) return false
-  open.add(await openLane(projection, index, { ...options, epoch: options.stream.epoch, deadLetters }))
+  const isCandidate = (roster: Roster | undefined) => roster !== undefined && followedAs(roster, index) === 'candidate'
+  const mayLeaveOutMost = (): boolean => !isCandidate(rosters.get(projection.name))
+  const { epoch } = options.stream
+  open.add(await openLane(projection, index, { ...options, epoch, deadLetters, mayLeaveOutMost }))
   return true
 }
 

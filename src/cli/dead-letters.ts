@@ -121,14 +121,37 @@ const notToRetry = fail<Refused>({
   detail: `${notHeld} It cannot be folded; "throughline dead-letters drop" accepts that it stays out.`,
 })
 
-function settle(as: 'retried' | 'dropped', about: string, done: string): Verb {
+/** Settles all that are open. Those whose events are gone cannot be retried, and stay as they are. */
+async function settleAll(all: readonly Found[], as: 'retried' | 'dropped', said: (count: number) => string) {
+  const open = all.filter(({ letter }) => letter.state === 'open')
+  const changed = new Set<string>()
+  let [settled, gone] = [0, 0]
+  for (const { projection, version, letter, letters } of open) {
+    if (as === 'retried' && (await letters.event(letter.position)) === undefined) {
+      gone++
+      continue
+    }
+    if ((await letters.settle({ name: projection, version }, letter.position, as)) !== 'open') continue
+    settled++
+    changed.add(projection)
+  }
+  const lines = settled === 0 ? [] : [`${said(settled)} (${[...changed].join(', ')})`]
+  if (gone > 0) lines.push(`${gone} ${gone === 1 ? 'is' : 'are'} not held by the log any more`)
+  const text = lines.length === 0 ? 'There are no open dead letters.' : `${lines.join('; ')}.`
+  return ok({ json: { position: 'all', [as]: [...changed], settled, gone }, text })
+}
+
+type Settle = Readonly<{ as: 'retried' | 'dropped'; about: string; done: string; all: (count: number) => string }>
+
+function settle({ as, about, done, all: saidOfAll }: Settle): Verb {
   return {
-    names: ['POSITION'],
+    names: ['POSITION|all'],
     about,
     writes: true,
     run: (given) => {
       const [position = ''] = given.names
       return withLetters(given, async (all) => {
+        if (position === 'all') return settleAll(all, as, saidOfAll)
         const found = lettersAt(all, position)
         const [first] = found
         if (first === undefined) return nothingAt(position)
@@ -146,14 +169,19 @@ function settle(as: 'retried' | 'dropped', about: string, done: string): Verb {
   }
 }
 
-export const deadLettersRetry = settle(
-  'retried',
-  `folds it into its index after all, with the program as it is now; if that fails, it is listed again at a new position; ${positionSaid}`,
-  'It is folded when its index comes to this decision',
-)
+export const deadLettersRetry = settle({
+  as: 'retried',
+  about: `folds it, or all that are open, into its index after all, with the program as it is now; if that fails, it is listed again at a new position; ${positionSaid}`,
+  done: 'It is folded when its index comes to this decision',
+  all: (count) =>
+    count === 1
+      ? '1 is folded when its index comes to this decision'
+      : `${count} are folded when their index comes to these decisions`,
+})
 
-export const deadLettersDrop = settle(
-  'dropped',
-  `accepts that it stays out: it is no longer counted; its bytes stay in the log; ${positionSaid}`,
-  'It stays out',
-)
+export const deadLettersDrop = settle({
+  as: 'dropped',
+  about: `accepts that it stays out, or that all do that are open: it is no longer counted; its bytes stay in the log; ${positionSaid}`,
+  done: 'It stays out',
+  all: (count) => (count === 1 ? '1 stays out' : `${count} stay out`),
+})

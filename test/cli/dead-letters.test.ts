@@ -26,7 +26,7 @@ describe('the verbs of dead letters', () => {
   }
   /** An event that cannot be folded, and the decision to leave it out. */
   const addLetter = async (line: string) => {
-    await append(stream, [[line]])
+    await append(stream, [[line]], (await stream.head()) + 1)
     return leaveOut(line)
   }
   /** Of the log's last event. */
@@ -52,6 +52,26 @@ describe('the verbs of dead letters', () => {
     }
     expect(await runOn(slower, 'drop', position)).to.deep.equal([0, 'Nothing has changed: that was decided before.'])
     expect(await states()).to.deep.equal(['retried'])
+  })
+
+  it('retry or drop all that are open, of all partitions, with one call', async () => {
+    const positions = [await addLetter('a'), await addLetter('b'), await addLetter('c')]
+    expect((await runOn(stream, 'drop', String(positions[0])))[0]).to.equal(0)
+    expect(await runOn(stream, 'retry', 'all')).to.deep.equal([
+      0,
+      '2 are folded when their index comes to these decisions (logs).',
+    ])
+    expect(await states()).to.deep.equal(['dropped', 'retried', 'retried'])
+    expect(await runOn(stream, 'drop', 'all')).to.deep.equal([0, 'There are no open dead letters.'])
+  })
+
+  it('leave those out of all whose events the log does not hold any more: they can only be dropped', async () => {
+    const [first] = [await addLetter('a'), await addLetter('b')]
+    await stream.cut(Number(first.slice(2)))
+    expect((await runOn(stream, 'retry', 'all'))[1]).to.match(/^1 is folded .*; 1 is not held by the log any more\.$/)
+    expect(await states()).to.deep.equal(['open', 'retried'])
+    expect(await runOn(stream, 'drop', 'all')).to.deep.equal([0, '1 stays out (logs).'])
+    expect(await states()).to.deep.equal(['dropped', 'retried'])
   })
 
   it('decide on the one of the partition that is named, and of partition 0 where none is', async () => {
