@@ -172,8 +172,11 @@ export function compareText(a: string, b: string): number {
   return a < b ? -1 : 1
 }
 
-/** The multiple of `step` at or below `value`, also for negative values. */
-export function floorTo(value: bigint, step: bigint): bigint {
-  const rest = value % step
-  return value - (rest < 0n ? rest + step : rest)
+/** How many whole steps lie below `value`: rounded down, also where it is negative. */
+export function stepsBelow(value: bigint, step: bigint): bigint {
+  const steps = value / step
+  return value < 0n && value % step !== 0n ? steps - 1n : steps
 }
+
+/** The multiple of `step` at or below `value`, also for negative values. */
+export const floorTo = (value: bigint, step: bigint): bigint => stepsBelow(value, step) * step

@@ -1,4 +1,5 @@
 import { clamp } from '#src/lib/int64.ts'
+import { stepsBelow } from '../row.ts'
 
 // A rowid is the millisecond of its row's time, then a counter of 20 bits. Of records that are counted by values together, the upper 12 of these are an
 // id of the values, so that postings alone answer histograms and facets.
@@ -10,10 +11,7 @@ const rowsPerMs = 1n << counterBits
 const counterMax = rowsPerMs - 1n
 
 /** The millisecond of a time (ns) in a rowid. Times beyond the years 1691 and 2248 share the outermost milliseconds. */
-export function msOf(timeNs: bigint): bigint {
-  const ms = timeNs / 1_000_000n
-  return clamp(timeNs < 0n && timeNs % 1_000_000n !== 0n ? ms - 1n : ms, msMin, msMax)
-}
+export const msOf = (timeNs: bigint): bigint => clamp(stepsBelow(timeNs, 1_000_000n), msMin, msMax)
 
 export const isOutermost = (ms: bigint): boolean => ms === msMin || ms === msMax
 export const firstRow = (ms: bigint): bigint => ms << counterBits

@@ -1,6 +1,6 @@
 import { int64Max, int64Min } from '#src/lib/int64.ts'
 import type { Selection } from '../../../index-store.ts'
-import { floorTo } from '../../row.ts'
+import { stepsBelow } from '../../row.ts'
 import { askedBeyond, countedSql } from '../counted-where.ts'
 import { bucketSql, keywordColumn, minuteNs, untoldGrain } from '../layout.ts'
 import { isToldId, unknownValueIds, valueIdSql } from '../rowid-parts.ts'
@@ -141,7 +141,7 @@ function sumSlices({ database, tables }: DayCollection, { grainNs, range, stepNs
   const sums = new Map<number, Map<number, number>>()
   for (const { slice, ids, counts } of database.iterate(sql, grainNs, ...sliceBounds(range))) {
     if (leaveOut.has(slice as bigint)) continue
-    const step = Number(floorTo((slice as bigint) * grainNs, stepNs) / stepNs)
+    const step = Number(stepsBelow((slice as bigint) * grainNs, stepNs))
     const numbers = String(counts).split(',')
     for (const [at, id] of String(ids).split(',').entries()) addTo(sums, step, Number(id), Number(numbers[at]))
   }

@@ -1,5 +1,5 @@
 import type { Filter, Selection } from '../../../index-store.ts'
-import { floorTo, isCountedWhole, keywordTerm } from '../../row.ts'
+import { isCountedWhole, keywordTerm, stepsBelow } from '../../row.ts'
 import { askedBeyond } from '../counted-where.ts'
 import { beyondFirst, finestNsOf, minuteNs, noValue, parseKeywords } from '../layout.ts'
 import { countedMinutes, countedTogether, untoldMinutes, type SliceRange } from './count-query.ts'
@@ -91,7 +91,7 @@ function slicesOf(minutes: readonly bigint[], grainNs: bigint, { from, to }: Sli
   const slices = new Set<bigint>()
   for (const minute of minutes) {
     for (let ns = minute * minuteNs; ns < (minute + 1n) * minuteNs; ns += grainNs) {
-      const slice = floorTo(ns, grainNs) / grainNs
+      const slice = stepsBelow(ns, grainNs)
       if ((from === undefined || slice >= from) && (to === undefined || slice < to)) slices.add(slice)
     }
   }
@@ -113,14 +113,14 @@ function joined(ranges: readonly WholeRange[]): readonly WholeRange[] {
 
 /** The minutes that a range touches. */
 const minutesOf = ({ fromNs, toNs }: TimeRange): SliceRange => ({
-  from: fromNs === undefined ? undefined : floorTo(fromNs, minuteNs) / minuteNs,
-  to: toNs === undefined ? undefined : -(floorTo(-toNs, minuteNs) / minuteNs),
+  from: fromNs === undefined ? undefined : stepsBelow(fromNs, minuteNs),
+  to: toNs === undefined ? undefined : -stepsBelow(-toNs, minuteNs),
 })
 
 /** The slices that lie completely in a range; undefined if there are none. */
 function wholeSlices({ fromNs, toNs }: TimeRange, ns: bigint): SliceRange | undefined {
-  const from = fromNs === undefined ? undefined : -(floorTo(-fromNs, ns) / ns)
-  const to = toNs === undefined ? undefined : floorTo(toNs, ns) / ns
+  const from = fromNs === undefined ? undefined : -stepsBelow(-fromNs, ns)
+  const to = toNs === undefined ? undefined : stepsBelow(toNs, ns)
   return from !== undefined && to !== undefined && from >= to ? undefined : { from, to }
 }
 

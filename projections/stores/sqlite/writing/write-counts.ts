@@ -1,3 +1,4 @@
+import { stepsBelow } from '../../row.ts'
 import type { Database } from '../database.ts'
 import {
   beyondFirst,
@@ -19,8 +20,7 @@ import { isToldId, valueIdOf } from '../rowid-parts.ts'
 type Change = { readonly slice: number; readonly texts: readonly unknown[]; readonly valueId: number; by: number }
 
 /** The number of the slice that a time is in. */
-const sliceOf = (timeNs: bigint, grainNs: bigint): number =>
-  Number(timeNs / grainNs) - (timeNs < 0n && timeNs % grainNs !== 0n ? 1 : 0)
+const sliceOf = (timeNs: bigint, grainNs: bigint): number => Number(stepsBelow(timeNs, grainNs))
 /** The number of the longer slice that a slice of the finest grain is in. */
 const longerSlice = (slice: number, finestNs: bigint, grainNs: bigint): number =>
   Math.floor(slice / Number(grainNs / finestNs))
