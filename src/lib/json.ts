@@ -49,6 +49,9 @@ export function stringifyJson(value: unknown): string {
   }
 }
 
+/** A text as it is, anything else as JSON. */
+export const textOrJson = (value: unknown): string => (typeof value === 'string' ? value : stringifyJson(value))
+
 /** True for a plain JSON object. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -9,7 +9,7 @@ import { piecesOf } from '#src/http/sending.ts'
 import { csvRecord } from '#src/lib/csv.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { mapInTurns } from '#src/lib/in-turns.ts'
-import { stringifyJson } from '#src/lib/json.ts'
+import { stringifyJson, textOrJson } from '#src/lib/json.ts'
 import { exportLogs, type LogItem } from '#projections/logs/query.ts'
 import type { QueryContext } from './context.ts'
 import { logFilters, prepareLogs } from './logs.ts'
@@ -28,8 +28,7 @@ const columnNames: ReadonlySet<string> = new Set(columns)
 /** A header of this length passes every client; a longer query is left out. */
 const queryHeaderCharactersMax = 4_096
 
-const cellText = (value: unknown): string =>
-  value === null || value === undefined ? '' : typeof value === 'string' ? value : stringifyJson(value)
+const cellText = (value: unknown): string => (value === null || value === undefined ? '' : textOrJson(value))
 
 /** With names, a column for each of these fields, which are then all that an item has; else all of them as JSON in one. */
 function csvLine(item: LogItem, fields: readonly string[] | undefined): string {

@@ -1,4 +1,4 @@
-import { parseJson, stringifyJson, type Json, type JsonObject } from '#src/lib/json.ts'
+import { parseJson, stringifyJson, textOrJson, type JsonObject } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Entry } from '../../projection.ts'
 import { documentJson, type DocumentForm } from './document.ts'
@@ -37,10 +37,8 @@ export const expectedDocument = (form: DocumentForm, workspaceId: WorkspaceId, e
   source: parseJson(documentJson(form, workspaceId, entry)) as JsonObject,
 })
 
-const shown = (value: Json): string => (typeof value === 'string' ? value : stringifyJson(value))
-
 /** For display, field by field. */
 export function shownFields({ key, routing, version, source }: StoredDocument): Readonly<Record<string, string>> {
-  const fields = Object.entries(source).map(([name, value]) => [name, shown(value)])
+  const fields = Object.entries(source).map(([name, value]) => [name, textOrJson(value)])
   return { _id: key, _routing: routing, _version: String(version), ...Object.fromEntries(fields) }
 }

@@ -1,4 +1,4 @@
-import { isJsonObject, stringifyJson, type Json, type JsonObject } from '#src/lib/json.ts'
+import { isJsonObject, textOrJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import type { Level } from '#src/events/telemetry.ts'
 import { asText, firstOf, namesOf } from './fields.ts'
 import type { IdsInText } from './ids-in-text.ts'
@@ -154,7 +154,7 @@ export function messageOfLogtape({ category, message, rawMessage, level }: JsonO
   const parts = message as readonly Json[]
   const isInTurn = parts.length % 2 === 1 && parts.every((part, n) => n % 2 === 1 || typeof part === 'string')
   if (typeof level !== 'string' || !isInTurn) return undefined
-  return parts.map((part) => (typeof part === 'string' ? part : stringifyJson(part))).join('')
+  return parts.map(textOrJson).join('')
 }
 
 export function messageOfSender(record: JsonObject): string | undefined {

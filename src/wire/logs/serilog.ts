@@ -1,4 +1,4 @@
-import { isJsonObject, stringifyJson, type Json, type JsonObject } from '#src/lib/json.ts'
+import { isJsonObject, textOrJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import type { Level } from '#src/events/telemetry.ts'
 import { asText, firstOf, namesOf } from './fields.ts'
 
@@ -40,13 +40,11 @@ function filled(template: Json | undefined, properties: JsonObject, renderings: 
     if (name === undefined) return whole.charAt(0)
     const text = format === undefined ? undefined : ready.next().value
     if (left < 0 || !Object.hasOwn(properties, name)) return whole
-    const made = typeof text === 'string' ? text : textOf(properties[name] as Json)
+    const made = typeof text === 'string' ? text : textOrJson(properties[name])
     left -= made.length
     return left < 0 ? whole : made
   })
 }
-
-const textOf = (value: Json): string => (typeof value === 'string' ? value : stringifyJson(value))
 
 const compactServices = namesOf(['Application', 'ApplicationName', '@ra.service.name'])
 const firstServices = namesOf(['Properties.Application', 'Properties.ApplicationName'])
