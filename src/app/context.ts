@@ -60,6 +60,9 @@ export const isOfSeveral = (
   { userId }: Pick<Session, 'userId'>,
 ): boolean => (directory.user(userId)?.workspaceIds.length ?? 0) > 1
 
+/** So many values of a field a search counts at most. */
+export const facetValuesMax = 20
+
 /** How long a page waits for a figure that it can do without: keys must be revocable while the index is out of reach. */
 export const figureTimeoutMs = 1_000
 

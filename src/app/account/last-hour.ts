@@ -3,7 +3,7 @@ import type { Refusal } from '#src/events/refusal.ts'
 import { inTime } from '#src/lib/in-time.ts'
 import type { Result } from '#src/lib/result.ts'
 import type { LogSearchAnswer, TraceSearchAnswer } from '#src/query/searches.ts'
-import { behindPart, figureTimeoutMs, inWords, type AppContext } from '../context.ts'
+import { behindPart, facetValuesMax, figureTimeoutMs, inWords, type AppContext } from '../context.ts'
 import { named, percentOf } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { planHas } from '../plan-has.ts'
@@ -55,8 +55,6 @@ type Found = Pick<TraceSearchAnswer, 'facets' | 'index'> | Pick<LogSearchAnswer,
 /** How many of a column each service has. `isWhole`: a service that is not among them has none. */
 type Counts = Readonly<{ byService: ReadonlyMap<string, number>; isWhole: boolean }>
 
-/** A search counts so many values at most. */
-const facetValuesMax = 20
 const rowsMax = 20
 /** A longer name may have been cut where it was counted. */
 const serviceCharactersMax = 256

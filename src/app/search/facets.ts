@@ -1,13 +1,10 @@
-import { inWords } from '../context.ts'
+import { facetValuesMax, inWords } from '../context.ts'
 import { cut, isolated } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { choiceCharactersMax, choiceLinks, notLink, onlyLink } from './choice-links.ts'
 import { clauseOf } from './clause.ts'
 import { createNarrow, type SearchPath } from './narrow.ts'
 import { listed } from './search-parts.ts'
-
-/** As many as an answer counts of each. */
-const facetValuesMax = 20
 
 /** A parameter of a search that its most frequent values can be chosen for. */
 type Group = Readonly<{
