@@ -105,6 +105,19 @@ export function start({
   return { ...time, until: watch.until, ended, stop: () => (stop.abort(), ended) }
 }
 
+/** Ticks until it is at the log's head, and there still after what it decides itself. */
+export async function untilAtRest(
+  stream: Stream,
+  run: Pick<ReturnType<typeof start>, 'tick' | 'until'>,
+): Promise<void> {
+  for (let head = -1; head !== (await stream.head());) {
+    head = await stream.head()
+    const wanted = head
+    run.tick()
+    await run.until(({ position }) => position >= wanted)
+  }
+}
+
 export async function totals(reader: IndexReader, projection = 'counting'): Promise<Readonly<Record<string, number>>> {
   const scope = { workspaceId: acme, projection, collection: 'counters' }
   const query = { filter: everything, orderBy: 'timeNs', direction: 'asc', limit: 1_000 } as const

@@ -33,7 +33,7 @@ import { removeIndices } from '#test/support/elasticsearch.ts'
 import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
 import { createRandom } from '#test/support/random.ts'
 import { counting, failingOn, lineDecoders, lineEvent, mirror } from '#test/support/line-projections.ts'
-import { append, atHead, start, totals } from '#test/support/projector-run.ts'
+import { append, atHead, start, totals, untilAtRest } from '#test/support/projector-run.ts'
 import { limits } from '#test/support/sqlite-fixture.ts'
 
 const index = 'counting-v1-001'
@@ -108,12 +108,7 @@ for (const [name, create] of Object.entries(places)) {
     ): Promise<Readonly<Record<string, number>>> => {
       const writer = place.writer()
       const run = start({ stream, writer, decoders, failures })
-      for (let head = -1; head !== (await stream.head());) {
-        head = await stream.head()
-        const wanted = head
-        run.tick()
-        await run.until(({ position }) => position >= wanted)
-      }
+      await untilAtRest(stream, run)
       await run.stop()
       await writer.close()
       const reader = place.reader()

@@ -20,7 +20,7 @@ import { createElasticsearchIndexReader } from '#test/support/elasticsearch-read
 import { removeIndices } from '#test/support/elasticsearch.ts'
 import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
 import { counting, defective, failingTwice, mirror } from '#test/support/line-projections.ts'
-import { append, start, totals } from '#test/support/projector-run.ts'
+import { append, start, totals, untilAtRest } from '#test/support/projector-run.ts'
 import { limits } from '#test/support/sqlite-fixture.ts'
 
 type Given = Parameters<typeof memoryContext>[0]
@@ -82,12 +82,7 @@ for (const [name, create] of Object.entries(places)) {
       const writer = place.writer()
       const failures: ProjectionFailure[] = []
       const run = start({ stream, writer, projections, failures })
-      for (let head = -1; head !== (await stream.head());) {
-        head = await stream.head()
-        const wanted = head
-        run.tick()
-        await run.until(({ position }) => position >= wanted)
-      }
+      await untilAtRest(stream, run)
       await run.stop()
       await writer.close()
       return failures
