@@ -14,8 +14,8 @@ async function foldAlone(projection: Projection, event: DecodedEvent): Promise<v
   await foldBatch(projection, [event], cache, async (keys) => keys.map(() => []))
   const written = writtenOf(projection)
   for (const entry of cache.takeChanged().flatMap(({ entries }) => entries)) {
-    const { shape, collection } = written.get(entry.collection) ?? {}
-    if (shape !== undefined && collection !== undefined) rowOf(shape, collection, entry)
+    const known = written.get(entry.collection)
+    if (known !== undefined) rowOf(known.shape, known.collection, entry)
     stringifyJson(entry.document)
   }
 }

@@ -80,15 +80,13 @@ const isOfAuth0 = ({ log_id, data }: JsonObject): boolean =>
   typeof data['type'] === 'string' &&
   typeof data['date'] === 'string'
 const auth0Messages = namesOf(['data.description', 'data.type'])
-const failed = /^f/
-const succeeded = /^s/
 
 function levelOfAuth0(record: JsonObject): Level | undefined {
   const { type } = first(record['data'])
   if (typeof type !== 'string') return undefined
-  if (failed.test(type)) return 'error'
+  if (type.startsWith('f')) return 'error'
   if (type === 'w') return 'warn'
-  return succeeded.test(type) ? 'info' : undefined
+  return type.startsWith('s') ? 'info' : undefined
 }
 
 /** AWS Lambda, of an error that nobody caught; EventBridge, of what has happened. */
