@@ -58,7 +58,7 @@ const volume = z.union([
 ])
 
 const template = z.strictObject({
-  metadata: z.strictObject({ labels }),
+  metadata: z.strictObject({ labels, annotations: z.record(z.string(), z.string()).optional() }),
   spec: z.strictObject({
     terminationGracePeriodSeconds: z.int().positive(),
     automountServiceAccountToken: z.literal(false),

@@ -179,6 +179,8 @@ describe('infra/kubernetes', () => {
       expect(container.securityContext.readOnlyRootFilesystem).to.equal(true)
       const ports = new Map(container.ports.map(({ name, containerPort }) => [name, containerPort]))
       expect(ports.get('operations')).to.equal(config.operationsPort)
+      const scraped = { 'prometheus.io/scrape': 'true', 'prometheus.io/port': String(config.operationsPort) }
+      expect(each.spec.template.metadata.annotations).to.deep.equal(scraped)
       if (ports.has('http')) expect(ports.get('http')).to.equal(config.port)
       expect(storeBytesOf(environmentOf(containerOf(named('nats')), 'nats-0'))).to.be.at.least(streamBytesOf(config))
       const preStopMs = 5_000
