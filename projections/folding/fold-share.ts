@@ -25,8 +25,8 @@ export type FoldTask = Readonly<{
   compares?: boolean | undefined
 }>
 
-/** The name under which a worker's progress is kept. Other numbers of workers have other shares. */
-export const shareName = ({ number, of }: FoldTask['share']): string => `${number} of ${of}`
+/** The name under which a worker's progress is kept. Other numbers of workers have other shares; earlier programs, which divided otherwise, said "of". */
+export const shareName = ({ number, of }: FoldTask['share']): string => `${number}/${of}`
 
 type FoldShareOptions = Folding &
   Readonly<{
@@ -37,13 +37,14 @@ type FoldShareOptions = Folding &
   }>
 
 /**
- * Whether a share includes a projection's fold of a workspace. Workspaces are independent of each other, and so are projections. So the work is
- * divided by both, and even one large workspace has several workers.
+ * Which of several workers folds a workspace for the projection at a place of the list. Workspaces are independent of each other, and so are
+ * projections. So the work is divided by both, and even one large workspace has several workers. The first projections take the most work:
+ * each has a worker of its own as long as there are so many, and the others share the last one.
  */
-function isMine({ number, of }: FoldTask['share'], place: number, workspaceId: WorkspaceId): boolean {
+export function workerOf(workspaceId: WorkspaceId, place: number, workers: number): number {
   // Mixed, and taken from the upper bits: similar names, or those of one partition, must not all fall to one worker.
   const mixed = Math.imul(crc32(workspaceId), 0x9e37_79b1) >>> 12
-  return (mixed + place) % of === number
+  return (mixed + Math.min(place, workers - 1)) % workers
 }
 
 type OpenLane = Readonly<{ lane: Lane; until: Position; takes: (workspaceId: WorkspaceId) => boolean }>
@@ -58,7 +59,7 @@ async function openLanes(task: FoldTask, given: FoldShareOptions) {
     if (build === undefined) continue
     const options = { ...given, epoch: stream.epoch, deadLetters, mayLeaveOutMost: () => task.compares === true }
     const takes = (workspaceId: WorkspaceId): boolean =>
-      isMine(task.share, place, workspaceId) && (wanted?.has(workspaceId) ?? true)
+      workerOf(workspaceId, place, task.share.of) === task.share.number && (wanted?.has(workspaceId) ?? true)
     lanes.push({ lane: await openLane(projection, build.index, options, build.after), until: build.until, takes })
   }
   return lanes
