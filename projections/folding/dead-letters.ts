@@ -25,8 +25,10 @@ import { ConflictError, type Stream } from '#streams/stream.ts'
 import type { PoisonError } from './fold-batch.ts'
 import { eventAt } from './log-tail.ts'
 
-/** If one version cannot fold so many events, the program is at fault, not the events. */
+/** If one version cannot fold so many events, the program is at fault, not the events. Those that are retried have another chance. */
 const lettersMax = 1_000
+/** With those that were retried: each decision holds them all. */
+const lettersEverMax = 4_000
 /** How often a decision is tried again when others were faster. They are few. */
 const attemptsMax = 100
 
@@ -48,7 +50,7 @@ export type DeadLetters = Readonly<{
   letters(fold: FoldVersion): Promise<readonly DeadLetter[]>
   /**
    * Decides to skip this event, unless that is decided already. Returns all positions that are skipped then. Rejects with PermanentError
-   * beyond 1,000 of them, and with UndecidedError if nothing may be decided here.
+   * beyond 1,000 of them that are not retried, or 4,000 in all, and with UndecidedError if nothing may be decided here.
    */
   put(fold: FoldVersion, poison: PoisonError): Promise<ReadonlySet<Position>>
   /**
@@ -159,8 +161,9 @@ export function createDeadLetters({
       const known = await decide(fold, workspaceId, (now) => {
         if (now.some((letter) => letter.position === position)) return undefined
         if (!decides) throw new UndecidedError(fold, poison)
-        if (now.length >= lettersMax) {
-          const hint = `${lettersMax} events before it could not be folded either: see throughline dead-letters list, and mend the program`
+        const unfolded = now.filter(({ state }) => state !== 'retried')
+        if (unfolded.length >= lettersMax || now.length >= lettersEverMax) {
+          const hint = `${now.length} events before it could not be folded either: see throughline dead-letters list, and mend the program`
           throw new PermanentError({ operation: 'fold', subject: `${fold.name} at ${position}`, hint, cause: reason })
         }
         return { type: 'deadletter.put', position, reason: reason.message }

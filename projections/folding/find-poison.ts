@@ -49,20 +49,20 @@ async function poisonIn(projection: Projection, event: DecodedEvent): Promise<Po
 }
 
 /**
- * The events that are to blame where folding or writing these events has failed: the one that a PoisonError names, or else all that fail alone as
- * well, whatever is stored. One by one each would cost another fold of them all. Rejects with the failure itself where it says what it is, or each
- * event can be folded alone: then what is stored may be wrong.
+ * The events that are to blame where folding or writing these events has failed: the one that a PoisonError names, and all that fail alone as
+ * well, whatever is stored. One by one each would cost another fold of them all, and none would see that most fail. Rejects with the failure itself
+ * where it says what it is, or each event can be folded alone: then what is stored may be wrong.
  */
 export async function findPoison(
   projection: Projection,
   events: readonly DecodedEvent[],
   failure: unknown,
 ): Promise<readonly PoisonError[]> {
-  if (failure instanceof PoisonError) return [failure]
   if (isOperatingFailure(failure)) throw failure
+  const named = failure instanceof PoisonError ? failure : undefined
   const found: PoisonError[] = []
   for (const event of events) {
-    const poison = await poisonIn(projection, event)
+    const poison = event.event === named?.event ? named : await poisonIn(projection, event)
     if (poison !== undefined) found.push(poison)
   }
   if (found.length === 0) throw failure

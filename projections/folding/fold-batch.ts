@@ -20,7 +20,7 @@ export class PoisonError extends Error {
   }
 }
 
-/** Runs a projection on one event. A failure other than a PermanentError may be the program's, and is not the event's fault. */
+/** Runs a projection on one event. A failure other than a PermanentError may be of what is stored: find-poison.ts looks whose it is. */
 function blaming<T>({ event }: DecodedEvent, task: () => T): T {
   try {
     return task()

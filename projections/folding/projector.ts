@@ -24,7 +24,7 @@ type ProjectorOptions = Folding &
 
 type Projector = Readonly<{
   /**
-   * Follows the log until the signal aborts. An event that a fold itself rejects becomes a dead letter. A projection that fails
+   * Follows the log until the signal aborts. An event that cannot be folded, even alone, becomes a dead letter. A projection that fails
    * otherwise stops alone; it is reported and visible to readers as lag, and skips nothing. Rejects when the log cannot be read, and
    * when no projection is left, with the failure of the last.
    */

@@ -56,13 +56,15 @@ function fitting(
   return { subject, calls, events, bytes }
 }
 
-/** As many messages as fit into one batch, but at least one. */
-function fittingStep(messages: readonly Shared[], limits: SharedLimits): readonly Shared[] {
-  let [events, bytes] = [0, 0]
+/** As many messages as fit into one batch, but at least one. One that is larger than the server takes is sent as several. */
+function fittingStep(messages: readonly Shared[], messageBytesMax: number, limits: SharedLimits): readonly Shared[] {
+  let [events, bytes, sent] = [0, 0, 0]
   const tooMany = messages.findIndex((message, index) => {
     events += message.events
     bytes += message.bytes
-    return index > 0 && (events > limits.appendBatchEventsMax || bytes > limits.appendBatchBytesMax)
+    sent += Math.ceil(message.bytes / messageBytesMax)
+    const isMore = events > limits.appendBatchEventsMax || bytes > limits.appendBatchBytesMax
+    return index > 0 && (isMore || sent > messagesPerBatchMax)
   })
   return tooMany === -1 ? messages : messages.slice(0, tooMany)
 }
@@ -115,7 +117,7 @@ export function createAppendShared(subjects: Subjects, publisher: Publisher, lim
 
   async function publishStep(ready: readonly string[]): Promise<void> {
     stepping = true
-    await publish(fittingStep(ready.slice(0, messagesPerBatchMax).map(next), limits))
+    await publish(fittingStep(ready.slice(0, messagesPerBatchMax).map(next), publisher.messageBytesMax(), limits))
     stepping = false
   }
 

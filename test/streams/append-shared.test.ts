@@ -3,15 +3,18 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { limits } from '#src/config.ts'
 import { positionStep } from '#src/events/envelope.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { createAppendShared, type SharedLimits } from '#streams/jetstream/append-shared.ts'
 import { decodeMessage, messageBytes, packEvent } from '#streams/jetstream/message.ts'
 import type { Outgoing, Published, Publisher } from '#streams/jetstream/publish.ts'
 import { createSubjects, logName } from '#streams/jetstream/subjects.ts'
-import { makeLine } from '../support/make-event.ts'
+import { makeLarge, makeLine } from '../support/make-event.ts'
+
+const messageMax = 1_000_000
 
 /** Appends by what publishes in the place of a server. */
 function appendingBy(publish: Publisher['publish'], given: Partial<SharedLimits> = {}) {
-  const publisher = { publish, messageBytesMax: () => 1_000_000, messagesOf: () => 1, lookUp: async () => undefined }
+  const publisher = { publish, messageBytesMax: () => messageMax, messagesOf: () => 1, lookUp: async () => undefined }
   return createAppendShared(createSubjects(logName('0'), 'epoch'), publisher, { ...limits, ...given })
 }
 
@@ -47,7 +50,16 @@ describe('appends that share messages', () => {
     }
     const append = appendingBy(publish, given)
     const sizes = () => steps.map(({ messages }) => messages.map(({ data }) => decodeMessage(data, 1, 'LOG').length))
-    return { append: (workspace: string) => append([packEvent(makeLine('line', workspace))]), steps, sizes }
+    const appendLarge = (workspace: string) => {
+      const fields = { workspaceId: workspaceIdOf(workspace), identified: false }
+      return append([packEvent(makeLarge('large', 2 * messageMax, fields))])
+    }
+    return {
+      append: (workspace: string) => append([packEvent(makeLine('line', workspace))]),
+      appendLarge,
+      steps,
+      sizes,
+    }
   }
 
   it('go with all that came while a message of theirs was under way', async () => {
@@ -76,6 +88,22 @@ describe('appends that share messages', () => {
     await turn()
     steps[1]?.end.resolve({ kind: 'stored', sequences: [1] })
     expect((await next).last).to.equal(4_096)
+  })
+
+  it('of very many workspaces go in steps that a server takes, where some are more than it takes in a message', async () => {
+    const { append, appendLarge, steps } = held()
+    const calls = Array.from({ length: 32 }, (_, workspace) => append(`alone-${workspace}`))
+    calls.push(appendLarge('large'))
+    for (let workspace = 0; workspace < 600; workspace++) calls.push(append(`w-${workspace}`))
+    await turn()
+    const sent = steps.at(-1)?.messages.map(({ data }) => Math.ceil(data.length / messageMax)) ?? []
+    expect(sent[0]).to.equal(3)
+    expect(sent.reduce((sum, count) => sum + count)).to.equal(512)
+    for (let turns = 0; turns < 10; turns++) {
+      for (const { end, messages } of steps) end.resolve({ kind: 'stored', sequences: messages.map(() => 5) })
+      await turn()
+    }
+    await Promise.all(calls)
   })
 
   for (const [what, given] of [

@@ -361,22 +361,6 @@ describe('dead letters', () => {
     expect(await totals(store.reader)).to.deep.equal({ first: 1, a: 1, b: 1 })
   })
 
-  it('beyond a thousand stop the projection: then it is the program that is broken', async () => {
-    const stream = createMemoryStream({ partition: '0' })
-    const letters = createDeadLetters({ stream, clock: () => 5 })
-    await append(
-      stream,
-      Array.from({ length: 1_001 }, () => ['poison']),
-    )
-    const failure: unknown = await start({
-      stream,
-      writer: createMemoryIndexStore().writer,
-      decoders: failing,
-    }).ended.catch((error: unknown) => error)
-    expect(String(failure)).to.match(/fold counting at 4100096: .*cannot read poison \(1000 events before it/)
-    expect(await letters.letters(counting)).to.have.length(1_000)
-  })
-
   for (const seed of [1, 2, 3, 4, 5, 6]) {
     it(`and retries leave every index equal to the fold of the log (seed ${seed})`, async () => {
       const random = createRandom(seed)

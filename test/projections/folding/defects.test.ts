@@ -19,7 +19,7 @@ import { elasticsearchContext, memoryContext, sqliteContext } from '#test/suppor
 import { createElasticsearchIndexReader } from '#test/support/elasticsearch-reader.ts'
 import { removeIndices } from '#test/support/elasticsearch.ts'
 import { elasticsearchEngine, enginesTimeoutMs } from '#test/support/engines.ts'
-import { counting, defective, failingTwice, mirror } from '#test/support/line-projections.ts'
+import { counting, defective, failingOn, failingTwice, mirror } from '#test/support/line-projections.ts'
 import { append, start, totals, untilAtRest } from '#test/support/projector-run.ts'
 import { limits } from '#test/support/sqlite-fixture.ts'
 
@@ -148,6 +148,27 @@ for (const [name, create] of Object.entries(places)) {
       const rebuilt: unknown = await rebuild(place.context({ stream, projections: [broken] }), [broken]).catch(String)
       expect(rebuilt).to.match(/fails with 6 of 8 logs\.received: .*undefined is not a word/)
       expect(await letters().letters(broken)).to.deep.equal([])
+      expect(await found()).to.deep.equal(before)
+    })
+
+    it('that most events meet as they are decoded leaves readers where they are too', async () => {
+      await append(stream, [...Array.from({ length: 6 }, () => ['poison']), ['a'], ['b']])
+      await follow(counting)
+      const before = await found()
+      const upgraded = { ...counting, version: 2 }
+      const decoders = failingOn('poison')
+      const writer = place.writer()
+      const failures: ProjectionFailure[] = []
+      const run = start({ stream, writer, projections: [upgraded, mirror], decoders, failures })
+      await untilAtRest(stream, run)
+      await run.stop()
+      await writer.close()
+      expect(String(failures[0]?.error)).to.match(/fails with 4 of 4 logs\.received: .*cannot read poison/)
+      expect(await letters().letters(upgraded)).to.deep.equal([])
+      expect(await found()).to.deep.equal(before)
+      const context = place.context({ stream, projections: [counting], decoders })
+      expect(await rebuild(context, [counting]).catch(String)).to.match(/fails with 6 of 8 logs\.received/)
+      expect(await letters().letters(counting)).to.deep.equal([])
       expect(await found()).to.deep.equal(before)
     })
 
