@@ -41,7 +41,7 @@ const rules: readonly Rule[] = [
     fts5: [],
     reading: ['projections/stores/sqlite/fts5'],
     writing: [],
-    auditing: ['projections/stores/sqlite/fts5', 'projections/stores/sqlite/reading/told-values.ts'],
+    auditing: ['projections/stores/sqlite/fts5'],
   }),
   {
     room: 'projections/stores',

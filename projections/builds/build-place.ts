@@ -6,6 +6,9 @@ import type { IndexName, IndexWriter } from '../index-store.ts'
 import type { Projection } from '../projection.ts'
 import type { FirstDay } from '../retention/first-days.ts'
 
+/** Between two looks at what a projector has done meanwhile, ms. */
+export const pollMs = 100
+
 /** Called with the position of a worker, by its number. */
 type ShareProgress = (share: number, position: Position) => void
 

@@ -2,8 +2,8 @@ import { PermanentError } from '#src/lib/failure.ts'
 import type { IndexName, IndexWriter } from '../index-store.ts'
 import type { Projection } from '../projection.ts'
 import { changeRoster, followedAs, forget, giveUp } from '../rosters/roster.ts'
-import { withWriter, type BuildContext } from './build-place.ts'
-import { isLiveFolded, pollMs } from './move-readers.ts'
+import { pollMs, withWriter, type BuildContext } from './build-place.ts'
+import { isLiveFolded } from './move-readers.ts'
 
 export const noSuchBuild = (index: IndexName): PermanentError =>
   new PermanentError({ operation: 'drop', subject: index, hint: 'there is no such build' })

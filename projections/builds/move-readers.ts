@@ -1,14 +1,10 @@
 import { PermanentError } from '#src/lib/failure.ts'
-import { keptMs } from '../folding/lanes.ts'
 import { heartbeatMaxMs, isFolded, storedBuild, type IndexName, type IndexWriter } from '../index-store.ts'
 import type { Projection } from '../projection.ts'
 import { buildVersion } from '../rosters/build-name.ts'
-import { changeRoster, followedAs, isGone, nominate, promoteTo } from '../rosters/roster.ts'
-import type { BuildContext } from './build-place.ts'
+import { changeRoster, followedAs, isGone, keptMs, nominate, promoteTo } from '../rosters/roster.ts'
+import { pollMs, type BuildContext } from './build-place.ts'
 import { foldShares } from './fold-shares.ts'
-
-/** Between two looks at what a projector has done meanwhile. */
-export const pollMs = 100
 
 /**
  * `moved`: readers use the build. `waits`: a projector of another version runs; readers move once one of this version has started and caught

@@ -4,13 +4,12 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { IndexAudit } from '../index-audit.ts'
 import { reachedBy, storedBuild, type IndexName, type IndexWriter, type StoredBuild } from '../index-store.ts'
-import type { BuildContext, BuildPlace } from './build-place.ts'
+import { pollMs, type BuildContext, type BuildPlace } from './build-place.ts'
 import type { DigestsAhead } from './digests-ahead.ts'
 import type { ExpectedFold, Limit } from './expected-fold.ts'
 import type { Horizon } from './horizon.ts'
 
 const patienceMs = 30_000
-const pollMs = 100
 
 /** A build that is verified: where it is read, and the fold that it is compared with. */
 export type VerifyTarget = Readonly<{

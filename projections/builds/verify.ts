@@ -57,11 +57,12 @@ export const liveBuilds = (context: BuildContext, names: readonly string[]): Pro
 /** The folds to compare with, one for each build. If the log was cut beyond a build's own beginning, its fold begins with what is left. */
 async function tasksOf({ stream }: BuildContext, writer: IndexWriter, targets: Builds): Promise<readonly BuildTask[]> {
   const first = (await stream.first())?.position ?? beforeAll
-  const stored = await Promise.all(targets.map(({ projection, index }) => existingBuild(writer, projection, index)))
-  return targets.map(({ projection, index }, at) => {
-    const { after = 0, checkpoint = 0 } = stored[at] ?? {}
-    return { projection, index, after: after < first ? beforeAll : after, until: checkpoint }
-  })
+  return Promise.all(
+    targets.map(async ({ projection, index }) => {
+      const { after, checkpoint } = await existingBuild(writer, projection, index)
+      return { projection, index, after: after < first ? beforeAll : after, until: checkpoint }
+    }),
+  )
 }
 
 /** What all builds of a verification share: the log's beginning, the plans, and where both sides are read. */

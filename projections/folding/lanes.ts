@@ -3,7 +3,7 @@ import type { Position, RecordedEvent } from '#src/events/envelope.ts'
 import { buildNumber } from '../rosters/build-name.ts'
 import { chooseBuild } from '../rosters/choose-build.ts'
 import { dueBuild, holdsAllOf } from '../rosters/due-build.ts'
-import { changeRoster, claim, foldedBeside, followedAs, forget, isGone, promoteTo } from '../rosters/roster.ts'
+import { changeRoster, claim, foldedBeside, followedAs, forget, isGone, keptMs, promoteTo } from '../rosters/roster.ts'
 import { tidied } from '../rosters/tidied.ts'
 import {
   LostRecordError,
@@ -33,9 +33,6 @@ type LanesOptions = Folding &
     onDeadLetter?: (letter: LeftOut) => void
     onBeside?: (beside: Beside) => void
   }>
-
-/** How long the previous build is still folded after readers have left it, so that a rollback is instant and not stale. */
-export const keptMs = 86_400_000
 
 /**
  * The lanes of a projector: for each projection, one for the live build and one for each other build of its roster that is folded. The

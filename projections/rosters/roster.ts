@@ -2,6 +2,9 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { FollowedBuild, IndexName, IndexWriter, Roster } from '../index-store.ts'
 import { buildVersion } from './build-name.ts'
 
+/** How long the previous build is still folded after readers have left it, so that a rollback is instant and not stale. */
+export const keptMs = 86_400_000
+
 /** What a roster becomes; undefined where it stays as it is. */
 export type Change = (roster: Roster) => Roster | undefined
 

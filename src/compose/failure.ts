@@ -1,6 +1,6 @@
 import { ConfigError } from '#src/config.ts'
 import type { RequestFailure } from '#src/http/app.ts'
-import { createTokenBuckets } from '#src/http/limits.ts'
+import { createTokenBuckets } from '#src/http/token-buckets.ts'
 import type { Ticks } from '#src/lib/clock.ts'
 import { isOperatingFailure } from '#src/lib/failure.ts'
 

@@ -1,5 +1,5 @@
 import { scrypt, timingSafeEqual } from 'node:crypto'
-import { compose } from '#src/lib/compose.ts'
+import { toNfc } from '#src/lib/to-nfc.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import type { RandomBytes } from './keys.ts'
 import { createSemaphore } from '#src/lib/semaphore.ts'
@@ -33,9 +33,7 @@ type Stored = Readonly<{ cost: number; salt: Uint8Array; hash: Uint8Array }>
 function derive(password: string, salt: Uint8Array, cost: number): Promise<Buffer> {
   const options = { N: 2 ** cost, r: blockSize, p: 1, maxmem: 256 * blockSize * 2 ** cost }
   return new Promise((resolve, reject) => {
-    scrypt(compose(password), salt, hashBytes, options, (error, hash) =>
-      error === null ? resolve(hash) : reject(error),
-    )
+    scrypt(toNfc(password), salt, hashBytes, options, (error, hash) => (error === null ? resolve(hash) : reject(error)))
   })
 }
 
@@ -74,7 +72,7 @@ export function createPasswords({ random, cost = 15, atOnceMax = 2, waitingMax =
 
 /** What is wrong with a chosen password, in one sentence; undefined if it is acceptable. */
 export function passwordProblem(password: string): string | undefined {
-  const characters = Array.from(compose(password)).length
+  const characters = Array.from(toNfc(password)).length
   if (characters < passwordCharactersMin) return `The password must have at least ${passwordCharactersMin} characters.`
   if (characters > passwordCharactersMax) return `The password may have at most ${passwordCharactersMax} characters.`
   return undefined

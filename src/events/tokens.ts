@@ -1,4 +1,4 @@
-import { compose } from '#src/lib/compose.ts'
+import { toNfc } from '#src/lib/to-nfc.ts'
 
 /**
  * The one tokenizer of search. Everything searchable becomes a text of tokens with blanks between, and the index engines
@@ -35,7 +35,7 @@ export const sentinel = '\u00b7'
  */
 export function foldCase(text: string): string {
   if (onlyAscii.test(text)) return text.toLowerCase()
-  return compose(compose(text).toLowerCase().replaceAll('ς', 'σ'))
+  return toNfc(toNfc(text).toLowerCase().replaceAll('ς', 'σ'))
 }
 
 // oxlint-disable-next-line no-control-regex
@@ -65,7 +65,7 @@ export type PlacedWord = Readonly<{ word: string; start: number; end: number }>
 /** The tokens of a text with their places in it (UTF-16 units, end exclusive), for highlights. */
 export function placedWords(given: string): PlacedWord[] {
   const text = blankColours(given)
-  return onlyAscii.test(text) || compose(text) === text ? placedIn(text) : placedInComposed(text)
+  return onlyAscii.test(text) || toNfc(text) === text ? placedIn(text) : placedInComposed(text)
 }
 
 function placedIn(text: string): PlacedWord[] {
@@ -85,7 +85,7 @@ function placedInComposed(text: string): PlacedWord[] {
   let composed = ''
   graphemes ??= new Intl.Segmenter()
   for (const { segment, index } of graphemes.segment(text)) {
-    const piece = compose(segment)
+    const piece = toNfc(segment)
     for (let unit = 0; unit < piece.length; unit++) {
       const [start, length] = piece === segment ? [index + unit, 1] : [index, segment.length]
       places.push({ start, end: start + length })

@@ -1,7 +1,7 @@
 /** A timer that fires so much too late, in ms, was held up with all of its process, as by SIGSTOP: what came meanwhile has not been read yet. */
 export const heldMs = 1_000
 
-/** Whether this process has just been held up; not any more when it has read on. The second function ends it. */
+/** Whether this process has just been held up; not any more when it has read on. */
 export function watchHeld(): Readonly<{ isHeld(): boolean; end(): void }> {
   let readAt = performance.now()
   // A turn's timers come first, then what can be read, then this.

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createTokenBuckets } from '#src/http/limits.ts'
+import { createTokenBuckets } from '#src/http/token-buckets.ts'
 
 describe('token buckets', () => {
   let now: number

@@ -9,18 +9,17 @@ import { fieldsOfLine } from './line-header.ts'
 import { resolveMediaType, type LogMediaType } from './media-type.ts'
 import { createMsgpackValues } from './msgpack-values.ts'
 import { createMsgpackReader } from './msgpack.ts'
-import { datedBy, logRecordOf } from './record.ts'
+import { datedBy, logRecordOf, type RecordLimits } from './record.ts'
 import { timeNamesOfSenders } from './senders.ts'
 import { splitBody } from './scan.ts'
 import { pairAt } from './split-msgpack.ts'
 import { noLimits } from './split.ts'
-import type { TidyLimits } from './tidy.ts'
 import { parseTime } from './time.ts'
 
 type DecodeLogsOptions = Readonly<{
   /** Milliseconds since the Unix epoch: the time of records that have none. */
   receivedAt: number
-  limits: TidyLimits & Pick<Limits, 'nodesPerRequestMax' | 'jsonDepthMax'>
+  limits: RecordLimits & Pick<Limits, 'nodesPerRequestMax' | 'jsonDepthMax'>
 }>
 
 /** The fields of one record, what its body says beside them, and the line of text whose header is among them. */

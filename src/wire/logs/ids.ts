@@ -48,9 +48,9 @@ export function spanIdOf(value: Json | undefined, decimal = false): string | und
 export const traceparentOf = (value: Json | undefined): Traceparent | undefined =>
   typeof value === 'string' && value.length <= 512 ? parseTraceparent(value.toLowerCase()) : undefined
 
-/** Opaque, 1 to 128 characters; undefined when empty, longer, or not text. */
-export function sessionIdOf(value: Json | undefined): string | undefined {
+/** Opaque; undefined when empty, longer than `charactersMax`, or no text or number. A longer one is not cut: two sessions could become one. */
+export function sessionIdOf(value: Json | undefined, charactersMax: number): string | undefined {
   const text = typeof value === 'number' || typeof value === 'bigint' ? String(value) : value
   if (typeof text !== 'string' || text.trim() === '') return undefined
-  return text.length <= 128 ? text.toWellFormed() : undefined
+  return text.length <= charactersMax ? text.toWellFormed() : undefined
 }

@@ -1,3 +1,4 @@
+import type { Limits } from '#src/config.ts'
 import type { Level, LogRecord } from '#src/events/telemetry.ts'
 import { beginningOf } from '#src/lib/beginning.ts'
 import { isJsonObject, stringifyJson, type Json, type JsonObject } from '#src/lib/json.ts'
@@ -58,12 +59,15 @@ const services = namesOf(serviceNames)
 /** Names and addresses are compared and counted whole: this much of them tells them apart. */
 const nameCharactersMax = 1_024
 
+export type RecordLimits = TidyLimits & SessionLimits
+type SessionLimits = Pick<Limits, 'sessionIdCharactersMax'>
+
 /** What the body says of a record beside its fields. */
 type RecordContext = Readonly<{
   ordinal: number
   /** Milliseconds: the time of a record that has none. */
   receivedAt: number
-  limits: TidyLimits
+  limits: RecordLimits
   /** The time that stands beside the fields (Fluent Bit); a time among the fields comes first. */
   besideNs?: bigint | undefined
   /** The line of text that it came as, whose header is among the fields. */
@@ -179,14 +183,19 @@ const togetherOf = (record: JsonObject, named: string | undefined, message: stri
   (named === undefined ? (idsInScopes(record) ?? idsOfServer(record) ?? idsInText(message)) : undefined)
 
 /** Trace, span and session of a record. What is said together gives what the ids by name leave open. */
-export function identifiersOf(record: JsonObject, message = ''): Identifiers {
+export function identifiersOf(
+  record: JsonObject,
+  { sessionIdCharactersMax }: SessionLimits,
+  message = '',
+): Identifiers {
   const isDecimal = (name: string): boolean => name.startsWith('dd.')
   const namedTrace = firstOf(record, traces, (value, name) => traceIdOf(value, isDecimal(name)))
   const namedSpan = firstOf(record, spans, (value, name) => spanIdOf(value, isDecimal(name)))
   const together = togetherOf(record, namedTrace, message)
   const traceId = namedTrace ?? together?.traceId ?? null
   const spanId = namedSpan ?? (together?.traceId === traceId ? together?.spanId : undefined)
-  return { traceId, spanId: spanId ?? null, sessionId: firstOf(record, sessions, sessionIdOf) ?? null }
+  const sessionId = firstOf(record, sessions, (value) => sessionIdOf(value, sessionIdCharactersMax))
+  return { traceId, spanId: spanId ?? null, sessionId: sessionId ?? null }
 }
 
 const nameOf = (text: string): string => beginningOf(text.trim(), nameCharactersMax).toWellFormed()
@@ -231,7 +240,7 @@ export function logRecordOf(record: JsonObject, context: RecordContext): LogReco
     level: told(levelOf) ?? levelOfText(message, raw) ?? null,
     message: text(message),
     service: told(serviceOf),
-    ...identifiersOf(record, raw ?? message),
+    ...identifiersOf(record, context.limits, raw ?? message),
     source: 'logs',
     fields,
     cuts: cut === undefined ? cuts : [cut, ...cuts],

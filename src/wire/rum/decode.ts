@@ -71,7 +71,7 @@ function decodeFaro(
   options: DecodeRumOptions,
 ): DecodedRum {
   const meta = objectOf(valueOf('meta'))
-  const session = sessionIdOf(objectOf(meta['session'])['id']) ?? null
+  const session = sessionIdOf(objectOf(meta['session'])['id'], options.limits.sessionIdCharactersMax) ?? null
   const service = textField(meta, 'app.name')
   const url = textField(meta, 'page.url')
   // The list of the SDK's own plug-ins says nothing of the page, and would stand on every record.
@@ -126,10 +126,10 @@ const urlNames = ['url', 'page.url', 'page_url', 'pageUrl', 'href']
 function decodePlain({ members, valueOf, itemsOf }: Parts, options: DecodeRumOptions): DecodedRum {
   const body: Record<string, Json> = Object.create(null) as Record<string, Json>
   for (const key of members.keys()) if (key !== 'events') body[key] = valueOf(key)
-  const common = { ...identifiersOf(body), service: serviceOf(body), url: urlOf(body) }
+  const common = { ...identifiersOf(body, options.limits), service: serviceOf(body), url: urlOf(body) }
   const rumEvents = itemsOf('events').map((item, ordinal): RumEvent => {
     const { fields } = tidyFields(item, options.limits)
-    const { traceId, spanId, sessionId } = identifiersOf(item)
+    const { traceId, spanId, sessionId } = identifiersOf(item, options.limits)
     const type = textField(fields, 'type') ?? 'event'
     return {
       ordinal,

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { nextBuild } from '#projections/rosters/choose-build.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
-import { keptMs, type Beside } from '#projections/folding/lanes.ts'
+import type { Beside } from '#projections/folding/lanes.ts'
 import type { ProjectionFailure } from '#projections/folding/open-lanes.ts'
 import type { Projection } from '#projections/projection.ts'
 import { begin, changeRoster, claim, forget, giveUp, keepOn, nominate, promoteTo } from '#projections/rosters/roster.ts'
@@ -14,8 +14,8 @@ import { counting, mirror } from '#test/support/line-projections.ts'
 import { append, atHead, start, totals } from '#test/support/projector-run.ts'
 import { liveOf } from '#test/support/promote.ts'
 
-const first = 'counting-v1-001'
-const second = 'counting-v1-002'
+const keptMs = 24 * 3_600_000
+const [first, second] = ['counting-v1-001', 'counting-v1-002']
 const raised: Projection = { ...counting, version: 2 }
 
 const numbered = (count: number): readonly (readonly string[])[] =>

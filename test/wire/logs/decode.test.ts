@@ -188,6 +188,11 @@ describe('the decoding of log records', () => {
       expect(one({ session_id: 42 }).sessionId).to.equal('42')
       expect(one({ session_id: { id: 'x' } }).sessionId).to.equal(null)
     })
+    it('takes sessions as long as the limit says', () => {
+      const limits = { sessionIdCharactersMax: 3 }
+      expect(one({ session_id: 'abc' }, limits).sessionId).to.equal('abc')
+      expect(one({ session_id: 'abcd' }, limits).sessionId).to.equal(null)
+    })
   })
 
   describe('forms', () => {

@@ -132,6 +132,14 @@ describe('the decoding of RUM bodies', () => {
       const plain = decode('{"__proto__":{"session_id":"s","service":"x"},"events":[{"type":"click"}]}')
       expect(plain.rumEvents[0]).to.include({ type: 'click', sessionId: null, service: null })
     })
+    it('takes sessions as long as the limit says', () => {
+      const limits = { sessionIdCharactersMax: 3 }
+      const sessionOf = (body: string) => decode(body, limits).rumEvents[0]?.sessionId
+      const faro = (id: string) => `{"meta":{"session":{"id":"${id}"}},"events":[{"name":"n"}]}`
+      expect(['abc', 'abcd'].map(faro).map(sessionOf)).to.deep.equal(['abc', null])
+      const plain = (id: string) => `{"session_id":"${id}","events":[{"type":"click"}]}`
+      expect(['abc', 'abcd'].map(plain).map(sessionOf)).to.deep.equal(['abc', null])
+    })
 
     it('has the other spans of a body, and its other parts, beside one that is nested beyond all use', () => {
       for (const levels of [83, 3_000]) {

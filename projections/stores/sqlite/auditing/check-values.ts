@@ -3,7 +3,7 @@ import { countedSql, isCounted } from '../counted-where.ts'
 import type { Columns, Database } from '../database.ts'
 import { bucketSql, grainsNs, keywordColumn, minuteNs, numberColumn, untoldGrain, type Tables } from '../layout.ts'
 import { isToldId, unknownValueIds, valueIdOf, valueIdSql } from '../rowid-parts.ts'
-import type { RowidValues } from '../reading/told-values.ts'
+import type { RowidValues } from '../rowid-values.ts'
 
 type Held = Readonly<{ tables: Tables; values: RowidValues }>
 

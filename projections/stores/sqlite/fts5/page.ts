@@ -87,10 +87,10 @@ export function createPageReader(listener: PostingListener, removed: RowNumbers 
       }
     }
   }
-  const readRows = (nextTerm: number): void => {
-    while (cursor.at < nextTerm) {
+  const readRows = (end: number): void => {
+    while (cursor.at < end) {
       if (left === 0) readRow()
-      const until = Math.min(cursor.at + left, nextTerm)
+      const until = Math.min(cursor.at + left, end)
       left -= until - cursor.at
       if (isHeard) readPlaces(until)
       else cursor.at = until
@@ -100,15 +100,15 @@ export function createPageReader(listener: PostingListener, removed: RowNumbers 
     const end = endOf(page)
     const nextPlace = createTermPlaces(page, end)
     ;[cursor.page, cursor.at] = [page, headerBytes]
-    let nextTerm = nextPlace()
-    if (isAlone) [cursor.at, left, isColumnNext] = [nextTerm, 0, false]
+    let termAt = nextPlace()
+    if (isAlone) [cursor.at, left, isColumnNext] = [termAt, 0, false]
     // What goes on from the page before begins with a rowid in full, too.
     isFirstRow = true
-    readRows(nextTerm)
-    for (let isFirst = true; nextTerm < end; isFirst = false) {
+    readRows(termAt)
+    for (let isFirst = true; termAt < end; isFirst = false) {
       readTerm(end, isFirst)
-      nextTerm = nextPlace()
-      readRows(nextTerm)
+      termAt = nextPlace()
+      readRows(termAt)
     }
   }
 }

@@ -81,7 +81,7 @@ function createLive(folder: string, onChange: (index: IndexName) => void) {
   const look = (): ((projection: string) => LiveBuild | undefined) => {
     live ??= openIfThere(livePath(folder), openDatabaseToRead, laidOut)?.database
     const now = live === undefined ? new Map<string, LiveRevision>() : readLiveBuilds(live)
-    return once((projection) => find(projection, now.get(projection)))
+    return oncePerName((projection) => find(projection, now.get(projection)))
   }
   return {
     look,
@@ -121,7 +121,7 @@ function openDays(reading: Reading, folder: string, scope: Scope, build: LiveBui
 }
 
 /** `find`, called once for each name. */
-function once<T>(find: (name: string) => T): (name: string) => T {
+function oncePerName<T>(find: (name: string) => T): (name: string) => T {
   const known = new Map<string, T>()
   return (name) => {
     if (!known.has(name)) known.set(name, find(name))
@@ -182,8 +182,8 @@ export function createDayFiles(folder: string, openMax: number, look?: Look): Da
   let isHeld = false
   const begin = (): Reading => ({
     live: live.look(),
-    namesIn: once(namesIn),
-    open: once((path) => {
+    namesIn: oncePerName(namesIn),
+    open: oncePerName((path) => {
       const database = connections.read(path)
       return database && readCollections(database)
     }),

@@ -1,23 +1,13 @@
-import type { Database } from '../database.ts'
-import { parseKeywords, type Tables } from '../layout.ts'
+import { parseKeywords } from '../layout.ts'
+import { rowidValues } from '../rowid-values.ts'
 import type { DayCollection } from './day-query.ts'
-
-/** The values that rowids encode, by id: the texts of the counted fields in order (layout.ts: formatKeywords), as JSON. */
-export type RowidValues = ReadonlyMap<number, string>
-
-export function rowidValues(database: Database, { together }: Tables): RowidValues {
-  if (together === undefined) return new Map()
-  return new Map(
-    database.all(`SELECT id, vals FROM ${together.values}`).map(({ id, vals }) => [Number(id), String(vals)]),
-  )
-}
 
 /** The texts of fields from JSON. */
 export const readTexts = (json: string): readonly unknown[] => JSON.parse(json) as readonly unknown[]
 
 const read = new WeakMap<object, ReadonlyMap<number, readonly unknown[]>>()
 
-/** The same, parsed, once for all questions of one moment. */
+/** The values that rowids encode, parsed, once for all questions of one moment. */
 function toldTexts({ database, tables, compiled }: DayCollection): ReadonlyMap<number, readonly unknown[]> {
   const known = read.get(compiled)
   if (known !== undefined) return known

@@ -56,6 +56,7 @@ export function setRateLimit(ctx: Context, { policy, remaining, waitS, burst, pe
   ctx.set('RateLimit', `"${policy}";r=${remaining};t=${waitS}`)
 }
 
+/** Where a bucket is empty. */
 export function rateLimited({ policy, perSecond }: Taken): Refusal {
   return refusal('rate_limited', `This ${policy} may send ${perSecond} requests a second; send larger batches.`)
 }

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { compose } from '#src/lib/compose.ts'
+import { toNfc } from '#src/lib/to-nfc.ts'
 import { randomNumbers } from '#test/support/random.ts'
 
-describe('a text composed', () => {
+describe('a text in NFC', () => {
   it('is NFC, however long it is and wherever it is cut', () => {
     const random = randomNumbers(20_261_130)
     const parts = [
@@ -26,7 +26,7 @@ describe('a text composed', () => {
       while (text.length < 3_000) text += own[Math.floor(random() * own.length)] ?? 'x'
       // No more marks in a row than are sorted together.
       const read = text.replaceAll(/(?:\p{M}{30})/gu, '$&.')
-      expect(compose(read) === read.normalize('NFC'), JSON.stringify(own)).to.equal(true)
+      expect(toNfc(read) === read.normalize('NFC'), JSON.stringify(own)).to.equal(true)
     }
   })
 
@@ -40,14 +40,14 @@ describe('a text composed', () => {
     const wrong = [...parted, ...before.keys()].filter((character) => {
       const [begins = ''] = character.normalize('NFD')
       const head = (before.get(begins) ?? '').padStart(256, 'x')
-      return compose(head + character) !== (head + character).normalize('NFC')
+      return toNfc(head + character) !== (head + character).normalize('NFC')
     })
     expect(wrong).to.deep.equal([])
   })
 
   it('keeps every mark where there are more in a row than anybody reads', () => {
     const marks = '\u0301\u0316'.repeat(10_000)
-    const made = compose(`e${marks} e\u0301`)
+    const made = toNfc(`e${marks} e\u0301`)
     expect(made).to.have.length(20_002)
     expect(made.endsWith(' é')).to.equal(true)
     expect(made.slice(0, 3)).to.equal('é\u0316\u0316')
