@@ -4,11 +4,13 @@ import { dottedFields } from './field-table.ts'
 
 // The names under which loggers put an error beside their message: pino and bunyan (`err.message`), ECS, winston and Datadog
 // (`error.message`, `error.kind`), OpenTelemetry (`exception.type`), Monolog (`context.exception.class`), loguru (`record.exception.value`),
-// log4j (`thrown.name`), logback (`throwable.className`); as one text Go's loggers and Rust's (`error`, `err`), structlog, .NET and NLog
-// (`exception`), Python's JSON formatters (`exc_info`), logback's Logstash encoder (`stack_trace`), Serilog (`@x`).
+// log4j (`thrown.name`), logback (`throwable.className`), Quarkus and WildFly (`exception.exceptionType`); as one text Go's loggers and
+// Rust's (`error`, `err`), structlog, .NET and NLog (`exception`), Python's JSON formatters (`exc_info`), logback's Logstash encoder
+// (`stack_trace`), Serilog (`@x`).
 
 const saidWithin = /(?:^|\.)(?:err|error|exception|thrown|throwable)\.(?:message|msg|value)$/i
-const typeWithin = /(?:^|\.)(?:err|error|exception|thrown|throwable)\.(?:type|name|kind|class|className)$/i
+const typeWithin =
+  /(?:^|\.)(?:err|error|exception|thrown|throwable)\.(?:type|name|kind|class|className|exceptionType)$/i
 const asOneText = /(?:^|\.)(?:err|error|exception)$/i
 const asStack = /(?:^|\.)(?:exc_info|exc_text|stack|stacktrace|stack_trace|@x)$/i
 
@@ -17,10 +19,11 @@ type Named = readonly [name: string, text: string]
 /** Without the last part of a name. */
 const outerOf = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf('.')))
 
-/** What a text of several lines says in one: Python's stack traces end with it, all others begin with it. */
+/** What a text of several lines says in one: Python's stack traces end with it, all others begin with it, Quarkus's behind a colon. */
 function lineOf(text: string): string {
   const lines = text.split(/[\r\n]+/).filter((line) => line.trim() !== '')
-  return ((text.includes('Traceback (most recent call last)') ? lines.at(-1) : lines[0]) ?? '').trim()
+  const line = (text.includes('Traceback (most recent call last)') ? lines.at(-1) : lines[0]) ?? ''
+  return line.replace(/^: /, '').trim()
 }
 
 /** Whether the message has said it; a stack trace says it behind the error's type. */
