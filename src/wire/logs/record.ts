@@ -42,6 +42,7 @@ import { idsOfServer, levelOfServer, messageOfServer, serviceOfServer } from './
 import { levelOfSerilog, messageOfSerilog, serviceOfSerilog } from './serilog.ts'
 import { levelOfPlatform, messageOfPlatform, serviceOfPlatform } from './platforms.ts'
 import { fromRuntime } from './runtime.ts'
+import { serviceInText } from './service-in-text.ts'
 import { tidyFields, type TidyLimits } from './tidy.ts'
 import { earliestNs, latestNs, parseEpoch, parseTime, withTimeOfDay } from './time.ts'
 
@@ -230,7 +231,7 @@ export function logRecordOf(record: JsonObject, context: RecordContext): LogReco
     timeNs,
     level: told(levelOf) ?? levelOfText(message, raw) ?? null,
     message: text(message),
-    service: told(serviceOf),
+    service: told(serviceOf) ?? serviceInText(raw ?? message) ?? null,
     ...identifiersOf(record, raw ?? message),
     source: 'logs',
     fields,
