@@ -17,7 +17,7 @@ const records: readonly (readonly [message: string, fields: JsonObject])[] = [
   ['TypeError: x is null', { type: 'TypeError', value: 'x is null' }],
   ['Quarkus', { exception: { exceptionType: 'java.lang.IllegalStateException', message: 'no funds' } }],
   ['WildFly', { stackTrace: ': java.io.IOException: reset\n\tat J.main(J.java:14)\n' }],
-  ['zap', { error: 'dial tcp: refused' }],
+  ['zap', { error: 'dial tcp: refused', stacktrace: 'main.main\n\t/srv/main.go:34\nruntime.main\n\t/go/proc.go:290' }],
   ['none', { type: 'request' }],
 ]
 

@@ -97,6 +97,11 @@ describe('why a log record was written', () => {
       ['boom', { stack: 'Error: boom\n    at a.js' }],
       [java, { stack_trace: java }],
       ['retried', { error: true, exception: '  ', err: null, error_count: 3n, errors: ['a'], stack: [{ line: 7n }] }],
+      ['zap', { stacktrace: 'main.main\n\t/srv/main.go:34\nruntime.main\n\t/usr/local/go/src/runtime/proc.go:290' }],
+      [
+        'debug.Stack',
+        { stack: 'goroutine 1 [running]:\nruntime/debug.Stack()\n\t/go/src/runtime/debug/stack.go:26 +0x5e' },
+      ],
       ['typed', { type: 'TypeError', name: 'worker', value: 'x' }],
       ['quoted', { body: 'stack', terror: { message: 'not this' } }],
     ]

@@ -14,6 +14,9 @@ const typeWithin =
 const asOneText = /(?:^|\.)(?:err|error|exception)$/i
 const asStack = /(?:^|\.)(?:exc_info|exc_text|stack|stacktrace|stack_trace|@x)$/i
 
+/** Go's calls (zap's `stacktrace`, debug.Stack) tell where it was written, and of no error. */
+const callsOfGo = /^(?:goroutine \d{1,20} \[|\S{1,512}\n\t\S+:\d)/
+
 type Named = readonly [name: string, text: string]
 
 /** Without the last part of a name. */
@@ -34,7 +37,9 @@ type Log = Readonly<{ message: string; fields: Readonly<Record<string, unknown>>
 
 const textsOf = ({ fields }: Log): readonly Named[] =>
   dottedFields(fields).flatMap(({ name, value }): readonly Named[] =>
-    typeof value === 'string' && /\S/.test(value) ? [[name, value]] : [],
+    typeof value === 'string' && /\S/.test(value) && !(asStack.test(name) && callsOfGo.test(value))
+      ? [[name, value]]
+      : [],
   )
 
 /** Why, in the record's own words; undefined where it has none, or its message says the same. */
