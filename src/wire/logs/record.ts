@@ -216,6 +216,8 @@ export function serviceOf(record: JsonObject): string | null {
 const levelOfText = (message: string, raw: string | undefined): Level | undefined =>
   levelInText(message) ?? (raw === undefined ? undefined : levelInText(raw))
 
+const orInText = (service: string | null, text: string): string | null => service ?? serviceInText(text) ?? null
+
 /** A log record of the fields that a sender gave: what each alias says, and the fields themselves. */
 export function logRecordOf(record: JsonObject, context: RecordContext): LogRecord {
   const { raw, line, dated = record } = context
@@ -224,6 +226,7 @@ export function logRecordOf(record: JsonObject, context: RecordContext): LogReco
   // A shipper that takes no lines of containers apart sends them as they are kept.
   const ofContainer = fromRuntime(said)
   const message = ofContainer?.text ?? said
+  const whole = raw ?? message
   const { timeNs, cut } = timeOf(dated, { ...context, besideNs: context.besideNs ?? parseTime(ofContainer?.time) })
   const { fields, cuts, text } = tidyFields(record, context.limits)
   return {
@@ -231,8 +234,8 @@ export function logRecordOf(record: JsonObject, context: RecordContext): LogReco
     timeNs,
     level: told(levelOf) ?? levelOfText(message, raw) ?? null,
     message: text(message),
-    service: told(serviceOf) ?? serviceInText(raw ?? message) ?? null,
-    ...identifiersOf(record, raw ?? message),
+    service: orInText(told(serviceOf), whole),
+    ...identifiersOf(record, whole),
     source: 'logs',
     fields,
     cuts: cut === undefined ? cuts : [cut, ...cuts],

@@ -113,9 +113,9 @@ const isEliot = ({ task_uuid, task_level }: JsonObject): boolean =>
 
 /** What its action was, whether that has begun or ended, and why it failed. */
 function messageOfEliot({ message_type, action_type, action_status, reason }: JsonObject): string | undefined {
-  const texts = [message_type ?? action_type, action_status].filter((text) => typeof text === 'string' && text !== '')
-  const said = texts.join(' ')
-  return said === '' ? undefined : `${said}${typeof reason === 'string' ? `: ${reason}` : ''}`
+  const said = textsOf([message_type ?? action_type ?? '', action_status ?? ''])?.trim()
+  if (said === undefined || said === '') return undefined
+  return typeof reason === 'string' ? `${said}: ${reason}` : said
 }
 
 const levelOfEliot = (record: JsonObject): Level | undefined => {
