@@ -15,7 +15,9 @@ const records: readonly (readonly [message: string, fields: JsonObject])[] = [
   ['Python', { exc_info: traceback('httpx.ReadTimeout: 3 s') }],
   ['structlog', { exception: traceback('KeyError: 7') }],
   ['TypeError: x is null', { type: 'TypeError', value: 'x is null' }],
-  ['zap', { error: 'dial tcp: refused' }],
+  ['Quarkus', { exception: { exceptionType: 'java.lang.IllegalStateException', message: 'no funds' } }],
+  ['WildFly', { stackTrace: ': java.io.IOException: reset\n\tat J.main(J.java:14)\n' }],
+  ['zap', { error: 'dial tcp: refused', stacktrace: 'main.main\n\t/srv/main.go:34\nruntime.main\n\t/go/proc.go:290' }],
   ['none', { type: 'request' }],
 ]
 
@@ -53,6 +55,8 @@ describe('types of errors above a list of logs', () => {
       '<b>Declined 1',
       'httpx.ReadTimeout 1',
       'KeyError 1',
+      'java.lang.IllegalStateException 1',
+      'java.io.IOException 1',
       'TypeError 1',
     ])
     for (const [type, messages] of [
@@ -60,6 +64,8 @@ describe('types of errors above a list of logs', () => {
       ['<b>Declined 1', ['ECS']],
       ['httpx.ReadTimeout 1', ['Python']],
       ['KeyError 1', ['structlog']],
+      ['java.lang.IllegalStateException 1', ['Quarkus']],
+      ['java.io.IOException 1', ['WildFly']],
       ['TypeError 1', ['TypeError: x is null']],
     ] as const) {
       const addressOf = (name: string): string =>

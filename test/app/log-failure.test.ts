@@ -48,6 +48,22 @@ const shapes: readonly (readonly [logger: string, fields: JsonObject, said: stri
     'java.io.IOException: no digits',
   ],
   ['log4j', { thrown: { name: 'java.io.IOException' } }, 'java.io.IOException'],
+  [
+    'Quarkus',
+    {
+      exception: {
+        ...{ refId: 1n, exceptionType: 'java.lang.IllegalStateException', message: 'no funds' },
+        frames: [{ class: 'J', method: 'main', line: 14n }],
+        causedBy: { exception: { refId: 2n, exceptionType: 'java.lang.RuntimeException', message: 'card 12' } },
+      },
+    },
+    'java.lang.IllegalStateException: no funds',
+  ],
+  [
+    'Quarkus, formatted',
+    { stackTrace: ': java.lang.IllegalStateException: no funds\n\tat J.main(J.java:14)\n' },
+    'java.lang.IllegalStateException: no funds',
+  ],
   ['zap', { error: 'dial tcp: refused', errorVerbose: 'dial tcp: refused\nmain.go:7' }, 'dial tcp: refused'],
   ['Python', { exc_info: python }, 'httpx.ReadTimeout: no answer within 3 s'],
   ['logback', { stack_trace: java }, 'java.sql.SQLException: pool is empty'],
@@ -81,6 +97,11 @@ describe('why a log record was written', () => {
       ['boom', { stack: 'Error: boom\n    at a.js' }],
       [java, { stack_trace: java }],
       ['retried', { error: true, exception: '  ', err: null, error_count: 3n, errors: ['a'], stack: [{ line: 7n }] }],
+      ['zap', { stacktrace: 'main.main\n\t/srv/main.go:34\nruntime.main\n\t/usr/local/go/src/runtime/proc.go:290' }],
+      [
+        'debug.Stack',
+        { stack: 'goroutine 1 [running]:\nruntime/debug.Stack()\n\t/go/src/runtime/debug/stack.go:26 +0x5e' },
+      ],
       ['typed', { type: 'TypeError', name: 'worker', value: 'x' }],
       ['quoted', { body: 'stack', terror: { message: 'not this' } }],
     ]

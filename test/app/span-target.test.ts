@@ -32,6 +32,16 @@ const given: readonly (readonly [said: string, span: Omit<GivenSpan, 'id'>])[] =
     { name: 'POST', status: 'error', statusMessage: 'refused', attributes: { 'server.address': 'a.example' } },
   ],
   ['work', { name: 'work', attributes: {} }],
+  [
+    'order {order} stored order o-17 stored',
+    { name: 'order {order} stored', kind: 'internal', attributes: { 'logfire.msg': 'order o-17 stored' } },
+  ],
+  ['pay', { name: 'pay', kind: 'internal', attributes: { 'logfire.msg': 'pay' } }],
+  [
+    'see {at} see https://a.example/?b',
+    { name: 'see {at}', kind: 'internal', attributes: { 'logfire.msg': 'see https://a.example/?b' } },
+  ],
+  ['inner', { name: 'inner', kind: 'internal', attributes: { 'url.full': 'http://shop.example/orders' } }],
 ]
 
 describe('the line of a span that calls something', () => {
@@ -42,7 +52,7 @@ describe('the line of a span that calls something', () => {
     ;({ browser, site, spans } = signedIn)
   })
 
-  it('says what it calls, where its name does not', async () => {
+  it('says what it calls, or its message, where its name does not', async () => {
     await site.index(spans(1, ...given.map(([, span], id) => ({ kind: 'client' as const, atMs: id, ...span, id }))))
     const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
     const lines = given.map((_, id) => {

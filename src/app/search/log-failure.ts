@@ -4,23 +4,29 @@ import { dottedFields } from './field-table.ts'
 
 // The names under which loggers put an error beside their message: pino and bunyan (`err.message`), ECS, winston and Datadog
 // (`error.message`, `error.kind`), OpenTelemetry (`exception.type`), Monolog (`context.exception.class`), loguru (`record.exception.value`),
-// log4j (`thrown.name`), logback (`throwable.className`); as one text Go's loggers and Rust's (`error`, `err`), structlog, .NET and NLog
-// (`exception`), Python's JSON formatters (`exc_info`), logback's Logstash encoder (`stack_trace`), Serilog (`@x`).
+// log4j (`thrown.name`), logback (`throwable.className`), Quarkus and WildFly (`exception.exceptionType`); as one text Go's loggers and
+// Rust's (`error`, `err`), structlog, .NET and NLog (`exception`), Python's JSON formatters (`exc_info`), logback's Logstash encoder
+// (`stack_trace`), Serilog (`@x`).
 
 const saidWithin = /(?:^|\.)(?:err|error|exception|thrown|throwable)\.(?:message|msg|value)$/i
-const typeWithin = /(?:^|\.)(?:err|error|exception|thrown|throwable)\.(?:type|name|kind|class|className)$/i
+const typeWithin =
+  /(?:^|\.)(?:err|error|exception|thrown|throwable)\.(?:type|name|kind|class|className|exceptionType)$/i
 const asOneText = /(?:^|\.)(?:err|error|exception)$/i
 const asStack = /(?:^|\.)(?:exc_info|exc_text|stack|stacktrace|stack_trace|@x)$/i
+
+/** Go's calls (zap's `stacktrace`, debug.Stack) tell where it was written, and of no error. */
+const callsOfGo = /^(?:goroutine \d{1,20} \[|\S{1,512}\n\t\S+:\d)/
 
 type Named = readonly [name: string, text: string]
 
 /** Without the last part of a name. */
 const outerOf = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf('.')))
 
-/** What a text of several lines says in one: Python's stack traces end with it, all others begin with it. */
+/** What a text of several lines says in one: Python's stack traces end with it, all others begin with it, Quarkus's behind a colon. */
 function lineOf(text: string): string {
   const lines = text.split(/[\r\n]+/).filter((line) => line.trim() !== '')
-  return ((text.includes('Traceback (most recent call last)') ? lines.at(-1) : lines[0]) ?? '').trim()
+  const line = (text.includes('Traceback (most recent call last)') ? lines.at(-1) : lines[0]) ?? ''
+  return line.replace(/^: /, '').trim()
 }
 
 /** Whether the message has said it; a stack trace says it behind the error's type. */
@@ -31,7 +37,9 @@ type Log = Readonly<{ message: string; fields: Readonly<Record<string, unknown>>
 
 const textsOf = ({ fields }: Log): readonly Named[] =>
   dottedFields(fields).flatMap(({ name, value }): readonly Named[] =>
-    typeof value === 'string' && /\S/.test(value) ? [[name, value]] : [],
+    typeof value === 'string' && /\S/.test(value) && !(asStack.test(name) && callsOfGo.test(value))
+      ? [[name, value]]
+      : [],
   )
 
 /** Why, in the record's own words; undefined where it has none, or its message says the same. */

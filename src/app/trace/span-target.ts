@@ -17,18 +17,26 @@ const names = [
   'net.peer.name',
 ] as const
 
+/** Logfire names a span by the template of its message. */
+const messages = ['logfire.msg'] as const
+
 const ofCalls: readonly string[] = ['client', 'producer', 'consumer']
 const charactersMax = 80
 
 /** An address as its host and path. */
-const shortened = (text: string): string => text.replace(/^https?:\/\/([^?#]*).*$/is, '$1').replaceAll(/\s+/g, ' ')
+const shortened = (text: string): string => text.replace(/^https?:\/\/([^?#]*).*$/is, '$1')
 
-/** What a span has called, where its name does not say it. */
-export function targetPart({ kind, name, attributes }: Pick<ShownSpan, 'kind' | 'name' | 'attributes'>): Html {
-  if (!ofCalls.includes(kind)) return html``
-  const values = names.map((each) => attributes[each])
-  const found = values.find((value): value is string => typeof value === 'string' && value.trim() !== '')
-  const text = shortened(found ?? '').trim()
+type Said = Pick<ShownSpan, 'kind' | 'name' | 'attributes'>
+
+const textOf = (attributes: Said['attributes'], wanted: readonly string[]): string =>
+  wanted
+    .map((each) => attributes[each])
+    .find((value): value is string => typeof value === 'string' && value.trim() !== '') ?? ''
+
+/** What a span has called, or its message, where its name does not say it. */
+export function targetPart({ kind, name, attributes }: Said): Html {
+  const called = ofCalls.includes(kind) ? shortened(textOf(attributes, names)) : ''
+  const text = (called === '' ? textOf(attributes, messages) : called).replaceAll(/\s+/g, ' ').trim()
   // Of nothing too.
   if (name.includes(text)) return html``
   const isCut = text.length > charactersMax

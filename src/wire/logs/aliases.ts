@@ -6,7 +6,7 @@
 // JSON console's `LogLevel` and `Message`), HashiCorp's hclog (`@level @message`), PostgreSQL (`error_severity`), Spring Boot's GELF
 // (`_traceId`), Grafana's programs in Go (`traceID`), Google Cloud's structured logging (`timestampSeconds`,
 // `logging.googleapis.com/trace`, `serviceContext`), roarr (`context.logLevel`), MongoDB (`t.$date`), LogTape (`properties`), LogLayer
-// (`metadata`), Rust's json-subscriber (`openTelemetry`), AWS's Powertools (`xray_trace_id`), Axiom's logger
+// (`metadata`), Rust's json-subscriber (`openTelemetry`) and logforth (`diags`), AWS's Powertools (`xray_trace_id`), Axiom's logger
 // (`fields`), pino in browsers (`messages`, `level.label`), structlog's guide (`span.trace_id`), and what OpenTelemetry's and Datadog's
 // tracers put into logs of Python and Node (`otelServiceName`, `dd.service`). Last, by what shippers say of a container that names no service:
 // Fluent Bit and Fluentd (`kubernetes.labels`), Vector (`kubernetes.pod_labels`), Elastic's (`kubernetes.container.name`), Docker
@@ -117,6 +117,7 @@ export const traceNames = [
   'TraceID',
   'traceid',
   'trace-id',
+  'diags.trace_id',
 ] as const
 export const spanNames = [
   'span_id',
@@ -147,6 +148,7 @@ export const spanNames = [
   'SpanID',
   'spanid',
   'span-id',
+  'diags.span_id',
 ] as const
 export const sessionNames = ['session_id', 'sessionId', 'session.id', 'rum.sessionId', 'faro.session.id'] as const
 export const serviceNames = [

@@ -5,6 +5,8 @@ import { parseTraceparent, type Traceparent } from '#src/events/traceparent.ts'
 const hex = /^[0-9a-f]+$/
 const zeros = /^0+$/
 const digits = /^\d{1,20}$/
+/** As OpenTelemetry for Python prints ids of its own records. */
+const hexMark = /^0x/
 
 /** An unsigned number in decimal (Datadog's ids, or ids sent as JSON numbers) in hex, 16 digits where it has 64 bits. */
 const decimalId = (text: string): string | undefined => (digits.test(text) ? hexOfDecimal(text) : undefined)
@@ -15,7 +17,8 @@ function idText(value: Json | undefined, decimal: boolean): string | undefined {
   if (typeof value !== 'string' || value.length > 64) return undefined
   const text = value.trim().replaceAll('-', '').toLowerCase()
   if (decimal && digits.test(text)) return decimalId(text)
-  return hex.test(text) && !zeros.test(text) ? text : undefined
+  const bare = text.replace(hexMark, '')
+  return hex.test(bare) && !zeros.test(bare) ? bare : undefined
 }
 
 const usualTrace = /^(?!0{32})[0-9a-f]{32}$/
@@ -27,7 +30,7 @@ const resourceName = /^projects\/[^/]{1,64}\/traces\//
 /** How AWS X-Ray writes one, which is that of OpenTelemetry in three parts: alone, or as its header has it. */
 const xray = /^(?:Root=)?1-([\da-f]{8})-([\da-f]{24})(?:;.{0,256})?$/
 
-/** 32 hex digits in lower case: from 32, with dashes or not, from X-Ray's, from 16 (padded), or from a 64-bit number. */
+/** 32 hex digits in lower case: from 32, with dashes or not, behind `0x` or not, from X-Ray's, from 16 (padded), or from a 64-bit number. */
 export function traceIdOf(value: Json | undefined, decimal = false): string | undefined {
   if (typeof value === 'string' && usualTrace.test(value)) return value
   const text = idText(

@@ -13,7 +13,10 @@ const words =
 const inAnyCase = (text: string): string => text.replaceAll(/[a-z]/g, (letter) => `[${letter.toUpperCase()}${letter}]`)
 const anyCase = inAnyCase(words)
 /** TRACE is also a method of HTTP, before a path. */
-const capitals = `${words.toUpperCase()}|FINE|FINER|FINEST|ERRO|FATA|PANI|DEBU|TRAC`.replace('TRACE', 'TRACE(?! /)')
+const capitals = `${words.toUpperCase()}|FINE|FINER|FINEST|ERRO|FATA|PANI|DEBU|DEBG|TRAC`.replace(
+  'TRACE',
+  'TRACE(?! /)',
+)
 
 /** Ends of a time: 09:46:42,080, +0100, an epoch or Z, and perhaps the number of a process behind; a zone, AM. */
 const time = String.raw`(?:[:.,+-]\d+|\d{10}|\dZ)(?: \d+)?|:\d\d[.\d]* [A-Z]{3,4}|\d\s?[AP]M`
@@ -98,7 +101,6 @@ const inJson = /"(?:log\.?)?(?:level|lvl|severity|levelname|severity_text)"\s*:\
 /** Of .NET's console logger and of logrus, which have four letters for a level, MariaDB's, MySQL's, etcd's, and the marks of Redis and Next.js. */
 const shortened: Readonly<Record<string, Level>> = {
   trac: 'trace',
-  debu: 'debug',
   note: 'info',
   system: 'info',
   '.': 'debug',
@@ -113,7 +115,6 @@ const shortened: Readonly<Record<string, Level>> = {
   exception: 'error',
   traceback: 'error',
   rejection: 'error',
-  erro: 'error',
   fata: 'fatal',
   pani: 'fatal',
 }

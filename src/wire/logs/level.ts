@@ -6,10 +6,10 @@ import type { Level } from '#src/events/telemetry.ts'
 /** Words that only senders use, beside those that a search may use too. */
 const words: Readonly<Record<Level, string>> = {
   trace: 'trc trce finest finer silly all',
-  debug: 'dbug fine config http',
+  debug: 'dbug debg debu fine config http',
   info: 'inf log success',
   warn: 'wrn',
-  error: 'failure eror',
+  error: 'failure eror erro',
   fatal: 'dpanic ftl',
 }
 const letters: Readonly<Record<string, Level>> = {

@@ -43,6 +43,7 @@ import { idsOfServer, levelOfServer, messageOfServer, serviceOfServer } from './
 import { levelOfSerilog, messageOfSerilog, serviceOfSerilog } from './serilog.ts'
 import { levelOfPlatform, messageOfPlatform, serviceOfPlatform } from './platforms.ts'
 import { fromRuntime } from './runtime.ts'
+import { serviceInText } from './service-in-text.ts'
 import { tidyFields, type TidyLimits } from './tidy.ts'
 import { earliestNs, latestNs, parseEpoch, parseTime, withTimeOfDay } from './time.ts'
 
@@ -224,6 +225,8 @@ export function serviceOf(record: JsonObject): string | null {
 const levelOfText = (message: string, raw: string | undefined): Level | undefined =>
   levelInText(message) ?? (raw === undefined ? undefined : levelInText(raw))
 
+const orInText = (service: string | null, text: string): string | null => service ?? serviceInText(text) ?? null
+
 /** A log record of the fields that a sender gave: what each alias says, and the fields themselves. */
 export function logRecordOf(record: JsonObject, context: RecordContext): LogRecord {
   const { raw, line, dated = record } = context
@@ -232,6 +235,7 @@ export function logRecordOf(record: JsonObject, context: RecordContext): LogReco
   // A shipper that takes no lines of containers apart sends them as they are kept.
   const ofContainer = fromRuntime(said)
   const message = ofContainer?.text ?? said
+  const whole = raw ?? message
   const { timeNs, cut } = timeOf(dated, { ...context, besideNs: context.besideNs ?? parseTime(ofContainer?.time) })
   const { fields, cuts, text } = tidyFields(record, context.limits)
   return {
@@ -239,8 +243,8 @@ export function logRecordOf(record: JsonObject, context: RecordContext): LogReco
     timeNs,
     level: told(levelOf) ?? levelOfText(message, raw) ?? null,
     message: text(message),
-    service: told(serviceOf),
-    ...identifiersOf(record, context.limits, raw ?? message),
+    service: orInText(told(serviceOf), whole),
+    ...identifiersOf(record, context.limits, whole),
     source: 'logs',
     fields,
     cuts: cut === undefined ? cuts : [cut, ...cuts],

@@ -107,6 +107,23 @@ const isConsola = ({ type, tag, args, date, level }: JsonObject): boolean =>
   date !== undefined &&
   (level === null || ofConsola[numberOf(level)] !== undefined)
 
+/** Python's Eliot: each record has its place in a task, and says what began or ended there, or what was told within. */
+const isEliot = ({ task_uuid, task_level }: JsonObject): boolean =>
+  typeof task_uuid === 'string' && Array.isArray(task_level)
+
+/** What its action was, whether that has begun or ended, and why it failed. */
+function messageOfEliot({ message_type, action_type, action_status, reason }: JsonObject): string | undefined {
+  const said = textsOf([message_type ?? action_type ?? '', action_status ?? ''])?.trim()
+  if (said === undefined || said === '') return undefined
+  return typeof reason === 'string' ? `${said}: ${reason}` : said
+}
+
+const levelOfEliot = (record: JsonObject): Level | undefined => {
+  if (!isEliot(record)) return undefined
+  const isFailure = record['action_status'] === 'failed' || typeof record['traceback'] === 'string'
+  return isFailure ? 'error' : undefined
+}
+
 /** tslog, a record as its transports are given it: since 5 with `_logMeta`. */
 function isTslog(record: JsonObject): boolean {
   const meta = record['_logMeta'] ?? record['_meta']
@@ -115,6 +132,14 @@ function isTslog(record: JsonObject): boolean {
 
 export const levelOfConsola = (record: JsonObject): Level | undefined =>
   isConsola(record) ? (levelByName(record['type']) ?? ofConsola[numberOf(record['level'] ?? 5)]) : undefined
+
+/** go-zero's own words, beside its message: what took too long, and what its program counts every minute. */
+const wordsOfGoZero: Readonly<Record<string, Level>> = { slow: 'warn', stat: 'info' }
+function levelOfGoZero(record: JsonObject): Level | undefined {
+  const { level, content } = record
+  const isGoZero = typeof content === 'string' && record['@timestamp'] !== undefined
+  return isGoZero && typeof level === 'string' && Object.hasOwn(wordsOfGoZero, level) ? wordsOfGoZero[level] : undefined
+}
 
 /** log4js, lambda-log, tslog, and python-logstash's first format. */
 const levelNamesOfSenders = namesOf([
@@ -133,7 +158,9 @@ export const levelOfSender = (record: JsonObject): Level | undefined =>
   firstOf(record, levelNamesOfSenders, levelByName) ??
   firstOf(record, pythonNumbers, levelByPython) ??
   firstOf(record, syslogNumbers, (value) => levelBySyslog(value) ?? levelByName(value)) ??
-  (isZap(record) ? levelByName(record['L']) : undefined)
+  (isZap(record) ? levelByName(record['L']) : undefined) ??
+  levelOfGoZero(record) ??
+  levelOfEliot(record)
 
 /** The texts among what a logger's caller passed, one by one. */
 export function textsOf(value: Json | undefined): string | undefined {
@@ -162,6 +189,7 @@ export function messageOfSender(record: JsonObject): string | undefined {
   if (isLog4js(record) || isElectronLog(record)) return textsOf(data)
   if (isConsola(record)) return textsOf(args)
   if (isZap(record)) return M as string
+  if (isEliot(record)) return messageOfEliot(record)
   return isTslog(record) ? placedTexts(record) : undefined
 }
 

@@ -135,6 +135,7 @@ describe('the decoding of log records', () => {
       const upper = { trace_id: '4BF92F35-77B3-4DA6-A3CE-929D0E0E4736', span_id: spanId.toUpperCase() }
       expect(found(upper)).to.deep.equal([traceId, spanId])
       expect(found({ trace_id: spanId })).to.deep.equal([spanId.padStart(32, '0'), null])
+      expect(found({ trace_id: `0x${traceId}`, span_id: `0X${spanId}` })).to.deep.equal([traceId, spanId])
     })
     it("takes Datadog's decimal ids", () => {
       const decimal = { 'dd.trace_id': '1234567890123456789', dd: { span_id: '987654321' } }
@@ -167,6 +168,9 @@ describe('the decoding of log records', () => {
     it('takes no other', () => {
       for (const bad of [
         '0'.repeat(32),
+        `0x${'0'.repeat(32)}`,
+        `0x0x${traceId}`,
+        '0x',
         'x'.repeat(32),
         'abc',
         '',

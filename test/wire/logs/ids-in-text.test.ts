@@ -22,6 +22,11 @@ const lines: Readonly<Record<string, readonly [line: string, traceId: string, sp
     traceId,
     spanId,
   ],
+  'OpenTelemetry for Python, a record it prints': [
+    `{"body": "x", "trace_id": "0x${traceId}", "span_id": "0x${spanId}", "trace_flags": 1}`,
+    traceId,
+    spanId,
+  ],
   Datadog: [
     `[dd.service=a dd.trace_id=1234567890123456789 dd.span_id=42] x`,
     '112210f47de98115'.padStart(32, '0'),
@@ -48,6 +53,8 @@ const others: readonly string[] = [
   `trace_id=${traceId}-1`,
   `trace_id=${'0'.repeat(32)} span_id=${spanId}`,
   `span_id=${spanId}`,
+  `trace_id=0x${'0'.repeat(32)} span_id=0x${spanId}`,
+  `trace_id=0x0x${traceId}`,
   `${'x'.repeat(3_000)} trace_id=${traceId}`,
 ]
 

@@ -70,6 +70,9 @@ const lines: Readonly<Record<string, readonly [line: string, level: Level]>> = {
   CockroachDB: ['E261129 09:46:42.080000 1 server/node.go:12 ⋮ [T1,n1] 1  failed', 'error'],
   Sidekiq: ['2026-11-29T09:46:42.080Z pid=7 tid=2mv class=PayJob jid=0b1c WARN: slow', 'warn'],
   'Sidekiq, without times': ['pid=7 tid=2mv ERROR: failed', 'error'],
+  'slog-term': ['Nov 30 11:16:29.071 ERRO payment declined, error: no funds, service: shop', 'error'],
+  'slog-term, debug': ['Nov 30 11:16:29.070 DEBG d, service: shop', 'debug'],
+  'logrus, debug, in colours': ['\u001b[37mDEBU\u001b[0m[0000] x                    \u001b[37ma\u001b[0m=1', 'debug'],
   env_logger: ['[2026-11-29T09:46:42Z ERROR my_crate] x', 'error'],
   'tracing-subscriber, in colours': [
     '\u001b[2m2026-11-29T09:46:42.080Z\u001b[0m \u001b[32m INFO\u001b[0m my_crate: x',

@@ -11,10 +11,10 @@ import {
 describe('levels of log records', () => {
   const names: Readonly<Record<Level, string>> = {
     trace: 'trace TRACE Trace verbose silly finest finer trce t V',
-    debug: 'debug DEBUG dbg dbug fine http D',
+    debug: 'debug DEBUG dbg dbug DEBG debu fine http D',
     info: 'info INFO information informational notice Notice log SUCCESS i',
     warn: 'warn warning WARNING wrn W',
-    error: 'error ERROR err eror severe e',
+    error: 'error ERROR err eror ERRO severe e',
     fatal: 'fatal critical CRITICAL crit alert emerg emergency panic dpanic F',
   }
   it('reads names in any case', () => {

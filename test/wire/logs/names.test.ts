@@ -49,7 +49,7 @@ describe('names of what a log record says', () => {
       `trace_id traceId TraceId trace.id otelTraceID dd.trace_id @tr _trace_id contextMap.trace_id mdc.trace_id
       contextMap.traceId mdc.traceId fields.trace_id context.trace_id extra.trace_id meta.trace_id record.extra.trace_id
       _traceId traceID logging.googleapis.com/trace properties.trace_id metadata.trace_id metadata.traceId xray_trace_id
-      openTelemetry.traceId span.trace_id TraceID traceid trace-id`,
+      openTelemetry.traceId span.trace_id TraceID traceid trace-id diags.trace_id`,
       traceId,
       (record) => record.traceId,
       traceId,
@@ -58,7 +58,7 @@ describe('names of what a log record says', () => {
       `span_id spanId span.id otelSpanID @sp _span_id contextMap.span_id mdc.span_id
       contextMap.spanId mdc.spanId fields.span_id context.span_id extra.span_id meta.span_id record.extra.span_id
       _spanId spanID logging.googleapis.com/spanId properties.span_id metadata.span_id metadata.spanId
-      openTelemetry.spanId span.span_id SpanID spanid span-id`,
+      openTelemetry.spanId span.span_id SpanID spanid span-id diags.span_id`,
       spanId,
       (record) => record.spanId,
       spanId,

@@ -163,6 +163,16 @@ describe('what single loggers write in a way of their own', () => {
     const others = { type: 'http', tag: 'in', args: ['x'], time, msg: 'failed' }
     expect(one({ ...others, level: 50 })).to.include({ level: 'error', timeNs })
     expect(one({ ...others, level: 3 })).to.include({ level: 'trace', timeNs })
+    for (const level of ['slow', 'stat']) {
+      expect(one({ level, msg: 'x', '@timestamp': time }).level, level).to.equal(null)
+      expect(one({ level, content: 'x' }).level, level).to.equal(null)
+    }
+    expect(one({ level: 'constructor', content: 'x', '@timestamp': time }).level).to.equal(null)
+    const noTask = { action_type: 'x', action_status: 'failed', reason: 'y' }
+    expect(one(noTask)).to.include({ level: null, message: '' })
+    expect(one({ ...noTask, task_uuid: 'u', task_level: [1], message: 'own', level: 'info' })).to.include({
+      ...{ level: 'info', message: 'own' },
+    })
   })
 
   it('is a service in the fields of a shipper, and not in those of an event', () => {

@@ -1,0 +1,38 @@
+import { expect } from 'chai'
+import { limits } from '#src/config.ts'
+import { decodeLogs } from '#src/wire/logs/decode.ts'
+import { serviceInText } from '#src/wire/logs/service-in-text.ts'
+
+const ids = 'trace_id=27bb469f0919dc704d7ad3b6017f3297 span_id=5cd99cde5461cef9'
+const line = (service: string): string =>
+  `2026-11-30 11:03:21,708 WARNING [shop] [fl.py:7] [${ids} resource.service.name=${service} trace_sampled=True] - slow order 7`
+
+describe('the service that a line of text says of itself', () => {
+  it('is that of OpenTelemetry for Python, whatever its name', () => {
+    expect(serviceInText(line('flask-shop'))).to.equal('flask-shop')
+    expect(serviceInText(line('my shop'))).to.equal('my shop')
+    expect(serviceInText(line('shop').replace(ids, 'trace_id=0 span_id=0')), 'outside of a span').to.equal('shop')
+  })
+
+  it('is none where it has no name, or something else stands there', () => {
+    const others = [
+      '',
+      line(''),
+      line(' '),
+      line('x'.repeat(129)),
+      line('a] [b'),
+      'resource.service.name=shop',
+      'set resource.service.name=shop and restart',
+      `other.resource.service.name=shop trace_sampled=True`,
+      `${'x'.repeat(600)} resource.service.name=shop trace_sampled=True`,
+    ]
+    expect(others.filter((text) => serviceInText(text) !== undefined)).to.deep.equal([])
+  })
+
+  it('is that of a record that names none', () => {
+    const serviceOf = (record: unknown): unknown =>
+      decodeLogs(Buffer.from(JSON.stringify(record)), 'application/json', { receivedAt: 0, limits })[0]?.service
+    expect(serviceOf({ log: line('flask-shop') })).to.equal('flask-shop')
+    expect(serviceOf({ log: line('flask-shop'), kubernetes: { container_name: 'web' } })).to.equal('web')
+  })
+})
