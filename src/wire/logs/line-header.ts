@@ -20,9 +20,11 @@ const nothing = /^-(?: |$)/
 /** Of a line, however long, as much is looked through for it: a loop of an expression has no room for more than some megabytes. */
 const structuredCharactersMax = 8_192
 
-/** Heroku leaves that part out (devcenter.heroku.com, "Log Drains"). */
-const isOfHeroku = (hostname: string | undefined, appname: string | undefined): boolean =>
-  hostname === 'host' && (appname === 'app' || appname === 'heroku')
+type Header = Readonly<Record<string, string | undefined>>
+
+/** Heroku leaves that part out (devcenter.heroku.com, "Log Drains"), and has no ids of messages. */
+const isOfHeroku = ({ hostname, appname, msgid }: Header): boolean =>
+  hostname === 'host' && (appname === 'app' || appname === 'heroku') && msgid === '-'
 
 /** The fields of a line of text: what was put before it, by the names that shippers give its parts, and the text itself as `message`. */
 export function fieldsOfLine(text: string): JsonObject {
@@ -35,12 +37,11 @@ export function fieldsOfLine(text: string): JsonObject {
   return found?.groups === undefined ? { message: text } : withHeader(found.groups, text.slice(found[0].length))
 }
 
-function withHeader(header: Readonly<Record<string, string | undefined>>, rest: string): JsonObject {
+function withHeader(header: Header, rest: string): JsonObject {
   const fields: Record<string, Json> = {}
   for (const [name, value] of Object.entries(header)) if (value !== undefined && value !== '-') fields[name] = value
-  const { hostname, appname, msgid } = header
   const [before = ''] =
-    msgid === undefined || isOfHeroku(hostname, appname)
+    header['msgid'] === undefined || isOfHeroku(header)
       ? []
       : (nothing.exec(rest) ?? structured.exec(rest.slice(0, structuredCharactersMax)) ?? [])
   const data = before.trim()

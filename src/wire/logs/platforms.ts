@@ -73,7 +73,7 @@ function levelOfSupabase(record: JsonObject): Level | undefined {
   return levelByName(metadata['level']) ?? levelByName(first(metadata['parsed'])['error_severity'])
 }
 
-/** Auth0's stream of logs, of which each has a date: what failed has a type that begins so (auth0.com/docs, "Log Event Type Codes"). */
+/** Auth0's stream of logs, of which each has a date. Types are codes that begin with what came of it, or words that end so (auth0.com/docs, "Log Event Type Codes"). */
 const isOfAuth0 = ({ log_id, data }: JsonObject): boolean =>
   typeof log_id === 'string' &&
   isJsonObject(data) &&
@@ -84,9 +84,10 @@ const auth0Messages = namesOf(['data.description', 'data.type'])
 function levelOfAuth0(record: JsonObject): Level | undefined {
   const { type } = first(record['data'])
   if (typeof type !== 'string') return undefined
-  if (type.startsWith('f')) return 'error'
   if (type === 'w') return 'warn'
-  return type.startsWith('s') ? 'info' : undefined
+  const [, outcome = ''] = (type.includes('_') ? /_(failed|completed|succeeded)$/ : /^([fs])/).exec(type) ?? []
+  if (outcome === '') return undefined
+  return outcome.startsWith('f') ? 'error' : 'info'
 }
 
 /** AWS Lambda, of an error that nobody caught; EventBridge, of what has happened. */

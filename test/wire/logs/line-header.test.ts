@@ -47,6 +47,10 @@ describe('what is put before a line of text on its way', () => {
     expect(ofText(`<34>1 ${time} web-1 su - ID47 - failed`).message).to.equal('failed')
     expect(ofText(`<34>1 ${time} web-1 su - ID47 -`).message).to.equal('')
     expect(ofText(`<34>1 ${time} web-1 su - ID47 [main] failed`).message).to.equal('[main] failed')
+    expect(
+      ofText(`<34>1 ${time} host app web.1 ID47 - failed`).message,
+      'a program named app on a host named host',
+    ).to.equal('failed')
     expect(ofText(heroku('- [a@1 x="1"] paid')).message).to.equal('- [a@1 x="1"] paid')
     const long = `[a@1 x="${'y'.repeat(3_000_000)}"] failed`
     expect(ofText(`<34>1 ${time} web-1 su - ID47 ${long}`).message).to.include('[a@1 x="yyy')

@@ -44,7 +44,15 @@ describe('what platforms write of the programs that they run', () => {
       message: 'Wrong password.',
     })
     expect(of('s')).to.include({ level: 'info', message: 's' })
-    expect([of('w').level, of('limit_wc').level, of('constructor').level]).to.deep.equal(['warn', null, null])
+    const levels = (...types: readonly string[]) => types.map((type) => of(type).level)
+    expect(levels('w', 'limit_wc', 'signup_pwd_leak', 'constructor')).to.deep.equal(['warn', null, null, null])
+    const spoken = [
+      'flows_execution_completed',
+      'forms_submission_succeeded',
+      'flows_execution_failed',
+      'ciba_start_failed',
+    ]
+    expect(levels(...spoken)).to.deep.equal(['info', 'info', 'error', 'error'])
   })
 
   it('is an error of Lambda, and an event of EventBridge', () => {
