@@ -31,7 +31,7 @@ const refusalsIn = (event: DecodedEvent): RefusalCounts =>
 /** What a workspace has used and what it was refused, by month, day and key of receipt and by service; and when keys were used. */
 export const allowanceProjection: Projection = {
   name: 'allowance',
-  version: 12,
+  version: 13,
   // A month stays complete for a week after its end.
   keptDaysMin: 38,
   handles: ['spans.received', 'logs.received', 'rum.received', 'spans.refused'],

@@ -9,10 +9,10 @@ import { stringifyJson } from '#src/lib/json.ts'
  * its projection stops: a digest never changes without its version.
  */
 const known = {
-  traces: '21 4dhG9Zv9eqlR',
-  logs: '20 zEOe_15QbbCu',
-  correlation: '17 eADnUAlXiPOL',
-  allowance: '12 pPR9ntiZrqpF',
+  traces: '22 4dhG9Zv9eqlR',
+  logs: '21 zEOe_15QbbCu',
+  correlation: '18 eADnUAlXiPOL',
+  allowance: '13 pPR9ntiZrqpF',
 }
 
 describe('the collections of the projections', () => {
