@@ -35,14 +35,16 @@ const lateHint =
   'no answer in time, as for seconds when another server comes to lead; if it lasts, its disk may be full or have failed, ' +
   'see /healthz there: make room and restart it'
 
-/** Why the first connection failed, in one line. */
-function refusal(error: unknown, { servers }: NatsAddress): Error {
-  const subject = servers.join(', ')
+function isRefused(error: unknown): boolean {
   // Not what the system says, as of a name that it does not find: that name may be of any letters.
   const [code, message] = error instanceof NatsError ? [error.code, error.message] : ['', '']
-  if (/AUTH|PERMISSIONS/.test(code) || /auth/i.test(message)) {
-    return new PermanentError({ operation, subject, hint: refusedHint })
-  }
+  return /AUTH|PERMISSIONS/.test(code) || /auth/i.test(message)
+}
+
+/** Why the first connection failed, in one line. */
+function refusal(error: unknown, servers: readonly string[]): Error {
+  const subject = servers.join(', ')
+  if (isRefused(error)) return new PermanentError({ operation, subject, hint: refusedHint })
   return new TransientError({
     operation,
     subject,
@@ -63,32 +65,50 @@ function greetingMsFor({ servers }: NatsAddress): number {
   return isOne ? greetingMsDefault : greetingMsOfSeveral
 }
 
+type Dial = (servers: readonly string[]) => Promise<NatsConnection>
+
+const isTelling = (error: unknown): boolean => isRefused(error) || reasonOf(error) !== undefined
+
+/** The client says why the last of several servers failed. Where that is only not there, another one may tell more: each is asked alone. */
+async function whyNone(dial: Dial, servers: readonly string[], last: unknown): Promise<Error> {
+  if (servers.length === 1 || isTelling(last)) return refusal(last, servers)
+  const alone = servers.map(async (server) => {
+    const failure = await dial([server]).then(
+      (connection) => connection.close(),
+      (error: unknown) => error,
+    )
+    return isTelling(failure) ? refusal(failure, [server]) : Promise.reject(failure)
+  })
+  return Promise.any(alone).catch(() => refusal(last, servers))
+}
+
 async function open(address: NatsAddress, name: string, greetingMs: number): Promise<NatsConnection> {
-  const { servers, user, password, token, tls } = address
-  let connection: NatsConnection | undefined
-  const connecting = () =>
-    connect({
-      servers: [...servers],
-      name,
-      timeout: greetingMs,
-      ...(user === undefined ? {} : { user, pass: password ?? '' }),
-      ...(token === undefined ? {} : { token }),
-      ...(tls ? { tls: tlsOptionsFor(servers) } : {}),
-      maxReconnectAttempts: -1,
-      reconnectDelayHandler: () => reconnectWait(connection),
-      // Credentials may be refused while an operator changes them.
-      ignoreAuthErrorAbort: true,
-      // A server that hangs is noticed within seconds, and requests to it fail.
-      pingInterval: 2_000,
-      maxPingOut: 2,
-      noAsyncTraces: true,
-    })
-  try {
+  const { servers: all, user, password, token, tls } = address
+  const dial: Dial = async (servers) => {
+    let connection: NatsConnection | undefined
+    const connecting = () =>
+      connect({
+        servers: [...servers],
+        name,
+        timeout: greetingMs,
+        ...(user === undefined ? {} : { user, pass: password ?? '' }),
+        ...(token === undefined ? {} : { token }),
+        ...(tls ? { tls: tlsOptionsFor(all) } : {}),
+        maxReconnectAttempts: -1,
+        reconnectDelayHandler: () => reconnectWait(connection),
+        // Credentials may be refused while an operator changes them.
+        ignoreAuthErrorAbort: true,
+        // A server that hangs is noticed within seconds, and requests to it fail.
+        pingInterval: 2_000,
+        maxPingOut: 2,
+        noAsyncTraces: true,
+      })
     connection = await closingWhatFails(connecting)
     return connection
-  } catch (error) {
-    throw refusal(error, address)
   }
+  return dial(all).catch(async (error: unknown) => {
+    throw await whyNone(dial, all, error)
+  })
 }
 
 function headersOf(fields: Headers | undefined): Readonly<{ headers?: ReturnType<typeof headers> }> {

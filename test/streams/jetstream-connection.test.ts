@@ -4,6 +4,7 @@ import { connectNats } from '#streams/jetstream/connect.ts'
 import type { Nats } from '#streams/jetstream/nats.ts'
 import { openJetStream } from '#streams/jetstream/stream.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
+import { freePort } from '#test/support/free-port.ts'
 import { makeEvent, makeLarge } from '../support/make-event.ts'
 import { makeJetStreamLog } from './jetstream-log.ts'
 import { startFront, type NatsFront } from './nats-front.ts'
@@ -97,6 +98,25 @@ describe('a connection to NATS that is broken', () => {
       await other.remove()
     }
   })
+})
+
+describe('several NATS servers of which none can be connected to', () => {
+  it('are said to refuse us where one does, in whichever order they are tried', async () => {
+    const server = await startPlainNats('authorization { user: throughline, password: another }')
+    const { host } = new URL(server.url)
+    try {
+      // Each time in an order of its own.
+      for (let times = 0; times < 8; times++) {
+        const failure = await rejection(connectNats({ url: `${server.url},nats://127.0.0.1:${await freePort()}` }))
+        expect(failure.name).to.equal('PermanentError')
+        expect(failure.message)
+          .to.include(host)
+          .and.match(/\(it refuses the user, password or token of NATS_URL\)$/)
+      }
+    } finally {
+      await server.remove()
+    }
+  }).timeout(enginesTimeoutMs)
 })
 
 describe('a NATS server that is not found', () => {

@@ -23,6 +23,12 @@ export type Call = Readonly<{
   signal?: AbortSignal
 }>
 
+/**
+ * Parameters of what reads: of the copies of a shard, the one of the node that is asked, if it has one. Another node may hang, and as long as the
+ * master counts it in, maybe because it leads itself, each answer that is to come from it would be waited for.
+ */
+export const nearest = { preference: '_local' } as const
+
 /** The answer has more bytes than the call allows. A smaller request may succeed. */
 export class LargeAnswerError extends Error {
   override readonly name = 'LargeAnswerError'

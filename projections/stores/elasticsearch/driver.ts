@@ -87,9 +87,16 @@ function hintOfConnection(message: string, host: string): string {
   return `is Elasticsearch running at ${host}? Its address is ELASTICSEARCH_URL`
 }
 
+/** What only reads one thing cannot be too much to ask. */
+function notInTime({ operation, subject, method }: Call, { host, requestTimeoutMs }: Server, cause: Error): Error {
+  const why = `not answered in ${requestTimeoutMs / 1000} s: ${host}, or another node that it waits for, is busy or hangs`
+  if (method === 'GET') return new TransientError({ operation, subject, hint: why, cause })
+  return new LateError({ operation, subject, hint: `${why}, or a search is too broad for it`, cause })
+}
+
 function failureOf(error: unknown, call: Call, server: Server): Error {
   const { operation, subject } = call
-  const { host, isKnown, requestTimeoutMs } = server
+  const { host, isKnown } = server
   if (isOperatingFailure(error)) return error
   if (error instanceof errors.ResponseError) return responseFailure(error, call, server)
   // The driver aborts requests on its own only for this reason.
@@ -102,10 +109,7 @@ function failureOf(error: unknown, call: Call, server: Server): Error {
     const hint = `what answers at ${host} is not Elasticsearch: check ELASTICSEARCH_URL`
     return new PermanentError({ operation, subject, hint })
   }
-  if (error instanceof errors.TimeoutError) {
-    const hint = `not answered in ${requestTimeoutMs / 1000} s: it is busy or away, or a search is too broad for it`
-    return new LateError({ operation, subject, hint, cause })
-  }
+  if (error instanceof errors.TimeoutError) return notInTime(call, server, cause)
   if (error instanceof errors.ElasticsearchClientError && !(error instanceof errors.ConfigurationError)) {
     return new TransientError({ operation, subject, hint: hintOfConnection(text, host), cause })
   }
@@ -162,7 +166,7 @@ function clientOf(urls: readonly URL[], requestTimeoutMs: number): Client {
     : new Client({ ...own, nodes, Connection: OneOfSeveral, ConnectionPool: Nodes })
 }
 
-/** See connectElasticsearch. What is not answered in `requestTimeoutMs` rejects with LateError. */
+/** See connectElasticsearch. `requestTimeoutMs`: how long an answer is waited for. */
 export function openDriver(url: string, requestTimeoutMs = requestTimeoutMsDefault): Elasticsearch {
   const urls = parseHttpAddresses(url)
   const host = urls.map((each) => each.host).join(', ')

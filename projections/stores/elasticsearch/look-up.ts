@@ -2,7 +2,7 @@ import { TransientError } from '#src/lib/failure.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { objectIn, objectsIn, textIn } from './answer-parts.ts'
-import type { Elasticsearch } from './call.ts'
+import { nearest, type Elasticsearch } from './call.ts'
 import { partMissing, patiently, sendPatiently, shortPausesMs } from './patience.ts'
 import { closedHint, isClosed, isWithoutShard, withoutPrimaryHint } from './reasons.ts'
 import { inSizedParts, type Bound } from './sized-parts.ts'
@@ -37,6 +37,7 @@ async function ask(
     path: '/_mget',
     ...bound,
     query: {
+      ...nearest,
       _source: fields.join(','),
       filter_path: 'docs.found,docs._version,docs._source,docs.error.type',
     },

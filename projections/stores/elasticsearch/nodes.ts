@@ -53,12 +53,18 @@ function telling(error: unknown, afterMs: number): unknown {
 }
 
 /**
+ * How long a connection is kept that is not used: what stands between may forget one that is idle, most soon after a minute, and some then drop its
+ * packets. What is sent on it would wait for as long as a slow search may take, since new connections show that the node is there.
+ */
+const idleMs = 30_000
+
+/**
  * Hears the error of a body that the driver destroys because its length, as announced, is too large. Nobody else does, and an error that
  * nobody hears ends the process.
  */
 export class HeardConnection extends UndiciConnection {
   constructor(options: ConnectionOptions) {
-    super(options)
+    super({ ...options, agent: { keepAliveTimeout: idleMs } })
     const ask = this.pool.request.bind(this.pool) as unknown as Ask
     const heard: Ask = async (request) => {
       const begun = performance.now()

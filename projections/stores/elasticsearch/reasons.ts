@@ -52,7 +52,8 @@ export const isTooLarge = (reason: string): boolean => reason.startsWith('circui
 export const busyHint = 'it has no room for more now: look at its load, its memory and its disks'
 
 /** 403, for another reason than a block. */
-export const forbiddenHint = 'the user of ELASTICSEARCH_URL lacks a right'
+export const forbiddenHint =
+  'the user of ELASTICSEARCH_URL lacks a right: give it monitor and manage_index_templates on the cluster, and all on INDEX_PREFIX-*'
 
 /** Of an index that was not made by us, or was changed since. */
 export const mappingHint =

@@ -1,7 +1,7 @@
 import { createGather } from '#src/lib/gather.ts'
 import { isJsonObject, stringifyJson, type JsonObject } from '#src/lib/json.ts'
 import { hitsIn, numberIn, objectIn, objectsIn } from './answer-parts.ts'
-import type { Elasticsearch } from './call.ts'
+import { nearest, type Elasticsearch } from './call.ts'
 import type { Names } from './names.ts'
 import { sendPatiently } from './patience.ts'
 import { refreshIndices } from './refresh.ts'
@@ -42,7 +42,7 @@ export function createRecords(elasticsearch: Elasticsearch, names: Names): Recor
   return {
     async read(id) {
       const call = { operation: 'read', subject: id, method: 'GET', path: recordPath(names, '_doc', id) } as const
-      const answer = await sendPatiently(elasticsearch, { ...call, accept: [404] })
+      const answer = await sendPatiently(elasticsearch, { ...call, query: nearest, accept: [404] })
       return answer.status === 404 ? undefined : recordIn(answer.body)
     },
     async update({ id, fields, unchanged }) {
@@ -57,7 +57,7 @@ export function createRecords(elasticsearch: Elasticsearch, names: Names): Recor
       await refreshIndices(elasticsearch, names.state)
       const call = { operation: 'list builds', subject: names.state, method: 'POST', accept: [404] } as const
       // What belongs to no build in this list is removed: one that lacks some is none.
-      const query = { allow_partial_search_results: false }
+      const query = { ...nearest, allow_partial_search_results: false }
       const body = { size: 10_000, query: { term: { kind: 'build' } } }
       const path = `/${names.state}/_search`
       const answer = await elasticsearch.send({ ...call, path, query, body, mayRepeat: true })
@@ -94,7 +94,7 @@ export function createGatheredRecords(elasticsearch: Elasticsearch, names: Names
     if (ids.length === 1) return []
     const call = { operation: 'read', subject: manyOf(ids), method: 'POST', accept: busy } as const
     const path = `/${names.state}/_mget`
-    const { body } = await elasticsearch.send({ ...call, path, body: { ids }, mayRepeat: true })
+    const { body } = await elasticsearch.send({ ...call, path, query: nearest, body: { ids }, mayRepeat: true })
     return objectsIn(body['docs'])
   })
   const updateAll = createGather(async (updates: readonly Update[]) => {

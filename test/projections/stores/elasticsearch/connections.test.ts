@@ -5,7 +5,7 @@ import { describe, it } from 'mocha'
 import { connectElasticsearch } from '#projections/stores/elasticsearch/client.ts'
 import { reasonOf } from '#projections/stores/elasticsearch/reasons.ts'
 import { openDriver } from '#projections/stores/elasticsearch/driver.ts'
-import { LateError } from '#src/lib/failure.ts'
+import { LateError, TransientError } from '#src/lib/failure.ts'
 import { startAnsweringElasticsearch } from '#test/support/answering-elasticsearch.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
 import { rejection } from '#test/support/read-all.ts'
@@ -79,10 +79,24 @@ describe('a connection to Elasticsearch', () => {
     closeLater(hasty)
     // Answered when there are so many nodes, or after a minute.
     const query = { wait_for_nodes: '>=9', timeout: '60s' }
-    const call = { operation: 'search', subject: 'all', method: 'GET', path: '/_cluster/health', query } as const
+    const call = { operation: 'look at', subject: 'all', method: 'GET', path: '/_cluster/health', query } as const
+    const failure = await rejection(hasty.send(call))
+    // Nobody can ask for less.
+    expect(failure).to.be.instanceOf(TransientError).and.not.instanceOf(LateError)
+    const why = `not answered in 0.1 s: ${new URL(url()).host}, or another node that it waits for, is busy or hangs`
+    expect(failure.message)
+      .to.match(/^look at all: /)
+      .and.include(`(${why})`)
+  })
+
+  it('says of a search that was not answered in time that it may be too broad', async () => {
+    const silent = await startAnsweringElasticsearch(() => new Promise(() => undefined))
+    const hasty = openDriver(silent.url, 100)
+    closeLater({ close: () => hasty.close().then(silent.close) })
+    const call = { operation: 'search', subject: 'all', method: 'POST', path: '/lines/_search' } as const
     const failure = await rejection(hasty.send(call))
     expect(failure).to.be.instanceOf(LateError)
-    expect(failure.message).to.match(/^search all: .*\(not answered in 0\.1 s: .* too broad for it\)$/)
+    expect(failure.message).to.match(/^search all: .*\(not answered in 0\.1 s: 127.* too broad for it\)$/)
   })
 
   it('refuses a server that is too old, and says which is needed', async () => {
@@ -138,7 +152,7 @@ describe('a connection to Elasticsearch', () => {
     await known.send(call)
     for (const [refused, reason, unknown, hint] of [
       [401, 'security_exception', 'PermanentError', 'check user and password'],
-      [403, 'security_exception', 'PermanentError', 'the user of ELASTICSEARCH_URL lacks a right'],
+      [403, 'security_exception', 'PermanentError', 'the user of ELASTICSEARCH_URL lacks a right: give it monitor and'],
       [403, 'cluster_block_exception', 'TransientError', 'it is blocked'],
       [400, 'index_closed_exception', 'TransientError', 'it is closed'],
       [429, 'es_rejected_execution_exception', 'TransientError', 'it has no room for more now'],

@@ -53,7 +53,7 @@ describe('the list of all builds, by which others are removed', () => {
       await createRecords(elasticsearch, createNames('x')).builds()
       return asked
     }
-    expect(await list(0)).to.deep.equal([{ allow_partial_search_results: false }])
+    expect(await list(0)).to.deep.equal([{ preference: '_local', allow_partial_search_results: false }])
     expect((await rejection(list(1))).name).to.equal('TransientError')
   })
 })

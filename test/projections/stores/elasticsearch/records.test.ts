@@ -42,7 +42,7 @@ describe('records of builds that are read or changed in one turn of the event lo
     await beatBoth(2)
     expect(linesOf(proxy.take())).to.deep.equal([`POST /${prefix()}-state/_bulk`])
     const rosters = await Promise.all([writer.roster('fixture'), writer.roster('another')])
-    expect(linesOf(proxy.take())).to.deep.equal([`POST /${prefix()}-state/_mget`])
+    expect(linesOf(proxy.take())).to.deep.equal([`POST /${prefix()}-state/_mget?preference=_local`])
     expect(rosters).to.deep.equal([{ revision: 1, live: index, followed: [] }, noRoster])
     expect(await positions()).to.deep.equal([2, 2])
   })
@@ -56,7 +56,10 @@ describe('records of builds that are read or changed in one turn of the event lo
     const again = bothTold()
     run.tick()
     await again
-    expect(linesOf(proxy.take())).to.deep.equal([`POST /${prefix()}-state/_mget`, `POST /${prefix()}-state/_bulk`])
+    expect(linesOf(proxy.take())).to.deep.equal([
+      `POST /${prefix()}-state/_mget?preference=_local`,
+      `POST /${prefix()}-state/_bulk`,
+    ])
     await run.stop()
   })
 

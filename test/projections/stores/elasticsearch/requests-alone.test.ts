@@ -7,6 +7,7 @@ import { ask as search, find, searchPages, type Target } from '#projections/stor
 import { createSeenSizes } from '#projections/stores/elasticsearch/sized-parts.ts'
 import { expandPatterns } from '#projections/stores/elasticsearch/expand.ts'
 import { createNames } from '#projections/stores/elasticsearch/names.ts'
+import { forbiddenHint } from '#projections/stores/elasticsearch/reasons.ts'
 import { createRecords } from '#projections/stores/elasticsearch/records.ts'
 import { answering } from '#test/support/answering-elasticsearch.ts'
 import { acme } from '#test/support/index-fixture.ts'
@@ -199,7 +200,7 @@ describe('searches in Elasticsearch', () => {
     const failure = await rejection(searched(0, stored))
     expect([failure.name, failure.message]).to.deep.equal([
       'TransientError',
-      'search lines-*: not all of its indices may be read (the user of ELASTICSEARCH_URL lacks a right)',
+      `search lines-*: not all of its indices may be read (${forbiddenHint})`,
     ])
     for (const [total, there] of [
       [1, stored],
