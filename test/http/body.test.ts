@@ -1,5 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 import { Readable } from 'node:stream'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { expect } from 'chai'
 import type { Context } from 'koa'
@@ -11,6 +13,9 @@ import type { Refusal } from '#src/events/refusal.ts'
 import type { Result } from '#src/lib/result.ts'
 import { listen, rawConnection, rawStatus, type TestServer } from '#test/support/http.ts'
 import { standStill } from '#test/support/stand-still.ts'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
 
 const limits = { ...allLimits, bodyBytesMax: 2_000_000, decodedBytesMax: 4_000_000 }
 const words = (bytes: number): Buffer => {
@@ -425,6 +430,21 @@ describe('what bodies may hold', () => {
     all.shareOf('one').give(20)
     // What was refused for want of room in all is none of the owner's share.
     expect([third.take(40), third.take(1), one.held(), all.held()]).to.deep.equal([true, false, 0, 90])
+  })
+
+  it('is of no owner any more who holds nothing: nothing stays in memory of them', () => {
+    const all = createBodyBudget(100)
+    const nameBytes = 10_000
+    collectGarbage()
+    const before = process.memoryUsage().heapUsed
+    for (let n = 0; n < 2_000; n++) {
+      const one = all.shareOf(Buffer.alloc(nameBytes, `owner ${n} `).toString('latin1'))
+      expect(one.take(50)).to.equal(true)
+      one.give(50)
+    }
+    collectGarbage()
+    expect(process.memoryUsage().heapUsed - before).to.be.below(500 * nameBytes)
+    expect([all.held(), all.shareOf('another').take(50)]).to.deep.equal([0, true])
   })
 
   it('is as much as the largest request, for one that is as good as alone, so that nobody is refused for ever', () => {
