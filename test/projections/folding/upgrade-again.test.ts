@@ -102,6 +102,22 @@ describe('an upgrade after a way back', () => {
     expect([...(await upgrade()).written]).to.deep.equal(['counting-v2-003'])
   })
 
+  it('folds anew where that one is of another log', async () => {
+    stream = createMemoryStream({ partition: '0' })
+    await append(stream, lines(5))
+    expect([...(await upgrade()).written]).to.deep.equal(['counting-v2-002'])
+    const { live, followed } = await store.writer.roster('counting')
+    expect(live).to.equal('counting-v2-002')
+    expect(followed.find(({ index }) => index === left)?.as).to.not.equal('candidate')
+    expect(await totals(store.reader)).to.deep.equal({
+      'line 0': 1,
+      'line 1': 1,
+      'line 2': 1,
+      'line 3': 1,
+      'line 4': 1,
+    })
+  })
+
   it('leaves readers where they are who have left a build for another of its version while it was opened', async () => {
     const second = 'counting-v1-002'
     const taken = { at: false }
