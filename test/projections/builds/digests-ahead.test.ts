@@ -115,4 +115,26 @@ describe('digests ahead of a comparison', () => {
       expect(asked).to.deep.equal([])
     })
   })
+
+  it('are made once of each part, and not of one that was compared before they came to it', async () => {
+    await withAudit(context.index, async (audit) => {
+      const [first, second, third] = (await audit.parts('counting-v1-001')) as readonly [Part, Part, Part]
+      const several: IndexAudit = { ...audit, parts: async () => [first, second, first, third] }
+      const [begun, compared, isLast] = [1, 2, 3].map(() => Promise.withResolvers<void>())
+      const digests: typeof readThere = async (index, part) => {
+        begun?.resolve()
+        if (part === third) isLast?.resolve()
+        await compared?.promise
+        return readThere(index, part)
+      }
+      const ahead = createDigestsAhead({ digests }, several, ['counting-v1-001'], () => true)
+      await begun?.promise
+      expect(await ahead.take('counting-v1-001', second, 0)).to.equal(undefined)
+      compared?.resolve()
+      await isLast?.promise
+      await ahead.take('counting-v1-001', third, 0)
+      ahead.end()
+      expect(asked).to.deep.equal([first, third].map(nameOf))
+    })
+  })
 })

@@ -117,6 +117,27 @@ describe('a rebuild, whatever was left of another', () => {
     await run.stop()
   })
 
+  it('leaves it to a projector that has begun while the last of the log was folded to move readers', async () => {
+    const writer = place.writer()
+    await writer.open(second, withSeenEvents(counting), stream.epoch)
+    const begun = async (): Promise<void> => {
+      const [position, at] = [await stream.head(), context.clock()]
+      await writer.heartbeat(first, { position, head: position, at, caughtUpAt: at })
+    }
+    const fold: BuildContext['index']['fold'] = async (...given) => {
+      await context.index.fold(...given)
+      await begun()
+    }
+    let pauses = 0
+    const pause = async (): Promise<void> => {
+      expect(await liveOf(writer, 'counting')).to.equal(first)
+      if (pauses++ === 1) await changeRoster(writer, 'counting', promoteTo(second, first, Infinity))
+    }
+    const beside = { ...context, index: { ...context.index, fold }, timers: { ...context.timers, pause } }
+    expect(await moveReaders(beside, writer, counting, second)).to.equal('moved')
+    expect(pauses).to.equal(2)
+  })
+
   it('can be undone while a projector of this program folds', async () => {
     const run = start({ stream, writer: place.writer() })
     await run.until(await atHead(stream))

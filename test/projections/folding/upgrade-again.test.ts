@@ -13,6 +13,8 @@ const first = 'counting-v1-001'
 const left = 'counting-v2-001'
 const raised: Projection = { ...counting, version: 2 }
 const farAwayMs = 1e12
+/** How often a start may ask which builds there are: none that ends asks so often. */
+const asksMax = 1_000
 
 describe('an upgrade after a way back', () => {
   let stream: Stream
@@ -28,12 +30,21 @@ describe('an upgrade after a way back', () => {
     await run.until(await atHead(stream))
     await run.stop()
   }
+  /** The writer, which fails where a program chooses a build over and over: nothing there waits, so that no timeout would be seen. */
+  function patient(): IndexWriter {
+    let asks = 0
+    const roster: IndexWriter['roster'] = async (projection) => {
+      if (++asks > asksMax) throw new Error('the roster is read over and over')
+      return store.writer.roster(projection)
+    }
+    return { ...store.writer, roster }
+  }
   /** Starts the newer program; the builds that it wrote to until readers had moved, and its clock. */
   async function upgrade(): Promise<Readonly<{ written: ReadonlySet<IndexName>; now: number }>> {
     const moved = Promise.withResolvers<void>()
     const written = new Set<IndexName>()
     const writer: IndexWriter = {
-      ...store.writer,
+      ...patient(),
       async write(index, ...more) {
         written.add(index)
         await store.writer.write(index, ...more)
@@ -45,7 +56,7 @@ describe('an upgrade after a way back', () => {
       },
     }
     const run = start({ stream, writer, projections: [raised] })
-    await moved.promise
+    await Promise.race([moved.promise, run.ended])
     await run.stop()
     return { written, now: run.clock() }
   }
@@ -90,11 +101,27 @@ describe('an upgrade after a way back', () => {
     expect([...(await upgrade()).written]).to.deep.equal(['counting-v2-003'])
   })
 
+  it('folds anew where that one is of another log', async () => {
+    stream = createMemoryStream({ partition: '0' })
+    await append(stream, lines(5))
+    expect([...(await upgrade()).written]).to.deep.equal(['counting-v2-002'])
+    const { live, followed } = await store.writer.roster('counting')
+    expect(live).to.equal('counting-v2-002')
+    expect(followed.find(({ index }) => index === left)?.as).to.not.equal('candidate')
+    expect(await totals(store.reader)).to.deep.equal({
+      'line 0': 1,
+      'line 1': 1,
+      'line 2': 1,
+      'line 3': 1,
+      'line 4': 1,
+    })
+  })
+
   it('leaves readers where they are who have left a build for another of its version while it was opened', async () => {
     const second = 'counting-v1-002'
     const taken = { at: false }
     const writer: IndexWriter = {
-      ...store.writer,
+      ...patient(),
       async open(index, ...more) {
         await store.writer.open(index, ...more)
         if (taken.at) return
@@ -105,7 +132,7 @@ describe('an upgrade after a way back', () => {
       },
     }
     const run = start({ stream, writer, projections: [counting] })
-    await run.until(({ position }, index) => index === second && position > 0)
+    await Promise.race([run.until(({ position }, index) => index === second && position > 0), run.ended])
     await run.stop()
     const { live, followed } = await store.writer.roster('counting')
     expect(live).to.equal(second)

@@ -131,6 +131,29 @@ for (const [name, create] of Object.entries(places)) {
       expect(await state()).to.deep.equal(gone)
     })
 
+    it('is judged where the index comes to its erasure while it is compared', async () => {
+      await fold()
+      const builds = await liveBuilds(context, ['counting'])
+      const verdictAfter = async (meanwhile: () => Promise<void>) => {
+        const audit = (): IndexAudit => {
+          const own = context.index.audit()
+          const hold: IndexAudit['hold'] = async (...asked) => {
+            await meanwhile()
+            return own.hold(...asked)
+          }
+          return { ...own, hold }
+        }
+        return (await verify({ ...context, index: { ...context.index, audit } }, builds))[0]
+      }
+      const verdict = await verdictAfter(async () => {
+        await erase()
+        // By a store that keeps it.
+        await fold(lineDecoders, (writer) => ({ ...writer, eraseWorkspace: async () => {} }))
+      })
+      expect(verdict?.equal).to.equal(false)
+      expect(new Set(verdict?.differences.map(({ workspaceId }) => workspaceId))).to.deep.equal(new Set([acme]))
+    })
+
     it('is in no build any more, and each is still what the log says; a new one too', async () => {
       await fold()
       expect(await state()).to.deep.equal({ held: ['acme', 'globex'], equal: [true, true] })

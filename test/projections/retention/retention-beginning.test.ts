@@ -4,7 +4,8 @@ import { dayOf } from '#src/lib/day.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import type { Stream } from '#streams/stream.ts'
 import { readAll, rejection } from '#test/support/read-all.ts'
-import { ago, createWorld, memoryPlace, today, type World } from '#test/support/retention-world.ts'
+import { retentionClassOf } from '#src/events/retention.ts'
+import { ago, eventsOn, pro, createWorld, memoryPlace, today, type World } from '#test/support/retention-world.ts'
 
 describe('what retention says anew before it cuts the log', () => {
   let world: World
@@ -40,5 +41,22 @@ describe('what retention says anew before it cuts the log', () => {
     const failure = new TransientError({ operation: 'append to', subject: 'a log that is away' })
     expect(await rejection(retainWith(() => Promise.reject(failure)))).to.equal(failure)
     expect([await firstDay(), await daysSaid()]).to.deep.equal([ago(61), [ago(61)]])
+  })
+})
+
+describe('what is received under a plan that keeps more than other plans do', () => {
+  it('stays in the log for the days of that plan, and some more', async () => {
+    const world = createWorld(memoryPlace())
+    const firstDay = async (): Promise<string> => dayOf((await world.stream.first())?.receivedAt ?? 0)
+    await world.liveOn(ago(68))
+    for (const event of eventsOn(pro, ago(67)))
+      await world.stream.append([{ ...event, retentionClass: retentionClassOf(60) }])
+    for (const days of [66, 1, 0]) await world.liveOn(ago(days))
+    await world.retain()
+    expect(await firstDay()).to.equal(ago(67))
+    world.moveTo(`${ago(-1)}T00:00:00Z`)
+    await world.retain()
+    expect(await firstDay()).to.equal(ago(1))
+    await world.close()
   })
 })

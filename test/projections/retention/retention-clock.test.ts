@@ -3,6 +3,7 @@ import { buildName } from '#projections/rosters/build-name.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
 import { rebuild } from '#projections/builds/rebuild.ts'
 import { projections } from '#projections/registry.ts'
+import { changeRoster, type Change } from '#projections/rosters/roster.ts'
 import type { Retained } from '#projections/retention/retention.ts'
 import { sealBeginning } from '#src/events/allowance.ts'
 import { positionStep } from '#src/events/envelope.ts'
@@ -133,6 +134,20 @@ for (const [name, openPlace] of [
       await start()
       for (let turn = 2; turn <= 4; turn++) await step(() => pauses.at(-1)?.end())
       expect([await held(), await firstDay()]).to.deep.equal([[...before.slice(1), ago(-90)], ago(7)])
+    })
+
+    it('keeps as much where somebody keeps a build that has seen what the log has lost, and never gets on', async () => {
+      for (let days = 1; days <= 30; days++) await world.liveOn(ago(-days))
+      await world.retain()
+      const held = () => daysHeld(world, buildName(logsProjection, 1), pro)
+      const before = await held()
+      const index = buildName(logsProjection, 2)
+      await world.writer().open(index, logsProjection, world.stream.epoch)
+      const keep: Change = (roster) => ({ ...roster, followed: [{ index, as: 'kept', lost: true }] })
+      await changeRoster(world.writer(), 'logs', keep)
+      await world.liveOn(ago(-90))
+      await start()
+      expect([await held(), await firstDay()]).to.deep.equal([[...before, ago(-90)], ago(8)])
     })
 
     it('has taken eleven days that expired while it was off within two days', async () => {

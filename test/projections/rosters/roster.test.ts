@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import { isMadeBefore } from '#projections/rosters/build-name.ts'
 import { nextBuild } from '#projections/rosters/choose-build.ts'
 import type { Roster } from '#projections/index-store.ts'
@@ -64,5 +65,11 @@ describe('roster', () => {
     const { writer } = createMemoryIndexStore()
     await changeRoster(writer, 'counting', nominate('counting-v1-001'))
     expect(await nextBuild(writer, counting)).to.equal('counting-v1-002')
+  })
+
+  it('gives a new build a name after all that are stored, also those that it does not name', async () => {
+    const { writer } = createMemoryIndexStore()
+    await writer.open('counting-v1-004', withSeenEvents(counting), 'a log')
+    expect(await nextBuild(writer, counting)).to.equal('counting-v1-005')
   })
 })
