@@ -22,7 +22,6 @@ export const field = ({ label, name, value, size = 16, placeholder = '', list = 
       size="${size}"
       placeholder="${placeholder}"
       list="${list}"
-      autocomplete="off"
       ${atFault(name === wrong)}
   /></label>`
 

@@ -75,7 +75,8 @@ fieldset { border: 1px solid var(--line); border-radius: .4rem; display: grid; g
 .tabs { display: flex; flex-wrap: wrap; gap: .25rem 1rem; margin-bottom: 1rem }
 [aria-current] { color: inherit; font-weight: bold; text-decoration: none }
 .steps > li { margin-bottom: 1rem }
-tr[hidden], .cards > tbody > tr[hidden] { display: none }
+/* Also of those that a small screen shows as cards. */
+tr[hidden] { display: none !important }
 details { margin: .5rem 0 }
 summary { cursor: pointer }
 summary strong { padding-left: .3rem }

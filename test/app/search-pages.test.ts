@@ -169,7 +169,7 @@ describe('search pages', () => {
       await site.index(logs(1, { message: 'early' }))
       const { text } = await browser.get('/app/logs?q=line')
       const [, address = '', start = ''] = /data-tail="([^"]*)" data-cursor="([^"]*)"/.exec(text) ?? []
-      await site.index(logs(2, ...Array.from({ length: 230 }, (_, n) => ({ message: `line ${n}` }))))
+      await site.index(logs(2, ...Array.from({ length: 1_130 }, (_, n) => ({ message: `line ${n}` }))))
       const answers: unknown[] = []
       for (let cursor = start; answers.length < 4;) {
         const answer = await browser.get(`${address.replaceAll('&amp;', '&')}&cursor=${encodeURIComponent(cursor)}`)
@@ -178,9 +178,9 @@ describe('search pages', () => {
         ;({ cursor } = next)
       }
       expect(answers).to.deep.equal([
-        [100, true],
-        [100, true],
-        [30, false],
+        [500, true],
+        [500, true],
+        [130, false],
         [0, false],
       ])
     })

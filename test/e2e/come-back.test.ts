@@ -89,6 +89,31 @@ describe('coming back to a page in a browser', () => {
     await page.close()
   })
 
+  it('finds the forms as the page came with them, and not what was chosen for the page after it', async () => {
+    const debug = tab.getByRole('checkbox', { name: 'debug', exact: true })
+    const order = tab.getByLabel('Order')
+    await tab.goto('/app/logs?level=warn')
+    await debug.check()
+    await order.selectOption('oldest first')
+    await tab.getByRole('button', { name: 'Search', exact: true }).click()
+    await tab.waitForURL('**order=asc**')
+    await tab.goBack()
+    await tab.waitForURL('**/app/logs?level=warn')
+    await tab.getByText('line 1', { exact: true }).waitFor()
+    expect([await debug.isChecked(), await order.inputValue()]).to.deep.equal([false, ''])
+
+    const month = tab.getByLabel('Month (UTC)')
+    await tab.goto('/app/usage')
+    const shown = await month.inputValue()
+    await month.fill('2024-02')
+    await tab.getByRole('button', { name: 'Show', exact: true }).click()
+    await tab.waitForURL('**month=2024-02')
+    await tab.goBack()
+    await tab.waitForURL('**/app/usage')
+    await tab.waitForLoadState()
+    expect(await month.inputValue()).to.equal(shown)
+  })
+
   it('opens the record that a timeline leads to', async () => {
     await tab.goto(`/app/trace/${traceIdOf(1)}`)
     const line = tab

@@ -56,6 +56,33 @@ describe('pages that follow logs', () => {
     await page.getByRole('button', { name: 'Stop following' }).click()
   })
 
+  it('keep the oldest records while they are in sight, and the focus when they go', async () => {
+    const send = (message: string, length: number) =>
+      sendingTo(server, server.firstRun.keys).logs(Array.from({ length }, () => ({ message, service: 'flood' })))
+    await send('the oldest', 1)
+    await send('an early one', 60)
+    await untilIndexed(server)
+    await page.goto('/app/logs?service=flood')
+    const oldest = page.locator('.logs summary', { hasText: 'the oldest' })
+    await oldest.focus()
+    await page.getByRole('button', { name: 'Follow', exact: true }).dispatchEvent('click')
+    await send('a later one', 1_100)
+    // The focus is in sight, and a browser keeps what is in sight where it is.
+    const words = page.locator('[data-tail-words]')
+    await words.filter({ hasText: /^Waiting while the oldest records are in sight/ }).waitFor()
+    expect(await page.locator(':focus').innerText()).to.equal('the oldest')
+    await send('the newest', 1)
+    await untilIndexed(server)
+
+    await page.evaluate('scrollTo(0, 0)')
+    await page.locator('.logs summary', { hasText: 'the newest' }).waitFor()
+    expect(await oldest.count()).to.equal(0)
+    const focused = await page.locator(':focus').evaluate((summary) => summary.closest('tr')?.nextElementSibling)
+    expect(focused, 'the focus is on the last row').to.equal(null)
+    expect(await page.evaluate('scrollY')).to.equal(0)
+    await page.getByRole('button', { name: 'Stop following' }).click()
+  })
+
   it('say why they follow no longer', async () => {
     await page.goto('/app/logs')
     const ends = [

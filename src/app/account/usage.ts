@@ -233,8 +233,9 @@ async function sendUsage(ctx: Context, app: AppContext): Promise<Refusal | void>
   const workspace = present(app.directory.workspace(workspaceId), 'a session has a workspace')
   const month = monthAsked(ctx, app.clock())
   if (month === undefined) return refusal('invalid_parameter', `${monthHint}.`)
+  // Whoever comes back is shown the month that the figures are of (`autocomplete`).
   // Firefox and Safari have no choice of months: it is typed there, and the browser says what fits the pattern.
-  const body = html`<form class="row" method="get" action="${path}">
+  const body = html`<form class="row" method="get" action="${path}" autocomplete="off">
       <label
         >Month (UTC)
         <input name="month" type="month" value="${month}" pattern="${monthPattern}" title="${monthHint}" required

@@ -59,11 +59,16 @@ const nodeRow = (node: MapNode, { links, colourOf }: Looks): Html =>
     <td class="number" data-head="Traces that begin here">${inWords(node.begins)}</td>
   </tr>`
 
-/** As many of the items as a table bears. */
-function table<Item>(heads: readonly string[], items: readonly Item[], rowOf: (item: Item) => Html): Html {
+/** As many of the items as a table bears; `find`: what scripts/filter.js calls its field. */
+function table<Item>(
+  find: string,
+  heads: readonly string[],
+  items: readonly Item[],
+  rowOf: (item: Item) => Html,
+): Html {
   const left = items.length - rowsMax
   const [first = '', ...numbers] = heads
-  return html`<table class="figures cards">
+  return html`<table class="figures cards" data-filter="${find}">
       <thead>
         <tr>
           <th scope="col">${first}</th>
@@ -85,7 +90,7 @@ function callsPart(edges: readonly MapEdge[], looks: Looks): Html {
       where that has sent none, as the caller’s. The longest, and an error, lead to their spans; the number of calls to
       a search near to them.
     </p>
-    ${table(heads, rankedEdges(edges), (edge) => edgeRow(edge, looks))}`
+    ${table('Find a call', heads, rankedEdges(edges), (edge) => edgeRow(edge, looks))}`
 }
 
 /** What the drawing shows, and what it has no room for, in words. */
@@ -94,10 +99,10 @@ export function graphTables(graph: ServiceGraph, looks: Looks): Html {
   const heads = ['Service', 'Entry spans', 'Failed', 'p50', 'p95', 'All spans', 'Errors', 'Traces that begin here']
   return html`<h2 id="calls">Calls</h2>
     ${callsPart(graph.edges, looks)}
-    <h2>Services</h2>
+    <h2 id="services-found">Services</h2>
     <p class="note">
       An entry span is one by which a service was called: its parent is of another service, or it has none. What failed,
       p50 and p95 are of these.
     </p>
-    ${table(heads, services, (node) => nodeRow(node, looks))}`
+    ${table('Find a service', heads, services, (node) => nodeRow(node, looks))}`
 }

@@ -1,5 +1,6 @@
 import type { Context } from 'koa'
 import type { Route } from '#src/http/route.ts'
+import { filterScript } from '../assets.ts'
 import { counted, inWords, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
 import { html, type Html } from '../html.ts'
 import { mapPath } from '../map-address.ts'
@@ -64,7 +65,9 @@ function mapPart(asked: Asked, read: GraphRead, isPart: boolean): Html {
     links: createGraphLinks(asked.conditions),
     colourOf: serviceColours(servicesOf(graph).map(({ name }) => name)),
   }
-  return html`${ofWhich(asked, read, isPart)}${graphDrawing(drawn, looks)}
+  return html`${ofWhich(asked, read, isPart)}
+    <nav class="tabs" aria-label="On this page"><a href="#calls">Calls</a> <a href="#services-found">Services</a></nav>
+    ${graphDrawing(drawn, looks)}
     <p class="note">
       From the left to the right: who calls whom, and how often. Red has errors: such an arrow leads to a call that
       failed, all else to a search of traces. Dashed is what has sent no span, and is known by those that it is called
@@ -101,7 +104,7 @@ async function sendMap(ctx: Context, app: AppContext): Promise<void> {
       : mapPart(asked, read.value, next !== null || read.value.traces < traces.length)
   const body = html`${form}${typed.notice}${about(result.value)}
     <div id="results">${shown}</div>`
-  await sendSessionPage(ctx, app, { title, about: conditions.get('q') ?? '', body })
+  await sendSessionPage(ctx, app, { title, about: conditions.get('q') ?? '', body, scripts: [filterScript] })
 }
 
 /** Who calls whom in the traces that a search finds, as a page. */

@@ -16,6 +16,7 @@ function fieldFor(table) {
   const [form, label, field, said] = ['form', 'label', 'input', 'output'].map((name) => document.createElement(name))
   form.className = 'row'
   form.setAttribute('role', 'search')
+  form.setAttribute('aria-label', table.dataset.filter)
   form.addEventListener('submit', (event) => event.preventDefault())
   field.type = 'search'
   field.size = 30

@@ -6,6 +6,7 @@ const button = document.querySelector('[data-tail-button]')
 const words = document.querySelector('[data-tail-words]')
 const count = document.querySelector('#results strong')
 const pollMs = 2_000
+/** Beside those of the last answer. */
 const rowsMax = 1_000
 let cursor = place?.dataset.cursor ?? ''
 let timer
@@ -26,7 +27,20 @@ function add(rows) {
     place.dataset.count = counted
     count.textContent = `${counted.toLocaleString('en')} record${counted === 1 ? '' : 's'}`
   }
-  while (place.rows.length > rowsMax) place.deleteRow(-1)
+}
+
+/** Where there are too many rows the oldest go, if they are all below what is in sight; false where they are not. */
+function letGo() {
+  const tooMany = [...place.rows].slice(rowsMax)
+  if (tooMany.length === 0) return true
+  const kept = place.rows[rowsMax - 1]
+  if (kept.getBoundingClientRect().bottom <= innerHeight) return false
+  // Or the keys would begin anew from the top, and so would whoever is read the page.
+  if (tooMany.some((row) => row.contains(document.activeElement))) {
+    kept.querySelector('summary').focus({ preventScroll: true })
+  }
+  for (const row of tooMany) row.remove()
+  return true
 }
 
 function say(text) {
@@ -35,13 +49,23 @@ function say(text) {
 
 const away = 'The server does not answer at the moment. What arrives meanwhile is shown when it does.'
 
-/** Whoever reads a record keeps it in sight: rows that come above it would push it away. */
-const isRead = () => place.querySelector('details[open]') !== null
-const reading = 'Waiting while a record is open. What arrives meanwhile is shown when it is closed.'
+const what = 'What arrives meanwhile is shown when'
+const reading = `Waiting while a record is open. ${what} it is closed.`
+const readingOld = `Waiting while the oldest records are in sight. ${what} they are not.`
+
+/**
+ * Whoever reads a record keeps it in sight: rows that come above it would push it away, and far down it would be among those that go. What is
+ * read there; undefined where nothing is.
+ */
+function whatIsRead() {
+  if (place.querySelector('details[open]') !== null) return reading
+  return letGo() ? undefined : readingOld
+}
 
 async function poll(signal) {
-  if (isRead()) {
-    say(reading)
+  const read = whatIsRead()
+  if (read !== undefined) {
+    say(read)
     timer = setTimeout(() => void poll(signal), pollMs)
     return
   }

@@ -27,6 +27,8 @@ import { lookUpTyped } from './typed-id.ts'
 
 const path = '/app/logs'
 const limit = '100'
+/** Of what has arrived since: a browser lays out its list once for all of it. */
+const rowsLimit = '500'
 
 const orders = [
   ['', 'newest first'],
@@ -138,12 +140,12 @@ async function sendRows(ctx: Context, app: AppContext): Promise<Refusal | void> 
   const asked = readAsked(ctx, app)
   const session = sessionHere(ctx)
   const { workspaceId } = session
-  const result = await app.searches.logs(workspaceId, searchOf(ofAllFields(asked), { limit }))
+  const result = await app.searches.logs(workspaceId, searchOf(ofAllFields(asked), { limit: rowsLimit }))
   if (!result.ok) return result.error
   const { logs, prev_cursor: cursor } = result.value
   const drawn = { linksFor: linksOf(asked, result.value, app.clock()), shown: shownNames(asked.conditions) }
   ctx.set('Cache-Control', 'no-store')
-  const more = logs.length === Number(limit)
+  const more = logs.length === Number(rowsLimit)
   ctx.type = 'application/json'
   const markup = (await logRows(logs, drawn)).map((row) => row.markup).join('')
   const rows = isOfSeveral(app, session) ? withWorkspace(markup, workspaceId) : markup

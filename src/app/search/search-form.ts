@@ -34,13 +34,14 @@ function inUse(conditions: URLSearchParams): string {
 /**
  * The form of a search, and the usual ranges of time. On a small screen all fields but `q` are folded below a line that says which of them
  * are in use: whoever has searched looks for results, and those would begin a whole screen below. Where there is room they simply stand
- * there (style.ts).
+ * there (style.ts). `autocomplete`: whoever comes back would find in it what was chosen for the page after this one, which is not what the
+ * results are of, and which the next search would have without a word.
  */
 export function searchForm(given: Given): Html {
   const { path, asked, label, placeholder, help, fields, own, wrong, moves } = given
   const { conditions } = asked
   const isWrong = wrong !== undefined && wrong !== 'q'
-  return html`<form class="search" method="get" action="${path}" role="search">
+  return html`<form class="search" method="get" action="${path}" role="search" autocomplete="off">
       ${moves === undefined ? html`` : html`<a class="skip" href="#results">Skip to the results</a>`}
       <label
         >${label}
@@ -49,7 +50,6 @@ export function searchForm(given: Given): Html {
           type="search"
           value="${conditions.get('q') ?? ''}"
           placeholder="${placeholder}"
-          autocomplete="off"
           ${atFault(wrong === 'q')}
       /></label>
       <button type="submit">Search</button>
