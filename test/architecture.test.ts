@@ -60,7 +60,6 @@ const rules: readonly Rule[] = [
       'projections/reading',
       ...ports,
       'projections/stores/pattern.ts',
-      'projections/stores/row.ts',
       'streams/stream.ts',
       'src/wire/logs/aliases.ts',
       'src/events',

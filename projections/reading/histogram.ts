@@ -1,7 +1,8 @@
 import { dayMs } from '#src/lib/day.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
+import { compareText } from '#src/lib/compare-text.ts'
+import { floorTo } from '#src/lib/int64.ts'
 import type { Bucket, IndexReader, Scope, Selection } from '../index-store.ts'
-import { compareText, floorTo } from '../stores/row.ts'
 
 const bucketsMax = 100
 const minuteMs = 60_000

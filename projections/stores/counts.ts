@@ -1,5 +1,5 @@
+import { compareText } from '#src/lib/compare-text.ts'
 import type { Bucket, Facet } from '../index-store.ts'
-import { compareText } from './row.ts'
 
 /**
  * Adds up a histogram. A row with several values counts once in the total, and once for each value. Counts may be negative, but their sums are not; a sum of

@@ -1,5 +1,5 @@
+import { compareText } from '#src/lib/compare-text.ts'
 import type { SortKey } from '../index-store.ts'
-import { compareText } from './row.ts'
 
 /** The order of hits: by value, ties by id. */
 export function compareSort(a: SortKey, b: SortKey): number {

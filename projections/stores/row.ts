@@ -162,21 +162,3 @@ export function rowOf(
   }
   return { timeNs: recordTime ?? clampInt64(timeNs), numbers, keywords, ids, tokens }
 }
-
-const surrogate = /[\ud800-\udfff]/
-
-/** The order of code points (UTF-8), which differs from JavaScript's for surrogates. */
-export function compareText(a: string, b: string): number {
-  if (a === b) return 0
-  if (surrogate.test(a) || surrogate.test(b)) return Buffer.compare(Buffer.from(a), Buffer.from(b))
-  return a < b ? -1 : 1
-}
-
-/** How many whole steps lie below `value`: rounded down, also where it is negative. */
-export function stepsBelow(value: bigint, step: bigint): bigint {
-  const steps = value / step
-  return value < 0n && value % step !== 0n ? steps - 1n : steps
-}
-
-/** The multiple of `step` at or below `value`, also for negative values. */
-export const floorTo = (value: bigint, step: bigint): bigint => stepsBelow(value, step) * step

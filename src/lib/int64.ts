@@ -9,3 +9,12 @@ export function clamp(value: bigint, min: bigint, max: bigint): bigint {
 }
 
 export const clampInt64 = (value: bigint): bigint => clamp(value, int64Min, int64Max)
+
+/** How many whole steps lie below `value`: rounded down, also where it is negative. */
+export function stepsBelow(value: bigint, step: bigint): bigint {
+  const steps = value / step
+  return value < 0n && value % step !== 0n ? steps - 1n : steps
+}
+
+/** The multiple of `step` at or below `value`, also for negative values. */
+export const floorTo = (value: bigint, step: bigint): bigint => stepsBelow(value, step) * step

@@ -2,8 +2,7 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Filter, IndexReader, Selection } from '#projections/index-store.ts'
 import type { Entry } from '#projections/projection.ts'
-import { floorTo } from '#projections/stores/row.ts'
-import { int64Min } from '#src/lib/int64.ts'
+import { floorTo, int64Min } from '#src/lib/int64.ts'
 import {
   everything,
   idsOf,

@@ -1,8 +1,9 @@
 import { stringifyJson } from '#src/lib/json.ts'
+import { compareText } from '#src/lib/compare-text.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Filter, Selection } from '../../index-store.ts'
 import type { PatternFilter } from '../pattern.ts'
-import { compareText, int64sBetween, keywordTerm, keywordTermPrefix, visible } from '../row.ts'
+import { int64sBetween, keywordTerm, keywordTermPrefix, visible } from '../row.ts'
 import { daysFrom } from './names.ts'
 import { keywordsField, numberField, positionField, timeField, tokensField } from './mapping.ts'
 

@@ -1,6 +1,7 @@
+import { compareText } from '#src/lib/compare-text.ts'
 import type { Filter } from '../../index-store.ts'
 import { patternTest } from '../pattern.ts'
-import { compareText, keywordTerm, keywordTermPrefix, visible, type Row } from '../row.ts'
+import { keywordTerm, keywordTermPrefix, visible, type Row } from '../row.ts'
 
 /** Whether the text contains these tokens, adjacent and in this order; with `prefix`, the last is the beginning of a token. */
 function hasPhrase(text: readonly string[], tokens: readonly string[], prefix: boolean): boolean {

@@ -1,5 +1,6 @@
 import type { Position } from '#src/events/envelope.ts'
 import { stringifyJson } from '#src/lib/json.ts'
+import { floorTo } from '#src/lib/int64.ts'
 import {
   TooBroadError,
   type Bucket,
@@ -14,7 +15,7 @@ import { compareSort } from '../order.ts'
 import { patternsOf } from '../pattern.ts'
 import { createCounter, topValues } from '../counts.ts'
 import { createSizedHits } from '../within-size.ts'
-import { countedValues, floorTo, type Row } from '../row.ts'
+import { countedValues, type Row } from '../row.ts'
 import { match, tokenTest } from './match.ts'
 
 /** An entry with what is indexed of it. */

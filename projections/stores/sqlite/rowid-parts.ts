@@ -1,5 +1,4 @@
-import { clamp } from '#src/lib/int64.ts'
-import { stepsBelow } from '../row.ts'
+import { clamp, stepsBelow } from '#src/lib/int64.ts'
 
 // A rowid is the millisecond of its row's time, then a counter of 20 bits. Of records that are counted by values together, the upper 12 of these are an
 // id of the values, so that postings alone answer histograms and facets.

@@ -7,11 +7,11 @@ import type { Columns, Database } from './database.ts'
 import { firstRow, lastRow, msOf } from './rowid-parts.ts'
 import { termColumns, type Tables } from './layout.ts'
 
-/** A collection as the writer knows it. */
-export type Written = Readonly<{ collection: Collection; tables: Tables }>
+/** A collection as the writer of SQLite knows it: with its tables. */
+export type WrittenTables = Readonly<{ collection: Collection; tables: Tables }>
 
 /** What FTS5 holds of a row, column by column. */
-export function termsOf({ tables }: Written, { tokens, keywords, ids }: Row): readonly (string | null)[] {
+export function termsOf({ tables }: WrittenTables, { tokens, keywords, ids }: Row): readonly (string | null)[] {
   const texts = tables.tokens.map((field) => tokens.get(field) ?? null)
   const matched: string[] = []
   for (const whole of [keywords, ids]) {

@@ -1,7 +1,7 @@
+import { compareText } from '#src/lib/compare-text.ts'
 import type { Digest, Fingerprint, SearchItem } from '../../../index-audit.ts'
 import type { Collection, DocumentId, Entry } from '../../../projection.ts'
 import { createDigester, createOrderedDigester, fingerprintOf } from '../../digest.ts'
-import { compareText } from '../../row.ts'
 import { createWholeRows, type WholeRows } from '../bodies.ts'
 import type { Columns, Database } from '../database.ts'
 import type { Tables } from '../layout.ts'

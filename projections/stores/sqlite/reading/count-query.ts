@@ -1,6 +1,5 @@
-import { int64Max, int64Min } from '#src/lib/int64.ts'
+import { int64Max, int64Min, stepsBelow } from '#src/lib/int64.ts'
 import type { Selection } from '../../../index-store.ts'
-import { stepsBelow } from '../../row.ts'
 import { askedBeyond, countedSql } from '../counted-where.ts'
 import { bucketSql, keywordColumn, minuteNs, untoldGrain } from '../layout.ts'
 import { isToldId, unknownValueIds, valueIdSql } from '../rowid-parts.ts'

@@ -1,7 +1,6 @@
 import type { Position } from '#src/events/envelope.ts'
-import { clampInt64 } from '#src/lib/int64.ts'
+import { clampInt64, floorTo } from '#src/lib/int64.ts'
 import type { Filter, IndexQuery, Selection, SortKey } from '../../../index-store.ts'
-import { floorTo } from '../../row.ts'
 import { lookSql, type Columns, type Database, type Value } from '../database.ts'
 import { firstRow, isOutermost, lastRow, msOf } from '../rowid-parts.ts'
 import { numberColumn, type Tables } from '../layout.ts'

@@ -1,5 +1,6 @@
+import { stepsBelow } from '#src/lib/int64.ts'
 import type { Filter, Selection } from '../../../index-store.ts'
-import { isCountedWhole, keywordTerm, stepsBelow } from '../../row.ts'
+import { isCountedWhole, keywordTerm } from '../../row.ts'
 import { askedBeyond } from '../counted-where.ts'
 import { beyondFirst, finestNsOf, minuteNs, noValue, parseKeywords } from '../layout.ts'
 import { countedMinutes, countedTogether, untoldMinutes, type SliceRange } from './count-query.ts'

@@ -19,7 +19,7 @@ import {
   writeSafe,
   writeShare,
 } from '../build-record.ts'
-import type { Written } from '../stored-rows.ts'
+import type { WrittenTables } from '../stored-rows.ts'
 import { syncDatabases } from '../sync-files.ts'
 import { createKnownIds, type KnownIds } from './known-ids.ts'
 import { createMakeDay, type MakeDay } from './make-day.ts'
@@ -53,7 +53,7 @@ export type Build = {
   /** Its files are for this process alone, so nothing of them is synced. */
   readonly isScratch: boolean
   readonly tables: readonly Tables[]
-  readonly collections: ReadonlyMap<string, Written>
+  readonly collections: ReadonlyMap<string, WrittenTables>
   readonly meta: Database
   readonly makeDay: MakeDay
   readonly ids: KnownIds

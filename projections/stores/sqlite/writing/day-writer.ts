@@ -1,20 +1,21 @@
 import { hash } from 'node:crypto'
 import { stringifyJson } from '#src/lib/json.ts'
+import { compareText } from '#src/lib/compare-text.ts'
 import type { Position } from '#src/events/envelope.ts'
 import { timeOfRecordId, type DocumentId, type Entry } from '../../../projection.ts'
-import { compareText, countedValues, rowOf, type Row } from '../../row.ts'
+import { countedValues, rowOf, type Row } from '../../row.ts'
 import { isCounted } from '../counted-where.ts'
 import { transaction, type Columns, type Database, type Value } from '../database.ts'
 import { formatKeywords, keywordColumn, numberColumn } from '../layout.ts'
 import { msOf, msOfRow } from '../rowid-parts.ts'
 import { sumsOfEntry } from '../posting-sums.ts'
-import { findRow, insertTermsInto, positionOf, termsOf, type Written } from '../stored-rows.ts'
+import { findRow, insertTermsInto, positionOf, termsOf, type WrittenTables } from '../stored-rows.ts'
 import { createRowids, type NextRow } from './rowids.ts'
 import { createCounts, type Counts } from './write-counts.ts'
 
 /** `position`: of its last event. `onStep`: to be called after every few rows. */
 export type Batch = Readonly<{ position: Position; onStep: () => void }>
-type Writing = Written & Pick<Batch, 'onStep'>
+type Writing = WrittenTables & Pick<Batch, 'onStep'>
 /** What a batch does to one file: entries to write, and ids of records to remove because others replace them. */
 export type DayChanges = Readonly<{ entries: readonly Entry[]; replaced: readonly Replaced[] }>
 export type Replaced = Readonly<{ collection: string; id: DocumentId; position: Position }>
@@ -34,7 +35,7 @@ const countedText = ({ keywords }: Row, field: string): string | null =>
 const valsCharactersMax = 1_000
 
 /** The values that a row is counted by, to be encoded in its rowid; undefined if they are too long, or the row is not counted. */
-function valsOf({ tables }: Written, form: Row): string | undefined {
+function valsOf({ tables }: WrittenTables, form: Row): string | undefined {
   if (!isCounted(tables.shape, (field) => form.numbers.get(field))) return undefined
   const vals = JSON.stringify(tables.counted.map((field) => countedText(form, field)))
   return vals.length <= valsCharactersMax ? vals : undefined
@@ -42,7 +43,7 @@ function valsOf({ tables }: Written, form: Row): string | undefined {
 
 const hashOf = (termTexts: readonly (string | null)[]): string => hash('sha1', termTexts.join('\n')).slice(0, 16)
 
-function oldOf(columns: Columns | undefined, { tables }: Written): Old | undefined {
+function oldOf(columns: Columns | undefined, { tables }: WrittenTables): Old | undefined {
   if (columns === undefined) return undefined
   return {
     row: columns['row'] as bigint,
@@ -55,13 +56,13 @@ function oldOf(columns: Columns | undefined, { tables }: Written): Old | undefin
 }
 
 /** Its postings stay, for a new form that may take its place (removeTerms). */
-function removeRow(database: Database, { tables: { rows, bodies } }: Written, old: Old, counts: Counts): void {
+function removeRow(database: Database, { tables: { rows, bodies } }: WrittenTables, old: Old, counts: Counts): void {
   database.run(`DELETE FROM ${rows} WHERE row = ?`, old.row)
   database.run(`DELETE FROM ${bodies} WHERE row = ?`, old.row)
   counts.add(old.time, old.row, old.counted, -1)
 }
 
-function removeTerms(database: Database, { tables: { terms } }: Written, row: bigint): void {
+function removeTerms(database: Database, { tables: { terms } }: WrittenTables, row: bigint): void {
   if (terms !== undefined) database.run(`DELETE FROM ${terms} WHERE rowid = ?`, row)
 }
 
@@ -135,7 +136,7 @@ function createInserter(database: Database, written: Writing, counts: Counts): (
 const keepsRow = (old: Old, form: Row): boolean => msOfRow(old.row) === msOf(form.timeNs)
 
 /** Widens the range of times that the collection in this file holds. */
-function widenTimes(database: Database, { tables }: Written, first: bigint, last: bigint): void {
+function widenTimes(database: Database, { tables }: WrittenTables, first: bigint, last: bigint): void {
   database.run(
     `UPDATE collections SET earliest = min(coalesce(earliest, ?1), ?1), latest = max(coalesce(latest, ?2), ?2) WHERE name = ?3`,
     first,
@@ -150,7 +151,7 @@ type Timed = Readonly<{ entry: Entry; timeNs: bigint }>
  * Gives records of one millisecond rowids that encode their values, in rowid order. If there are very many, their searchable form is computed twice,
  * to save memory.
  */
-function* placeByValues(written: Written, nextRow: NextRow, records: readonly Timed[]): Generator<Placed> {
+function* placeByValues(written: WrittenTables, nextRow: NextRow, records: readonly Timed[]): Generator<Placed> {
   const formOf = ({ entry, timeNs }: Timed): Row => rowOf(written.tables.shape, written.collection, entry, timeNs)
   let characters = 0
   const numbered = records.map((record) => {
@@ -166,7 +167,7 @@ function* placeByValues(written: Written, nextRow: NextRow, records: readonly Ti
 }
 
 /** The searchable form of a record is computed when needed, because that of a whole batch would take too much memory. */
-function* placeRecords(database: Database, written: Written, records: readonly Timed[]): Generator<Placed> {
+function* placeRecords(database: Database, written: WrittenTables, records: readonly Timed[]): Generator<Placed> {
   const { tables, collection } = written
   const nextRow = createRowids(database, tables)
   if (tables.together !== undefined) {
@@ -191,7 +192,7 @@ function writeRecords(database: Database, written: Writing, entries: readonly En
 }
 
 /** The time that a record's id begins with, or else that of its searchable form. */
-const timeOf = ({ tables, collection }: Written, entry: Entry): bigint =>
+const timeOf = ({ tables, collection }: WrittenTables, entry: Entry): bigint =>
   timeOfRecordId(entry.id) ?? rowOf(tables.shape, collection, entry).timeNs
 
 function writeDocuments(database: Database, written: Writing, entries: readonly Entry[], counts: Counts): void {
@@ -257,7 +258,7 @@ function writeCollection(
  */
 export function writeDay(
   database: Database,
-  collections: ReadonlyMap<string, Written>,
+  collections: ReadonlyMap<string, WrittenTables>,
   { entries, replaced }: DayChanges,
   { position, onStep }: Batch,
 ): void {

@@ -1,4 +1,4 @@
-import { stepsBelow } from '../../row.ts'
+import { stepsBelow } from '#src/lib/int64.ts'
 import type { Database } from '../database.ts'
 import {
   beyondFirst,

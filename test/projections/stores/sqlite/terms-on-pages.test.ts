@@ -3,12 +3,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { compareText } from '#src/lib/compare-text.ts'
 import { openDatabase, openDatabaseToRead, transaction, type Database } from '#projections/stores/sqlite/database.ts'
 import { insertTermsInto } from '#projections/stores/sqlite/stored-rows.ts'
 import { layOutDay, tablesOf, tokensColumn } from '#projections/stores/sqlite/layout.ts'
 import { termsOnPages } from '#projections/stores/sqlite/reading/terms-on-pages.ts'
 import { ifKnown } from '#projections/stores/sqlite/fts5/segments.ts'
-import { compareText } from '#projections/stores/row.ts'
 import { createRandom } from '#test/support/random.ts'
 
 const tables = tablesOf({
