@@ -35,23 +35,21 @@ function described(cause: unknown): unknown {
   return new Error(`${cause.name}${place === '' ? '' : ` in ${place}`}: ${cause.message}`, { cause })
 }
 
-/** What an event is to blame for, where it fails alone as well; undefined where it does not. */
-async function poisonIn(projection: Projection, event: DecodedEvent): Promise<PoisonError | undefined> {
-  try {
-    await foldAlone(projection, event)
-    return undefined
-  } catch (cause) {
-    if (cause instanceof PoisonError) return cause
-    const { type, position } = event.event
-    const reason = new PermanentError({ operation: `fold ${type}`, subject: `at ${position}`, cause: described(cause) })
-    return new PoisonError(event.event, reason)
-  }
+/** Why an event fails alone as well; undefined where it does not. */
+const failureAlone = (projection: Projection, event: DecodedEvent): Promise<unknown> =>
+  foldAlone(projection, event).catch((cause: unknown) => cause)
+
+function blamed({ event }: DecodedEvent, cause: unknown): PoisonError {
+  if (cause instanceof PoisonError) return cause
+  const place = { operation: `fold ${event.type}`, subject: `at ${event.position}` }
+  return new PoisonError(event, new PermanentError({ ...place, cause: described(cause) }))
 }
 
 /**
  * The events that are to blame where folding or writing these events has failed: the one that a PoisonError names, and all that fail alone as
- * well, whatever is stored. One by one each would cost another fold of them all, and none would see that most fail. Rejects with the failure itself
- * where it says what it is, or each event can be folded alone: then what is stored may be wrong.
+ * well, whatever is stored. One by one each would cost another fold of them all, and none would see that most fail. Beside one that is named these
+ * are only such as are named alone, too: any other may fail for want of what is stored, and can be folded with the rest. Rejects with the failure
+ * itself where it says what it is, or each event can be folded alone: then what is stored may be wrong.
  */
 export async function findPoison(
   projection: Projection,
@@ -62,8 +60,8 @@ export async function findPoison(
   const named = failure instanceof PoisonError ? failure : undefined
   const found: PoisonError[] = []
   for (const event of events) {
-    const poison = event.event === named?.event ? named : await poisonIn(projection, event)
-    if (poison !== undefined) found.push(poison)
+    const cause = event.event === named?.event ? named : await failureAlone(projection, event)
+    if (cause instanceof PoisonError || (cause !== undefined && named === undefined)) found.push(blamed(event, cause))
   }
   if (found.length === 0) throw failure
   return found

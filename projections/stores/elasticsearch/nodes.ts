@@ -64,7 +64,7 @@ const idleMs = 30_000
  */
 export class HeardConnection extends UndiciConnection {
   constructor(options: ConnectionOptions) {
-    super({ ...options, agent: { keepAliveTimeout: idleMs } })
+    super({ ...options, agent: { keepAliveTimeout: idleMs, keepAliveMaxTimeout: idleMs } })
     const ask = this.pool.request.bind(this.pool) as unknown as Ask
     const heard: Ask = async (request) => {
       const begun = performance.now()

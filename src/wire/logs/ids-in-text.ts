@@ -18,7 +18,7 @@ const xray = /(?<![\w-])(?:Root=|XRAY TraceId: )(1-[\da-f]{8}-[\da-f]{24})(?![\w
 /** Not in an address: that of a page that shows a trace names it too. */
 const named = (what: string): RegExp =>
   new RegExp(
-    String.raw`(?<![\w.?&/])(dd\.)?(?:otel)?${what}[._]?id["']?\s*[=:]\s*["']?(?:0x)?([\da-f]{32}|[\da-f]{16}|\d{1,20})(?![\w-])`,
+    String.raw`(?<![\w.?&/])(dd\.)?(?:otel)?${what}[._]?id["']?\s*[=:]\s*["']?((?:0x)?(?:[\da-f]{32}|[\da-f]{16})|\d{1,20})(?![\w-])`,
     'i',
   )
 const namedTrace = named('trace')

@@ -85,7 +85,7 @@ function levelOfAuth0(record: JsonObject): Level | undefined {
   const { type } = first(record['data'])
   if (typeof type !== 'string') return undefined
   if (type === 'w') return 'warn'
-  const [, outcome = ''] = (type.includes('_') ? /_(failed|completed|succeeded)$/ : /^([fs])/).exec(type) ?? []
+  const [, outcome = ''] = (type.includes('_') ? /_(fail|complete|succeed)(?:ed|ure|d)?$/ : /^([fs])/).exec(type) ?? []
   if (outcome === '') return undefined
   return outcome.startsWith('f') ? 'error' : 'info'
 }

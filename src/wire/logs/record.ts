@@ -225,7 +225,10 @@ export function serviceOf(record: JsonObject): string | null {
 const levelOfText = (message: string, raw: string | undefined): Level | undefined =>
   levelInText(message) ?? (raw === undefined ? undefined : levelInText(raw))
 
-const orInText = (service: string | null, text: string): string | null => service ?? serviceInText(text) ?? null
+function orInText(service: string | null, text: string): string | null {
+  const inText = service === null ? serviceInText(text) : undefined
+  return inText === undefined ? service : nameOf(inText)
+}
 
 /** A log record of the fields that a sender gave: what each alias says, and the fields themselves. */
 export function logRecordOf(record: JsonObject, context: RecordContext): LogRecord {

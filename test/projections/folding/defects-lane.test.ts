@@ -4,7 +4,7 @@ import { createDecoder, type Decoders } from '#projections/folding/decoded-event
 import { openLane } from '#projections/folding/lane.ts'
 import { createWriteBehind } from '#projections/folding/write-behind.ts'
 import type { IndexWriter } from '#projections/index-store.ts'
-import type { Projection } from '#projections/projection.ts'
+import type { Collection, Key, Projection } from '#projections/projection.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { beforeAll, positionStep } from '#src/events/envelope.ts'
 import { readCurrent } from '#streams/follow.ts'
@@ -61,6 +61,24 @@ describe('a lane of a program with a defect', () => {
     await lane.writer.close()
     expect(await lane.checkpoint()).to.equal(0)
     expect(await lane.left()).to.deep.equal([])
+  })
+
+  it('leaves no event out beside one that cannot be decoded that fails only without what is stored', async () => {
+    const first: Key = { collection: counting.collections['counters'] as Collection, id: 'a' }
+    const projection: Projection = {
+      ...counting,
+      needs: (event, loaded) => [...counting.needs(event, loaded), first],
+      fold(event, documents) {
+        const isSecond = event.logs().some(({ message }) => message === 'b')
+        if (isSecond && documents.get(first) === undefined) throw new TypeError('b comes after a')
+        counting.fold(event, documents)
+      },
+    }
+    const lines = ['a', 'b', 'poison']
+    const lane = await start({ lines, projection, decoders: failingOn('poison') })
+    await lane.fold(0, 3)
+    expect(await lane.left()).to.deep.equal([3])
+    expect(lane.found()).to.deep.equal(['a', 'b'])
   })
 
   const broken = { decode: [counting, failingOn('poison')], index: [defective('poison').index, lineDecoders] } as const

@@ -27,6 +27,11 @@ const lines: Readonly<Record<string, readonly [line: string, traceId: string, sp
     traceId,
     spanId,
   ],
+  'a mark of hex digits, whose digits are none of a decimal number': [
+    '[dd.trace_id=0x1234567890123456 dd.span_id=0x1122334455667788] x',
+    '1234567890123456'.padStart(32, '0'),
+    '1122334455667788',
+  ],
   Datadog: [
     `[dd.service=a dd.trace_id=1234567890123456789 dd.span_id=42] x`,
     '112210f47de98115'.padStart(32, '0'),

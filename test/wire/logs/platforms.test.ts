@@ -53,6 +53,8 @@ describe('what platforms write of the programs that they run', () => {
       'ciba_start_failed',
     ]
     expect(levels(...spoken)).to.deep.equal(['info', 'info', 'error', 'error'])
+    const ofGuardian = ['gd_auth_succeed', 'gd_enrollment_complete', 'gd_send_sms_failure', 'gd_start_auth']
+    expect(levels(...ofGuardian)).to.deep.equal(['info', 'info', 'error', null])
   })
 
   it('is an error of Lambda, and an event of EventBridge', () => {

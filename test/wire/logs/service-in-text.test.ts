@@ -34,5 +34,6 @@ describe('the service that a line of text says of itself', () => {
       decodeLogs(Buffer.from(JSON.stringify(record)), 'application/json', { receivedAt: 0, limits })[0]?.service
     expect(serviceOf({ log: line('flask-shop') })).to.equal('flask-shop')
     expect(serviceOf({ log: line('flask-shop'), kubernetes: { container_name: 'web' } })).to.equal('web')
+    expect(serviceOf({ log: line('half \ud800') }), 'no half of a character').to.equal('half \ufffd')
   })
 })
