@@ -2,7 +2,7 @@ import { TransientError } from '#src/lib/failure.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { objectIn, objectsIn, textIn } from './answer-parts.ts'
-import { nearest, type Elasticsearch } from './call.ts'
+import type { Elasticsearch } from './call.ts'
 import { partMissing, patiently, sendPatiently, shortPausesMs } from './patience.ts'
 import { closedHint, isClosed, isWithoutShard, withoutPrimaryHint } from './reasons.ts'
 import { inSizedParts, type Bound } from './sized-parts.ts'
@@ -36,11 +36,8 @@ async function ask(
     method: 'POST',
     path: '/_mget',
     ...bound,
-    query: {
-      ...nearest,
-      _source: fields.join(','),
-      filter_path: 'docs.found,docs._version,docs._source,docs.error.type',
-    },
+    // Not of the nearest copies (call.ts): a node that stood still would tell of its own, and what it has missed would be folded over.
+    query: { _source: fields.join(','), filter_path: 'docs.found,docs._version,docs._source,docs.error.type' },
     body: { docs: asked.map(({ index, key, workspaceId }) => ({ _index: index, _id: key, routing: workspaceId })) },
   })
   return objectsIn(body['docs'])
