@@ -1,3 +1,5 @@
+import { shownSafely } from '#src/lib/shown-safely.ts'
+
 /** Why a verb did nothing, as a program reads it; `code` is `usage`, `failed` or that of a refusal. */
 type Complaint = Readonly<{ code: string; detail: string }>
 
@@ -6,10 +8,6 @@ export function asksForJson(argv: readonly string[]): boolean {
   const end = argv.indexOf('--')
   return argv.slice(0, end < 0 ? argv.length : end).includes('--json')
 }
-
-/** What senders have written may be in it, and must not steer the terminal that shows it: as JSON escapes it, which this leaves JSON. */
-export const shownSafely = (text: string): string =>
-  text.replace(/[^\P{Cc}\n\t]/gu, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 /** What goes to stderr: one line of JSON, or for people. */
 export const complain = (complaint: Complaint, asJson: boolean): string =>

@@ -35,6 +35,14 @@ describe('a request that failed, as the operator is told', () => {
     expect([error, new TypeError('odd')].map(exitCodeOf)).to.deep.equal([2, 1])
   })
 
+  it('has nothing in it that would steer a terminal, though what somebody wrote is quoted', () => {
+    const cause = new Error('failed to parse "a\u001b]0;b\u0007\u009b2J"')
+    for (const error of [new TransientError({ operation: 'search', subject: 'logs', cause }), cause, cause.message]) {
+      report(error)
+      expect(told.at(-1)).to.include(String.raw`failed to parse "a\u001b]0;b\u0007\u009b2J"`)
+    }
+  })
+
   it('has a stack where nobody knows what it is', () => {
     report(new TypeError('odd'))
     expect(told).to.have.length(1)

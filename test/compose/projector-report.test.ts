@@ -44,6 +44,14 @@ describe('what is heard of a projector', () => {
     )
     expect(lines).to.deep.equal([again, stopped, stopped, again])
   })
+  it('is what a sender wrote without what would steer a terminal, or pass for a line of ours', () => {
+    const reason = 'no level is "a\u001b]0;b\u0007\u009b2J"\r\nThroughline listening'
+    const said = String.raw`no level is "a\u001b]0;b\u0007\u009b2J"\u000d\nThroughline listening`
+    const lines = heard((report) => report.hear({ kind: 'leftOut', projection: 'logs', position: 4096, reason }))
+    expect(lines).to.have.lengthOf(1)
+    expect(lines[0]).to.match(/^projection logs leaves out the event at 4096 /)
+    expect(lines[0]?.endsWith(`: ${said}`), lines[0]).to.equal(true)
+  })
   it('is anew what a partition meets that is folded here again', () => {
     const trouble = failed('logs of partition 1', true)
     const lines = heard((report) => {

@@ -3,6 +3,7 @@ import type { Beside } from '#projections/folding/lanes.ts'
 import { createTroubles } from '#src/compose/troubles.ts'
 import { createClock } from '#src/lib/clock.ts'
 import { dayOf } from '#src/lib/day.ts'
+import { shownInLine } from '#src/lib/shown-safely.ts'
 import type { Failed, ProjectorMessage, RetentionDone, RetentionFailed, RetentionWaits } from './projector-messages.ts'
 
 // What the operator and the metrics hear of a projector's thread.
@@ -13,7 +14,7 @@ const describeFailed = ({ projection, reason, retried }: Failed): string =>
   `projection ${projection} ${retried ? 'is tried again' : 'has stopped'}: ${reason}`
 
 const describeLeftOut = ({ projection, position, reason }: LeftOut): string =>
-  `projection ${projection} leaves out the event at ${position} (see throughline dead-letters list): ${reason}`
+  `projection ${projection} leaves out the event at ${position} (see throughline dead-letters list): ${shownInLine(reason)}`
 
 /** As after an upgrade: until readers move, answers are not complete. */
 function describeBeside({ projection, index, live, moved }: Beside): string {
