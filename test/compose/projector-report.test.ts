@@ -35,14 +35,44 @@ describe('what is heard of a projector', () => {
     report.ended()
     expect([report.daysDropped(), report.buildsHolding()]).to.deep.equal([7, 0])
   })
-  it('is what is tried again once, and what has stopped each time', () => {
+  it('is once what is tried again, and once what has stopped', () => {
     const lines = heard((report) => {
       for (const retried of [true, true, false, false, true]) report.hear(failed('logs', retried))
     })
     const [again, stopped] = ['is tried again', 'has stopped'].map(
       (what) => `projection logs ${what}: the disk is full`,
     )
-    expect(lines).to.deep.equal([again, stopped, stopped, again])
+    expect(lines).to.deep.equal([again, stopped, again])
+  })
+  it('is once what stops at each attempt, as where an older program holds a partition of a newer one', () => {
+    const stopped = failed('logs of partition 1', false)
+    const lines = heard((report) => {
+      for (let attempt = 0; attempt < 3; attempt++) {
+        report.hear(stopped)
+        report.hear({ kind: 'ceased', partition: '1' })
+      }
+      report.ended()
+      report.hear(stopped)
+    })
+    expect(lines).to.have.lengthOf(1)
+  })
+  it('is once why its thread ends at each start', () => {
+    const lines = heard((report) => {
+      for (let start = 0; start < 3; start++) {
+        report.failed('the disk is full')
+        report.ended()
+      }
+    })
+    expect(lines).to.deep.equal(['the projector has ended: the disk is full'])
+  })
+  it('is what has stopped once more where it was folded on meanwhile', () => {
+    const stopped = failed('logs', false)
+    const lines = heard((report) => {
+      report.hear(stopped)
+      report.hear({ kind: 'recovered', projection: 'logs' })
+      report.hear(stopped)
+    })
+    expect(lines).to.have.lengthOf(2)
   })
   it('is what a sender wrote without what would steer a terminal, or pass for a line of ours', () => {
     const reason = 'no level is "a\u001b]0;b\u0007\u009b2J"\r\nThroughline listening'

@@ -64,17 +64,25 @@ function createStanding(tell: Tell) {
   }
 }
 
-/** What is tried again is told once, and that it goes on; whatever else happens to a projection is told each time. */
+/** What is tried again is told once, and that it goes on; so is what stops a projection. */
 function createFailures(tell: Tell) {
   const troubles = createTroubles({ clock: createClock(), tell })
+  // Apart from those, which are forgotten when a partition ceases or the thread ends: what stops all projections of a partition ends its fold,
+  // which is begun again, and stops again, for as long as an older program folds indexes of a newer one.
+  const stops = createTroubles({ clock: createClock(), tell })
   return {
     hear(failed: Failed): void {
       const subject = `projection ${failed.projection}`
       if (failed.retried) return troubles.hear(subject, describeFailed(failed))
       troubles.forget((one) => one === subject)
-      tell(describeFailed(failed))
+      stops.hear(subject, describeFailed(failed))
     },
-    recovered: (projection: string): void => troubles.recovered(`projection ${projection}`),
+    threadFailed: (reason: string): void => stops.hear('the projector', `the projector has ended: ${reason}`),
+    recovered(projection: string): void {
+      const subject = `projection ${projection}`
+      troubles.recovered(subject)
+      stops.forget((one) => one === subject)
+    },
     sweep: troubles.sweep,
     clear: (): void => troubles.forget(() => true),
     forget: (partition: string): void => troubles.forget((subject) => subject.endsWith(` of partition ${partition}`)),
@@ -85,6 +93,8 @@ export type ProjectorReport = Readonly<{
   hear(message: ProjectorMessage): void
   /** To be called from time to time: tells that what was in trouble goes on. */
   sweep(): void
+  /** The thread ends by this failure. */
+  failed(reason: string): void
   /** The thread has ended, and folds nothing. */
   ended(): void
   /** The partitions that are folded now. */
@@ -144,6 +154,7 @@ export function createProjectorReport({
       }
     },
     sweep: failures.sweep,
+    failed: failures.threadFailed,
     ended: () => {
       folded.clear()
       holding.clear()

@@ -37,7 +37,7 @@ export function createProjectorThread(program: string, data: object, { letGoMs =
   const load = (): Worker => {
     const thread = new Worker(new URL(program, import.meta.url), { workerData: data, name: 'projector' })
     thread.on('message', report.hear)
-    thread.on('error', (error) => console.error(`the projector has ended: ${error.message}`))
+    thread.on('error', ({ message }) => report.failed(message))
     thread.once('exit', () => {
       current = undefined
       report.ended()
