@@ -36,7 +36,7 @@ export type MonthOptions = Readonly<{
   counted: (position: Position) => Promise<number | undefined>
   /** A failure that no request waits for. The work is tried again. */
   onFailure: (error: unknown) => void
-  /** When aborted, waiting requests are told so. */
+  /** Ends every pause. Abort it before `giveBack`, which tells who waits to come again. */
   signal: AbortSignal
 }>
 
@@ -166,13 +166,13 @@ async function correct(month: Month, standing: StandingLedger): Promise<'right' 
 
 /** Grants the first request what is left, which is less than it asks for. */
 async function refuse(month: Month, turn: Turn, spans: number, limit: number | null): Promise<void> {
-  const { holdings, waiting, bell, limits, signal } = month
+  const { holdings, waiting, bell, limits } = month
   if (turn.ended.length > 0) return end(month, turn)
   const count = await correct(month, turn.standing)
   if (count === 'corrected') return undefined
   if (count === 'unknown') {
     await bell.wait(limits.heldSpansPollMs)
-    return signal.aborted ? waiting.disappoint(0) : undefined
+    return undefined
   }
   if (spans > 0) await reserve(month, turn, { spans, limit, isNear: true })
   const first = waiting.shift()
@@ -180,10 +180,10 @@ async function refuse(month: Month, turn: Turn, spans: number, limit: number | n
 }
 
 async function waitForOthers(month: Month, turn: Turn): Promise<void> {
-  const { waiting, bell, limits, signal } = month
+  const { waiting, bell, limits } = month
   if (turn.ended.length > 0) return end(month, turn)
   countDoubtful(month)
-  if (!(await bell.wait(limits.heldSpansPollMs))) waiting.disappoint(signal.aborted ? 0 : limits.heldSpansPollsMax)
+  if (!(await bell.wait(limits.heldSpansPollMs))) waiting.disappoint(limits.heldSpansPollsMax)
 }
 
 function decide({ waiting, limits }: Month, { open, spent }: Turn, limit: number | null): SpanDecision {

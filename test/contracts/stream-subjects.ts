@@ -84,6 +84,15 @@ export function subjectClauses(stream: () => Stream): void {
       await stream().append([about('second')])
       expect(await stream().append([about('first')], expected)).to.deep.include({ last, duplicates: 1 })
     })
+
+    it('takes a call for a retry only where all of it was written: else the subject must not have moved on', async () => {
+      const expected = { subject: 'order-1', position: beforeEvents }
+      await stream().append([about('first')], expected)
+      await stream().append([about('second')])
+      const more = stream().append([about('first'), makeEvent('more')], expected)
+      expect(await rejection(more)).to.be.instanceOf(ConflictError)
+      expect(idsOf(await readAll(stream()))).to.not.include(makeEvent('more').id)
+    })
   })
 
   describe('last', () => {

@@ -220,6 +220,10 @@ export function streamContract(name: string, { durable, create }: StreamContract
         const found = await stream.find([event.id, 'acme.traces.unknown'], noon + repeatWindowMs - 1)
         expect([...found]).to.deep.equal([[event.id, { ...headerOf(event), position: last }]])
         expect([...(await stream.find([event.id], noon + repeatWindowMs))]).to.deep.equal([])
+        expect(
+          [...(await stream.find([event.id], noon - repeatWindowMs))],
+          'by a clock that was set back',
+        ).to.deep.equal([])
         expect([...(await stream.find([], noon))]).to.deep.equal([])
       })
 

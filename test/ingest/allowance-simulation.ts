@@ -59,6 +59,8 @@ type Ingest = Readonly<{ process: Process; allowance: ReservedAllowance; recorde
 type Request = Readonly<{ name: string; spans: number }>
 
 const workspaceId = workspaceIdOf('acme')
+/** Far longer than any process takes to give back what it holds. */
+const stopMsMax = 10 * 60_000
 const nothing = { stored: 0, refused: 0 }
 
 /** The only event of a request: what was granted of it, and what its sender is to be told. */
@@ -192,7 +194,10 @@ export async function simulateAllowance(scenario: Scenario): Promise<Outcome> {
   isCalm = true
   // What sleeps awakes, what is late arrives, what was left behind is taken back.
   await world.until(world.sleep(60_000))
-  await world.until(Promise.all(ingests.map(({ allowance }) => allowance.close())))
+  const endless = world
+    .sleep(stopMsMax)
+    .then(() => Promise.reject(new Error('a process does not stop: its turns do not end')))
+  await world.until(Promise.race([endless, Promise.all(ingests.map(({ allowance }) => allowance.close()))]))
   const month = monthOf(world.now())
   const { spent, open } = ledgerAfter(await memory.last(ledgerSubject(workspaceId, month)), memory.epoch)
   const sum = (of: keyof typeof nothing): number => [...months.values()].reduce((all, each) => all + each[of], 0)

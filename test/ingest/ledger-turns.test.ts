@@ -70,4 +70,51 @@ describe('turns at the ledger of a month', () => {
       await spend(gate, grant, `from ${counts}`)
     }
   })
+
+  it('refuse what is certainly not there also where too many reservations are open', async () => {
+    const limits = { ...allLimits, reservationsOpenMax: 1 }
+    const [one, other] = [start({ limits }), start({ limits })]
+    await spend(one, await granted(one, 50), 'before the plan was changed')
+    await site.world.until(site.world.sleep(2 * allLimits.reservationIdleMs))
+    const held = await granted(other, 10)
+    expect(await granted(one, 1, { limit: 40 })).to.include({ granted: 0, used: 50 })
+    await spend(other, held, 'meanwhile')
+  })
+
+  it('give back at once what was left, where its request did not need it', async () => {
+    const gate = start()
+    const rest = await granted(gate, 200, { limit: 100 })
+    expect(rest.granted).to.equal(100)
+    gate.release(rest)
+    await site.world.until(site.world.sleep(1))
+    expect(await site.ledger()).to.deep.equal({ spent: 0, open: [] })
+  })
+
+  it('grant nothing to who was told to come again, though it comes free right then', async () => {
+    const [one, other] = [start(), start()]
+    const limit = 100
+    const [theirs, own] = [await granted(one, 80, { limit }), await granted(other, 10, { limit })]
+    expect(await site.reserve(other, 20, { limit })).to.equal('pending')
+    one.release(theirs)
+    await site.world.until(site.world.sleep(1))
+    other.release(own)
+    await site.world.until(site.world.sleep(allLimits.reservationIdleMs))
+    expect(await site.ledger()).to.deep.equal({ spent: 0, open: [] })
+  })
+
+  it('count at once what is of unknown outcome', async () => {
+    const gate = start()
+    gate.doubt(await granted(gate, 10))
+    await site.world.until(site.world.sleep(1))
+    expect(await site.ledger()).to.deep.equal({ spent: 0, open: [] })
+  })
+
+  it('give back what was used for long enough, also of a workspace without a limit', async () => {
+    const gate = start()
+    await spend(gate, await granted(gate, 10, { limit: null }), 'unlimited')
+    await site.world.until(site.world.sleep(allLimits.reservationIdleMs + 1_000))
+    expect((await site.ledger()).open, 'nobody waits for the rest').to.have.length(1)
+    await site.world.until(site.world.sleep(allLimits.reservationUseMs))
+    expect(await site.ledger()).to.deep.equal({ spent: 10, open: [] })
+  })
 })

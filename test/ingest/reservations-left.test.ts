@@ -3,7 +3,9 @@ import { limits as allLimits } from '#src/config.ts'
 import { ledgerSubject, reservationSubject, sealClosing } from '#src/events/allowance.ts'
 import { beforeAll, noCounts } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import type { Grant } from '#src/ingest/allowance.ts'
 import { beginLedgers } from '#src/ingest/begin-ledgers.ts'
+import type { ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import { ConflictError, repeatWindowMs } from '#streams/stream.ts'
@@ -45,16 +47,21 @@ describe('reservations of those who give nothing back', () => {
     expect((await granted(sleeper, 50, { limit: 100 })).granted).to.equal(0)
   })
 
-  it('and of which their process has learned that, end without it', async () => {
-    const [slow, other] = [start(), start()]
-    const lost = await granted(slow, 40, { limit: 100 })
-    await site.world.until(site.world.sleep(allLimits.reservationTermMs))
-    await spend(other, await granted(other, 90, { limit: 100 }), 'theirs')
-    expect((await granted(slow, 5, { limit: 100 })).granted).to.equal(5)
-    for (const end of [slow.doubt, slow.release]) end(lost)
-    slow.settle(lost, 'acme.traces.lost')
-    expect((await granted(slow, 5, { limit: 100 })).granted).to.equal(5)
-  })
+  for (const [how, end] of Object.entries<(gate: ReservedAllowance, lost: Grant) => void>({
+    'in doubt': (gate, lost) => gate.doubt(lost),
+    'with nothing written': (gate, lost) => gate.release(lost),
+    'with its event in the log': (gate, lost) => gate.settle(lost, 'acme.traces.lost'),
+  })) {
+    it(`and of which their process has learned that, end without it: a request that ends ${how}`, async () => {
+      const [slow, other] = [start(), start()]
+      const lost = await granted(slow, 40, { limit: 100 })
+      await site.world.until(site.world.sleep(allLimits.reservationTermMs))
+      await spend(other, await granted(other, 90, { limit: 100 }), 'theirs')
+      expect((await granted(slow, 5, { limit: 100 })).granted).to.equal(5)
+      end(slow, lost)
+      expect((await granted(slow, 5, { limit: 100 })).granted).to.equal(5)
+    })
+  }
 
   it('are taken back at once from who is known to be gone, and when the clock was set back', async () => {
     const gone = start({ holder: 'gone' })
@@ -100,6 +107,16 @@ describe('reservations of those who give nothing back', () => {
     await site.world.until(site.world.sleep(allLimits.reservationTermMs + 2_000))
     expect(await ledger()).to.deep.equal({ spent: 0, open: [] })
     expect((await entries()).at(-1)?.[0]).to.equal('allowance.reclaimed')
+  })
+
+  it('of processes that are gone are taken back by a sweep also where the log answers slowly', async () => {
+    await granted(start(), 90, { limit: 100 })
+    site.gates = []
+    const whole = site.stream
+    const last: typeof whole.last = (subject) => site.world.sleep(1_500).then(() => whole.last(subject))
+    await site.world.until(start({ stream: { ...whole, last } }).sweep([acme]))
+    await site.world.until(site.world.sleep(allLimits.reservationTermMs + 20_000))
+    expect(await ledger()).to.deep.equal({ spent: 0, open: [] })
   })
 
   it('are counted from the beginning in a log that was moved', async () => {
@@ -226,6 +243,7 @@ describe('reservations of those who give nothing back', () => {
       site.stream = whole
       expect(await site.stream.head()).to.equal(head)
       expect(await site.stream.last(ledgerSubject(workspaceIdOf('initech'), '2026-11'))).to.equal(undefined)
+      expect(await site.stream.last(ledgerSubject(acme, '2026-10')), 'of a month that is over').to.equal(undefined)
       expect(await ledger()).to.deep.equal({ spent: 50, open: [] })
       expect(await granted(start(), 60, { limit: 100 })).to.include({ granted: 50, used: 50 })
     })

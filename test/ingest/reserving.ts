@@ -17,6 +17,7 @@ import {
 } from '#src/ingest/reserved-allowance.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
+import { endingTurns } from '#test/support/ending-turns.ts'
 import { makeEvent } from '#test/support/make-event.ts'
 import { readAll } from '#test/support/read-all.ts'
 import { createProcess, createWorld, type World } from '#test/support/virtual-world.ts'
@@ -33,14 +34,22 @@ type Site = {
 
 /** For each test of a `describe` a log in virtual time, and processes that reserve spans in it. */
 export function reserving() {
-  const fresh = (): Site => ({ world: createWorld(), stream: createMemoryStream({ partition: '0' }), gates: [] })
+  const fresh = (): Site => ({
+    world: createWorld(),
+    stream: endingTurns(createMemoryStream({ partition: '0' })),
+    gates: [],
+  })
   const site = fresh()
   let made = 0
   beforeEach(() => {
     Object.assign(site, fresh())
     made = 0
   })
-  afterEach(() => site.world.until(Promise.all(site.gates.map((gate) => gate.close()))))
+  afterEach(async () => {
+    await site.world.until(Promise.all(site.gates.map((gate) => gate.close())))
+    // Fails where turns did not end, of which a test need not notice anything.
+    await site.stream.last('')
+  })
 
   const newId = (): string => (++made).toString(16).padStart(32, '0')
   const start = (more: Partial<ReservedAllowanceOptions> = {}): ReservedAllowance => {

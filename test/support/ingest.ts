@@ -10,6 +10,7 @@ import { createReservedAllowance, type ReservedAllowance } from '#src/ingest/res
 import { createBodyBudget } from '#src/http/body.ts'
 import { createIngestRoutes } from '#src/ingest/routes.ts'
 import { systemTimers } from '#src/lib/timers.ts'
+import { endingTurns } from './ending-turns.ts'
 import { createFakeDirectory, type FakeDirectory } from './fake-directory.ts'
 import { listen, type TestServer } from './http.ts'
 
@@ -63,7 +64,7 @@ export async function startIngest({
 }: Options = {}): Promise<TestIngest> {
   const directory = createFakeDirectory()
   const workspace = directory.addWorkspace('acme', { ...(plans['pro'] as WorkspacePlan), ...plan })
-  const memory = createMemoryStream({ partition: '0' })
+  const memory = endingTurns(createMemoryStream({ partition: '0' }))
   const stream = through(memory)
   const now = { ms: Date.UTC(2026, 10, 21, 12), ticks: 0 }
   const clock = () => now.ms
@@ -101,6 +102,8 @@ export async function startIngest({
   const close = async (): Promise<void> => {
     await server.close()
     await Promise.all(gates.map((each) => each.close()))
+    // Fails where turns at a ledger did not end.
+    await memory.last('')
   }
   return {
     server: { ...server, close },
