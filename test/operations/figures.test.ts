@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { documentsOf } from '../infra/manifest.ts'
-import { figuresOf } from '../support/client.ts'
+import { figuresOf, untilIndexed } from '../support/client.ts'
 import { newDataFolder, removeFolder, startServer } from '../support/server.ts'
 
 type Rule = Readonly<{ alert: string; expr: string; annotations: Readonly<{ summary: string; description: string }> }>
@@ -13,6 +13,8 @@ async function figuresOfNew(): Promise<readonly string[]> {
   const dataFolder = await newDataFolder()
   const server = await startServer({ environment: { OPERATIONS_PORT: '0' }, dataFolder })
   try {
+    // No index tells how far it is before there is one.
+    await untilIndexed(server)
     const line = server.output.find((each) => each.startsWith('Health and metrics on ')) ?? ''
     return (await figuresOf(line.slice('Health and metrics on '.length))).split('\n')
   } finally {
