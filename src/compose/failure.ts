@@ -3,15 +3,14 @@ import type { RequestFailure } from '#src/http/app.ts'
 import { createTokenBuckets } from '#src/http/token-buckets.ts'
 import type { Ticks } from '#src/lib/clock.ts'
 import { isOperatingFailure } from '#src/lib/failure.ts'
-import { shownSafely } from '#src/lib/shown-safely.ts'
+import { shownInLine, shownSafely } from '#src/lib/shown-safely.ts'
 
-function wordsOf(error: unknown): string {
-  if (error instanceof ConfigError || isOperatingFailure(error)) return error.message
-  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+/** Only the message of a failure the operator can act on, in one line where it is not of all settings; anything else with its stack. */
+export function explain(error: unknown): string {
+  if (isOperatingFailure(error)) return shownInLine(error.message)
+  if (error instanceof ConfigError) return shownSafely(error.message)
+  return shownSafely(error instanceof Error ? (error.stack ?? error.message) : String(error))
 }
-
-/** Only the message of a failure the operator can act on; anything else with its stack. */
-export const explain = (error: unknown): string => shownSafely(wordsOf(error))
 
 /** Of failures that every request may meet, such as a full disk: lines at once, and then each second. */
 const [linesBurst, linesPerSecond] = [20, 1]

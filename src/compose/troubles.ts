@@ -13,7 +13,7 @@ type Lines = Map<string, Times>
 
 /** What is told of troubles that are met again at each attempt. */
 export type Troubles = Readonly<{
-  /** Tells it, unless it was told of this subject lately and has been heard since; numbers in it tell no difference. */
+  /** Tells it, unless it was told of this subject lately and has been heard since; unless `keyOf` is given, numbers in it tell no difference. */
   hear(subject: string, line: string): void
   /** It could do what it could not do when it was heard last. That it is silent says nothing: it may wait for something else. */
   recovered(subject: string): void
@@ -23,10 +23,16 @@ export type Troubles = Readonly<{
   forget(isMeant: (subject: string) => boolean): void
 }>
 
-type TroublesOptions = Readonly<{ clock: Clock; tell?: (line: string) => void }>
+const withoutNumbers = (line: string): string => line.replace(/\d+(?:\.\d+)*/g, '#')
 
-/** `tell`: on standard error, unless it is given. */
-export function createTroubles({ clock, tell = (line) => console.error(line) }: TroublesOptions): Troubles {
+type TroublesOptions = Readonly<{ clock: Clock; tell?: (line: string) => void; keyOf?: (line: string) => string }>
+
+/** `tell`: on standard error, unless it is given. `keyOf`: what two lines that tell the same have in common. */
+export function createTroubles({
+  clock,
+  tell = (line) => console.error(line),
+  keyOf = withoutNumbers,
+}: TroublesOptions): Troubles {
   const known = new Map<string, Lines>()
   const recovered = new Set<string>()
   const toldOver = new Map<string, number>()
@@ -39,7 +45,7 @@ export function createTroubles({ clock, tell = (line) => console.error(line) }: 
     hear(subject, line) {
       const now = clock()
       recovered.delete(subject)
-      const key = line.replace(/\d+(?:\.\d+)*/g, '#')
+      const key = keyOf(line)
       const lines = known.get(subject) ?? (new Map() as Lines)
       known.set(subject, lines)
       // Each line of a trouble may have other words, as of a request: what was not heard again is no longer held.

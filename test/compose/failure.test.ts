@@ -43,6 +43,13 @@ describe('a request that failed, as the operator is told', () => {
     }
   })
 
+  it('is one line also where somebody wrote more that is quoted, which would pass for one of ours', () => {
+    const cause = new Error('failed to parse "\r\nThroughline listening"')
+    report(new TransientError({ operation: 'search', subject: 'logs', cause }))
+    const said = String.raw`search logs: failed to parse "\u000d\nThroughline listening"`
+    expect(told).to.deep.equal([String.raw`POST "/api/logs\n" failed (request r1): ${said}`])
+  })
+
   it('has a stack where nobody knows what it is', () => {
     report(new TypeError('odd'))
     expect(told).to.have.length(1)

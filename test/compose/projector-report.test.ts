@@ -56,6 +56,28 @@ describe('what is heard of a projector', () => {
     })
     expect(lines).to.have.lengthOf(1)
   })
+  it('is each build of a projection that stops, of which only a number tells it apart', () => {
+    const lines = heard((report) => {
+      for (const index of ['logs-v3-001', 'logs-v2-001', 'logs-v3-001'])
+        report.hear({ ...failed('logs', false), reason: `open ${index}: it is not of the log` })
+    })
+    expect(lines).to.deep.equal(
+      ['logs-v3-001', 'logs-v2-001'].map((index) => `projection logs has stopped: open ${index}: it is not of the log`),
+    )
+  })
+  it('is once what stops at each attempt of a log that grows meanwhile', () => {
+    const lines = heard((report) => {
+      for (const end of [8192, 12_288]) {
+        report.failed(`read log beyond 16384: it ends at ${end}: the log has lost its tail`)
+        report.hear({ ...failed('logs', false), reason: `the log ends at ${end}` })
+      }
+    })
+    expect(lines).to.have.lengthOf(2)
+  })
+  it('is why its thread ends without what would steer a terminal', () => {
+    const lines = heard((report) => report.failed('no day is "\u001b]0;b\u0007"'))
+    expect(lines).to.deep.equal([String.raw`the projector has ended: no day is "\u001b]0;b\u0007"`])
+  })
   it('is once why its thread ends at each start', () => {
     const lines = heard((report) => {
       for (let start = 0; start < 3; start++) {

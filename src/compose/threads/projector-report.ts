@@ -3,7 +3,7 @@ import type { Beside } from '#projections/folding/lanes.ts'
 import { createTroubles } from '#src/compose/troubles.ts'
 import { createClock } from '#src/lib/clock.ts'
 import { dayOf } from '#src/lib/day.ts'
-import { shownInLine } from '#src/lib/shown-safely.ts'
+import { shownInLine, shownSafely } from '#src/lib/shown-safely.ts'
 import type { Failed, ProjectorMessage, RetentionDone, RetentionFailed, RetentionWaits } from './projector-messages.ts'
 
 // What the operator and the metrics hear of a projector's thread.
@@ -64,12 +64,15 @@ function createStanding(tell: Tell) {
   }
 }
 
+/** Numbers in names tell builds apart, and files of days; one that stands alone, such as how far a log goes, is another at each attempt. */
+const withoutLoneNumbers = (line: string): string => line.replace(/(?<![\w.-])\d+(?![\w-])/g, '#')
+
 /** What is tried again is told once, and that it goes on; so is what stops a projection. */
 function createFailures(tell: Tell) {
   const troubles = createTroubles({ clock: createClock(), tell })
   // Apart from those, which are forgotten when a partition ceases or the thread ends: what stops all projections of a partition ends its fold,
   // which is begun again, and stops again, for as long as an older program folds indexes of a newer one.
-  const stops = createTroubles({ clock: createClock(), tell })
+  const stops = createTroubles({ clock: createClock(), tell, keyOf: withoutLoneNumbers })
   return {
     hear(failed: Failed): void {
       const subject = `projection ${failed.projection}`
@@ -77,7 +80,8 @@ function createFailures(tell: Tell) {
       troubles.forget((one) => one === subject)
       stops.hear(subject, describeFailed(failed))
     },
-    threadFailed: (reason: string): void => stops.hear('the projector', `the projector has ended: ${reason}`),
+    threadFailed: (reason: string): void =>
+      stops.hear('the projector', `the projector has ended: ${shownSafely(reason)}`),
     recovered(projection: string): void {
       const subject = `projection ${projection}`
       troubles.recovered(subject)
