@@ -41,6 +41,28 @@ const given: readonly (readonly [said: string, span: Omit<GivenSpan, 'id'>])[] =
     'see {at} see https://a.example/?b',
     { name: 'see {at}', kind: 'internal', attributes: { 'logfire.msg': 'see https://a.example/?b' } },
   ],
+  // As @opentelemetry/instrumentation-document-load 0.68.0 and -user-interaction 0.67.0 send them.
+  [
+    'resourceFetch localhost:18595/a.png',
+    {
+      name: 'resourceFetch',
+      kind: 'internal',
+      attributes: { 'url.full': 'http://localhost:18595/a.png', 'http.response_content_length': 0n },
+    },
+  ],
+  [
+    'click //*[@id=&quot;b&quot;]',
+    {
+      name: 'click',
+      kind: 'internal',
+      attributes: {
+        event_type: 'click',
+        target_element: 'BUTTON',
+        target_xpath: '//*[@id="b"]',
+        'url.full': 'http://localhost:18595/',
+      },
+    },
+  ],
   ['inner', { name: 'inner', kind: 'internal', attributes: { 'url.full': 'http://shop.example/orders' } }],
 ]
 

@@ -36,6 +36,20 @@ describe('the page of a trace with strange spans', () => {
     expect((await browser.get(`/app/trace/${traceIdOf('u')}`)).text).to.not.include('clocks')
   })
 
+  it('says nothing of clocks where spans of one service are off by less than a browser’s clock ticks', async () => {
+    // documentFetch of @opentelemetry/instrumentation-document-load 0.68.0 starts so before documentLoad.
+    const early = { parent: 'root', atMs: -0.199951 }
+    await site.index(spans(1, { id: 'root' }, { id: 'a', ...early }))
+    expect((await browser.get(`/app/trace/${traceIdOf('t')}`)).text).to.not.include('clocks')
+    const apart = [
+      { id: 'root', trace: 'u' },
+      { id: 'b', trace: 'u', service: 'ledger', ...early },
+    ] as const
+    await site.index(spans(2, ...apart))
+    const { text } = await browser.get(`/app/trace/${traceIdOf('u')}`)
+    expect(textOf(text)).to.include('1 span starts before its parent, by 200 µs: their clocks seem to differ.')
+  })
+
   it('leads to the error that has none below it, where others only handed it on', async () => {
     await site.index(
       spans(

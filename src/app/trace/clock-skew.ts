@@ -7,13 +7,17 @@ import type { ShownSpan } from './span-tree.ts'
 
 type Early = Readonly<{ span: ShownSpan; byNs: bigint }>
 
+/** Browsers and Node.js tell the time of day in milliseconds, and what has passed since more finely: one clock gives times that are off by less. */
+const tickNs = 1_000_000n
+
 /** Spans that start before the parent that made them, as their clocks, or their senders, say. */
 function earlyOf(spans: readonly ShownSpan[]): readonly Early[] {
-  const starts = new Map(spans.map(({ span_id: id, start }) => [id, parseRfc3339Ns(start)]))
+  const parents = new Map(spans.map(({ span_id: id, service, start }) => [id, { service, ns: parseRfc3339Ns(start) }]))
   return spans.flatMap((span) => {
-    const started = starts.get(span.parent_span_id ?? '')
-    const byNs = (started ?? 0n) - (parseRfc3339Ns(span.start) ?? 0n)
-    return started !== undefined && byNs > 0n ? [{ span, byNs }] : []
+    const parent = parents.get(span.parent_span_id ?? '')
+    if (parent?.ns === undefined) return []
+    const byNs = parent.ns - (parseRfc3339Ns(span.start) ?? 0n)
+    return byNs > (parent.service === span.service ? tickNs : 0n) ? [{ span, byNs }] : []
   })
 }
 

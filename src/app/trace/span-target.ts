@@ -17,8 +17,10 @@ const names = [
   'net.peer.name',
 ] as const
 
-/** Logfire names a span by the template of its message. */
-const messages = ['logfire.msg'] as const
+/** Logfire names a span by the template of its message; OpenTelemetry's instrumentation of pages names one by what was done there, `click`. */
+const messages = ['logfire.msg', 'target_xpath'] as const
+/** Its spans of what a page has loaded are no calls, and all of one name. */
+const ofPages: readonly string[] = ['documentLoad', 'documentFetch', 'resourceFetch']
 
 const ofCalls: readonly string[] = ['client', 'producer', 'consumer']
 const charactersMax = 80
@@ -35,7 +37,8 @@ const textOf = (attributes: Said['attributes'], wanted: readonly string[]): stri
 
 /** What a span has called, or its message, where its name does not say it. */
 export function targetPart({ kind, name, attributes }: Said): Html {
-  const called = ofCalls.includes(kind) ? shortened(textOf(attributes, names)) : ''
+  const isOfCall = ofCalls.includes(kind) || ofPages.includes(name)
+  const called = isOfCall ? shortened(textOf(attributes, names)) : ''
   const text = (called === '' ? textOf(attributes, messages) : called).replaceAll(/\s+/g, ' ').trim()
   // Of nothing too.
   if (name.includes(text)) return html``

@@ -2,6 +2,7 @@ import type { Limits } from '#src/config.ts'
 import { emptyDeepValues } from '#src/lib/empty-deep-values.ts'
 import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
 import { messageNames, traceNames } from './aliases.ts'
+import { messageOfEffect } from './effect.ts'
 import { firstOf, namesOf } from './fields.ts'
 import { datedBy, levelOf, namedLevelOf } from './record.ts'
 import { ofRuntime } from './runtime.ts'
@@ -42,7 +43,7 @@ function withoutDeepValues(text: string, depthMax: number): string {
 
 const tellsMessage = (line: JsonObject): boolean =>
   firstOf(line, messages, (value) => isText(value) || undefined) ??
-  isText(messageOfSender(line) ?? messageOfServer(line))
+  isText(messageOfEffect(line) ?? messageOfSender(line) ?? messageOfServer(line))
 const isRecord = (line: JsonObject): boolean =>
   tellsMessage(line) && (levelOf(line) !== undefined || datedBy(line) !== undefined)
 

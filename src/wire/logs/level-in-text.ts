@@ -80,6 +80,8 @@ const forms: readonly string[] = [
   String.raw`^(?:\(node:\d{1,9}\) )?UnhandledPromise(Rejection)Warning: `,
   // Uncaught TypeError: x is undefined; java.lang.IllegalStateException: closed: what runtimes print of an error that nobody caught, and of warnings
   String.raw`^(?:Uncaught |Unhandled |\(node:\d{1,9}\) (?:\[\w{1,16}\] )?)?(?:[\w$]{1,64}(?:\.|::|\\)){0,16}(?=[A-Z])\w{0,64}(Error|Exception|Warning): (?=\S)(?!\s*(?:null|undefined|[Nn]one|true|false|[[{(])[,;]?\s*$)(?!\s*(?:${measured}))`,
+  // /srv/shop/pay.py:7: DeprecationWarning: use charge(): Python's warnings
+  String.raw`^(?:[A-Z]:)?[^\s:][^:\n]{0,200}:\d{1,7}: (?=[A-Z])\w{0,64}(Warning): (?=\S)`,
   // Python, Java, .NET
   String.raw`^(Traceback) \(most recent call last\):`,
   String.raw`^(Exception) in thread "`,

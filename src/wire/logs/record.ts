@@ -13,6 +13,7 @@ import {
   timeNames,
   traceNames,
 } from './aliases.ts'
+import { idsOfEffect, messageOfEffect, serviceOfEffect } from './effect.ts'
 import { fieldOf, firstOf, namesOf } from './fields.ts'
 import { idsInText, type IdsInText } from './ids-in-text.ts'
 import { sessionIdOf, spanIdOf, traceIdOf, traceparentOf } from './ids.ts'
@@ -149,6 +150,7 @@ const messageOf = (record: JsonObject): string =>
   filledMessageOf(record) ??
   messageOfSerilog(record) ??
   messageOfLogtape(record) ??
+  messageOfEffect(record) ??
   firstOf(record, messages, (value, name) => {
     if (isJsonObject(value) && (name === 'log' || name === 'event')) return undefined
     if (name === 'messages' && typeof value !== 'string') return textsOf(value)
@@ -181,7 +183,9 @@ export type Identifiers = Readonly<{ traceId: string | null; spanId: string | nu
 /** The ids that a record says together: its traceparent, or where nothing names a trace those of its scopes or in its text. */
 const togetherOf = (record: JsonObject, named: string | undefined, message: string): IdsInText | undefined =>
   traceparentOf(record['traceparent']) ??
-  (named === undefined ? (idsInScopes(record) ?? idsOfServer(record) ?? idsInText(message)) : undefined)
+  (named === undefined
+    ? (idsInScopes(record) ?? idsOfEffect(record) ?? idsOfServer(record) ?? idsInText(message))
+    : undefined)
 
 /** Trace, span and session of a record. What is said together gives what the ids by name leave open. */
 export function identifiersOf(
@@ -217,7 +221,11 @@ export function serviceOf(record: JsonObject): string | null {
   )
   if (named !== undefined) return named
   const ofSender =
-    serviceOfSender(record) ?? serviceOfServer(record) ?? serviceOfPlatform(record) ?? serviceOfSerilog(record)
+    serviceOfSender(record) ??
+    serviceOfEffect(record) ??
+    serviceOfServer(record) ??
+    serviceOfPlatform(record) ??
+    serviceOfSerilog(record)
   return ofSender === undefined ? null : nameOf(ofSender)
 }
 

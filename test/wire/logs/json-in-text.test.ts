@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { limits } from '#src/config.ts'
 import type { LogRecord } from '#src/events/telemetry.ts'
@@ -32,6 +33,14 @@ describe('a line of JSON that a shipper has sent as text', () => {
     const [first, second] = decode(`${text}\nup\n`, 'text/plain')
     expect(first).to.include(understood)
     expect(second).to.include({ message: 'up', level: null })
+  })
+
+  it('is taken apart where its message is a list of what was passed, as of Effect', () => {
+    const golden = readFileSync(new URL('../../golden/logs/effect.json', import.meta.url), 'utf8')
+    const { body } = JSON.parse(golden) as Readonly<{ body: string }>
+    const asLines = decode(body, 'application/x-ndjson')
+    expect(decode(body, 'text/plain')).to.deep.equal(asLines)
+    expect(asLines[0]).to.include({ level: 'warn', message: 'stock low {"left":2}', service: 'shop' })
   })
 
   it('is taken apart as runtimes write it into their files', () => {
