@@ -240,6 +240,24 @@ describe('builds beside the live one', () => {
     })
   }
 
+  it('are chosen no further once the projector is stopped, though each name is taken while it is opened', async () => {
+    const stopped = Promise.withResolvers<void>()
+    let names = 0
+    const writer: IndexWriter = {
+      ...store.writer,
+      async open(index, ...more) {
+        await store.writer.open(index, ...more)
+        // A bound, so that a projector that does not stop fails.
+        if (++names > 20) return
+        await changeRoster(store.writer, 'counting', begin(index))
+        if (names === 3) run.stop().then(stopped.resolve, stopped.reject)
+      },
+    }
+    const run = start({ stream, writer })
+    await stopped.promise
+    expect(names).to.equal(3)
+  })
+
   it('do not get readers before they hold what who folded before this process may have written', async () => {
     await append(stream, numbered(30))
     await store.writer.open(first, withSeenEvents(counting), stream.epoch)
