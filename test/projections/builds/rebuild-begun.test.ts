@@ -3,9 +3,9 @@ import type { BuildContext } from '#projections/builds/build-place.ts'
 import type { IndexAudit } from '#projections/index-audit.ts'
 import type { IndexWriter, Roster } from '#projections/index-store.ts'
 import { moveReaders } from '#projections/builds/move-readers.ts'
-import { rollBack } from '#projections/builds/roll-back.ts'
+import { isBack, rollBack } from '#projections/builds/roll-back.ts'
 import { planRebuild, rebuild, type RebuildOptions } from '#projections/builds/rebuild.ts'
-import { begin, changeRoster, giveUp, promoteTo } from '#projections/rosters/roster.ts'
+import { begin, changeRoster, giveUp, nominate, promoteTo } from '#projections/rosters/roster.ts'
 import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import { liveBuilds, verify } from '#projections/builds/verify.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
@@ -177,6 +177,16 @@ describe('a rebuild, whatever was left of another', () => {
     expect(await rollBack(timed, counting)).to.deep.equal({ index: first, former: second })
     expect(await liveOf(place.writer(), 'counting')).to.equal(first)
     await run.stop()
+  })
+
+  it('is undone by a way back that goes on where it was broken off, not by one to a build before that', async () => {
+    await rebuild(context, [counting], { keep: true })
+    await rebuild(context, [counting])
+    const writer = place.writer()
+    await changeRoster(writer, 'counting', nominate(second))
+    expect(await isBack(context, counting)).to.equal(false)
+    expect(await rollBack(context, counting)).to.deep.equal({ index: second, former: 'counting-v1-003' })
+    expect(await liveOf(writer, 'counting')).to.equal(second)
   })
 
   it('is not undone where what the build before lacks cannot be folded', async () => {
