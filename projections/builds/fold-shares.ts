@@ -48,7 +48,7 @@ export async function foldShares(
     if (position >= until) return
     // Only these fields, whatever else the caller's objects carry: tasks may cross to a thread.
     left.push({ projection, index, after, until })
-    events = Math.max(events, Math.ceil((until - Math.max(position, after)) / positionStep))
+    events = Math.max(events, Math.ceil((until - position) / positionStep))
   })
   if (left.length === 0) return
   const tasks = Array.from({ length: workers }, (_, number): FoldTask => {

@@ -151,10 +151,10 @@ async function applyRoster(run: Run, projection: Projection, found: Roster): Pro
 }
 
 /** Opens the projection's build of this log, and the others of its roster. */
-async function openChosen(run: Run, projection: Projection): Promise<void> {
+async function openChosen(run: Run, projection: Projection, signal: AbortSignal): Promise<void> {
   const { writer, stream, onBeside } = run.options
   const { name } = projection
-  for (;;) {
+  while (!signal.aborted) {
     const index = await chooseBuild(writer, projection, stream.epoch)
     // Created before the roster names it: readers must never be sent to a missing build.
     await openBuild(run, projection, index)
@@ -207,7 +207,7 @@ export function createLanes(options: LanesOptions): Lanes {
     failure: open.failure,
     isLive: ({ projection, index }) => rosters.get(projection)?.live === index,
     storedBefore: () => open.all().flatMap(({ storedBefore }) => storedBefore ?? []),
-    openAll: (signal) => open.eachProjection((projection) => openChosen(run, projection), signal),
+    openAll: (signal) => open.eachProjection((projection) => openChosen(run, projection, signal), signal),
     async refresh(signal) {
       const rosterOf = await askRosters(options)
       let opened = false

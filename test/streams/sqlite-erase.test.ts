@@ -117,6 +117,19 @@ describe('what is erased from a log in SQLite', () => {
     await stream.close()
   })
 
+  it('takes nothing along of another workspace, in which a newer program names it', async () => {
+    const stream = await log.open()
+    const two = makeEvent('two', { workspaceId: globex })
+    await stream.append([withBytes('one', 10), two])
+    const newer = formatHeader(two).replace(/\}$/, `,"copiedTo":{"workspaceId":"${acme}"}}`)
+    log.sql(`UPDATE events SET header = '${newer}', crc = ${rowCrc(2, newer)} WHERE seq = 2`)
+    const upTo = (await stream.append([sealErasure(acme, { at: noon, unique: 'one' })])).last
+    await stream.erase(acme, upTo)
+    expect(await stream.isLeft(acme)).to.equal(false)
+    expect(idsOf(await readAll(stream))).to.deep.equal(['globex.traces.two', 'acme.workspace.one'])
+    await stream.close()
+  })
+
   it('is left while somebody holds the WAL that it is still in', async () => {
     const stream = await log.open()
     await stream.append([withBytes('one', 10)])

@@ -3,9 +3,9 @@ import type { BuildContext } from '#projections/builds/build-place.ts'
 import type { IndexAudit } from '#projections/index-audit.ts'
 import type { IndexWriter, Roster } from '#projections/index-store.ts'
 import { moveReaders } from '#projections/builds/move-readers.ts'
-import { rollBack } from '#projections/builds/roll-back.ts'
+import { isBack, rollBack } from '#projections/builds/roll-back.ts'
 import { planRebuild, rebuild, type RebuildOptions } from '#projections/builds/rebuild.ts'
-import { begin, changeRoster, promoteTo } from '#projections/rosters/roster.ts'
+import { begin, changeRoster, giveUp, nominate, promoteTo } from '#projections/rosters/roster.ts'
 import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import { liveBuilds, verify } from '#projections/builds/verify.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
@@ -138,6 +138,36 @@ describe('a rebuild, whatever was left of another', () => {
     expect(pauses).to.equal(2)
   })
 
+  it('has moved readers also where they went on as soon as it had', async () => {
+    const writer = place.writer()
+    await writer.open(second, withSeenEvents(counting), stream.epoch)
+    let moves = 0
+    const changed: IndexWriter['changeRoster'] = async (projection, roster) => {
+      const isChanged = await writer.changeRoster(projection, roster)
+      if (roster.live === second && moves++ === 0)
+        await changeRoster(writer, projection, promoteTo(first, second, Infinity))
+      return isChanged
+    }
+    expect(await moveReaders(context, { ...writer, changeRoster: changed }, counting, second)).to.equal('moved')
+    expect(await liveOf(writer, 'counting'), 'it does not turn them round').to.equal(first)
+  })
+
+  it('leaves a build that is given up meanwhile to who removes it, which lets go of it first', async () => {
+    const writer = place.writer()
+    await writer.open(second, withSeenEvents(counting), stream.epoch)
+    let asked = 0
+    const roster: IndexWriter['roster'] = async (projection) => {
+      // Between its nomination and the look at what has become of it.
+      if (asked++ === 2) await changeRoster(writer, projection, giveUp(second))
+      if (asked === 100) throw new Error('it asks without end')
+      return writer.roster(projection)
+    }
+    const failure = await rejection(moveReaders(context, { ...writer, roster }, counting, second))
+    expect(failure.message).to.match(/move readers to counting-v1-002.*it was dropped meanwhile/)
+    expect((await writer.builds('counting')).map(({ index }) => index)).to.deep.equal([first, second])
+    expect(await liveOf(writer, 'counting')).to.equal(first)
+  })
+
   it('can be undone while a projector of this program folds', async () => {
     const run = start({ stream, writer: place.writer() })
     await run.until(await atHead(stream))
@@ -147,6 +177,16 @@ describe('a rebuild, whatever was left of another', () => {
     expect(await rollBack(timed, counting)).to.deep.equal({ index: first, former: second })
     expect(await liveOf(place.writer(), 'counting')).to.equal(first)
     await run.stop()
+  })
+
+  it('is undone by a way back that goes on where it was broken off, not by one to a build before that', async () => {
+    await rebuild(context, [counting], { keep: true })
+    await rebuild(context, [counting])
+    const writer = place.writer()
+    await changeRoster(writer, 'counting', nominate(second))
+    expect(await isBack(context, counting)).to.equal(false)
+    expect(await rollBack(context, counting)).to.deep.equal({ index: second, former: 'counting-v1-003' })
+    expect(await liveOf(writer, 'counting')).to.equal(second)
   })
 
   it('is not undone where what the build before lacks cannot be folded', async () => {

@@ -34,19 +34,6 @@ describe('builds beside the live one', () => {
     await store.writer.open(index, withSeenEvents(counting), stream.epoch)
     await changeRoster(store.writer, 'counting', nominate(index))
   }
-  /** The writer, which calls `take` once with the first build that is opened. */
-  function takenAtOpening(take: (index: string) => Promise<void>): IndexWriter {
-    let taken = false
-    return {
-      ...store.writer,
-      async open(index, ...more) {
-        await store.writer.open(index, ...more)
-        if (taken) return
-        taken = true
-        await take(index)
-      },
-    }
-  }
   /** The writer, which calls `look` after each change of the roster. */
   const lookingAtRoster = (look: (live: string | undefined) => void): IndexWriter => ({
     ...store.writer,
@@ -204,41 +191,6 @@ describe('builds beside the live one', () => {
     expect(positions).to.deep.equal([await stream.head()])
     await run.stop()
   })
-
-  it('are not folded by a projector that begins while a rebuild takes the name it has chosen', async () => {
-    await append(stream, numbered(3))
-    const writer = takenAtOpening(async (index) => {
-      await changeRoster(store.writer, 'counting', begin(index))
-    })
-    const run = start({ stream, writer })
-    await run.until(await atHead(stream))
-    expect(await store.writer.roster('counting')).to.deep.include({
-      live: second,
-      followed: [{ index: first, as: 'building' }],
-    })
-    await run.stop()
-  })
-
-  for (const [when, isRemoved] of [
-    ['and removed it', true],
-    ['and removed it before', false],
-  ] as const) {
-    it(`take another name where a rebuild had taken theirs meanwhile, and has given it up, ${when}`, async () => {
-      await append(stream, numbered(3))
-      const writer = takenAtOpening(async (index) => {
-        for (const change of [begin, giveUp]) await changeRoster(store.writer, 'counting', change(index))
-        // Whoever removes it may have done so before it was opened here.
-        if (isRemoved) await store.writer.drop(index)
-        await changeRoster(store.writer, 'counting', forget(index))
-      })
-      const run = start({ stream, writer })
-      await run.until(await atHead(stream))
-      const followed = [{ index: first, as: 'gone' }]
-      expect(await store.writer.roster('counting')).to.deep.include({ live: second, followed })
-      expect((await store.writer.builds('counting')).map(({ index }) => index)).to.deep.equal([second])
-      await run.stop()
-    })
-  }
 
   it('do not get readers before they hold what who folded before this process may have written', async () => {
     await append(stream, numbered(30))

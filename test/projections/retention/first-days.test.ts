@@ -15,6 +15,12 @@ describe('a reader of the days that are kept', () => {
     for (const name of names) await (reader[name] as unknown as (given: Scope) => Promise<void>)(scope)
     expect(asked).to.deep.equal(Object.fromEntries(names.map((name) => [name, 'acme logs'])))
   })
+
+  it('answers in order where the one that it asks does, and only there', () => {
+    const inOrder = (inner: Partial<IndexReader>) =>
+      withFirstDays(inner as IndexReader, () => '2026-11-21').answersInOrder ?? false
+    expect([inOrder({ answersInOrder: true }), inOrder({})]).to.deep.equal([true, false])
+  })
 })
 
 describe('the days that an index needs', () => {
@@ -34,7 +40,7 @@ describe('the days that an index needs', () => {
 
 describe('how far an index is for one workspace', () => {
   const behind = { index: 'logs-v1-001', after: 0, position: 10, head: 90, at: 1_000, caughtUpAt: 100 }
-  const told = (progress: Progress): Promise<Progress | undefined> => {
+  const told = (progress: Progress | undefined): Promise<Progress | undefined> => {
     const reader: Pick<IndexReader, 'progress'> = { progress: async () => progress }
     return withOwnProgress(reader, acme, () => '2026-11-21').progress('logs')
   }
@@ -45,6 +51,9 @@ describe('how far an index is for one workspace', () => {
     const ofAcme = { ...ahead, behind: new Map([[acme, 20]]) }
     expect(await told({ ...behind, ahead: ofAcme })).to.deep.equal({ ...behind, position: 20 })
     expect(await told(behind)).to.deep.equal(behind)
+    const late = { ...behind, caughtUpAt: 950 }
+    expect(await told({ ...late, ahead }), 'never earlier').to.deep.equal({ ...late, position: 80 })
+    expect(await told(undefined), 'where there is no index').to.equal(undefined)
   })
 
   it('lacks those of its days that readers see, of which an engine may keep one for all', async () => {

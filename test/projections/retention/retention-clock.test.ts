@@ -5,6 +5,7 @@ import { rebuild } from '#projections/builds/rebuild.ts'
 import { projections } from '#projections/registry.ts'
 import { changeRoster, type Change } from '#projections/rosters/roster.ts'
 import type { Retained } from '#projections/retention/retention.ts'
+import { limits } from '#src/config.ts'
 import { sealBeginning } from '#src/events/allowance.ts'
 import { positionStep } from '#src/events/envelope.ts'
 import { dayOf } from '#src/lib/day.ts'
@@ -110,10 +111,16 @@ for (const [name, openPlace] of [
     it('waits whatever the program itself has noted since', async () => {
       const ahead = noon + 45 * 24 * hourMs
       world.moveTo(new Date(ahead).toISOString())
-      // More than are looked through at first.
-      for (let n = 0; n < 100; n++) await world.stream.append([{ ...sealBeginning(ahead), id: `began.${n}` }])
+      // More than are looked through at first, and than are read at once.
+      const own = ['allowance.began', 'allowance.reserved', 'directory.key.created', 'deadletter.put'] as const
+      const noted = Array.from({ length: 2 * limits.projectorBatchEventsMax }, (_, n) => ({
+        ...sealBeginning(ahead),
+        id: `noted.${n}`,
+        type: own[n % own.length] ?? own[0],
+      }))
+      await world.stream.append(noted)
       await start()
-      expect([turns, waits.length]).to.deep.equal([[], 1])
+      expect([turns, waits.map(([last]) => dayOf(last))]).to.deep.equal([[], [today]])
     })
 
     it('waits where little is left of a log that was cut', async () => {
@@ -172,6 +179,12 @@ for (const [name, openPlace] of [
       }
       expect(begins).to.deep.equal([...Array.from({ length: 6 }, () => ago(10)), ago(9), ago(8), ago(7)])
       await start()
+    })
+
+    it('waits once a week has gone without anything', async () => {
+      world.moveTo(new Date(noon + 7 * 24 * hourMs).toISOString())
+      await start()
+      expect([turns, waits.map(([last]) => dayOf(last))]).to.deep.equal([[], [today]])
     })
 
     it('takes its turn at once within a week', async () => {

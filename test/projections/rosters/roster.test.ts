@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import { isMadeBefore } from '#projections/rosters/build-name.ts'
-import { nextBuild } from '#projections/rosters/choose-build.ts'
+import { chooseBuild, nextBuild } from '#projections/rosters/choose-build.ts'
 import type { Roster } from '#projections/index-store.ts'
-import { changeRoster, forget, holding, isGone, lose, nominate } from '#projections/rosters/roster.ts'
+import { begin, changeRoster, forget, giveUp, holding, isGone, lose, nominate } from '#projections/rosters/roster.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { counting } from '#test/support/line-projections.ts'
 
@@ -65,6 +65,12 @@ describe('roster', () => {
     const { writer } = createMemoryIndexStore()
     await changeRoster(writer, 'counting', nominate('counting-v1-001'))
     expect(await nextBuild(writer, counting)).to.equal('counting-v1-002')
+  })
+
+  it('has a log folded under no name that is used up', async () => {
+    const { writer } = createMemoryIndexStore()
+    for (const change of [begin, giveUp, forget]) await changeRoster(writer, 'counting', change('counting-v1-002'))
+    expect(await chooseBuild(writer, counting, 'a log')).to.equal('counting-v1-003')
   })
 
   it('gives a new build a name after all that are stored, also those that it does not name', async () => {
