@@ -18,7 +18,7 @@ import { foldAll } from '#test/support/fold-harness.ts'
  */
 const folded: Readonly<Record<string, string>> = {
   traces: 'v22 9a7130af9b78816c',
-  logs: 'v21 c15618a73d3c21d3',
+  logs: 'v21 254107ecf5c9a9d4',
   correlation: 'v18 bd357d7de91b8538',
   allowance: 'v13 cbb483a9b0e37df6',
 }
