@@ -1,10 +1,6 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { expect } from 'chai'
 import { createBodyBudget, type BodyBudget } from '#src/http/body.ts'
-
-setFlagsFromString('--expose-gc')
-const collectGarbage = runInNewContext('gc') as () => void
+import { heapGrowth } from '#test/support/heap.ts'
 
 describe('what bodies may hold', () => {
   it('is as much again for one that is alone, once it has given back what it held', () => {
@@ -39,15 +35,14 @@ describe('what bodies may hold', () => {
   it('is of no owner any more who holds nothing: nothing stays in memory of them', () => {
     const all = createBodyBudget(100)
     const nameBytes = 10_000
-    collectGarbage()
-    const before = process.memoryUsage().heapUsed
-    for (let n = 0; n < 2_000; n++) {
-      const one = all.shareOf(Buffer.alloc(nameBytes, `owner ${n} `).toString('latin1'))
-      expect(one.take(50)).to.equal(true)
-      one.give(50)
-    }
-    collectGarbage()
-    expect(process.memoryUsage().heapUsed - before).to.be.below(500 * nameBytes)
+    const grown = heapGrowth(() => {
+      for (let n = 0; n < 2_000; n++) {
+        const one = all.shareOf(Buffer.alloc(nameBytes, `owner ${n} `).toString('latin1'))
+        expect(one.take(50)).to.equal(true)
+        one.give(50)
+      }
+    })
+    expect(grown).to.be.below(500 * nameBytes)
     expect([all.held(), all.shareOf('another').take(50)]).to.deep.equal([0, true])
   })
 
