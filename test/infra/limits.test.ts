@@ -1,13 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { limits, plans } from '#src/config.ts'
-
-/** The rows of the table under a heading of a page, cell by cell. */
-function rowsUnder(page: string, heading: string): readonly (readonly string[])[] {
-  const [, section = ''] = readFileSync(page, 'utf8').split(new RegExp(`^## ${heading}$`, 'm'))
-  const [table = ''] = section.split(/^## /m)
-  return [...table.matchAll(/^\| `.*$/gm)].map(([row]) => row.split('|').map((cell) => cell.replaceAll('`', '').trim()))
-}
+import { rowsUnder } from '#test/support/page-rows.ts'
 
 const units: Readonly<Record<string, number>> = { dayMs: 86_400_000 }
 /** `8 * 1024`, `7 * dayMs`, `300_000n`. */

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { documentsOf } from '../infra/manifest.ts'
 import { figuresOf, untilIndexed } from '../support/client.ts'
+import { rowsUnder } from '../support/page-rows.ts'
 import { newDataFolder, removeFolder, startServer } from '../support/server.ts'
 
 type Rule = Readonly<{ alert: string; expr: string; annotations: Readonly<{ summary: string; description: string }> }>
@@ -46,9 +46,7 @@ describe('figures that are watched', () => {
       groups: readonly Readonly<{ rules: readonly Rule[] }>[]
     }>[]
     const rules = file?.groups.flatMap((group) => group.rules) ?? []
-    const watch = readFileSync('infra/operating.md', 'utf8').split('\n## Watch\n')[1]?.split('\nBeside these:')[0] ?? ''
-    const rows = watch.split('\n').filter((line) => line.startsWith('| `'))
-    const ofRows = new Set(rows.map((row) => namesIn(row)[0]))
+    const ofRows = new Set(rowsUnder('infra/operating.md', 'Watch', /^Beside these:/m).map(([, name]) => name))
     expect(new Set(rules.map(({ expr }) => namesIn(expr)[0]))).to.deep.equal(ofRows)
     for (const { alert, expr, annotations } of rules) {
       const series = namesIn(expr).map((name) => figures.filter((line) => /^\w+/.exec(line)?.[0] === name))
