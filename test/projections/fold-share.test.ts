@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { shareName, workerOf } from '#projections/folding/fold-share.ts'
 import { projectionNames } from '#projections/names.ts'
 
-const workspaces = Array.from({ length: 600 }, (_, n) => `ws_${n.toString(36).padStart(12, '0')}` as WorkspaceId)
+const workspaces = Array.from({ length: 600 }, (_, n) => workspaceIdOf(`shop-${n}`))
 const places = projectionNames.map((_, place) => place)
 
 describe('fold-share: who folds what', () => {

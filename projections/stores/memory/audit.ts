@@ -4,7 +4,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Fingerprint, FrozenPart, IndexAudit, Part } from '../../index-audit.ts'
 import type { IndexName } from '../../index-store.ts'
 import { createDigester, fingerprintOf, noSearchItems } from '../digest.ts'
-import { type Row } from '../row.ts'
+import type { Row } from '../row.ts'
 import type { StoredEntry } from './read.ts'
 import type { Build } from './build.ts'
 
