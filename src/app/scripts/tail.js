@@ -54,18 +54,18 @@ const reading = `Waiting while a record is open. ${what} it is closed.`
 const readingOld = `Waiting while the oldest records are in sight. ${what} they are not.`
 
 /**
- * Whoever reads a record keeps it in sight: rows that come above it would push it away, and far down it would be among those that go. What is
- * read there; undefined where nothing is.
+ * Makes room for more rows. Not where that is waited for, and then it says why: whoever reads a record keeps it in sight, and rows that come above
+ * it would push it away, and far down it would be among those that go.
  */
-function whatIsRead() {
+function makeRoom() {
   if (place.querySelector('details[open]') !== null) return reading
   return letGo() ? undefined : readingOld
 }
 
 async function poll(signal) {
-  const read = whatIsRead()
-  if (read !== undefined) {
-    say(read)
+  const why = makeRoom()
+  if (why !== undefined) {
+    say(why)
     timer = setTimeout(() => void poll(signal), pollMs)
     return
   }
