@@ -65,7 +65,7 @@ async function openLanes(task: FoldTask, given: FoldShareOptions) {
   return lanes
 }
 
-async function foldBatch(lanes: readonly OpenLane[], events: readonly DecodedEvent[], last: Position): Promise<void> {
+async function foldInLanes(lanes: readonly OpenLane[], events: readonly DecodedEvent[], last: Position): Promise<void> {
   for (const { lane, until, takes } of lanes) {
     const mine = events.filter(({ event }) => event.position <= until && takes(event.workspaceId))
     await lane.fold(mine, Math.min(last, until))
@@ -92,7 +92,7 @@ export async function foldShare(task: FoldTask, options: FoldShareOptions): Prom
     if (read.length === 0) break
     for (const batch of inBatches(read, limits)) {
       const last = batch.at(-1)?.position ?? position
-      await foldBatch(lanes, batch.map(decode), last)
+      await foldInLanes(lanes, batch.map(decode), last)
       position = last
       events += batch.length
       onProgress(Math.min(position, until))

@@ -5,12 +5,12 @@ import { projectionNames } from '#projections/names.ts'
 import { asksForJson, complain } from '#src/cli/complaint.ts'
 import { failureCodeOf, runCli } from '#src/cli/run-cli.ts'
 import type { CliServices, MoveRequest } from '#src/cli/services.ts'
-import { limitsBeside, openLogBeside } from '#src/compose/log-beside.ts'
 import { limits, plans, readClusterConfig, type ClusterConfig } from '#src/config.ts'
 import { givenSecrets, loadSecrets } from '#src/directory/secrets.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import { checkPlaces, foldersOf, type Folders } from './folders.ts'
+import { limitsBeside, openLogBeside } from './log-beside.ts'
 import { quarantinesOf } from './quarantines.ts'
 
 /** What few verbs need is loaded by these: it takes longer than most of what verbs do. */

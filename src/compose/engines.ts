@@ -1,7 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import type { IndexReader } from '#projections/index-store.ts'
-import type { ProjectorThread } from '#src/compose/threads/projector.ts'
-import type { Sampler } from '#src/compose/threads/sampler.ts'
 import { limits, plans } from '#src/config.ts'
 import { createDirectory, type Directory } from '#src/directory/create-directory.ts'
 import { createPasswords } from '#src/directory/passwords.ts'
@@ -11,6 +9,8 @@ import type { ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import type { QuarantinedLogs } from '#src/operations/quarantine.ts'
 import type { Stream } from '#streams/stream.ts'
+import type { ProjectorThread } from './threads/projector.ts'
+import type { Sampler } from './threads/sampler.ts'
 import { createRetryReport } from './troubles.ts'
 
 /** The engines behind a server, whichever they are. Lists are in order of the partitions. */

@@ -1,11 +1,11 @@
 import { closeSync, openSync } from 'node:fs'
 import { limits, type Config } from '#src/config.ts'
 import { bindSocket } from '#src/http/listening-socket.ts'
-import { checkPlaces } from '#src/compose/folders.ts'
-import { checkOpenFiles } from '#src/compose/open-files.ts'
 import { makeDataFolder } from '#src/lib/make-folder.ts'
 import { checkClockAtStart } from '#src/lib/possible-clock.ts'
 import { lockFolder, type HeldFolder } from '#streams/sqlite/lock.ts'
+import { checkPlaces } from '../folders.ts'
+import { checkOpenFiles } from '../open-files.ts'
 import type { WorkerEvent } from './crew.ts'
 import { arePackagesStale } from './packages.ts'
 import { describeEnding, WorkerEnded } from './supervised-worker.ts'
@@ -116,10 +116,10 @@ function lockData({ dataFolder, cluster }: Config): HeldFolder {
  * in a cluster: later the files of the program may be those of another version.
  */
 async function mend(dataFolder: string): Promise<() => Promise<void>> {
-  const { mendDataFolder } = await import('#src/compose/mend.ts')
-  const { tellQuarantines } = await import('#src/compose/quarantines.ts')
-  const { tellMissedDays } = await import('#src/compose/missed-days.ts')
-  const { tellMoved } = await import('#src/compose/tell-moved.ts')
+  const { mendDataFolder } = await import('../mend.ts')
+  const { tellQuarantines } = await import('../quarantines.ts')
+  const { tellMissedDays } = await import('../missed-days.ts')
+  const { tellMoved } = await import('../tell-moved.ts')
   await mendDataFolder(dataFolder)
   tellQuarantines(dataFolder)
   tellMissedDays(dataFolder)

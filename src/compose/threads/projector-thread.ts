@@ -1,12 +1,12 @@
 import { workerData } from 'node:worker_threads'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
-import { embeddedFilesOpen } from '#src/compose/open-files.ts'
 import { limits } from '#src/config.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
-import { foldPartition, runWhenTold } from './fold-partition.ts'
 import { createFolding } from '../folding.ts'
-import { giveWay } from './give-way.ts'
 import { openLogBeside } from '../log-beside.ts'
+import { embeddedFilesOpen } from '../open-files.ts'
+import { foldPartition, runWhenTold } from './fold-partition.ts'
+import { giveWay } from './give-way.ts'
 import type { ProjectorData } from './projector-messages.ts'
 
 // The thread that folds the log into the indexes. It opens them when it is told to start, because another process may have them open
