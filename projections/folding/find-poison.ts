@@ -4,6 +4,7 @@ import type { DecodedEvent, Projection } from '../projection.ts'
 import { rowOf, writtenOf } from '../stores/row.ts'
 import { createDocumentCache } from './documents.ts'
 import { foldBatch, PoisonError } from './fold-batch.ts'
+import { withPlace } from './with-place.ts'
 
 /** Nothing is forgotten: the documents of one event. */
 const noLimits = { cachedDocumentsMax: Infinity, cachedBytesMax: Infinity }
@@ -20,21 +21,6 @@ async function foldAlone(projection: Projection, event: DecodedEvent): Promise<v
   }
 }
 
-const program = new URL('../..', import.meta.url).href
-
-/** The line of this program in which it was thrown, where the stack says it. */
-function placeIn({ stack = '' }: Error): string {
-  const line = stack.split('\n').find((one) => one.includes(program) && !one.includes('/node_modules/'))
-  return /[^)]*/.exec(line?.split(program)[1] ?? '')?.[0] ?? ''
-}
-
-/** What nobody foresaw, for those who are to mend it: the output that had its stack may be gone. */
-function described(cause: unknown): unknown {
-  if (isOperatingFailure(cause) || !(cause instanceof Error)) return cause
-  const place = placeIn(cause)
-  return new Error(`${cause.name}${place === '' ? '' : ` in ${place}`}: ${cause.message}`, { cause })
-}
-
 /** Why an event fails alone as well; undefined where it does not. */
 const failureAlone = (projection: Projection, event: DecodedEvent): Promise<unknown> =>
   foldAlone(projection, event).catch((cause: unknown) => cause)
@@ -42,7 +28,7 @@ const failureAlone = (projection: Projection, event: DecodedEvent): Promise<unkn
 function blamed({ event }: DecodedEvent, cause: unknown): PoisonError {
   if (cause instanceof PoisonError) return cause
   const place = { operation: `fold ${event.type}`, subject: `at ${event.position}` }
-  return new PoisonError(event, new PermanentError({ ...place, cause: described(cause) }))
+  return new PoisonError(event, new PermanentError({ ...place, cause: withPlace(cause) }))
 }
 
 /**
