@@ -79,13 +79,13 @@ describe('Elasticsearch', () => {
     const makeBefore = (settings: object) =>
       askElasticsearch(url, path, { method: 'PUT', body: JSON.stringify({ settings, mappings: { dynamic: false } }) })
     // Of this one node.
-    const everywhere = { 'index.auto_expand_replicas': '0-all', 'index.number_of_replicas': '0' }
+    const spread = { 'index.auto_expand_replicas': '0-4', 'index.number_of_replicas': '0' }
     try {
-      expect([await copies(undefined), await copies(1)]).to.deep.equal([everywhere, everywhere])
+      expect([await copies(undefined), await copies(1)]).to.deep.equal([spread, spread])
       await makeBefore({ auto_expand_replicas: '0-1' })
-      expect(await copies(undefined)).to.deep.equal(everywhere)
+      expect(await copies(undefined)).to.deep.equal(spread)
       await makeBefore({ number_of_replicas: 1 })
-      expect(await copies(1)).to.deep.equal(everywhere)
+      expect(await copies(1)).to.deep.equal(spread)
       expect(await copies(0)).to.deep.equal({ 'index.number_of_replicas': '0' })
     } finally {
       await removeIndices(url, prefix)
