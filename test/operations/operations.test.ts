@@ -187,10 +187,13 @@ describe('the beginning of logs', () => {
 describe('an observed log', () => {
   const counts = { ...noCounts, spans: 3, logs: 2, refused: 1 }
 
-  it('counts what is stored once, and what fails', async () => {
+  it('counts what is stored once, and what fails, but not what the log refuses for what came first', async () => {
     const metrics = createMetrics()
     const memory = createMemoryStream({ partition: '0' })
-    const stream = createStreamObserver(metrics)(memory)
+    let isFull = false
+    const append: typeof memory.append = (...args) =>
+      isFull ? Promise.reject(new TransientError({ operation: 'append to', subject: 'log' })) : memory.append(...args)
+    const stream = createStreamObserver(metrics)({ ...memory, append })
     // From the start: whoever watches for growth sees none in a figure that is not there before.
     expect(await metrics.text()).to.match(/^throughline_appends_failed_total 0$/m)
     const event = { ...makeEvent('one'), counts }
@@ -200,6 +203,9 @@ describe('an observed log', () => {
     const seconds = (performance.now() - begun) / 1_000
     const conflict = stream.append([{ ...makeEvent('two'), counts }], { subject: 'other', position: 1 })
     expect(await conflict.catch((error: Error) => error.name)).to.equal('ConflictError')
+    expect(await metrics.text(), 'an alarm goes by it').to.match(/^throughline_appends_failed_total 0$/m)
+    isFull = true
+    expect(await stream.append([event]).catch((error: Error) => error.name)).to.equal('TransientError')
     const text = await metrics.text()
     expect(text).to.match(/^throughline_records_accepted_total\{kind="span"\} 3$/m)
     expect(text).to.match(/^throughline_records_accepted_total\{kind="log"\} 2$/m)
