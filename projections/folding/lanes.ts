@@ -207,7 +207,10 @@ export function createLanes(options: LanesOptions): Lanes {
     failure: open.failure,
     isLive: ({ projection, index }) => rosters.get(projection)?.live === index,
     storedBefore: () => open.all().flatMap(({ storedBefore }) => storedBefore ?? []),
-    openAll: (signal) => open.eachProjection((projection) => openChosen(run, projection, signal), signal),
+    async openAll(signal) {
+      await open.eachProjection((projection) => openChosen(run, projection, signal), signal)
+      open.begin()
+    },
     async refresh(signal) {
       const rosterOf = await askRosters(options)
       let opened = false
