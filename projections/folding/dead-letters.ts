@@ -163,7 +163,8 @@ export function createDeadLetters({
         if (!decides) throw new UndecidedError(fold, poison)
         const unfolded = now.filter(({ state }) => state !== 'retried')
         if (unfolded.length >= lettersMax || now.length >= lettersEverMax) {
-          const hint = `${now.length} events before it could not be folded either: see throughline dead-letters list, and mend the program`
+          const others = unfolded.length < lettersMax ? `with those that were retried ${now.length}` : unfolded.length
+          const hint = `${others} events before it could not be folded either: see throughline dead-letters list, and mend the program`
           throw new PermanentError({ operation: 'fold', subject: `${fold.name} at ${position}`, hint, cause: reason })
         }
         return { type: 'deadletter.put', position, reason: reason.message }
