@@ -146,7 +146,8 @@ describe('dead letters', () => {
   it('are counted for each log and each index while nobody has decided on them', async () => {
     const metrics = createMetrics()
     const streams = ['0', '1'].map((partition) => createMemoryStream({ partition }))
-    observeDeadLetters(metrics, streams, [
+    const observed = streams.map((log) => ({ log, liveVersion: async () => undefined }))
+    observeDeadLetters(metrics, observed, [
       { name: 'logs', version: 2 },
       { name: 'traces', version: 1 },
     ])
@@ -166,6 +167,34 @@ describe('dead letters', () => {
       'throughline_dead_letters{projection="logs",partition="1"} 0',
       'throughline_dead_letters{projection="traces",partition="1"} 0',
     ])
+  })
+})
+
+describe('dead letters while an upgrade folds', () => {
+  it('are those of the index that readers use and of the one that is folded, each event once, also where no index answers', async () => {
+    const [log, clock] = [createMemoryStream({ partition: '0' }), () => 1]
+    await log.append([makeEvent('one'), makeEvent('two'), makeEvent('three')])
+    const letters = createDeadLetters({ stream: log, clock })
+    const reason = new PermanentError({ operation: 'decode', subject: 'it' })
+    for (const [version, count] of [
+      [1, 2],
+      [2, 3],
+    ] as const)
+      for (const event of (await log.read(0, 3)).slice(version - 1, count))
+        await letters.put({ name: 'logs', version }, new PoisonError(event, reason))
+    const answers: (() => Promise<number>)[] = [
+      async () => 1,
+      () => Promise.reject(new TransientError({ operation: 'read', subject: 'it' })),
+      () => new Promise(() => undefined),
+    ]
+    const told = await Promise.all(
+      answers.map(async (liveVersion) => {
+        const metrics = createMetrics()
+        observeDeadLetters(metrics, [{ log, liveVersion }], [{ name: 'logs', version: 2 }])
+        return /^throughline_dead_letters\{.*\} (\d+)$/m.exec(await metrics.text())?.[1]
+      }),
+    )
+    expect(told).to.deep.equal(['3', '2', '2'])
   })
 })
 
