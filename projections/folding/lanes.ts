@@ -91,8 +91,9 @@ async function openBuild({ options, open, deadLetters, rosters }: Run, projectio
   if (open.of(index) !== undefined) return false
   const isCandidate = (roster: Roster | undefined) => roster !== undefined && followedAs(roster, index) === 'candidate'
   const mayLeaveOutMost = (): boolean => !isCandidate(rosters.get(projection.name))
+  const live = async (): Promise<IndexName | undefined> => rosters.get(projection.name)?.live
   const { epoch } = options.stream
-  open.add(await openLane(projection, index, { ...options, epoch, deadLetters, mayLeaveOutMost }))
+  open.add(await openLane(projection, index, { ...options, epoch, deadLetters, mayLeaveOutMost, live }))
   return true
 }
 

@@ -11,7 +11,7 @@ type Observed = Readonly<{
 }>
 
 /** What the log says of dead letters is told also where the index does not answer. */
-const liveTimeoutMs = 500
+const liveTimeoutMs = 1_500
 
 /**
  * How many events of each log the indexes are without, with nobody's decision: asked of the log when the figure is. Until an upgrade has caught up,
