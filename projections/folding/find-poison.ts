@@ -1,3 +1,4 @@
+import type { Position } from '#src/events/envelope.ts'
 import { isOperatingFailure, PermanentError } from '#src/lib/failure.ts'
 import { stringifyJson } from '#src/lib/json.ts'
 import type { DecodedEvent, Projection } from '../projection.ts'
@@ -58,17 +59,18 @@ const exceptionsMax = 3
 
 /**
  * Throws where the program fails with more than half of the events of a type: then it is at fault, not the events, and readers must not be moved to
- * what it leaves out.
+ * what it leaves out. `lacked`: the positions of those that readers do not find now either, which do not count: no program may be able to fold them.
  */
 export function refuseMost(
   { name, handles }: Projection,
   events: readonly DecodedEvent[],
-  poison: readonly PoisonError[],
+  { poison, lacked }: Readonly<{ poison: readonly PoisonError[]; lacked: ReadonlySet<Position> }>,
 ): void {
   for (const type of handles) {
-    const [first, ...others] = poison.filter(({ event }) => event.type === type)
+    const counts = ({ event }: Pick<DecodedEvent, 'event'>) => event.type === type && !lacked.has(event.position)
+    const [first, ...others] = poison.filter(counts)
     const failed = others.length + 1
-    const all = events.filter(({ event }) => event.type === type).length
+    const all = events.filter(counts).length
     if (first === undefined || failed <= exceptionsMax || failed * 2 <= all) continue
     const subject = `${name}, which fails with ${failed} of ${all} ${type}`
     const hint = 'readers stay on the build before; mend the program, or go back to the older one'

@@ -57,7 +57,9 @@ async function openLanes(task: FoldTask, given: FoldShareOptions) {
   for (const [place, projection] of given.projections.entries()) {
     const build = task.builds.find((one) => one.projection === projection.name)
     if (build === undefined) continue
-    const options = { ...given, epoch: stream.epoch, deadLetters, mayLeaveOutMost: () => task.compares === true }
+    const mayLeaveOutMost = (): boolean => task.compares === true
+    const live = async (): Promise<IndexName | undefined> => (await given.writer.roster(projection.name)).live
+    const options = { ...given, epoch: stream.epoch, deadLetters, mayLeaveOutMost, live }
     const takes = (workspaceId: WorkspaceId): boolean =>
       workerOf(workspaceId, place, task.share.of) === task.share.number && (wanted?.has(workspaceId) ?? true)
     lanes.push({ lane: await openLane(projection, build.index, options, build.after), until: build.until, takes })
