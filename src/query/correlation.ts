@@ -10,7 +10,7 @@ import {
 } from '#projections/correlation/query.ts'
 import { nearestError, placesOfSpan, spansFound, type FoundSpan } from '#projections/traces/query.ts'
 import type { Workspace } from '#src/directory/directory.ts'
-import { parseSpanId } from '#src/events/ids.ts'
+import { askedSpanId } from '#src/events/ids.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { parseTraceparent } from '#src/events/traceparent.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
@@ -31,7 +31,7 @@ export const correlationParameters = z.object({
     examples: ['00-5b8efff798038103d269b633813fc60c-eee19b7ec3c1b174-01'],
   }),
   session_id: shared.session_id,
-  span_id: parsedText(parseSpanId, 'a span id: 16 hex digits, not all zero').meta({ examples: ['eee19b7ec3c1b174'] }),
+  span_id: parsedText(askedSpanId, 'a span id: 16 hex digits, not all zero').meta({ examples: ['eee19b7ec3c1b174'] }),
   log_id: text(256).meta({ description: 'The `id` of a log record of an answer.' }),
   id: text(256).meta({ description: 'An id of any of these kinds: every shape that fits is tried.' }),
   cursor: shared.cursor.meta({ description: '`next_cursor` of one part: that part goes on, the others stand.' }),
