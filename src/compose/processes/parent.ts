@@ -3,6 +3,7 @@ import { limits, type Config } from '#src/config.ts'
 import { bindSocket } from '#src/http/listening-socket.ts'
 import { checkPlaces } from '#src/compose/folders.ts'
 import { checkOpenFiles } from '#src/compose/open-files.ts'
+import { giveUpReserve, keepReserve, tellMissingRoom } from '#src/compose/reserve.ts'
 import { makeDataFolder } from '#src/lib/make-folder.ts'
 import { checkClockAtStart } from '#src/lib/possible-clock.ts'
 import { lockFolder, type HeldFolder } from '#streams/sqlite/lock.ts'
@@ -103,6 +104,8 @@ function after(ms: number, task: () => void): () => void {
   return () => clearTimeout(timer)
 }
 
+const tellBad = (line: string): void => console.error(line)
+
 /** Only one embedded server may use a data folder. */
 function lockData({ dataFolder, cluster }: Config): HeldFolder {
   if (cluster !== undefined) return { release: () => undefined, check: () => undefined }
@@ -188,10 +191,26 @@ async function serve(config: Config, argv: readonly string[], lock: HeldFolder):
 export async function composeParent(config: Config, argv: readonly string[]): Promise<number> {
   checkOpenFiles(limits.openFilesMin)
   checkClockAtStart(limits.clockMinMs, Date.now())
-  const lock = lockData(config)
+  const { cluster, dataFolder } = config
+  const isOnFiles = cluster === undefined
+  if (isOnFiles) await giveUpReserve(dataFolder, limits, tellBad)
+  let code: number | undefined
   try {
+    code = await serveLocked(config, argv)
+    return code
+  } finally {
+    if (isOnFiles && code !== 0) await tellMissingRoom(dataFolder, limits, tellBad)
+  }
+}
+
+async function serveLocked(config: Config, argv: readonly string[]): Promise<number> {
+  const lock = lockData(config)
+  let stopKeeping: (() => void) | undefined
+  try {
+    if (config.cluster === undefined) stopKeeping = await keepReserve(config.dataFolder, limits, tellBad)
     return await serve(config, argv, lock)
   } finally {
+    stopKeeping?.()
     // Also where it could not start: the process id of one that has ended says nothing, and is another's one day.
     lock.release()
   }
