@@ -51,7 +51,7 @@ function filesIn(dataFolder: string): readonly Kept[] {
   return [...onDisks.values()]
 }
 
-const usesOf = ({ uses }: Kept): string => [...uses].join(' or ')
+const usesOf = ({ uses }: Kept, word: 'and' | 'or'): string => [...uses].join(` ${word} `)
 
 async function freeBytesBeside(file: string): Promise<number> {
   const { bavail, bsize } = await statfs(dirname(file))
@@ -93,7 +93,7 @@ const giveUpWhereFull: Settle = async (kept, { reserveBytes, reserveFreeBytesMin
   giveUp(file)
   return (
     `the disk of ${dirname(file)} is full: ${file} is given up, which leaves ${shown(reserveBytes)} for searches, sign-ins and what makes room. ` +
-    `No telemetry is ${usesOf(kept)} until ${shown(2 * reserveBytes)} are free: remove something beside it, or throughline drop BUILD`
+    `No telemetry is ${usesOf(kept, 'or')} until ${shown(2 * reserveBytes)} are free: remove something beside it, or throughline drop BUILD`
   )
 }
 
@@ -102,7 +102,7 @@ const keepWhereThereIsRoom: Settle = async (kept, { reserveBytes }) => {
   const isEmpty = isGivenUp(file)
   if ((existsSync(file) && !isEmpty) || (await freeBytesBeside(file)) < 2 * reserveBytes) return undefined
   await keep(file, reserveBytes)
-  return isEmpty ? `the disk of ${dirname(file)} has room again: telemetry is ${usesOf(kept)}` : undefined
+  return isEmpty ? `the disk of ${dirname(file)} has room again: telemetry is ${usesOf(kept, 'and')}` : undefined
 }
 
 async function settleEach(settle: Settle, dataFolder: string, bounds: Bounds, tell: Tell): Promise<void> {
@@ -153,7 +153,7 @@ export async function tellMissingRoom(dataFolder: string, bounds: Bounds, tell: 
 export const fullDisksOf = (dataFolder: string): readonly FullDisk[] =>
   filesIn(dataFolder)
     .filter(({ file }) => isGivenUp(file))
-    .map((kept) => ({ folder: dirname(kept.file), not: usesOf(kept) }))
+    .map((kept) => ({ folder: dirname(kept.file), not: usesOf(kept, 'or') }))
 
 /** How long it is believed to be as it was found. */
 const believedMs = 250

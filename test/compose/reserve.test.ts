@@ -52,7 +52,7 @@ describe('the room that a data folder keeps on its disk', () => {
 
     await settleReserve(folder, roomy, tell)
     expect(size()).to.equal(reserveBytes)
-    expect(told.slice(1)).to.deep.equal([`the disk of ${folder} has room again: telemetry is accepted or folded`])
+    expect(told.slice(1)).to.deep.equal([`the disk of ${folder} has room again: telemetry is accepted and folded`])
     expect(fullDisksOf(folder)).to.deep.equal([])
     check('accepted')()
   })

@@ -184,7 +184,7 @@ async function serve(config: Config, argv: readonly string[], lock: HeldFolder):
 }
 
 /**
- * A server in any role: this process holds the listening sockets and, embedded, the data folder's lock, and nothing else; a worker
+ * A server in any role: this process holds the listening sockets and, embedded, the data folder's lock and what it reserves, and nothing else; a worker
  * process does the work. SIGHUP replaces the worker, SIGTERM and SIGINT stop the server. `argv`: of the command line; the worker
  * reads the same. Resolves with the exit code.
  */
