@@ -184,9 +184,9 @@ async function serve(config: Config, argv: readonly string[], lock: HeldFolder):
 }
 
 /**
- * A server in any role: this process holds the listening sockets and, embedded, the data folder's lock and what it reserves, and nothing else; a worker
- * process does the work. SIGHUP replaces the worker, SIGTERM and SIGINT stop the server. `argv`: of the command line; the worker
- * reads the same. Resolves with the exit code.
+ * A server in any role: this process holds the listening sockets and, embedded, the data folder's lock and what it reserves, and nothing
+ * else; a worker process does the work. SIGHUP replaces the worker, SIGTERM and SIGINT stop the server. `argv`: of the command line; the
+ * worker reads the same. Resolves with the exit code.
  */
 export async function composeParent(config: Config, argv: readonly string[]): Promise<number> {
   checkOpenFiles(limits.openFilesMin)
