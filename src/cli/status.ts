@@ -7,6 +7,7 @@ import type { Stream } from '#streams/stream.ts'
 import {
   indexesText,
   logText,
+  fullText,
   quarantineText,
   type IndexStatus,
   type LogStatus,
@@ -102,6 +103,7 @@ export const status: Verb = {
       }),
     )
     const quarantines = services.quarantines(dataFolder).map(quarantineOf)
+    const full = services.fullDisks(dataFolder)
     const workspaces = directory.workspaces().length
     return ok({
       json: {
@@ -109,11 +111,13 @@ export const status: Verb = {
         logs: logs.map(({ log }) => log),
         indexes,
         quarantines,
+        full_disks: full,
       },
       text: [
         `Directory at position ${directory.position()}, ${counted(workspaces, 'workspace')}.`,
         ...logs.map(({ log }) => logText(log)),
         ...quarantines.map(quarantineText),
+        ...full.map(fullText),
         ...indexesText(indexes),
       ].join('\n'),
       exitCode: indexes.some(({ error }) => error !== null) ? 1 : 0,

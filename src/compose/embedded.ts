@@ -20,6 +20,7 @@ import { foldersOf, type Folders } from './folders.ts'
 import { retainedReaders } from './keepings.ts'
 import { embeddedFilesOpen, fewFilesOpen } from './open-files.ts'
 import { setAsideOf } from './quarantines.ts'
+import { createRoomCheck } from './reserve.ts'
 import type { ProjectorData } from './threads/projector-messages.ts'
 import { createProjectorThread, withBeside } from './threads/projector.ts'
 import { createSampler } from './threads/sampler.ts'
@@ -74,7 +75,7 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
   const [telemetry, directoryStream] = await openLogs(folders)
   const directory = await openDirectory(directoryStream, clock, secrets.pepper)
   tellUnknownWorkspaces(folders, directory)
-  const thread = createProjectorThread('projector-thread.ts', folders satisfies ProjectorData)
+  const thread = createProjectorThread('projector-thread.ts', { ...folders, dataFolder } satisfies ProjectorData)
   const places = () => thread.folded().map((partition) => ({ dataFolder, partition }))
   const sampler = createSampler({ places, everyMs })
   const sampled = withBeside(thread, sampler)
@@ -101,7 +102,12 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
     projector,
     sampler,
     allowances: [allowance],
-    files: { folder: dataFolder, names: ['log', 'directory'], setAside: () => setAsideOf(dataFolder) },
+    files: {
+      folder: dataFolder,
+      names: ['log', 'directory'],
+      setAside: () => setAsideOf(dataFolder),
+      checkRoom: createRoomCheck(dataFolder, 'accepted'),
+    },
     sweep: () => void allowance.sweep(directory.workspaces().map(({ id }) => id)),
     greet: (baseUrl) => showFirstRun(directory, clock, dataFolder, baseUrl),
     close: async () => {

@@ -27,8 +27,8 @@ export type Engines = Readonly<{
   /** Compares a part of the indexes with the log from time to time, while the projector runs; none if nothing is folded. */
   sampler: Sampler | undefined
   allowances: readonly ReservedAllowance[]
-  /** Logs in files, and their folder; none in a cluster. */
-  files: (QuarantinedLogs & Readonly<{ folder: string }>) | undefined
+  /** Logs in files, and their folder; none in a cluster. `checkRoom` throws TransientError while their disk is full. */
+  files: (QuarantinedLogs & Readonly<{ folder: string; checkRoom(): void }>) | undefined
   /** Takes back, over time, what dead processes left of the span allowance. */
   sweep(): void
   /** Does what the first start of an installation does, if this is it, and tells the operator. */

@@ -5,7 +5,7 @@ import type { Retained } from '#projections/retention/retention.ts'
 import type { Folders } from '../folders.ts'
 
 /** What the embedded projector's thread is started with. */
-export type ProjectorData = Pick<Folders, 'log' | 'directory' | 'indexFolder'>
+export type ProjectorData = Pick<Folders, 'log' | 'directory' | 'indexFolder'> & Readonly<{ dataFolder: string }>
 
 /** What a projector's thread is told. */
 export type ProjectorOrder = 'start' | 'stop'
