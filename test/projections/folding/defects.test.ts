@@ -124,7 +124,9 @@ for (const [name, create] of Object.entries(places)) {
         if (name === 'elasticsearch' && part === 'index') {
           // Written a batch behind: whose event it was is not known any more.
           const failure: unknown = await rebuild(context, [broken]).catch((error: unknown) => error)
-          expect(String(failure)).to.match(/write counting-v1-001: undefined is not a word/)
+          expect(String(failure)).to.match(
+            /write counting-v1-001: TypeError in test\/support\/line-projections\.ts:\d+:\d+: undefined is not a word/,
+          )
           return
         }
         const [rebuilt] = await rebuild(context, [broken])
