@@ -84,6 +84,9 @@ export const limits = {
    * its system was made, until its time is set. Not the newest event of the log: a clock that was ahead and was set right is before that.
    */
   clockMinMs: Date.UTC(2026, 0, 1),
+  /** Room that an embedded server keeps on each of its disks, and gives up where less than this is free besides. */
+  reserveBytes: 4 * 1024 * 1024,
+  reserveFreeBytesMin: 1024 * 1024,
   /** Threads of an embedded server that answer queries; one workspace never has all of them. */
   queryThreadsMax: 3,
   projectorBatchEventsMax: 512,

@@ -1,4 +1,4 @@
-import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
+import { askedSpanId, askedTraceId } from '#src/events/ids.ts'
 import { opaqueId } from '#src/events/tokens.ts'
 import { parseTraceparent } from '#src/events/traceparent.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
@@ -213,9 +213,9 @@ export async function findAnchor(
   }
 
   const is = (...kinds: readonly CorrelationId['kind'][]): boolean => any || kinds.includes(kind)
-  if (is('trace_id')) await addTrace(parseTraceId(value))
+  if (is('trace_id')) await addTrace(askedTraceId(value))
   if (is('traceparent')) addTraceparent(anchor, value)
-  if (is('span_id')) await addSpan(parseSpanId(value))
+  if (is('span_id')) await addSpan(askedSpanId(value))
   if (is('log_id')) await addLog()
   if (any) await addRumEvent()
   if (kind === 'session_id' || (any && (await lookups.isKnown(isOfSessions([value]))))) anchor.sessionIds.add(value)

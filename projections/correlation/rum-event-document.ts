@@ -1,4 +1,4 @@
-import { parseTraceId } from '#src/events/ids.ts'
+import { askedTraceId } from '#src/events/ids.ts'
 import type { RumEvent } from '#src/events/telemetry.ts'
 import { opaqueId, words } from '#src/events/tokens.ts'
 import type { JsonObject } from '#src/lib/json.ts'
@@ -118,6 +118,6 @@ export const rumEventSchema: FieldSchema = {
   keywords: {
     // Whole: an event's fields may say it by another name, or not at all.
     service: { field: 'service', canonical: (text) => text, apart: {} },
-    trace_id: { field: 'trace_id', canonical: parseTraceId, apart: {} },
+    trace_id: { field: 'trace_id', canonical: askedTraceId, apart: {} },
   },
 }

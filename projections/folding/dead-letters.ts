@@ -99,6 +99,13 @@ function standingAfter(letters: readonly DeadLetter[], change: Change, put: Posi
 export const leftOut = (letters: readonly DeadLetter[]): ReadonlySet<Position> =>
   new Set(letters.map(({ position }) => position))
 
+/** How many there are where there may be no more. */
+function tooManyIn(letters: readonly DeadLetter[]): string | undefined {
+  const unfolded = letters.filter(({ state }) => state !== 'retried').length
+  if (unfolded >= lettersMax) return String(unfolded)
+  return letters.length >= lettersEverMax ? `with those that were retried ${letters.length}` : undefined
+}
+
 /** Writes a decision, unless `decide` sees that there is none to make. Tries again if somebody else was faster. */
 function createDecide(stream: Stream, clock: Clock) {
   const { epoch } = stream
@@ -161,9 +168,9 @@ export function createDeadLetters({
       const known = await decide(fold, workspaceId, (now) => {
         if (now.some((letter) => letter.position === position)) return undefined
         if (!decides) throw new UndecidedError(fold, poison)
-        const unfolded = now.filter(({ state }) => state !== 'retried')
-        if (unfolded.length >= lettersMax || now.length >= lettersEverMax) {
-          const hint = `${now.length} events before it could not be folded either: see throughline dead-letters list, and mend the program`
+        const tooMany = tooManyIn(now)
+        if (tooMany !== undefined) {
+          const hint = `${tooMany} events before it could not be folded either: see throughline dead-letters list, and mend the program`
           throw new PermanentError({ operation: 'fold', subject: `${fold.name} at ${position}`, hint, cause: reason })
         }
         return { type: 'deadletter.put', position, reason: reason.message }

@@ -1,9 +1,11 @@
+import type { Position } from '#src/events/envelope.ts'
 import { isOperatingFailure, PermanentError } from '#src/lib/failure.ts'
 import { stringifyJson } from '#src/lib/json.ts'
 import type { DecodedEvent, Projection } from '../projection.ts'
 import { rowOf, writtenOf } from '../stores/row.ts'
 import { createDocumentCache } from './documents.ts'
 import { foldBatch, PoisonError } from './fold-batch.ts'
+import { withPlace } from './with-place.ts'
 
 /** Nothing is forgotten: the documents of one event. */
 const noLimits = { cachedDocumentsMax: Infinity, cachedBytesMax: Infinity }
@@ -20,21 +22,6 @@ async function foldAlone(projection: Projection, event: DecodedEvent): Promise<v
   }
 }
 
-const program = new URL('../..', import.meta.url).href
-
-/** The line of this program in which it was thrown, where the stack says it. */
-function placeIn({ stack = '' }: Error): string {
-  const line = stack.split('\n').find((one) => one.includes(program) && !one.includes('/node_modules/'))
-  return /[^)]*/.exec(line?.split(program)[1] ?? '')?.[0] ?? ''
-}
-
-/** What nobody foresaw, for those who are to mend it: the output that had its stack may be gone. */
-function described(cause: unknown): unknown {
-  if (isOperatingFailure(cause) || !(cause instanceof Error)) return cause
-  const place = placeIn(cause)
-  return new Error(`${cause.name}${place === '' ? '' : ` in ${place}`}: ${cause.message}`, { cause })
-}
-
 /** Why an event fails alone as well; undefined where it does not. */
 const failureAlone = (projection: Projection, event: DecodedEvent): Promise<unknown> =>
   foldAlone(projection, event).catch((cause: unknown) => cause)
@@ -42,7 +29,7 @@ const failureAlone = (projection: Projection, event: DecodedEvent): Promise<unkn
 function blamed({ event }: DecodedEvent, cause: unknown): PoisonError {
   if (cause instanceof PoisonError) return cause
   const place = { operation: `fold ${event.type}`, subject: `at ${event.position}` }
-  return new PoisonError(event, new PermanentError({ ...place, cause: described(cause) }))
+  return new PoisonError(event, new PermanentError({ ...place, cause: withPlace(cause) }))
 }
 
 /**
@@ -72,17 +59,18 @@ const exceptionsMax = 3
 
 /**
  * Throws where the program fails with more than half of the events of a type: then it is at fault, not the events, and readers must not be moved to
- * what it leaves out.
+ * what it leaves out. `lacked`: the positions of those that readers do not find now either, which do not count: no program may be able to fold them.
  */
 export function refuseMost(
   { name, handles }: Projection,
   events: readonly DecodedEvent[],
-  poison: readonly PoisonError[],
+  { poison, lacked }: Readonly<{ poison: readonly PoisonError[]; lacked: ReadonlySet<Position> }>,
 ): void {
   for (const type of handles) {
-    const [first, ...others] = poison.filter(({ event }) => event.type === type)
+    const counts = ({ event }: Pick<DecodedEvent, 'event'>) => event.type === type && !lacked.has(event.position)
+    const [first, ...others] = poison.filter(counts)
     const failed = others.length + 1
-    const all = events.filter(({ event }) => event.type === type).length
+    const all = events.filter(counts).length
     if (first === undefined || failed <= exceptionsMax || failed * 2 <= all) continue
     const subject = `${name}, which fails with ${failed} of ${all} ${type}`
     const hint = 'readers stay on the build before; mend the program, or go back to the older one'

@@ -57,7 +57,9 @@ async function openLanes(task: FoldTask, given: FoldShareOptions) {
   for (const [place, projection] of given.projections.entries()) {
     const build = task.builds.find((one) => one.projection === projection.name)
     if (build === undefined) continue
-    const options = { ...given, epoch: stream.epoch, deadLetters, mayLeaveOutMost: () => task.compares === true }
+    const mayLeaveOutMost = (): boolean => task.compares === true
+    const live = async (): Promise<IndexName | undefined> => (await given.writer.roster(projection.name)).live
+    const options = { ...given, epoch: stream.epoch, deadLetters, mayLeaveOutMost, live }
     const takes = (workspaceId: WorkspaceId): boolean =>
       workerOf(workspaceId, place, task.share.of) === task.share.number && (wanted?.has(workspaceId) ?? true)
     lanes.push({ lane: await openLane(projection, build.index, options, build.after), until: build.until, takes })
@@ -65,7 +67,7 @@ async function openLanes(task: FoldTask, given: FoldShareOptions) {
   return lanes
 }
 
-async function foldBatch(lanes: readonly OpenLane[], events: readonly DecodedEvent[], last: Position): Promise<void> {
+async function foldInLanes(lanes: readonly OpenLane[], events: readonly DecodedEvent[], last: Position): Promise<void> {
   for (const { lane, until, takes } of lanes) {
     const mine = events.filter(({ event }) => event.position <= until && takes(event.workspaceId))
     await lane.fold(mine, Math.min(last, until))
@@ -92,7 +94,7 @@ export async function foldShare(task: FoldTask, options: FoldShareOptions): Prom
     if (read.length === 0) break
     for (const batch of inBatches(read, limits)) {
       const last = batch.at(-1)?.position ?? position
-      await foldBatch(lanes, batch.map(decode), last)
+      await foldInLanes(lanes, batch.map(decode), last)
       position = last
       events += batch.length
       onProgress(Math.min(position, until))

@@ -13,6 +13,7 @@ import {
   type WorkspaceEntries,
 } from '../index-store.ts'
 import type { DecodedEvent, Projection } from '../projection.ts'
+import { buildVersion } from '../rosters/build-name.ts'
 import { leftOut, type DeadLetters } from './dead-letters.ts'
 import { createDocumentCache, type CacheLimits } from './documents.ts'
 import { findPoison, refuseMost } from './find-poison.ts'
@@ -54,6 +55,8 @@ type LaneOptions = Readonly<{
   onDeadLetter?: (letter: LeftOut) => void
   /** Whether it may leave out most events as well, as where readers use the build already; if not given, it may. */
   mayLeaveOutMost?: () => boolean
+  /** The build that readers use now, if there is one. */
+  live?: () => Promise<IndexName | undefined>
 }>
 
 /** An event that folds of this version of the projection skip from now on, and why. */
@@ -95,16 +98,25 @@ function leastFirst(
 /** The position that a fold leads to, and whether it is ahead of the lane's turn. */
 type Aim = Readonly<{ position: Position; isAhead?: boolean }>
 
+/** What readers do not find now either: what the build that they use leaves out, and nobody had folded again. */
+async function lackedNow({ name }: Projection, { deadLetters, live }: LaneOptions): Promise<ReadonlySet<Position>> {
+  const index = await live?.()
+  if (index === undefined) return new Set()
+  const letters = await deadLetters.letters({ name, version: buildVersion(index) })
+  return leftOut(letters.filter(({ state }) => state !== 'retried'))
+}
+
 /** Decides to skip those of these events that are to blame for a failure; all positions that are skipped then. */
 async function leaveOut(
   projection: Projection,
   events: readonly DecodedEvent[],
   failure: unknown,
-  { deadLetters, onDeadLetter = () => {}, mayLeaveOutMost = () => true }: LaneOptions,
+  options: LaneOptions,
 ): Promise<ReadonlySet<Position>> {
+  const { deadLetters, onDeadLetter = () => {}, mayLeaveOutMost = () => true } = options
   let skipped: ReadonlySet<Position> = new Set()
   const poison = await findPoison(projection, events, failure)
-  if (!mayLeaveOutMost()) refuseMost(projection, events, poison)
+  if (!mayLeaveOutMost()) refuseMost(projection, events, { poison, lacked: await lackedNow(projection, options) })
   for (const one of poison) {
     skipped = await deadLetters.put(projection, one)
     onDeadLetter({ projection: projection.name, position: one.event.position, reason: one.message })

@@ -91,8 +91,9 @@ async function openBuild({ options, open, deadLetters, rosters }: Run, projectio
   if (open.of(index) !== undefined) return false
   const isCandidate = (roster: Roster | undefined) => roster !== undefined && followedAs(roster, index) === 'candidate'
   const mayLeaveOutMost = (): boolean => !isCandidate(rosters.get(projection.name))
+  const live = async (): Promise<IndexName | undefined> => rosters.get(projection.name)?.live
   const { epoch } = options.stream
-  open.add(await openLane(projection, index, { ...options, epoch, deadLetters, mayLeaveOutMost }))
+  open.add(await openLane(projection, index, { ...options, epoch, deadLetters, mayLeaveOutMost, live }))
   return true
 }
 
@@ -207,7 +208,10 @@ export function createLanes(options: LanesOptions): Lanes {
     failure: open.failure,
     isLive: ({ projection, index }) => rosters.get(projection)?.live === index,
     storedBefore: () => open.all().flatMap(({ storedBefore }) => storedBefore ?? []),
-    openAll: (signal) => open.eachProjection((projection) => openChosen(run, projection, signal), signal),
+    async openAll(signal) {
+      await open.eachProjection((projection) => openChosen(run, projection, signal), signal)
+      open.begin()
+    },
     async refresh(signal) {
       const rosterOf = await askRosters(options)
       let opened = false

@@ -36,7 +36,9 @@ export type OpenLanes = Readonly<{
   goOn(): boolean
   /** Why none can go on: the failure of the lane that stopped last, when none is left; or that a record is gone from which they were opened. */
   failure(): unknown
-  /** Tells of projections that have failed and fold again. To be called after a heartbeat of all lanes. */
+  /** All are opened that there are at first. */
+  begin(): void
+  /** Tells of projections that fold, once they do at first and where they have failed. To be called after a heartbeat of all lanes. */
   tellRecovered(): void
   together(task: (lane: Lane) => Promise<void>): Promise<void>
   each(lanes: readonly Lane[], task: (lane: Lane) => Promise<void>, signal: AbortSignal): Promise<void>
@@ -90,6 +92,7 @@ export function createOpenLanes(given: Given): OpenLanes {
       return size > 0
     },
     failure: () => lostRecord ?? (lanes.length === 0 ? failure : undefined),
+    begin: () => projections.forEach(({ name }) => recoveries.opened(name, lanes)),
     tellRecovered: () => recoveries.tell(lanes, (lane) => resting.has(lane)),
     async together(task) {
       await Promise.all(lanes.map((lane) => tryLane(lane, task)))

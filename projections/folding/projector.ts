@@ -14,7 +14,7 @@ type ProjectorOptions = Folding &
     writer: IndexWriter
     /** Called for every failure, at once. */
     onFailure?: (failure: ProjectionFailure) => void
-    /** Called once for a projection that has failed and been retried, when all its builds are folded again. */
+    /** Called once for each projection when all its builds are folded, and once more where one has failed and been retried, when they are again. */
     onRecovered?: (projection: string) => void
     /** Called for each event that becomes a dead letter. */
     onDeadLetter?: (letter: LeftOut) => void

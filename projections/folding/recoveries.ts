@@ -2,27 +2,33 @@ import type { Position } from '#src/events/envelope.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import type { Lane } from './lane.ts'
 
-/** When a projection failed last, and where the lanes were. */
-type Failed = Readonly<{ at: number; positions: ReadonlyMap<Lane, Position> }>
+/** When a projection was opened or failed last, and where the lanes were. */
+type Awaited = Readonly<{ at: number; positions: ReadonlyMap<Lane, Position> }>
 
 type RecoveriesOptions = Readonly<{ clock: Clock; onRecovered?: (projection: string) => void }>
 
-/** Which projections have failed for a moment, and fold again. That one does not fail says nothing: it may wait for another that does. */
+/**
+ * Which projections fold: those that were opened, of which an earlier run may have told that they stop, and those that have failed for a moment. That
+ * one does not fail says nothing: it may wait for another that does.
+ */
 export function createRecoveries({ clock, onRecovered = () => {} }: RecoveriesOptions) {
-  const failed = new Map<string, Failed>()
+  const awaited = new Map<string, Awaited>()
+  const wait = (projection: string, lanes: readonly Lane[]): void =>
+    void awaited.set(projection, { at: clock(), positions: new Map(lanes.map((lane) => [lane, lane.position()])) })
   return {
+    opened: wait,
     failed(projection: string, retried: boolean, lanes: readonly Lane[]): void {
-      if (!retried) return void failed.delete(projection)
-      failed.set(projection, { at: clock(), positions: new Map(lanes.map((lane) => [lane, lane.position()])) })
+      if (retried) wait(projection, lanes)
+      else awaited.delete(projection)
     },
     /** To be called after a heartbeat, for lanes that are open; `rests`: those that have failed and were not tried again yet. */
     tell(lanes: readonly Lane[], rests: (lane: Lane) => boolean): void {
-      for (const [projection, { at, positions }] of failed) {
+      for (const [projection, { at, positions }] of awaited) {
         const own = lanes.filter((lane) => lane.projection === projection)
         const folds = (lane: Lane): boolean =>
           !rests(lane) && (lane.position() > (positions.get(lane) ?? -1) || lane.caughtUpAt() > at)
         if (own.length === 0 || !own.every(folds)) continue
-        failed.delete(projection)
+        awaited.delete(projection)
         onRecovered(projection)
       }
     },

@@ -1,5 +1,6 @@
 import { isOperatingFailure, PermanentError } from '#src/lib/failure.ts'
 import type { EntryKey, IndexName, IndexWriter, WorkspaceEntries } from '../index-store.ts'
+import { withPlace } from './with-place.ts'
 
 /** Whether an entry is among these. Ids are gathered only when asked for: most entries are written and never loaded. */
 function createHolds(written: readonly WorkspaceEntries[]): (key: EntryKey) => boolean {
@@ -21,7 +22,9 @@ type UnderWay = Readonly<{ holds: (key: EntryKey) => boolean; done: Promise<void
 
 /** Of what was written before: whoever meets it with the next batch must not look for its reason there. */
 const ofEarlier = (index: IndexName, cause: unknown): Error =>
-  isOperatingFailure(cause) ? cause : new PermanentError({ operation: 'write', subject: index, cause })
+  isOperatingFailure(cause)
+    ? cause
+    : new PermanentError({ operation: 'write', subject: index, cause: withPlace(cause) })
 
 /**
  * A writer that does not wait: `write` resolves when the write before it is done, so that the next batch is folded while another process stores

@@ -1,4 +1,4 @@
-import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
+import { askedSpanId, askedTraceId } from '#src/events/ids.ts'
 import { levelOfWord } from '#src/events/level-word.ts'
 import type { Level, LogRecord } from '#src/events/telemetry.ts'
 import type { JsonObject } from '#src/lib/json.ts'
@@ -108,8 +108,8 @@ const sources: readonly LogRecord['source'][] = ['logs', 'rum']
 const sourceOf = (text: string): LogRecord['source'] | undefined =>
   sources.find((source) => source === text.trim().toLowerCase())
 
-const traceId = { field: 'trace_id', canonical: parseTraceId }
-const spanId = { field: 'span_id', canonical: parseSpanId }
+const traceId = { field: 'trace_id', canonical: askedTraceId }
+const spanId = { field: 'span_id', canonical: askedSpanId }
 
 /** How the search language finds log records. */
 export const logSchema: FieldSchema = {

@@ -72,8 +72,8 @@ async function buildsOf(options: RetentionOptions): Promise<readonly Build[]> {
       ({ index, epoch }) => epoch === stream.epoch && followedAs(roster, index) !== 'dropped',
     )
     return ours.map(({ index, checkpoint, heartbeat }): Build => {
-      const as = followedAs(roster, index)
       const followed = followedBuild(roster, index)
+      const as = followed?.as
       const isLost = followed?.lost === true
       return {
         projection,

@@ -25,3 +25,9 @@ export function isMadeBefore(index: IndexName, other: IndexName): boolean {
   const versions = buildVersion(index) - buildVersion(other)
   return (versions === 0 ? numberOf(index) - numberOf(other) : versions) < 0
 }
+
+/** Whether a build is of the same projection and version as another, and was not made after it. */
+export function isUpTo(index: IndexName, other: IndexName): boolean {
+  const [end, otherEnd] = [index.lastIndexOf('-') + 1, other.lastIndexOf('-') + 1]
+  return index.slice(0, end) === other.slice(0, otherEnd) && Number(index.slice(end)) <= Number(other.slice(otherEnd))
+}

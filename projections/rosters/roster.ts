@@ -1,6 +1,6 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { FollowedBuild, IndexName, IndexWriter, Roster } from '../index-store.ts'
-import { buildVersion } from './build-name.ts'
+import { buildVersion, isUpTo } from './build-name.ts'
 
 /** How long the previous build is still folded after readers have left it, so that a rollback is instant and not stale. */
 export const keptMs = 86_400_000
@@ -29,12 +29,6 @@ const isFollowedOn = (build: FollowedBuild | undefined): build is FollowedBuild 
 /** The builds that are folded beside the live one. */
 export const foldedBeside = ({ followed }: Roster): readonly IndexName[] =>
   followed.filter(isFollowedOn).map(({ index }) => index)
-
-/** Whether a build is of the same projection and version as another, and was not made after it (build-name.ts). */
-function isUpTo(index: IndexName, other: IndexName): boolean {
-  const [end, otherEnd] = [index.lastIndexOf('-') + 1, other.lastIndexOf('-') + 1]
-  return index.slice(0, end) === other.slice(0, otherEnd) && Number(index.slice(end)) <= Number(other.slice(otherEnd))
-}
 
 /** Whether a name is used up: its build is being removed, or was. A process that still has the name must neither fold nor read it. */
 export function isGone(roster: Roster, index: IndexName): boolean {

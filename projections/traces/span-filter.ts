@@ -1,4 +1,4 @@
-import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
+import { askedSpanId, askedTraceId } from '#src/events/ids.ts'
 import type { QueryTree } from '#src/events/query-tree.ts'
 import { opaqueId } from '#src/events/tokens.ts'
 import { wildcardAtEndOnly } from '#src/events/wildcard.ts'
@@ -23,8 +23,8 @@ const oneOf = (field: string, ...values: readonly string[]): KeywordField => ({
   apart: { values, always: true },
 })
 const asIs = (text: string): string => text.trim()
-const traceId = (text: string): string => parseTraceId(text) ?? asIs(text)
-const spanId = (text: string): string => parseSpanId(text) ?? asIs(text)
+const traceId = (text: string): string => askedTraceId(text) ?? asIs(text)
+const spanId = (text: string): string => askedSpanId(text) ?? asIs(text)
 
 /** A span's own fields beside its attributes; `service` and `operation` are in its tokens too. */
 export const spanFields: Pick<FieldSchema, 'keywords' | 'numbers'> = {

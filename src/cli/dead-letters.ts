@@ -1,30 +1,39 @@
 import { createDeadLetters, type DeadLetters } from '#projections/folding/dead-letters.ts'
 import { projections } from '#projections/registry.ts'
+import { buildVersion } from '#projections/rosters/build-name.ts'
 import { openPayload } from '#src/events/codec.ts'
 import type { DeadLetter } from '#src/events/dead-letter.ts'
 import type { Refused } from '#src/directory/directory-writer.ts'
 import type { Clock } from '#src/lib/clock.ts'
+import { present } from '#src/lib/assert.ts'
 import { fail, ok } from '#src/lib/result.ts'
 import type { Stream } from '#streams/stream.ts'
+import { askIndexes, type AskedIndexes } from './ask-indexes.ts'
 import { isoTime, table } from './show.ts'
 import { UsageError, type Outcome, type Verb, type VerbContext } from './verb.ts'
 import { parsePosition } from './options.ts'
 
+/** `isOwn`: of an index of the version that this program folds. */
 type Found = Readonly<{
   partition: string
   projection: string
   version: number
+  isOwn: boolean
   letter: DeadLetter
   letters: DeadLetters
 }>
 
-async function lettersOf(stream: Stream, clock: Clock): Promise<readonly Found[]> {
+/** Of the version that this program folds, and of the one that readers use, as `status` counts them: another until an upgrade has caught up. */
+async function lettersOf(stream: Stream, asked: AskedIndexes, clock: Clock): Promise<readonly Found[]> {
   const letters = createDeadLetters({ stream, clock })
   const { partition } = stream
   const found: Found[] = []
-  for (const { name: projection, version } of projections) {
-    const own = await letters.letters({ name: projection, version })
-    found.push(...own.map((letter) => ({ partition, projection, version, letter, letters })))
+  for (const { name: projection, version: own } of projections) {
+    const index = asked.get(projection)?.progress?.index
+    for (const version of new Set([index === undefined ? own : buildVersion(index), own])) {
+      const all = await letters.letters({ name: projection, version })
+      found.push(...all.map((letter) => ({ partition, projection, version, isOwn: version === own, letter, letters })))
+    }
   }
   return found
 }
@@ -34,10 +43,11 @@ async function withLetters(
   { services, dataFolder, clock }: VerbContext,
   task: (found: readonly Found[]) => Promise<Outcome>,
 ): Promise<Outcome> {
+  const asked = await askIndexes(services, dataFolder)
   const logs = await services.openLogs(dataFolder)
   try {
     const found: Found[] = []
-    for (const log of logs) found.push(...(await lettersOf(log, clock)))
+    for (const [number, log] of logs.entries()) found.push(...(await lettersOf(log, asked[number] ?? new Map(), clock)))
     return await task(found)
   } finally {
     await Promise.all(logs.map((log) => log.close()))
@@ -62,11 +72,12 @@ const nothingAt = (name: string) =>
     detail: `There is no dead letter at ${name}; "throughline dead-letters list" shows them.`,
   })
 
-async function letterJson({ partition, projection, letter, letters }: Found) {
+async function letterJson({ partition, projection, version, letter, letters }: Found) {
   const event = await letters.event(letter.position)
   return {
     position: `${partition}/${letter.position}`,
     projection,
+    version,
     state: letter.state,
     workspace: event?.workspaceId ?? null,
     type: event?.type ?? null,
@@ -75,8 +86,10 @@ async function letterJson({ partition, projection, letter, letters }: Found) {
   }
 }
 
-const reasonText = ({ type, reason }: Awaited<ReturnType<typeof letterJson>>): string =>
+const reasonText = ({ type, reason }: Pick<Awaited<ReturnType<typeof letterJson>>, 'type' | 'reason'>): string =>
   type === null ? notHeld : reason
+
+const nameOf = ({ projection, version, isOwn }: Found): string => (isOwn ? projection : `${projection} v${version}`)
 
 export const deadLettersList: Verb = {
   about:
@@ -86,7 +99,10 @@ export const deadLettersList: Verb = {
       // In turn: each reads its event, which may be as large as an export.
       const all: Awaited<ReturnType<typeof letterJson>>[] = []
       for (const one of found) all.push(await letterJson(one))
-      const rows = all.map((one) => [one.position, one.projection, one.state, one.workspace ?? '', reasonText(one)])
+      const rows = found.map((one, number) => {
+        const { position, state, workspace, ...said } = present(all[number], 'each is told')
+        return [position, nameOf(one), state, workspace ?? '', reasonText(said)]
+      })
       const text = table([['POSITION', 'PROJECTION', 'STATE', 'WORKSPACE', 'REASON'], ...rows])
       return ok({ json: { dead_letters: all }, text: all.length === 0 ? 'There are no dead letters.' : text })
     }),
@@ -109,7 +125,7 @@ export const deadLettersShow: Verb = {
       const { payload: _, ...header } = event
       const bytes = Buffer.from(openPayload(event))
       const json = { dead_letters: of, event: header, payload_base64: bytes.toString('base64') }
-      const lines = of.map(({ projection, state, reason }) => `${projection}: ${state}: ${reason}`)
+      const lines = of.map(({ state, reason }, number) => `${nameOf(found[number] ?? first)}: ${state}: ${reason}`)
       return ok({ json, text: [...lines, JSON.stringify(header), bytes.toString('utf8')].join('\n') })
     })
   },
@@ -121,24 +137,35 @@ const notToRetry = fail<Refused>({
   detail: `${notHeld} It cannot be folded; "throughline dead-letters drop" accepts that it stays out.`,
 })
 
+/** What this program does not fold cannot be retried, but it is counted by `status` until it is dropped. */
+const toSettle = (found: readonly Found[], as: 'retried' | 'dropped'): readonly Found[] =>
+  found.filter(({ isOwn }) => isOwn || as === 'dropped')
+
+const otherVersion = ({ projection, version }: Found) =>
+  fail<Refused>({
+    code: 'invalid',
+    field: 'position',
+    detail: `It is one of version ${version} of ${projection}, which this program does not fold: it folds all into an index of its own, and lists what that cannot take.`,
+  })
+
 /** Settles all that are open. Those whose events are gone cannot be retried, and stay as they are. */
 async function settleAll(all: readonly Found[], as: 'retried' | 'dropped', said: (count: number) => string) {
-  const open = all.filter(({ letter }) => letter.state === 'open')
+  const open = toSettle(all, as).filter(({ letter }) => letter.state === 'open')
   const changed = new Set<string>()
-  let [settled, gone] = [0, 0]
+  let [done, gone] = [0, 0]
   for (const { projection, version, letter, letters } of open) {
     if (as === 'retried' && (await letters.event(letter.position)) === undefined) {
       gone++
       continue
     }
     if ((await letters.settle({ name: projection, version }, letter.position, as)) !== 'open') continue
-    settled++
+    done++
     changed.add(projection)
   }
-  const lines = settled === 0 ? [] : [`${said(settled)} (${[...changed].join(', ')})`]
+  const lines = done === 0 ? [] : [`${said(done)} (${[...changed].join(', ')})`]
   if (gone > 0) lines.push(`${gone} ${gone === 1 ? 'is' : 'are'} not held by the log any more`)
   const text = lines.length === 0 ? 'There are no open dead letters.' : `${lines.join('; ')}.`
-  return ok({ json: { position: 'all', [as]: [...changed], settled, gone }, text })
+  return ok({ json: { position: 'all', [as]: [...changed], settled: done, gone }, text })
 }
 
 type Settle = Readonly<{ as: 'retried' | 'dropped'; about: string; done: string; all: (count: number) => string }>
@@ -152,18 +179,19 @@ function settle({ as, about, done, all: saidOfAll }: Settle): Verb {
       const [position = ''] = given.names
       return withLetters(given, async (all) => {
         if (position === 'all') return settleAll(all, as, saidOfAll)
-        const found = lettersAt(all, position)
-        const [first] = found
-        if (first === undefined) return nothingAt(position)
+        const listed = lettersAt(all, position)
+        const found = toSettle(listed, as)
+        const [first, other] = [found[0], listed[0]]
+        if (first === undefined) return other === undefined ? nothingAt(position) : otherVersion(other)
         if (as === 'retried' && (await first.letters.event(first.letter.position)) === undefined) return notToRetry
-        const changed: string[] = []
+        const changed = new Set<string>()
         for (const { projection, version, letter, letters } of found) {
           const before = await letters.settle({ name: projection, version }, letter.position, as)
-          if (before !== undefined && before !== as && before !== 'retried') changed.push(projection)
+          if (before !== undefined && before !== as && before !== 'retried') changed.add(projection)
         }
         const text =
-          changed.length === 0 ? 'Nothing has changed: that was decided before.' : `${done} (${changed.join(', ')}).`
-        return ok({ json: { position, [as]: changed }, text })
+          changed.size === 0 ? 'Nothing has changed: that was decided before.' : `${done} (${[...changed].join(', ')}).`
+        return ok({ json: { position, [as]: [...changed] }, text })
       })
     },
   }

@@ -11,6 +11,9 @@ import type { Stream } from '#streams/stream.ts'
 /** An index of one partition, as far as "throughline status" reads it. */
 export type IndexProgress = Pick<IndexReader, 'progress' | 'close'>
 
+/** A folder whose disk is full, and what telemetry is not, because of that. */
+export type FullDisk = Readonly<{ folder: string; not: string }>
+
 /** The engines of a data folder, or of a cluster, and what else compose.ts knows. Everything opened here is closed by the command line. */
 export type CliServices = Readonly<{
   plans: Plans
@@ -23,6 +26,8 @@ export type CliServices = Readonly<{
   openIndexes(dataFolder: string): Promise<readonly IndexProgress[]>
   /** Damaged logs of the data folder that were set aside and still lie there; none in a cluster. */
   quarantines(dataFolder: string): readonly Quarantined[]
+  /** Its folders whose disks are full, so that telemetry is not accepted or not folded; none in a cluster. */
+  fullDisks(dataFolder: string): readonly FullDisk[]
   /** Their builds, to be rebuilt, compared, listed and dropped, in the same order. */
   openBuilds(dataFolder: string): Promise<readonly OpenBuilds[]>
   /** Copies what cannot be made anew of a data folder into a new folder. Throws PermanentError in a cluster. */

@@ -1,26 +1,23 @@
 import { buildVersion } from '#projections/rosters/build-name.ts'
-import { isFolded, type Progress } from '#projections/index-store.ts'
+import { isFolded } from '#projections/index-store.ts'
 import { deadLettersAfter, deadLettersSubject } from '#src/events/dead-letter.ts'
-import { isOperatingFailure } from '#src/lib/failure.ts'
 import { ok } from '#src/lib/result.ts'
 import type { Quarantined } from '#streams/sqlite/mending/quarantine.ts'
 import type { Stream } from '#streams/stream.ts'
 import {
   indexesText,
   logText,
+  fullText,
   quarantineText,
   type IndexStatus,
   type LogStatus,
   type QuarantineStatus,
 } from './show-status.ts'
 import { counted, isoTime } from './show.ts'
-import type { CliServices, IndexProgress } from './services.ts'
+import { askIndexes, type Asked, type AskedIndexes } from './ask-indexes.ts'
+import type { CliServices } from './services.ts'
 import type { Verb } from './verb.ts'
 
-/** How far an index is, undefined where there is none yet; or why it could not be read. */
-type Asked = Readonly<{ progress: Progress | undefined; error: string | null }>
-/** Of each projection, by name. */
-type AskedIndexes = ReadonlyMap<string, Asked>
 /** Of each projection, by name. */
 type DeadLetterCounts = ReadonlyMap<string, number>
 type IndexState = Omit<IndexStatus, 'projection' | 'partition' | 'dead_letters' | 'error'>
@@ -87,31 +84,6 @@ async function readLogs(
   }
 }
 
-/** One that cannot be read, as after the way back to an older program, hides none of the others. */
-async function askIndex(index: IndexProgress, projection: string): Promise<Asked> {
-  try {
-    return { progress: await index.progress(projection), error: null }
-  } catch (error) {
-    if (isOperatingFailure(error)) return { progress: undefined, error: error.message }
-    throw error
-  }
-}
-
-/** Of each partition. */
-async function askIndexes(services: CliServices, dataFolder: string): Promise<readonly AskedIndexes[]> {
-  const indexes = await services.openIndexes(dataFolder)
-  try {
-    return await Promise.all(
-      indexes.map(async (index) => {
-        const each = services.projections.map(async (name) => [name, await askIndex(index, name)] as const)
-        return new Map(await Promise.all(each))
-      }),
-    )
-  } finally {
-    await Promise.all(indexes.map((index) => index.close()))
-  }
-}
-
 const notBuilt: Asked = { progress: undefined, error: null }
 
 export const status: Verb = {
@@ -131,6 +103,7 @@ export const status: Verb = {
       }),
     )
     const quarantines = services.quarantines(dataFolder).map(quarantineOf)
+    const full = services.fullDisks(dataFolder)
     const workspaces = directory.workspaces().length
     return ok({
       json: {
@@ -138,11 +111,13 @@ export const status: Verb = {
         logs: logs.map(({ log }) => log),
         indexes,
         quarantines,
+        full_disks: full,
       },
       text: [
         `Directory at position ${directory.position()}, ${counted(workspaces, 'workspace')}.`,
         ...logs.map(({ log }) => logText(log)),
         ...quarantines.map(quarantineText),
+        ...full.map(fullText),
         ...indexesText(indexes),
       ].join('\n'),
       exitCode: indexes.some(({ error }) => error !== null) ? 1 : 0,

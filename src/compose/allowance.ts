@@ -3,7 +3,6 @@ import { createCountedSpans } from '#projections/allowance/counted-spans.ts'
 import { allowanceProjection } from '#projections/allowance/fold.ts'
 import { createDeadLetters } from '#projections/folding/dead-letters.ts'
 import type { IndexReader } from '#projections/index-store.ts'
-import { createRetryReport } from '#src/compose/troubles.ts'
 import { limits } from '#src/config.ts'
 import { beginLedgers } from '#src/ingest/begin-ledgers.ts'
 import { createReservedAllowance, type ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
@@ -11,6 +10,7 @@ import { systemTicks, type Clock } from '#src/lib/clock.ts'
 import { randomId } from '#src/lib/random-id.ts'
 import { systemTimers } from '#src/lib/timers.ts'
 import type { Stream } from '#streams/stream.ts'
+import { createRetryReport } from './troubles.ts'
 
 /** `4711-9f86d081884c7d65`: the process id, and a part that no other process with this id has. */
 const holder = `${process.pid}-${randomBytes(8).toString('hex')}`

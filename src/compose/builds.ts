@@ -1,16 +1,16 @@
 import { join } from 'node:path'
 import { holdLock } from '#projections/stores/sqlite/hold-lock.ts'
 import type { OpenBuilds } from '#src/cli/services.ts'
-import { createDigestThread } from '#src/compose/threads/digests.ts'
-import { foldWorkers } from '#src/compose/threads/fold-threads.ts'
-import { createFolding } from '#src/compose/folding.ts'
-import { openLogBeside } from '#src/compose/log-beside.ts'
-import { readFirstDays } from '#src/compose/keepings.ts'
 import { makeFolder } from '#src/lib/make-folder.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
-import { foldersOf } from './folders.ts'
 import { createFilesPlace } from './files-place.ts'
+import { foldersOf } from './folders.ts'
+import { createFolding } from './folding.ts'
+import { readFirstDays } from './keepings.ts'
+import { openLogBeside } from './log-beside.ts'
 import { openScratch } from './scratch.ts'
+import { createDigestThread } from './threads/digests.ts'
+import { foldWorkers } from './threads/fold-threads.ts'
 
 /** The builds of a data folder, beside a server that may be running. */
 export async function openBuilds(dataFolder: string): Promise<OpenBuilds> {

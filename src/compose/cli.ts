@@ -5,13 +5,14 @@ import { projectionNames } from '#projections/names.ts'
 import { asksForJson, complain } from '#src/cli/complaint.ts'
 import { failureCodeOf, runCli } from '#src/cli/run-cli.ts'
 import type { CliServices, MoveRequest } from '#src/cli/services.ts'
-import { limitsBeside, openLogBeside } from '#src/compose/log-beside.ts'
 import { limits, plans, readClusterConfig, type ClusterConfig } from '#src/config.ts'
 import { givenSecrets, loadSecrets } from '#src/directory/secrets.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import { checkPlaces, foldersOf, type Folders } from './folders.ts'
+import { limitsBeside, openLogBeside } from './log-beside.ts'
 import { quarantinesOf } from './quarantines.ts'
+import { fullDisksOf } from './reserve.ts'
 
 /** What few verbs need is loaded by these: it takes longer than most of what verbs do. */
 async function withOwnMarks(readers: readonly IndexReader[]): Promise<readonly IndexReader[]> {
@@ -72,6 +73,7 @@ const embeddedServices: CliServices = {
     return withOwnMarks([createSqliteIndexReader({ folder: indexFolder, limits })])
   },
   quarantines: quarantinesOf,
+  fullDisks: fullDisksOf,
   backUp: async (dataFolder, folder) => {
     filesWithLog(dataFolder)
     return (await import('./back-up.ts')).backUpFolder(dataFolder, folder)
@@ -103,6 +105,7 @@ async function clusterServices(cluster: ClusterConfig, mustExist: boolean): Prom
     openLogs: () => Promise.all(partitionNames(cluster).map(open)),
     openIndexes: async () => withOwnMarks(createReaders(cluster)),
     quarantines: () => [],
+    fullDisks: () => [],
     backUp: async () => {
       const hint = "NATS holds a cluster's log: back up each of its streams there, see infra/operating.md"
       throw new PermanentError({ operation: 'back up', subject: 'a cluster', hint })

@@ -5,17 +5,17 @@ import { createElasticsearchIndexAudit } from '#projections/stores/elasticsearch
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { asksForJson, complain } from '#src/cli/complaint.ts'
 import type { OpenBuilds } from '#src/cli/services.ts'
-import { foldInThreads, foldWorkers } from '#src/compose/threads/fold-threads.ts'
-import { createFolding } from '#src/compose/folding.ts'
-import { readFirstDays } from '#src/compose/keepings.ts'
 import type { ClusterConfig } from '#src/config.ts'
 import type { Nats } from '#streams/jetstream/nats.ts'
 import { holdLease } from '#streams/jetstream/hold-lease.ts'
 import { createLeaseBoard, leaseTtlMs } from '#streams/jetstream/lease-board.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
 import { openLog, partitionNames } from './cluster-logs.ts'
+import { createFolding } from './folding.ts'
+import { readFirstDays } from './keepings.ts'
 import { indexesOf, overOwnConnection, type ClusterPlace } from './places.ts'
 import { openScratch } from './scratch.ts'
+import { foldInThreads, foldWorkers } from './threads/fold-threads.ts'
 
 /** The builds of a partition, as a cluster has them. */
 function indexPlace(place: ClusterPlace): BuildPlace {

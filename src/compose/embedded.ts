@@ -2,11 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'
 import { withLogHead } from '#projections/reading/log-head.ts'
 import { createSqliteQueryThreads } from '#projections/stores/sqlite/reading/query-threads.ts'
-import { lent, withEraser } from '#src/compose/eraser.ts'
-import { createProjectorThread, withBeside } from '#src/compose/threads/projector.ts'
-import type { ProjectorData } from '#src/compose/threads/projector-messages.ts'
-import { retainedReaders } from '#src/compose/keepings.ts'
-import { createSampler } from '#src/compose/threads/sampler.ts'
 import { limits, type Config } from '#src/config.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
 import { describeFirstRun, prepareFirstRun } from '#src/directory/first-run.ts'
@@ -20,9 +15,15 @@ import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { isProcessGone, openAllowance } from './allowance.ts'
 import { giveUp, openDirectory, type Engines } from './engines.ts'
+import { lent, withEraser } from './eraser.ts'
 import { foldersOf, type Folders } from './folders.ts'
+import { retainedReaders } from './keepings.ts'
 import { embeddedFilesOpen, fewFilesOpen } from './open-files.ts'
 import { setAsideOf } from './quarantines.ts'
+import { createRoomCheck } from './reserve.ts'
+import type { ProjectorData } from './threads/projector-messages.ts'
+import { createProjectorThread, withBeside } from './threads/projector.ts'
+import { createSampler } from './threads/sampler.ts'
 import { tellUnknownWorkspaces } from './unknown-workspaces.ts'
 
 /**
@@ -74,7 +75,7 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
   const [telemetry, directoryStream] = await openLogs(folders)
   const directory = await openDirectory(directoryStream, clock, secrets.pepper)
   tellUnknownWorkspaces(folders, directory)
-  const thread = createProjectorThread('projector-thread.ts', folders satisfies ProjectorData)
+  const thread = createProjectorThread('projector-thread.ts', { ...folders, dataFolder } satisfies ProjectorData)
   const places = () => thread.folded().map((partition) => ({ dataFolder, partition }))
   const sampler = createSampler({ places, everyMs })
   const sampled = withBeside(thread, sampler)
@@ -101,7 +102,12 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
     projector,
     sampler,
     allowances: [allowance],
-    files: { folder: dataFolder, names: ['log', 'directory'], setAside: () => setAsideOf(dataFolder) },
+    files: {
+      folder: dataFolder,
+      names: ['log', 'directory'],
+      setAside: () => setAsideOf(dataFolder),
+      checkRoom: createRoomCheck(dataFolder, 'accepted'),
+    },
     sweep: () => void allowance.sweep(directory.workspaces().map(({ id }) => id)),
     greet: (baseUrl) => showFirstRun(directory, clock, dataFolder, baseUrl),
     close: async () => {

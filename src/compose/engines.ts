@@ -1,7 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import type { IndexReader } from '#projections/index-store.ts'
-import type { ProjectorThread } from '#src/compose/threads/projector.ts'
-import type { Sampler } from '#src/compose/threads/sampler.ts'
 import { limits, plans } from '#src/config.ts'
 import { createDirectory, type Directory } from '#src/directory/create-directory.ts'
 import { createPasswords } from '#src/directory/passwords.ts'
@@ -11,6 +9,8 @@ import type { ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import type { QuarantinedLogs } from '#src/operations/quarantine.ts'
 import type { Stream } from '#streams/stream.ts'
+import type { ProjectorThread } from './threads/projector.ts'
+import type { Sampler } from './threads/sampler.ts'
 import { createRetryReport } from './troubles.ts'
 
 /** The engines behind a server, whichever they are. Lists are in order of the partitions. */
@@ -27,8 +27,8 @@ export type Engines = Readonly<{
   /** Compares a part of the indexes with the log from time to time, while the projector runs; none if nothing is folded. */
   sampler: Sampler | undefined
   allowances: readonly ReservedAllowance[]
-  /** Logs in files, and their folder; none in a cluster. */
-  files: (QuarantinedLogs & Readonly<{ folder: string }>) | undefined
+  /** Logs in files, and their folder; none in a cluster. `checkRoom` throws TransientError while their disk is full. */
+  files: (QuarantinedLogs & Readonly<{ folder: string; checkRoom(): void }>) | undefined
   /** Takes back, over time, what dead processes left of the span allowance. */
   sweep(): void
   /** Does what the first start of an installation does, if this is it, and tells the operator. */

@@ -1,6 +1,5 @@
 import { eraseWorkspace } from '#projections/retention/erase-workspace.ts'
 import { projections } from '#projections/registry.ts'
-import { createRetryReport } from '#src/compose/troubles.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
 import { partitionNumber } from '#src/events/partition.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
@@ -10,6 +9,7 @@ import { randomId } from '#src/lib/random-id.ts'
 import { systemTimers, type Timers } from '#src/lib/timers.ts'
 import type { Stream } from '#streams/stream.ts'
 import { withBeside, type ProjectorThread } from './threads/projector.ts'
+import { createRetryReport } from './troubles.ts'
 
 /** What is erased, and where from. */
 export type ErasingOptions = Readonly<{

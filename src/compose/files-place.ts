@@ -1,10 +1,10 @@
 import type { BuildPlace } from '#projections/builds/build-place.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
-import { foldInThreads } from '#src/compose/threads/fold-threads.ts'
 import { limits } from '#src/config.ts'
 import { createFilesAudit, type FilesPlace } from './files-audit.ts'
 import { fewFilesOpen } from './open-files.ts'
 import type { LogPlace } from './places.ts'
+import { foldInThreads } from './threads/fold-threads.ts'
 
 /** Builds in files, folded from a log by threads. */
 export const createFilesPlace = (files: FilesPlace, log: LogPlace): BuildPlace => ({

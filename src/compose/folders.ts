@@ -45,7 +45,7 @@ export function checkPlaces(dataFolder: string, operation: string): void {
   for (const folder of [dataFolder, logFolder, indexFolder, quarantineFolder]) {
     if (kindOf(operation, folder) === 'file') throw refuse(operation, folder, 'it is a file, and must be a folder')
   }
-  const others = ['lock', 'lock.pid', 'lock.workers', 'secrets.json', 'first-run.json']
+  const others = ['lock', 'lock.pid', 'lock.workers', 'secrets.json', 'first-run.json', 'reserve']
   for (const file of [directory.file, log.file, ...others.map((name) => join(dataFolder, name))]) {
     if (kindOf(operation, file) === 'folder') throw refuse(operation, file, 'it is a folder, and must be a file')
   }

@@ -12,7 +12,10 @@ import type { Engines } from './engines.ts'
 import { bodiesHeld } from './memory.ts'
 
 /** The ingest routes. */
-export function ingestRoutes({ clock, directory, streams, allowances }: Engines, metrics: Metrics): readonly Route[] {
+export function ingestRoutes(
+  { clock, directory, streams, allowances, files }: Engines,
+  metrics: Metrics,
+): readonly Route[] {
   const observed = createStreamObserver(metrics)
   const onExposed = (key: Key): void => {
     directory
@@ -27,6 +30,7 @@ export function ingestRoutes({ clock, directory, streams, allowances }: Engines,
     })),
     limits,
     budget: createBodyBudget(bodiesHeld(limits.bodiesInFlightBytesMax), limits.bodyBytesMax + limits.decodedBytesMax),
+    checkRoom: files?.checkRoom ?? (() => {}),
     clock,
     ticks: systemTicks,
     newId: randomId,

@@ -1,4 +1,6 @@
+import type { IndexReader } from '#projections/index-store.ts'
 import { projections } from '#projections/registry.ts'
+import { buildVersion } from '#projections/rosters/build-name.ts'
 import { limits } from '#src/config.ts'
 import { createHttpApp } from '#src/http/app.ts'
 import { createHttpServer, type HttpServer } from '#src/http/server.ts'
@@ -17,6 +19,13 @@ import { openFilesMax } from './open-files.ts'
 
 type Options = Readonly<{ engines: Engines; metrics: Metrics; isReady: () => boolean }>
 
+const liveVersionOf =
+  (reader: IndexReader | undefined) =>
+  async (projection: string): Promise<number | undefined> => {
+    const progress = await reader?.progress(projection)
+    return progress && buildVersion(progress.index)
+  }
+
 /** The listener for health and metrics of a worker, not listening yet. */
 export function createOperationsHttp({ engines, metrics, isReady }: Options): HttpServer {
   const { readers, streams, clock, projector, files } = engines
@@ -26,7 +35,11 @@ export function createOperationsHttp({ engines, metrics, isReady }: Options): Ht
     projections: projections.map(({ name }) => name),
     clock,
   })
-  observeDeadLetters(metrics, streams, projections)
+  observeDeadLetters(
+    metrics,
+    streams.map((log, partition) => ({ log, liveVersion: liveVersionOf(readers[partition]) })),
+    projections,
+  )
   observeRetention(metrics, streams, projector)
   if (files !== undefined) {
     observeQuarantine(metrics, files)

@@ -3,10 +3,10 @@ import type { Kept } from '#projections/stores/sqlite/writing/build.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import { shareName, type FoldTask } from '#projections/folding/fold-share.ts'
 import { createWriteBehind } from '#projections/folding/write-behind.ts'
-import { openLogBeside } from '#src/compose/log-beside.ts'
 import { limits, type ClusterConfig } from '#src/config.ts'
 import type { Nats } from '#streams/jetstream/nats.ts'
 import type { Stream } from '#streams/stream.ts'
+import { openLogBeside } from './log-beside.ts'
 import { indexFilesOpen } from './open-files.ts'
 
 // Locations of logs and indexes as plain data, which can be passed to a thread. A cluster's drivers are loaded only for a cluster.

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import type { BuildContext } from '#projections/builds/build-place.ts'
 import { createScratchFolder, removeStale } from '#projections/stores/sqlite/scratch-folder.ts'
-import { createDigestThread } from '#src/compose/threads/digests.ts'
 import type { FilesForm } from './files-audit.ts'
 import { createFilesPlace } from './files-place.ts'
 import type { LogPlace } from './places.ts'
+import { createDigestThread } from './threads/digests.ts'
 
 type Scratch = Awaited<ReturnType<BuildContext['scratch']>>
 

@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { PermanentError } from '#src/lib/failure.ts'
-import { openPayload } from './codec.ts'
 import type { NewEvent, RecordedEvent } from './envelope.ts'
-import { sealFact } from './fact.ts'
-import { upcast } from './upcast.ts'
+import { decodeFact, sealFact } from './fact.ts'
 import { workspaceIdOf, type WorkspaceId } from './workspace-id.ts'
 
 /** The workspace of directory events that belong to none: people and their sign-ins. No workspace may have this id. */
@@ -132,15 +130,10 @@ const isDirectoryEventType = (type: string): type is DirectoryEventType => Objec
  */
 export function decodeDirectoryEvent(recorded: RecordedEvent): DirectoryEvent {
   const { type, position } = recorded
-  const context = { operation: 'read directory event', subject: `${type} at ${position}` }
+  const operation = 'read directory event'
   if (!isDirectoryEventType(type)) {
-    throw new PermanentError({ ...context, hint: 'written by a newer version of Throughline: run that version' })
+    const hint = 'written by a newer version of Throughline: run that version'
+    throw new PermanentError({ operation, subject: `${type} at ${position}`, hint })
   }
-  const event = upcast(recorded)
-  try {
-    const fields: unknown = JSON.parse(Buffer.from(openPayload(event)).toString('utf8'))
-    return { type, ...payloads[type].parse(fields) } as DirectoryEvent
-  } catch (cause) {
-    throw new PermanentError({ ...context, hint: 'the directory log is damaged', cause })
-  }
+  return { type, ...decodeFact<object>(recorded, payloads[type], operation) } as DirectoryEvent
 }

@@ -22,6 +22,8 @@ export type IngestContext = Readonly<{
   renew: Renew
   limits: Limits
   budget: SharedBodyBudget
+  /** Throws TransientError while the log has no room. */
+  checkRoom: () => void
   clock: Clock
   /** 32 hex characters at random: the identity of a request that has none of its own. */
   newId: () => string
@@ -41,7 +43,7 @@ type Admitted = Readonly<{
 /** Reads the body of an admitted request, and gives it its identity. */
 async function receive(
   ctx: Context,
-  { limits, budget: shared, clock, newId }: IngestContext,
+  { limits, budget: shared, checkRoom, clock, newId }: IngestContext,
   { credential, surface, encodings, identifiedWithoutKey }: Admitted,
 ): Promise<Result<Received, Refusal>> {
   const idempotencyKey = readIdempotencyKey(ctx, limits.idempotencyKeyCharactersMax)
@@ -49,6 +51,7 @@ async function receive(
   const budget = shared.shareOf(credential.workspaceId)
   const body = await readBody(ctx, { limits, encodings, budget })
   if (!body.ok) return body
+  checkRoom()
   const receivedAt = possibleTime(limits.clockMinMs, clock())
   const identified = identifiedWithoutKey || idempotencyKey.value !== ''
   const id = identified

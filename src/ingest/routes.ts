@@ -23,6 +23,8 @@ type IngestOptions = Readonly<{
   partitions: readonly IngestPartition[]
   limits: Limits
   budget: SharedBodyBudget
+  /** Throws TransientError while the log has no room. */
+  checkRoom?: () => void
   clock: Clock
   ticks: Ticks
   /** 32 hex characters at random. */
@@ -33,7 +35,7 @@ type IngestOptions = Readonly<{
 
 /** The three ways in: OTLP traces, logs, browser events. */
 export function createIngestRoutes(options: IngestOptions): readonly Route[] {
-  const { partitions, limits, budget, clock, newId } = options
+  const { partitions, limits, budget, checkRoom = () => {}, clock, newId } = options
   const renew = createRenewal(options.directory)
   const context: IngestContext = {
     admit: createAdmission(options),
@@ -41,6 +43,7 @@ export function createIngestRoutes(options: IngestOptions): readonly Route[] {
     renew,
     limits,
     budget,
+    checkRoom,
     clock,
     newId,
   }

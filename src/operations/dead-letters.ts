@@ -1,15 +1,31 @@
 import { deadLettersAfter, deadLettersSubject, type FoldVersion } from '#src/events/dead-letter.ts'
+import { inTime } from '#src/lib/in-time.ts'
+import type { Position } from '#src/events/envelope.ts'
 import type { Stream } from '#streams/stream.ts'
 import type { Metrics, Sample } from './metrics.ts'
 
-type Log = Pick<Stream, 'partition' | 'epoch' | 'last'>
+/** `liveVersion`: of the index of a projection that readers use. */
+type Observed = Readonly<{
+  log: Pick<Stream, 'partition' | 'epoch' | 'last'>
+  liveVersion: (projection: string) => Promise<number | undefined>
+}>
 
-/** How many events of each log the indexes are without, with nobody's decision: asked of the log when the figure is. */
-export function observeDeadLetters(metrics: Metrics, logs: readonly Log[], folds: readonly FoldVersion[]): void {
-  const count = async (log: Log, fold: FoldVersion): Promise<Sample> => {
+/** What the log says of dead letters is told also where the index does not answer. */
+const liveTimeoutMs = 1_500
+
+/**
+ * How many events of each log the indexes are without, with nobody's decision: asked of the log when the figure is. Until an upgrade has caught up,
+ * readers use an index of another version than the one that is folded: both count, an event once.
+ */
+export function observeDeadLetters(metrics: Metrics, logs: readonly Observed[], folds: readonly FoldVersion[]): void {
+  const openOf = async ({ log }: Observed, fold: FoldVersion): Promise<readonly Position[]> => {
     const letters = deadLettersAfter(await log.last(deadLettersSubject(fold)), log.epoch)
-    const labels = { projection: fold.name, partition: log.partition }
-    return { labels, value: letters.filter(({ state }) => state === 'open').length }
+    return letters.filter(({ state }) => state === 'open').map(({ position }) => position)
+  }
+  const count = async (observed: Observed, { name, version }: FoldVersion): Promise<Sample> => {
+    const versions = new Set([version, (await inTime(observed.liveVersion(name), liveTimeoutMs)) ?? version])
+    const open = await Promise.all([...versions].map((one) => openOf(observed, { name, version: one })))
+    return { labels: { projection: name, partition: observed.log.partition }, value: new Set(open.flat()).size }
   }
   metrics.gauge(
     'throughline_dead_letters',

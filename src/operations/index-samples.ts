@@ -1,3 +1,4 @@
+import { shownInLine } from '#src/lib/shown-safely.ts'
 import type { Metrics } from './metrics.ts'
 
 /** What a sample of an index found: how many entries of a workspace were compared, and how many were not what the log says. */
@@ -32,7 +33,9 @@ export function observeSamples(metrics: Metrics, listen: Listen, { projections, 
     if ('error' in sample) {
       const { partition, error } = sample
       samples({ partition, outcome: 'failed' })
-      return warn(`an index of partition ${partition} could not be compared with the log: ${error.message}`)
+      return warn(
+        `an index of partition ${partition} could not be compared with the log: ${shownInLine(error.message)}`,
+      )
     }
     const { projection, index, partition, workspaceId, different } = sample
     samples({ projection, partition, outcome: different === 0 ? 'equal' : 'different' })

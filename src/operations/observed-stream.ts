@@ -1,5 +1,5 @@
 import type { Counts, NewEvent } from '#src/events/envelope.ts'
-import type { Stream } from '#streams/stream.ts'
+import { ConflictError, type Stream } from '#streams/stream.ts'
 import type { Metrics } from './metrics.ts'
 
 /** Seconds. An append ends with the disk's own sync, so the first bound is about the quickest of them. */
@@ -45,7 +45,8 @@ export function createStreamObserver(metrics: Metrics): (stream: Stream) => Stre
         }
         return appended
       } catch (error) {
-        failed({})
+        // An answer, and no failure: another process has taken the reservation back, and the request goes on under another.
+        if (!(error instanceof ConflictError)) failed({})
         throw error
       } finally {
         waiting.events -= events.length

@@ -60,13 +60,20 @@ export type Walk = Readonly<{ binding: Binding; place: Place | undefined; range:
 
 type Given = Readonly<{ from?: string | undefined; to?: string | undefined; cursor?: string | undefined }>
 
+/** What the cursors of a request are bound to. */
+export const bindingOf = ({ endpoint, workspaceId, search }: Where): Binding => ({
+  workspaceId,
+  endpoint,
+  fingerprint: queryFingerprint(search),
+})
+
 /** Where a paged request stands: a cursor carries the range that its first page resolved. */
 export function resolveWalk(
   context: QueryContext,
-  { endpoint, workspaceId, search, byId }: Where & Readonly<{ byId: boolean }>,
+  { byId, ...where }: Where & Readonly<{ byId: boolean }>,
   given: Given,
 ): Result<Walk, Refusal> {
-  const binding = { workspaceId, endpoint, fingerprint: queryFingerprint(search) }
+  const binding = bindingOf(where)
   if (given.cursor !== undefined) {
     const place = context.cursors.read(binding, given.cursor)
     if (!place.ok) return place

@@ -10,16 +10,16 @@ import {
 } from '#projections/correlation/query.ts'
 import { nearestError, placesOfSpan, spansFound, type FoundSpan } from '#projections/traces/query.ts'
 import type { Workspace } from '#src/directory/directory.ts'
-import { parseSpanId } from '#src/events/ids.ts'
+import { askedSpanId } from '#src/events/ids.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { parseTraceparent } from '#src/events/traceparent.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import type { AnswerOf } from './answer-parts.ts'
-import { indexState, understand, type Answered, type QueryContext } from './context.ts'
+import { bindingOf, indexState, understand, type Answered, type QueryContext } from './context.ts'
 import type { correlationAnswer } from './correlation-answer.ts'
 import type { Binding } from './cursor.ts'
-import { parsedText, queryFingerprint, readParameters, shared, text } from './parameters.ts'
+import { parsedText, readParameters, shared, text } from './parameters.ts'
 
 /** The text itself, in lower case, when it is a `traceparent`. */
 const readTraceparent = (given: string): string | undefined =>
@@ -31,7 +31,7 @@ export const correlationParameters = z.object({
     examples: ['00-5b8efff798038103d269b633813fc60c-eee19b7ec3c1b174-01'],
   }),
   session_id: shared.session_id,
-  span_id: parsedText(parseSpanId, 'a span id: 16 hex digits, not all zero').meta({ examples: ['eee19b7ec3c1b174'] }),
+  span_id: parsedText(askedSpanId, 'a span id: 16 hex digits, not all zero').meta({ examples: ['eee19b7ec3c1b174'] }),
   log_id: text(256).meta({ description: 'The `id` of a log record of an answer.' }),
   id: text(256).meta({ description: 'An id of any of these kinds: every shape that fits is tried.' }),
   cursor: shared.cursor.meta({ description: '`next_cursor` of one part: that part goes on, the others stand.' }),
@@ -71,6 +71,7 @@ function readAfter(
 }
 
 type CorrelationAnswer = AnswerOf<typeof correlationAnswer>
+const endpoint = 'correlation'
 
 /** The answer's own form: cursors where the projection has keys; parts that the plan lacks are left out. */
 function shape(
@@ -101,9 +102,6 @@ function shape(
   }
 }
 
-const bindingOf = (workspaceId: WorkspaceId, search: string): Binding => {
-  return { workspaceId, endpoint: 'correlation', fingerprint: queryFingerprint(search) }
-}
 const cursorAt = (context: QueryContext, binding: Binding, part: PagedPart, key: WalkKey): string =>
   context.cursors.write(binding, { key: { part, key } })
 
@@ -117,7 +115,7 @@ export async function answerSpanCursors(
   search: string,
   span: SpanOfTrace,
 ): Promise<Result<readonly string[], Refusal>> {
-  const binding = bindingOf(workspaceId, search)
+  const binding = bindingOf({ endpoint, workspaceId, search })
   const limit = usualLimits.spans
   const places = await placesOfSpan(context.readerOf(workspaceId), workspaceId, { ...span, limit })
   return ok(places.map((key) => cursorAt(context, binding, 'spans', key)))
@@ -164,7 +162,7 @@ export async function answerCorrelation(
   if (!given.ok) return given
   const id = readId(given.value)
   if (!id.ok) return id
-  const binding = bindingOf(workspaceId, search)
+  const binding = bindingOf({ endpoint, workspaceId, search })
   const after = readAfter(context, binding, given.value.cursor)
   if (!after.ok) return after
   const { omit, omitted } = lacking(context.directory.workspace(workspaceId))

@@ -41,12 +41,12 @@ export function createCursors(secret: string): Cursors {
       const intact = rest.length === 0 && given.length === right.length && timingSafeEqual(given, right)
       if (!intact)
         return fail(
-          refusal('invalid_cursor', 'this cursor was not made for this workspace by this server, or was altered'),
+          refusal('invalid_cursor', 'This cursor was not made for this workspace by this server, or was altered.'),
         )
       const place = stored.parse(parseJson(Buffer.from(body, 'base64url').toString()))
       if (place.q !== digest(binding)) {
         return fail(
-          refusal('cursor_mismatch', 'this cursor belongs to another query: repeat the parameters it came with'),
+          refusal('cursor_mismatch', 'This cursor belongs to another query: repeat the parameters it came with.'),
         )
       }
       return ok({

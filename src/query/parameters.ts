@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseTraceId } from '#src/events/ids.ts'
+import { askedTraceId } from '#src/events/ids.ts'
 import { parseDurationNs } from '#src/events/quantity.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { nearest } from '#src/lib/nearest.ts'
@@ -44,7 +44,7 @@ export const shared = {
     .string()
     .optional()
     .meta({ description: 'A search in the search language.', examples: ['timeout service:checkout'] }),
-  trace_id: parsedText(parseTraceId, 'a trace id: 32 (or 16) hex digits, not all zero').meta({
+  trace_id: parsedText(askedTraceId, 'a trace id: 32 (or 16) hex digits, not all zero').meta({
     description: 'Hex, any case, with or without dashes; 16 digits are padded.',
     examples: ['5b8efff798038103d269b633813fc60c'],
   }),

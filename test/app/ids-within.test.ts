@@ -20,7 +20,7 @@ describe('ids', () => {
       `"${id}"`,
       `trace_id=${id} level=error`,
       `traceId: ${id.toUpperCase()}`,
-      `0x${id}`,
+      `of 0x${id}`,
       `https://other.example/trace/${id}?x=1`,
       `12:00:01 ERROR {"trace_id":"${id}","parent":"${id}"} ${'x '.repeat(1_500)}`,
       `1-${id.slice(0, 8)}-${id.slice(8)}`,
@@ -37,7 +37,9 @@ describe('ids', () => {
       const { status, location } = await find(pasted)
       expect([status, location], pasted).to.deep.equal([303, `/app/trace/${id}?span=${spanId}#span-${spanId}`])
     }
-    expect((await find(`00-${id}-${spanId}-01`)).status, 'which is an id').to.equal(200)
+    for (const whole of [`00-${id}-${spanId}-01`, `0x${id}`]) {
+      expect((await find(whole)).status, `${whole}, which is an id`).to.equal(200)
+    }
     const unseen = await find(`trace_id=${'1'.repeat(32)} level=error`)
     expect(unseen.location).to.equal(`/app/find?id=${'1'.repeat(32)}`)
     expect((await browser.get(unseen.location ?? '')).status).to.equal(404)

@@ -45,6 +45,20 @@ describe('an id that is not found as it was typed', () => {
     expect((await browser.get(led)).text).to.include(`/app/trace/${traceId}`)
   })
 
+  it('because of what stands before it or around it is found all the same', async () => {
+    for (const [path, found] of [
+      ['/app/logs', '<strong>1 record<'],
+      ['/app/traces', `/app/trace/${traceId}`],
+    ] as const) {
+      for (const query of [`trace_id:0x${traceId}`, `trace_id=0X${traceId.toUpperCase()}`, `trace_id:" ${traceId} "`]) {
+        expect((await search(path, query)).text, `${path} ${query}`).to.include(found)
+      }
+      expect((await browser.get(`${path}?trace_id=0x${traceId}`)).text, path).to.include(found)
+    }
+    expect((await search('/app/traces', `span_id:0x${spanId}`)).text).to.include(`/app/trace/${traceId}`)
+    expect((await browser.get(`/app/trace/0x${traceId}`)).text).to.include(`id="span-${spanId}"`)
+  })
+
   it('in a search of another time or kind leads to what has it', async () => {
     for (const address of [
       `/app/logs?q=trace_id:${traceId}&from=-1m`,

@@ -55,6 +55,12 @@ describe('a search that finds nothing', () => {
       ['name:"error=true"', ''],
       ['"a \\"error=true"', ''],
       ['status:500', 'http.response.status_code:500'],
+      ['status:5*', 'http.response.status_code:5*'],
+      ['status:[500 TO 599]', 'http.response.status_code:[500 TO 599]'],
+      ['status_code:500', 'http.response.status_code:500'],
+      ['@status_code>=500', 'http.response.status_code:&gt;=500'],
+      ['my.status_code:500', ''],
+      ['status:15', ''],
       ['my.status:500', ''],
       ['status=ok', ''],
     ] as const) {

@@ -71,7 +71,7 @@ describe('the page of browser sessions', () => {
     expect(first).to.include(', 1.50 min before 3 events 1 error shop ann@shop.example')
     expect(second).to.include('1 event desk').and.not.include('error')
     expect(wordsOf(text)).to.include(
-      '2 sessions in all 5 events of browsers, from 2026-11-21 12:00:00.000 UTC to 2026-11-21 12:02:00.000 UTC. 1 of these names no session.',
+      '2 sessions in all 5 events of browsers (logs and exceptions included), from 2026-11-21 12:00:00.000 UTC to 2026-11-21 12:02:00.000 UTC. 1 of these names no session.',
     )
     const { address } = linksOfPage(text).find(({ name }) => name === 'visit 1') ?? {}
     expect(address).to.equal('/app/find?id=visit%201')
@@ -191,7 +191,7 @@ describe('the page of browser sessions', () => {
     await site.directory.changePlan(workspace, 'tracing-only')
     const { status, text } = await browser.get('/app/sessions')
     expect(status).to.equal(200)
-    expect(wordsOf(text)).to.include('in all 4 events of browsers').and.not.include('1 error')
+    expect(wordsOf(text)).to.include('in all 4 events of browsers, from').and.not.include('1 error')
   })
 
   it('says what is wrong with a search, and begins again where a cursor is refused', async () => {

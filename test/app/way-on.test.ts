@@ -66,7 +66,8 @@ describe('the way on', () => {
       await site.index(spans(1, { id: 'a' }), logs(2, old))
       const [, logId = ''] = /around=([^"#]*)/.exec((await browser.get('/app/logs?q=said&from=-7d')).text) ?? []
       for (const path of paths) {
-        for (const typed of [traceIdOf('t'), spanIdOf('a').toUpperCase(), parent, sessionId, logId]) {
+        const ofSpan = [spanIdOf('a').toUpperCase(), `0x${traceIdOf('t')}`, `0X${spanIdOf('a')}`]
+        for (const typed of [traceIdOf('t'), ...ofSpan, parent, sessionId, logId]) {
           const { status, location } = await browser.get(addressOf(path, ` ${typed} `, '&from=-6h&order='))
           expect([status, location], `${path} ${typed}`).to.deep.equal([
             303,
@@ -77,6 +78,14 @@ describe('the way on', () => {
             typed.startsWith('0') ? `id="span-${spanIdOf('a')}"` : 'By the id',
           )
         }
+      }
+    })
+
+    it('is to why nothing has it, also where it is behind 0x', async () => {
+      await site.index(spans(1, { id: 'a' }), logs(2, { message: 'said' }))
+      for (const path of paths) {
+        const { text } = await browser.get(addressOf(path, `0x${traceIdOf('nothing')}`))
+        expect(text, path).to.include('of no trace, span, session or log record')
       }
     })
 

@@ -65,6 +65,38 @@ describe('the verbs of dead letters', () => {
     expect(await runOn(stream, 'drop', 'all')).to.deep.equal([0, 'There are no open dead letters.'])
   })
 
+  it('are also of the index that readers use while an upgrade folds another, which can only be dropped', async () => {
+    const before = { name: 'logs', version: fold.version - 1 }
+    await append(stream, [['a']])
+    const [event] = await readAll(stream)
+    const poison = new PoisonError(event as RecordedEvent, new PermanentError({ operation: 'fold', subject: 'a' }))
+    await letters().put(before, poison)
+    const beat = { index: `logs-v${before.version}-001`, after: 0, position: 4096, head: 4096, at: 0, caughtUpAt: 0 }
+    const progress = new Map([['logs', beat]])
+    const runBeside = async (...argv: readonly string[]) => {
+      const services = {
+        ...createServices(progress),
+        openLogs: async () => [{ ...stream, close: async () => undefined }],
+      }
+      return (await run(argv, { services })).out.trimEnd()
+    }
+    const listed = async () => JSON.parse(await runBeside('dead-letters', 'list', '--json')) as object
+    expect(await listed()).to.nested.include({
+      'dead_letters[0].version': before.version,
+      'dead_letters[0].state': 'open',
+    })
+    expect(await runBeside('dead-letters', 'list')).to.match(new RegExp(`0/4096 +logs v${before.version} +open`))
+    expect(await runBeside('dead-letters', 'show', '4096')).to.match(new RegExp(`^logs v${before.version}: open: `))
+    expect(await runBeside('dead-letters', 'retry', 'all')).to.equal('There are no open dead letters.')
+    expect(await runBeside('dead-letters', 'retry', '4096')).to.equal('')
+    expect(await listed()).to.nested.include({ 'dead_letters[0].state': 'open' })
+    await letters().put(fold, poison)
+    expect(await runBeside('dead-letters', 'list')).to.match(/0\/4096 +logs v.*\n0\/4096 +logs +open/)
+    expect(await runBeside('dead-letters', 'drop', '4096')).to.equal('It stays out (logs).')
+    expect((await letters().letters(before)).map(({ state }) => state)).to.deep.equal(['dropped'])
+    expect(await states()).to.deep.equal(['dropped'])
+  })
+
   it('leave those out of all whose events the log does not hold any more: they can only be dropped', async () => {
     const [first] = [await addLetter('a'), await addLetter('b')]
     await stream.cut(Number(first.slice(2)))

@@ -6,7 +6,7 @@ import { PassThrough } from 'node:stream'
 import type { Progress } from '#projections/index-store.ts'
 import { limits, plans } from '#src/config.ts'
 import { runCli } from '#src/cli/run-cli.ts'
-import type { CliServices } from '#src/cli/services.ts'
+import type { CliServices, FullDisk } from '#src/cli/services.ts'
 import { createDirectory, type Directory } from '#src/directory/create-directory.ts'
 import { loadSecrets } from '#src/directory/secrets.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
@@ -29,6 +29,7 @@ export function createServices(
   progress: ReadonlyMap<string, Progress> = new Map(),
   partitions: readonly string[] = ['0'],
   quarantines: readonly Quarantined[] = [],
+  full: readonly FullDisk[] = [],
 ): CliServices {
   return {
     plans,
@@ -45,6 +46,7 @@ export function createServices(
       })),
     openBuilds: async () => [],
     quarantines: () => quarantines,
+    fullDisks: () => full,
     backUp: async () => {
       throw new Error('these services have no files to copy')
     },

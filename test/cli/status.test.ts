@@ -54,6 +54,7 @@ describe('throughline status', () => {
         { projection: 'logs', partition: '1', ...notBuilt },
       ],
       quarantines: [],
+      full_disks: [],
     })
   })
 
@@ -223,5 +224,11 @@ describe('throughline status', () => {
       { log, kind: 'damaged', at, folder: '/data/quarantine/a', reason, kept, lost },
       { ...nothing, folder: '/data/quarantine/b' },
     ])
+  })
+
+  it('names a disk that is full, and what telemetry is not because of that', async () => {
+    const services = createServices(new Map(), ['0'], [], [{ folder: '/data/index', not: 'folded' }])
+    const { out } = await run(['status'], { services })
+    expect(out).to.include('The disk of /data/index is full: no telemetry is folded. Free some space')
   })
 })

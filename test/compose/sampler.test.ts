@@ -108,7 +108,8 @@ describe('samples of an index, compared with the log', () => {
     tell({ ...sample, different: 2 })
     // Of some it has none, which the log has.
     tell({ ...sample, different: 7 })
-    tell({ partition: '2', error: new Error('no disk') })
+    // As where this program cannot fold what the index holds: what a sender wrote is quoted.
+    tell({ partition: '2', error: new Error('no level is "a\u001b]0;b\u0007"\nThroughline listening') })
     const text = await metrics.text()
     expect(text).to.include('throughline_index_samples_total{projection="logs",partition="3",outcome="equal"} 1')
     expect(text).to.include('throughline_index_samples_total{projection="logs",partition="3",outcome="different"} 2')
@@ -122,7 +123,7 @@ describe('samples of an index, compared with the log', () => {
     expect(lines).to.deep.equal([
       'logs-v1-001 differs from the log at 2 places of workspace acme: see throughline verify logs',
       'logs-v1-001 differs from the log at 7 places of workspace acme: see throughline verify logs',
-      'an index of partition 2 could not be compared with the log: no disk',
+      String.raw`an index of partition 2 could not be compared with the log: no level is "a\u001b]0;b\u0007"\nThroughline listening`,
     ])
   })
 })

@@ -122,6 +122,11 @@ export function cutClauses(stream: () => Stream, reopen: (() => Promise<Stream>)
     }
   })
 
+  it('the only event of a log is its first', async () => {
+    const { last } = await stream().append([makeEvent('only')])
+    expect(await stream().first()).to.deep.equal({ position: last, receivedAt: noon, isCut: false })
+  })
+
   it('an empty log has no first event, and cutting it changes nothing', async () => {
     expect(await stream().first()).to.equal(undefined)
     await stream().cut(7 * positionStep)

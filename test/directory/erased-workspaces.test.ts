@@ -54,12 +54,14 @@ describe('workspaces', () => {
     it('take no keys, members or plans', async () => {
       const ann = await user()
       await erase()
+      const head = await one.stream.head()
       const refused = await Promise.all([
         directory.createKey({ workspaceId: workspace.id, kind: 'logs' }),
         directory.addMember({ userId: ann.id, workspaceId: workspace.id }),
         directory.changePlan(workspace.id, 'free'),
       ])
       expect(refused.map((each) => !each.ok && each.error.code)).to.deep.equal(['unknown', 'unknown', 'unknown'])
+      expect(await one.stream.head(), 'nothing is written of a workspace that is gone').to.equal(head)
     })
 
     it('take none at that moment either: nobody is told that something was done in a workspace which is gone', async () => {

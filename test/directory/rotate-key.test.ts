@@ -45,7 +45,7 @@ describe('keys that are rotated', () => {
     expect(directory.findKey(old.secret)?.revokedAt).to.equal(null)
     one.clock.advance(1)
     for (const found of [directory.findKey(old.secret), directory.key(old.key.id), directory.keys(workspace.id)[0]]) {
-      expect(found?.revokedAt).to.equal(worksUntil)
+      expect(found).to.deep.equal({ ...old.key, worksUntil, revokedAt: worksUntil })
     }
     expect(directory.findKey(secret)?.revokedAt).to.equal(null)
   })

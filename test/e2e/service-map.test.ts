@@ -61,6 +61,30 @@ describe('the service map in a browser', () => {
     await server.giveBack()
   })
 
+  it('has all of a label between the boxes, however many calls failed, without scripts', async () => {
+    const startNs = minutesAgoNs(5)
+    const spans = ['7e', '7f'].flatMap((of): readonly SpanSketch[] => {
+      const shared = { traceId: of.repeat(16), startNs, durationNs: msNs }
+      const calls = Array.from({ length: 600 }, (_, n): SpanSketch => {
+        const id = (n + 1).toString(16).padStart(16, '0')
+        const status = n < 590 ? 'error' : 'ok'
+        return { ...shared, spanId: id, parentSpanId: spanId(1), service: 'map-worker', status }
+      })
+      return [{ ...shared, spanId: spanId(1), service: 'map-fan' }, ...calls]
+    })
+    await sendingTo(server, server.firstRun.keys).spans(spans)
+    await untilIndexed(server)
+    await onEachScreen(browser, server, async (tab, width) => {
+      await tab.goto('/app/map?service=map-fan')
+      const [from, to] = await boxesOf(tab)
+      const label = tab.locator('.map .edge text')
+      expect(await label.textContent()).to.equal('1,200, 1,180 errors')
+      const { x = 0, width: wide = 0 } = (await label.boundingBox()) ?? {}
+      expect(x, `at ${width}`).to.be.at.least(from?.right ?? Infinity)
+      expect(x + wide, `at ${width}`).to.be.at.most(to?.left ?? 0)
+    })
+  })
+
   it('has boxes apart from each other, callers to the left of whom they call, without scripts', async () => {
     await onEachScreen(browser, server, async (tab, width) => {
       await tab.goto(path)

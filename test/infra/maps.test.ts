@@ -14,7 +14,8 @@ const maps: Readonly<Record<string, readonly string[]>> = {
     ...['sqlite', 'elasticsearch'].map((room) => `projections/stores/${room}`),
     ...['writing', 'reading', 'auditing', 'fts5'].map((room) => `projections/stores/sqlite/${room}`),
   ],
-  'src/wire/README.md': ['src/wire/logs', 'src/wire/rum'],
+  'src/wire/README.md': ['src/wire/otlp', 'src/wire/logs', 'src/wire/rum'],
+  'streams/README.md': ['streams', 'streams/sqlite', 'streams/sqlite/mending', 'streams/jetstream'],
 }
 
 describe('a page that maps folders', () => {

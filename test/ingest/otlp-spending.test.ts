@@ -87,6 +87,25 @@ describe('POST /api/traces/v1/otlp, by an allowance that others spend too', () =
     expect(await ingest.events()).to.deep.equal([])
   })
 
+  it('answers a retry as its first copy, also while another process holds the rest', async () => {
+    ingest = await startIngest({ plan: { spansPerMonth: 10 }, limits: { heldSpansPollMs: 1, heldSpansPollsMax: 1 } })
+    const { stream, workspace: workspaceId, now } = ingest
+    const headers = { authorization: `Bearer ${ingest.keys.tracing}`, 'content-type': 'application/json' }
+    const send = () => ingest.post(path, encodeJson(requestOf(spans(6))), headers)
+    expect(partialOf(await send())).to.equal(undefined)
+    const options = { stream, clock: () => now.ms, holder: 'another', newId: () => 'x' }
+    const ledger = createMonthLedger(options, workspaceId, '2026-11')
+    let standing = await ledger.read()
+    // What the first copy was granted is told to the ledger behind its answer.
+    for (; standing.open.length > 0; standing = await ledger.read())
+      await stream.changed(standing.position, new AbortController().signal)
+    const held = { id: 'theirs', spans: 4, holder: 'another', until: now.ms + 10_000, since: null }
+    await ledger.append('allowance.reserved', { ended: [], spent: 6, open: [held] }, standing.position)
+    const retry = await send()
+    expect([retry.status, partialOf(retry)]).to.deep.equal([200, undefined])
+    expect((await ingest.events()).map(({ counts }) => counts.spans)).to.deep.equal([6])
+  })
+
   it('gives back the rest that a request was granted where the log could not be asked for its first copy', async () => {
     let asksLeft = Infinity
     ingest = await startIngest({

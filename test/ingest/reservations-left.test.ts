@@ -100,6 +100,18 @@ describe('reservations of those who give nothing back', () => {
     expect(grant).to.include({ granted: 60, used: 40 })
   })
 
+  it('of processes that are gone are taken back beside one that is granted from, which stays whole', async () => {
+    await granted(start(), 90)
+    site.gates = []
+    let isGone = false
+    const gate = start({ isGone: () => isGone })
+    await granted(gate, 10)
+    const { open } = await ledger()
+    isGone = true
+    await site.world.until(site.world.sleep(2_000))
+    expect(await ledger()).to.deep.equal({ spent: 0, open: open.slice(1) })
+  })
+
   it('of processes that are gone are taken back by a sweep, though nobody asks', async () => {
     await granted(start(), 90, { limit: 100 })
     site.gates = []
@@ -191,6 +203,16 @@ describe('reservations of those who give nothing back', () => {
     gate.doubt(await granted(gate, 40, { limit: 100 }))
     await site.world.until(gate.close())
     expect(await ledger()).to.deep.equal({ spent: 0, open: [] })
+  })
+
+  it('of unknown outcome are not taken for spent while they are counted', async () => {
+    const counting = Promise.withResolvers<void>()
+    beforeClosings(() => counting.promise)
+    const gate = start()
+    gate.doubt(await granted(gate, 40, { limit: 100 }))
+    await spend(gate, await granted(gate, 10, { limit: 100 }), 'stored')
+    counting.resolve()
+    expect(await granted(gate, 100, { limit: 100 })).to.include({ granted: 90, used: 10 })
   })
 
   it('of unknown outcome stay open for the requests that still run under them', async () => {

@@ -167,6 +167,15 @@ describe('POST /api/rum/v1/ingest', () => {
     expect(ingest.payloadText(without)).not.to.contain('boom')
   })
 
+  it('takes a body that holds nothing, and stores nothing of it', async () => {
+    for (const body of ['{"session_id":"s","events":[]}', encodeJson(requestOf([])), JSON.stringify({ meta })]) {
+      const answer = await post(body)
+      expect([answer.status, answer.json], body).to.deep.equal([202, { accepted: 0, rejected: 0 }])
+      expect(answer.headers.has('throughline-position')).to.equal(false)
+    }
+    expect(await ingest.events()).to.deep.equal([])
+  })
+
   it('rejects a bad item and a bad span alone', async () => {
     const bad = { ...emptySpan, traceId: hex(3, 32), spanId: '0'.repeat(16) }
     const some = JSON.parse(encodeJson(requestOf([...spansWithIds(1), bad]))) as object

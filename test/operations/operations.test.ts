@@ -146,7 +146,8 @@ describe('dead letters', () => {
   it('are counted for each log and each index while nobody has decided on them', async () => {
     const metrics = createMetrics()
     const streams = ['0', '1'].map((partition) => createMemoryStream({ partition }))
-    observeDeadLetters(metrics, streams, [
+    const observed = streams.map((log) => ({ log, liveVersion: async () => undefined }))
+    observeDeadLetters(metrics, observed, [
       { name: 'logs', version: 2 },
       { name: 'traces', version: 1 },
     ])
@@ -169,6 +170,34 @@ describe('dead letters', () => {
   })
 })
 
+describe('dead letters while an upgrade folds', () => {
+  it('are those of the index that readers use and of the one that is folded, each event once, also where no index answers', async () => {
+    const [log, clock] = [createMemoryStream({ partition: '0' }), () => 1]
+    await log.append([makeEvent('one'), makeEvent('two'), makeEvent('three')])
+    const letters = createDeadLetters({ stream: log, clock })
+    const reason = new PermanentError({ operation: 'decode', subject: 'it' })
+    for (const [version, count] of [
+      [1, 2],
+      [2, 3],
+    ] as const)
+      for (const event of (await log.read(0, 3)).slice(version - 1, count))
+        await letters.put({ name: 'logs', version }, new PoisonError(event, reason))
+    const answers: (() => Promise<number>)[] = [
+      async () => 1,
+      () => Promise.reject(new TransientError({ operation: 'read', subject: 'it' })),
+      () => new Promise(() => undefined),
+    ]
+    const told = await Promise.all(
+      answers.map(async (liveVersion) => {
+        const metrics = createMetrics()
+        observeDeadLetters(metrics, [{ log, liveVersion }], [{ name: 'logs', version: 2 }])
+        return /^throughline_dead_letters\{.*\} (\d+)$/m.exec(await metrics.text())?.[1]
+      }),
+    )
+    expect(told).to.deep.equal(['3', '2', '2'])
+  })
+})
+
 describe('the beginning of logs', () => {
   it('is told with when its first event came, in seconds, and not of a log without one', async () => {
     const metrics = createMetrics()
@@ -187,10 +216,13 @@ describe('the beginning of logs', () => {
 describe('an observed log', () => {
   const counts = { ...noCounts, spans: 3, logs: 2, refused: 1 }
 
-  it('counts what is stored once, and what fails', async () => {
+  it('counts what is stored once, and what fails, but not what the log refuses for what came first', async () => {
     const metrics = createMetrics()
     const memory = createMemoryStream({ partition: '0' })
-    const stream = createStreamObserver(metrics)(memory)
+    let isFull = false
+    const append: typeof memory.append = (...args) =>
+      isFull ? Promise.reject(new TransientError({ operation: 'append to', subject: 'log' })) : memory.append(...args)
+    const stream = createStreamObserver(metrics)({ ...memory, append })
     // From the start: whoever watches for growth sees none in a figure that is not there before.
     expect(await metrics.text()).to.match(/^throughline_appends_failed_total 0$/m)
     const event = { ...makeEvent('one'), counts }
@@ -200,6 +232,9 @@ describe('an observed log', () => {
     const seconds = (performance.now() - begun) / 1_000
     const conflict = stream.append([{ ...makeEvent('two'), counts }], { subject: 'other', position: 1 })
     expect(await conflict.catch((error: Error) => error.name)).to.equal('ConflictError')
+    expect(await metrics.text(), 'an alarm goes by it').to.match(/^throughline_appends_failed_total 0$/m)
+    isFull = true
+    expect(await stream.append([event]).catch((error: Error) => error.name)).to.equal('TransientError')
     const text = await metrics.text()
     expect(text).to.match(/^throughline_records_accepted_total\{kind="span"\} 3$/m)
     expect(text).to.match(/^throughline_records_accepted_total\{kind="log"\} 2$/m)

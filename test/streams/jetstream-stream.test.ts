@@ -41,6 +41,18 @@ describe('the JetStream log', function () {
   const messages = (): Promise<number> => log.messages()
 
   describe('of two processes', () => {
+    it('is not cut off where that cannot be noted: what is missing without a note is damage', async () => {
+      const { last } = await stream.append(makeEvents(3))
+      const request: Nats['request'] = async (subject, ...more) => {
+        if (!subject.startsWith('$JS.API.STREAM.UPDATE.')) return otherNats.request(subject, ...more)
+        throw new TransientError({ operation: 'ask', subject })
+      }
+      const noting = await openJetStream({ ...otherNats, request }, { partition: '0', prefix: log.prefix, limits })
+      expect((await rejection(noting.cut(last))).name).to.equal('TransientError')
+      await noting.close()
+      expect(await readAll(stream)).to.have.length(3)
+    })
+
     it('takes an id once that both append at the same time, and answers both alike', async () => {
       const calls = Array.from({ length: 100 }, (_, index) => [makeEvent(`race-${index}`)])
       const answers = await Promise.all(calls.flatMap((events) => [stream.append(events), other.append(events)]))

@@ -106,6 +106,15 @@ describe('what is erased from a log in SQLite', () => {
     await stream.close()
   })
 
+  it('is gone also where one event is more than a step erases', async () => {
+    const stream = await log.open()
+    await stream.append([withBytes('large', 9 * 1024 * 1024)])
+    const upTo = (await stream.append([sealErasure(acme, { at: noon, unique: 'one' })])).last
+    await stream.erase(acme, upTo)
+    expect([await stream.isLeft(acme), idsOf(await readAll(stream))]).to.deep.equal([false, ['acme.workspace.one']])
+    await stream.close()
+  })
+
   it('is gone though a newer program has written some of it', async () => {
     const stream = await log.open()
     await stream.append([withBytes('one', 10)])

@@ -3,7 +3,7 @@ import type { Json } from '#src/lib/json.ts'
 import type { IndexName } from '../../index-store.ts'
 import { objectIn, textIn } from './answer-parts.ts'
 import type { Elasticsearch } from './call.ts'
-import { stateIndex, stateRefresh, template, type IndexSettings } from './mapping.ts'
+import { stateIndex, stateReading, template, type IndexSettings } from './mapping.ts'
 import type { Place } from './place.ts'
 import { forbiddenHint } from './reasons.ts'
 
@@ -18,9 +18,9 @@ export async function prepareState(place: Place, settings: IndexSettings): Promi
   const { elasticsearch, names } = place
   await forbidAutomatic(place)
   await createIndex(elasticsearch, names.state, stateIndex(settings))
-  // Earlier programs had it refreshed each second. Where this may not be changed, that goes on, and does no harm.
+  // Earlier programs had it refreshed each second, and on two nodes. Where this may not be changed, that goes on.
   const change = { operation: 'prepare', subject: names.state, method: 'PUT', accept: [403] } as const
-  await elasticsearch.send({ ...change, path: `/${names.state}/_settings`, body: stateRefresh })
+  await elasticsearch.send({ ...change, path: `/${names.state}/_settings`, body: stateReading(settings) })
 }
 
 /** The server's message if its nodes have as many shards as they may. It has no error type of its own. */

@@ -93,15 +93,21 @@ export function dayIndex(collection: Pick<CollectionShape, 'name' | 'fields'>, s
   }
 }
 
-/** Builds and rosters are found by id, refreshed or not, and who lists them refreshes first (records.ts). */
-export const stateRefresh = { refresh_interval: '-1' }
+/**
+ * Builds and rosters are found by id, refreshed or not, and who lists them refreshes first (records.ts). Where days have copies, each of five nodes has one of these:
+ * a node that stood still knows for seconds only its own, and would answer from old days beside the progress of another node, as if nothing were missing.
+ */
+export const stateReading = ({ replicas: count }: IndexSettings): Readonly<Record<string, string>> => ({
+  refresh_interval: '-1',
+  ...(count === 0 ? {} : { auto_expand_replicas: '0-4' }),
+})
 
 export function stateIndex(settings: IndexSettings): object {
   return {
     settings: {
       number_of_shards: 1,
-      ...replicas(settings),
-      ...stateRefresh,
+      ...(settings.replicas === 0 ? replicas(settings) : {}),
+      ...stateReading(settings),
       'translog.durability': 'request',
       ...ownDocuments,
     },

@@ -50,6 +50,9 @@ await sdk.shutdown()
     text(
       'Spans of HTTP, databases and queues: add @opentelemetry/auto-instrumentations-node and start your program with node --require @opentelemetry/auto-instrumentations-node/register. It reads the same variables.',
     ),
+    text(
+      "A program started so is no longer ended by SIGTERM, unless it sees to that itself. Let it close its server: process.on('SIGTERM', () => server.close()). It then ends by itself, and what it has traced is sent; with process.exit() the last five seconds are lost.",
+    ),
   ],
 }
 

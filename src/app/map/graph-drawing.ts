@@ -7,11 +7,13 @@ import { edgeLabel, edgeWords, factsOf, nodeWords, plainName } from './graph-wor
 import { rankedEdges, rankedNodes } from './ranking.ts'
 import type { MapEdge, MapNode, ServiceGraph } from './service-graph.ts'
 
-/** In px: boxes, the room between them, and that of the arrows that come from the left or lead back below. */
-const [boxWidth, boxHeight, gapX, gapY] = [188, 64, 110, 26]
+/** In px: boxes, the least room between them, and that of the arrows that come from the left or lead back below. */
+const [boxWidth, boxHeight, gapMin, gapY] = [188, 64, 110, 26]
 const [left, top, below] = [34, 10, 44]
 const headLength = 8
 const lineHeight = 18
+/** What a character of a label takes at most, on average: digits are among the wider ones. */
+const characterWidth = 7
 /** How far back arrows hang below their boxes. */
 const sag = 40
 /** Characters of a name that a box has room for; what is wider is clipped. */
@@ -23,11 +25,9 @@ const [nodesMax, edgesMax] = [40, 100]
 
 type Point = Readonly<{ x: number; y: number }>
 
-const cornerOf = ({ column, row }: Place): Point => ({
-  x: left + column * (boxWidth + gapX),
-  y: top + row * (boxHeight + gapY),
-})
-const middleOf = (place: Place): number => cornerOf(place).y + boxHeight / 2
+const middleOf = ({ y }: Point): number => y + boxHeight / 2
+/** A label is drawn below the boxes: half a number would be another one. */
+const labelWidth = (edge: MapEdge): number => edgeLabel(edge).length * characterWidth
 
 export type Drawn = ServiceGraph & Readonly<{ nodesLeft: number; edgesLeft: number }>
 
@@ -61,9 +61,13 @@ const [nearStart, nearEnd] = [
   { x: 0.66, y: 0.78 },
 ] as const
 
-/** From the right of one box to the left of another, straight past what stands between them. */
-function onward(through: readonly Place[], near: Point): Line {
-  const places = through.map((place) => ({ x: cornerOf(place).x, y: middleOf(place) }))
+/** As near to a wanted place as there is room for the whole of a label. */
+const within = (wanted: number, from: number, to: number, room: number): number =>
+  Math.min(Math.max(wanted, from + room / 2), to - room / 2)
+
+/** From the right of one box to the left of another, straight past what stands between them. The corners are of the boxes. */
+function onward(through: readonly Point[], { edge, near }: ArrowOfEdge): Line {
+  const places = through.map((corner) => ({ x: corner.x, y: middleOf(corner) }))
   const [begin = { x: 0, y: 0 }, ...others] = places
   let at: Point = { x: begin.x + boxWidth, y: begin.y }
   let path = `M${at.x} ${at.y}`
@@ -71,7 +75,10 @@ function onward(through: readonly Place[], near: Point): Line {
   for (const [step, place] of others.entries()) {
     const isLast = step === others.length - 1
     const to = isLast ? { x: place.x - headLength, y: place.y } : place
-    label ??= { x: at.x + (to.x - at.x) * near.x, y: at.y + (to.y - at.y) * near.y }
+    label ??= {
+      x: within(at.x + (to.x - at.x) * near.x, at.x, place.x, labelWidth(edge)),
+      y: at.y + (to.y - at.y) * near.y,
+    }
     path += curve(at, to)
     if (!isLast) path += `H${place.x + boxWidth}`
     at = { x: place.x + boxWidth, y: place.y }
@@ -82,11 +89,8 @@ function onward(through: readonly Place[], near: Point): Line {
 }
 
 /** From below one box to below another, to its left. */
-function backward([from, to]: readonly Place[]): Line {
-  const bottomOf = (place: Place = { column: 0, row: 0 }): Point => {
-    const { x, y } = cornerOf(place)
-    return { x: x + boxWidth / 2, y: y + boxHeight }
-  }
+function backward([from, to]: readonly Point[]): Line {
+  const bottomOf = ({ x, y }: Point = { x: 0, y: 0 }): Point => ({ x: x + boxWidth / 2, y: y + boxHeight })
   const [begin, end] = [bottomOf(from), bottomOf(to)]
   const deepest = Math.max(begin.y, end.y) + sag
   const path = `M${begin.x} ${begin.y}C${begin.x} ${deepest} ${end.x} ${deepest} ${end.x} ${end.y + headLength}`
@@ -97,9 +101,11 @@ function backward([from, to]: readonly Place[]): Line {
 /** Ten times as many calls, a line that is one and a half px wider. */
 const widthOf = (calls: number): string => Math.min(7, 1.2 + 1.5 * Math.log10(calls)).toFixed(1)
 
-function edgePart({ arrow, through, leadsBack }: Layout<ArrowOfEdge>['ways'][number], links: GraphLinks): Html {
-  const { edge, near } = arrow
-  const { path, head, label } = leadsBack ? backward(through) : onward(through, near)
+type Way = Omit<Layout<ArrowOfEdge>['ways'][number], 'through'> & Readonly<{ through: readonly Point[] }>
+
+function edgePart({ arrow, through, leadsBack }: Way, links: GraphLinks): Html {
+  const { edge } = arrow
+  const { path, head, label } = leadsBack ? backward(through) : onward(through, arrow)
   const inner = html`<title>${edgeWords(edge)}</title>
     <path class="reach" d="${path}" />
     <path class="line" d="${path}" stroke-width="${widthOf(edge.calls)}" />
@@ -111,8 +117,8 @@ function edgePart({ arrow, through, leadsBack }: Layout<ArrowOfEdge>['ways'][num
 }
 
 /** That something reaches a box from outside of all that is drawn. */
-function beginPart(place: Place): Html {
-  const [{ x }, y] = [cornerOf(place), middleOf(place)]
+function beginPart(corner: Point): Html {
+  const [{ x }, y] = [corner, middleOf(corner)]
   return html`<path class="begin" d="M${x - 24} ${y}H${x - headLength}" />
     <path class="begin head" d="M${x - headLength} ${y - 5}L${x} ${y}l${-headLength} 5z" />`
 }
@@ -127,9 +133,9 @@ function nameLines(name: string): readonly string[] {
   return [first.toWellFormed(), last.toWellFormed()]
 }
 
-function nodePart(node: MapNode, place: Place, { links, colourOf }: Looks): Html {
+function nodePart(node: MapNode, corner: Point, { links, colourOf }: Looks): Html {
   const { kind, name, errors, begins } = node
-  const { x, y } = cornerOf(place)
+  const { x, y } = corner
   const lines = nameLines(plainName(node))
   const firstLine = (boxHeight - lines.length * lineHeight) / 2 + 5
   const stripe =
@@ -142,7 +148,7 @@ function nodePart(node: MapNode, place: Place, { links, colourOf }: Looks): Html
       <text x="14" y="${firstLine + lines.length * lineHeight}">${factsOf(node)}</text>
     </svg>`
   return html`<g class="node ${kind === 'service' ? '' : 'unseen'}${errors > 0 || kind === 'missing' ? ' failed' : ''}">
-    ${begins > 0 ? beginPart(place) : html``}${linked(links.node(node), inner)}
+    ${begins > 0 ? beginPart(corner) : html``}${linked(links.node(node), inner)}
   </g>`
 }
 
@@ -159,10 +165,15 @@ export function graphDrawing({ nodes, edges }: ServiceGraph, looks: Looks): Html
     nodes.map(({ key }) => key),
     arrows,
   )
+  const gapX = Math.max(gapMin, ...edges.map(labelWidth))
+  const cornerOf = ({ column, row }: Place): Point => ({
+    x: left + column * (boxWidth + gapX),
+    y: top + row * (boxHeight + gapY),
+  })
   const width = left + columns * (boxWidth + gapX) - gapX + 4
   const hanging = ways.some(({ leadsBack }) => leadsBack) ? below : 0
   const height = top + rows * (boxHeight + gapY) - gapY + 4 + hanging
-  const boxes = nodes.map((node) => nodePart(node, places.get(node.key) ?? { column: 0, row: 0 }, looks))
+  const boxes = nodes.map((node) => nodePart(node, cornerOf(places.get(node.key) ?? { column: 0, row: 0 }), looks))
   return html`<a class="skip" href="#calls">Skip the drawing</a>
     <div class="map${width > shrinksUpTo ? '' : ' whole'}">
       <svg
@@ -172,7 +183,7 @@ export function graphDrawing({ nodes, edges }: ServiceGraph, looks: Looks): Html
         role="group"
         aria-label="Services, and the calls between them, each a link"
       >
-        ${ways.map((way) => edgePart(way, looks.links))}${boxes}
+        ${ways.map((way) => edgePart({ ...way, through: way.through.map(cornerOf) }, looks.links))}${boxes}
       </svg>
     </div>`
 }

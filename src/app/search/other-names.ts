@@ -30,7 +30,7 @@ const ofTraces: readonly Habit[] = [
   [/(?<![\w.])@?(?:otel\.)?status[._]code(?=(?::|=|!=)"?(?:error|ok|unset)\b)/gi, 'status'],
   [/(?<![\w.])@?status(?::|=)"?(?:err|fail(?:ed|ure)?)"?(?=[\s)]|$)/gi, 'status=error'],
   [/(?<!\w)http\.status_code(?=[:=!<>])/gi, 'http.response.status_code'],
-  [/(?<![\w.])@?status(?=(?::|=|!=)(?:[<>]=?)?[1-5]\d\d\b)/gi, 'http.response.status_code'],
+  [/(?<![\w.])@?status(?:_code)?(?=(?::|=|!=)(?:\[|[<>]=?)?[1-5](?:\d\d\b|\*))/gi, 'http.response.status_code'],
   [/(?<!\w)http\.method(?=[:=!])/gi, 'http.request.method'],
   [/(?<!\w)http\.url(?=[:=!])/gi, 'url.full'],
 ]

@@ -54,7 +54,7 @@ const formOf = (asked: Asked, _facets: undefined, wrong?: string, moves?: Html):
   })
 
 /** Of which events the list speaks: those that were read for it, and that the search met. */
-function lookedAt({ conditions, cursors }: Asked, answer: SessionSearchAnswer): Html {
+function lookedAt({ conditions, cursors, plan }: Asked, answer: SessionSearchAnswer): Html {
   const { read, sessions, next_cursor: next } = answer
   if (read.count === 0) return html``
   const isWithErrors = listed(conditions, 'has').includes('error')
@@ -65,13 +65,15 @@ function lookedAt({ conditions, cursors }: Asked, answer: SessionSearchAnswer): 
   const order = cursors.length > 0 ? 'next older' : 'newest'
   const which = isAll ? `all ${counted(read.count, 'event')}` : `the ${order} ${counted(read.count, 'event')}`
   const isNarrowed = conditions.has('q') || conditions.has('service')
+  // Usage, and the page of a session, count them with the logs.
+  const included = plan.features.includes('logs') ? ' (logs and exceptions included)' : ''
   const none = read.without_session
   const without = none === 0 ? '' : ` ${inWords(none)} of these name${none === 1 ? 's' : ''} no session.`
   const more =
     next === null ? '' : ' Only these are counted: a session that has older ones stands on a later page again.'
   return html`<p>
-    <strong>${found}</strong> in ${which} of browsers${isNarrowed ? ' that fit' : ''}, from ${timeAndZone(read.oldest)}
-    to ${timeAndZone(read.newest)}.${without}${more}
+    <strong>${found}</strong> in ${which} of browsers${isNarrowed ? ' that fit' : ''}${included}, from
+    ${timeAndZone(read.oldest)} to ${timeAndZone(read.newest)}.${without}${more}
   </p>`
 }
 

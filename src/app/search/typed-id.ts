@@ -7,7 +7,7 @@ import type { Asked } from './search-parts.ts'
 
 /** Ids as senders and other tools write them: of a trace, of a span, a `traceparent`, a UUID. */
 const idLike =
-  /^(?:[\da-f]{16}|[\da-f]{32}|[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})$/i
+  /^(?:(?:0x)?[\da-f]{16}|(?:0x)?[\da-f]{32}|[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})$/i
 /** Ids of sessions are whatever their sender makes up. */
 const word = /^[\w.~-]{1,128}$/
 

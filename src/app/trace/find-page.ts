@@ -1,5 +1,5 @@
 import type { Context } from 'koa'
-import { parseSpanId } from '#src/events/ids.ts'
+import { askedSpanId } from '#src/events/ids.ts'
 import type { Refusal } from '#src/events/refusal.ts'
 import { isPassing } from '#src/http/errors.ts'
 import type { Route } from '#src/http/route.ts'
@@ -159,7 +159,7 @@ function wantedById(ctx: Context): Wanted {
 function wantedTrace(ctx: Context): Wanted {
   const { id: value } = ctx['params'] as { id: string }
   const given = new URLSearchParams(ctx.querystring)
-  const wantedSpan = parseSpanId(given.get('span') ?? '')
+  const wantedSpan = askedSpanId(given.get('span') ?? '')
   const typed = given.get('find')?.trim() ?? ''
   const addressOf: Wanted['addressOf'] = (span, isFolded) => tracePageAddress(value, span, { find: typed, isFolded })
   return { title: 'Trace', name: 'trace_id', value, span: wantedSpan, typed, addressOf }

@@ -1,11 +1,12 @@
 import { closeSync, openSync } from 'node:fs'
 import { limits, type Config } from '#src/config.ts'
 import { bindSocket } from '#src/http/listening-socket.ts'
-import { checkPlaces } from '#src/compose/folders.ts'
-import { checkOpenFiles } from '#src/compose/open-files.ts'
 import { makeDataFolder } from '#src/lib/make-folder.ts'
 import { checkClockAtStart } from '#src/lib/possible-clock.ts'
 import { lockFolder, type HeldFolder } from '#streams/sqlite/lock.ts'
+import { checkPlaces } from '../folders.ts'
+import { checkOpenFiles } from '../open-files.ts'
+import { giveUpReserve, keepReserve, tellMissingRoom } from '../reserve.ts'
 import type { WorkerEvent } from './crew.ts'
 import { arePackagesStale } from './packages.ts'
 import { describeEnding, WorkerEnded } from './supervised-worker.ts'
@@ -103,6 +104,8 @@ function after(ms: number, task: () => void): () => void {
   return () => clearTimeout(timer)
 }
 
+const tellBad = (line: string): void => console.error(line)
+
 /** Only one embedded server may use a data folder. */
 function lockData({ dataFolder, cluster }: Config): HeldFolder {
   if (cluster !== undefined) return { release: () => undefined, check: () => undefined }
@@ -116,10 +119,10 @@ function lockData({ dataFolder, cluster }: Config): HeldFolder {
  * in a cluster: later the files of the program may be those of another version.
  */
 async function mend(dataFolder: string): Promise<() => Promise<void>> {
-  const { mendDataFolder } = await import('#src/compose/mend.ts')
-  const { tellQuarantines } = await import('#src/compose/quarantines.ts')
-  const { tellMissedDays } = await import('#src/compose/missed-days.ts')
-  const { tellMoved } = await import('#src/compose/tell-moved.ts')
+  const { mendDataFolder } = await import('../mend.ts')
+  const { tellQuarantines } = await import('../quarantines.ts')
+  const { tellMissedDays } = await import('../missed-days.ts')
+  const { tellMoved } = await import('../tell-moved.ts')
   await mendDataFolder(dataFolder)
   tellQuarantines(dataFolder)
   tellMissedDays(dataFolder)
@@ -181,17 +184,33 @@ async function serve(config: Config, argv: readonly string[], lock: HeldFolder):
 }
 
 /**
- * A server in any role: this process holds the listening sockets and, embedded, the data folder's lock, and nothing else; a worker
- * process does the work. SIGHUP replaces the worker, SIGTERM and SIGINT stop the server. `argv`: of the command line; the worker
- * reads the same. Resolves with the exit code.
+ * A server in any role: this process holds the listening sockets and, embedded, the data folder's lock and what it reserves, and nothing
+ * else; a worker process does the work. SIGHUP replaces the worker, SIGTERM and SIGINT stop the server. `argv`: of the command line; the
+ * worker reads the same. Resolves with the exit code.
  */
 export async function composeParent(config: Config, argv: readonly string[]): Promise<number> {
   checkOpenFiles(limits.openFilesMin)
   checkClockAtStart(limits.clockMinMs, Date.now())
-  const lock = lockData(config)
+  const { cluster, dataFolder } = config
+  const isOnFiles = cluster === undefined
+  if (isOnFiles) await giveUpReserve(dataFolder, limits, tellBad)
+  let code: number | undefined
   try {
+    code = await serveLocked(config, argv)
+    return code
+  } finally {
+    if (isOnFiles && code !== 0) await tellMissingRoom(dataFolder, limits, tellBad)
+  }
+}
+
+async function serveLocked(config: Config, argv: readonly string[]): Promise<number> {
+  const lock = lockData(config)
+  let stopKeeping: (() => void) | undefined
+  try {
+    if (config.cluster === undefined) stopKeeping = await keepReserve(config.dataFolder, limits, tellBad)
     return await serve(config, argv, lock)
   } finally {
+    stopKeeping?.()
     // Also where it could not start: the process id of one that has ended says nothing, and is another's one day.
     lock.release()
   }

@@ -1,6 +1,6 @@
 import { composeServer, type WorkerServer } from '#src/compose.ts'
-import { exitCodeOf, explain } from '#src/compose/failure.ts'
 import { readConfig } from '#src/config.ts'
+import { exitCodeOf, explain } from '../failure.ts'
 import type { FromWorker, ToWorker } from './messages.ts'
 
 // A worker process of a server: its parent (parent.ts) tells it what to do, and it ends with it.

@@ -1,9 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Part } from '#projections/index-audit.ts'
 import type { IndexName } from '#projections/index-store.ts'
-import { createFilesAudit, type FilesPlace } from '#src/compose/files-audit.ts'
 import { present } from '#src/lib/assert.ts'
 import { serveRemote } from '#src/lib/remote.ts'
+import { createFilesAudit, type FilesPlace } from '../files-audit.ts'
 import type { DigestThread } from './digests.ts'
 import { giveWay, niceness } from './give-way.ts'
 

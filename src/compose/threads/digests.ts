@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { BuildPlace } from '#projections/builds/build-place.ts'
-import type { FilesPlace } from '#src/compose/files-audit.ts'
 import { createRemote } from '#src/lib/remote.ts'
+import type { FilesPlace } from '../files-audit.ts'
 
 export type DigestThread = Required<Pick<BuildPlace, 'digests'>>
 

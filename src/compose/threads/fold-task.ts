@@ -1,6 +1,6 @@
 import { foldShare, type FoldTask } from '#projections/folding/fold-share.ts'
-import { openLogIn, openSharedWriter, type IndexPlace, type LogPlace } from '#src/compose/places.ts'
 import { createFolding } from '../folding.ts'
+import { openLogIn, openSharedWriter, type IndexPlace, type LogPlace } from '../places.ts'
 
 /** A share of a fold and where its log and its builds are, as plain data. */
 export type PlacedTask = Readonly<{ log: LogPlace; index: IndexPlace; task: FoldTask }>

@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import type { BuildPlace } from '#projections/builds/build-place.ts'
-import { memoryBytes } from '#src/compose/memory.ts'
-import type { IndexPlace, LogPlace } from '#src/compose/places.ts'
 import { revive } from '#src/lib/remote.ts'
+import { memoryBytes } from '../memory.ts'
+import type { IndexPlace, LogPlace } from '../places.ts'
 import { foldPlaced, type FoldSaid, type PlacedTask } from './fold-task.ts'
 
 /** What a worker takes where events of the largest size are in the log. */

@@ -2,10 +2,10 @@ import type { LeftOut } from '#projections/folding/lane.ts'
 import type { Beside } from '#projections/folding/lanes.ts'
 import type { ProjectionFailure } from '#projections/folding/open-lanes.ts'
 import type { Retained } from '#projections/retention/retention.ts'
-import type { Folders } from '#src/compose/folders.ts'
+import type { Folders } from '../folders.ts'
 
 /** What the embedded projector's thread is started with. */
-export type ProjectorData = Pick<Folders, 'log' | 'directory' | 'indexFolder'>
+export type ProjectorData = Pick<Folders, 'log' | 'directory' | 'indexFolder'> & Readonly<{ dataFolder: string }>
 
 /** What a projector's thread is told. */
 export type ProjectorOrder = 'start' | 'stop'

@@ -1,9 +1,9 @@
 import type { LeftOut } from '#projections/folding/lane.ts'
 import type { Beside } from '#projections/folding/lanes.ts'
-import { createTroubles } from '#src/compose/troubles.ts'
 import { createClock } from '#src/lib/clock.ts'
 import { dayOf } from '#src/lib/day.ts'
 import { shownInLine, shownSafely } from '#src/lib/shown-safely.ts'
+import { createTroubles } from '../troubles.ts'
 import type { Failed, ProjectorMessage, RetentionDone, RetentionFailed, RetentionWaits } from './projector-messages.ts'
 
 // What the operator and the metrics hear of a projector's thread.

@@ -1,28 +1,41 @@
 import { workerData } from 'node:worker_threads'
+import type { IndexWriter } from '#projections/index-store.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
-import { embeddedFilesOpen } from '#src/compose/open-files.ts'
 import { limits } from '#src/config.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
-import { foldPartition, runWhenTold } from './fold-partition.ts'
 import { createFolding } from '../folding.ts'
-import { giveWay } from './give-way.ts'
 import { openLogBeside } from '../log-beside.ts'
+import { embeddedFilesOpen } from '../open-files.ts'
+import { createRoomCheck } from '../reserve.ts'
+import { foldPartition, runWhenTold } from './fold-partition.ts'
+import { giveWay } from './give-way.ts'
 import type { ProjectorData } from './projector-messages.ts'
 
 // The thread that folds the log into the indexes. It opens them when it is told to start, because another process may have them open
 // until then.
-const { log, directory: directoryLog, indexFolder } = workerData as ProjectorData
+const { dataFolder, log, directory: directoryLog, indexFolder } = workerData as ProjectorData
+
+/** Folding takes many times as much room as what is folded: it waits, where the disk is full. */
+const whileThereIsRoom = (writer: IndexWriter, checkRoom: () => void): IndexWriter => ({
+  ...writer,
+  write: async (index, entries, checkpoint) => {
+    if (entries.length > 0) checkRoom()
+    await writer.write(index, entries, checkpoint)
+  },
+})
 
 await runWhenTold(async (tell, signal) => {
   giveWay()
   const stream = await openLogBeside(log)
   const directory = await openSqliteStreamReader(directoryLog)
+  const checkRoom = createRoomCheck(dataFolder, 'folded')
   const writer = createSqliteIndexWriter({
     folder: indexFolder,
     limits: { indexFilesOpenMax: embeddedFilesOpen(limits) },
   })
   try {
-    await foldPartition({ stream, writer, directory, folding: createFolding(), nameOf: (name) => name }, tell, signal)
+    const given = { stream, writer: whileThereIsRoom(writer, checkRoom), directory, folding: createFolding() }
+    await foldPartition({ ...given, nameOf: (name) => name }, tell, signal)
   } finally {
     await writer.close()
     await stream.close()

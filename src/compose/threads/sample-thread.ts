@@ -17,9 +17,9 @@ giveWay(niceness.checking)
 
 /** Only the drivers of one form are loaded. */
 async function open({ cluster, partition, dataFolder }: SamplePlace): Promise<OpenBuilds> {
-  if (cluster === undefined) return (await import('#src/compose/builds.ts')).openBuilds(dataFolder)
+  if (cluster === undefined) return (await import('../builds.ts')).openBuilds(dataFolder)
   makeOwnFolder(dataFolder)
-  return (await import('#src/compose/cluster-builds.ts')).openPartitionBuilds({ cluster, partition }, dataFolder)
+  return (await import('../cluster-builds.ts')).openPartitionBuilds({ cluster, partition }, dataFolder)
 }
 
 const context = await open(place)

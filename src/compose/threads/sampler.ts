@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
-import type { ClusterPlace } from '#src/compose/places.ts'
 import type { IndexSample } from '#src/operations/index-samples.ts'
+import type { ClusterPlace } from '../places.ts'
 
 /** A partition whose indexes are compared. `dataFolder`: where there is room for a while; embedded, where they are too. */
 export type SamplePlace = Readonly<{ dataFolder: string; partition: string }> & Partial<Pick<ClusterPlace, 'cluster'>>

@@ -1,4 +1,5 @@
 import { isJsonObject, textOrJson, type Json, type JsonObject } from '#src/lib/json.ts'
+import type { Dialect } from './dialect.ts'
 import { asText, firstOf, namesOf } from './fields.ts'
 import type { IdsInText } from './ids-in-text.ts'
 import { spanIdOf, traceIdOf } from './ids.ts'
@@ -26,13 +27,15 @@ export function messageOfEffect(record: JsonObject): string | undefined {
 }
 
 const services = namesOf(['annotations.service', 'annotations.service.name'])
-export const serviceOfEffect = (record: JsonObject): string | undefined =>
+const serviceOf = (record: JsonObject): string | undefined =>
   isEffect(record) ? firstOf(record, services, asText) : undefined
 
 const traces = namesOf(['annotations.trace_id', 'annotations.traceId'])
 const spans = namesOf(['annotations.span_id', 'annotations.spanId'])
 /** As programs annotate their logs with the span that they are in. */
-export function idsOfEffect(record: JsonObject): IdsInText | undefined {
+function idsOf(record: JsonObject): IdsInText | undefined {
   const traceId = isEffect(record) ? firstOf(record, traces, (value) => traceIdOf(value)) : undefined
   return traceId === undefined ? undefined : { traceId, spanId: firstOf(record, spans, (value) => spanIdOf(value)) }
 }
+
+export const effect = { service: serviceOf, ids: idsOf } satisfies Dialect

@@ -6,8 +6,8 @@ import { messageOfEffect } from './effect.ts'
 import { firstOf, namesOf } from './fields.ts'
 import { datedBy, levelOf, namedLevelOf } from './record.ts'
 import { ofRuntime } from './runtime.ts'
-import { messageOfSender } from './senders.ts'
-import { messageOfServer } from './servers.ts'
+import { senders } from './senders.ts'
+import { servers } from './servers.ts'
 
 /** Of a line; container runtimes cut theirs at 16 KiB. */
 const charactersMax = 64 * 1024
@@ -43,7 +43,7 @@ function withoutDeepValues(text: string, depthMax: number): string {
 
 const tellsMessage = (line: JsonObject): boolean =>
   firstOf(line, messages, (value) => isText(value) || undefined) ??
-  isText(messageOfEffect(line) ?? messageOfSender(line) ?? messageOfServer(line))
+  isText(messageOfEffect(line) ?? senders.message(line) ?? servers.message(line))
 const isRecord = (line: JsonObject): boolean =>
   tellsMessage(line) && (levelOf(line) !== undefined || datedBy(line) !== undefined)
 

@@ -1,5 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
 import type { Level } from '#src/events/telemetry.ts'
+import type { Dialect } from './dialect.ts'
 import { asText, firstOf, namesOf } from './fields.ts'
 import { levelByName } from './level.ts'
 
@@ -96,14 +97,14 @@ const isOfLambdaError = ({ errorType, errorMessage }: JsonObject): boolean =>
 const isOfEventBridge = ({ source, detail }: JsonObject): boolean => typeof source === 'string' && isJsonObject(detail)
 const eventMessages = namesOf(['detail-type'])
 
-export function levelOfPlatform(record: JsonObject): Level | undefined {
+function levelOf(record: JsonObject): Level | undefined {
   const call = callOf(record)
   if (call !== undefined) return levelOfCall(call)
   if (isOfAuth0(record)) return levelOfAuth0(record)
   return isOfSupabase(record) ? levelOfSupabase(record) : undefined
 }
 
-export function messageOfPlatform(record: JsonObject): string | undefined {
+function messageOf(record: JsonObject): string | undefined {
   const call = callOf(record)
   if (call !== undefined) return messageOfCall(call)
   if (isOfSupabase(record)) return asText(record['event_message'] as Json)
@@ -115,7 +116,9 @@ export function messageOfPlatform(record: JsonObject): string | undefined {
 /** journald has the name of the program where it names itself no other way (systemd.journal-fields). */
 const ofJournald = namesOf(['_COMM'])
 
-export function serviceOfPlatform(record: JsonObject): string | undefined {
+function serviceOf(record: JsonObject): string | undefined {
   const call = callOf(record)
   return typeof call?.script === 'string' ? call.script : firstOf(record, ofJournald, asText)
 }
+
+export const platforms = { level: levelOf, message: messageOf, service: serviceOf } satisfies Dialect

@@ -13,7 +13,8 @@ import {
   timeNames,
   traceNames,
 } from './aliases.ts'
-import { idsOfEffect, messageOfEffect, serviceOfEffect } from './effect.ts'
+import type { Dialect } from './dialect.ts'
+import { effect, messageOfEffect } from './effect.ts'
 import { fieldOf, firstOf, namesOf } from './fields.ts'
 import { idsInText, type IdsInText } from './ids-in-text.ts'
 import { sessionIdOf, spanIdOf, traceIdOf, traceparentOf } from './ids.ts'
@@ -27,23 +28,20 @@ import {
 } from './level.ts'
 import { levelInText } from './level-in-text.ts'
 import { filledMessageOf, preciseTimeOf } from './logback.ts'
+import { platforms } from './platforms.ts'
+import { fromRuntime } from './runtime.ts'
 import {
-  idsInScopes,
   isGelf,
   levelOfConsola,
-  levelOfSender,
   mayDate,
   messageOfError,
   messageOfLogtape,
-  messageOfSender,
-  serviceOfSender,
+  senders,
   textsOf,
   timeNamesOfSenders,
 } from './senders.ts'
-import { idsOfServer, levelOfServer, messageOfServer, serviceOfServer } from './servers.ts'
-import { levelOfSerilog, messageOfSerilog, serviceOfSerilog } from './serilog.ts'
-import { levelOfPlatform, messageOfPlatform, serviceOfPlatform } from './platforms.ts'
-import { fromRuntime } from './runtime.ts'
+import { messageOfSerilog, serilog } from './serilog.ts'
+import { servers } from './servers.ts'
 import { serviceInText } from './service-in-text.ts'
 import { tidyFields, type TidyLimits } from './tidy.ts'
 import { earliestNs, latestNs, parseEpoch, parseTime, withTimeOfDay } from './time.ts'
@@ -57,6 +55,17 @@ const traces = namesOf(traceNames)
 const spans = namesOf(spanNames)
 const sessions = namesOf(sessionNames)
 const services = namesOf(serviceNames)
+
+/** In the order in which they are asked: the first that knows counts. */
+const dialects: readonly Dialect[] = [senders, effect, servers, platforms, serilog]
+
+function inDialect<T>(record: JsonObject, what: (dialect: Dialect) => ((record: JsonObject) => T) | undefined) {
+  for (const dialect of dialects) {
+    const said = what(dialect)?.(record)
+    if (said !== undefined) return said
+  }
+  return undefined
+}
 
 /** Names and addresses are compared and counted whole: this much of them tells them apart. */
 const nameCharactersMax = 1_024
@@ -140,10 +149,7 @@ export const levelOf = (record: JsonObject): Level | undefined =>
   firstOf(record, severityNumbers, levelBySeverityNumber) ??
   firstOf(record, syslogNumbers, (value) => levelBySyslog(value) ?? levelByName(value)) ??
   levelByMongodb(record) ??
-  levelOfSender(record) ??
-  levelOfServer(record) ??
-  levelOfPlatform(record) ??
-  levelOfSerilog(record)
+  inDialect(record, ({ level }) => level)
 
 /** ECS has objects in `log` and `event`, which are no messages. */
 const messageOf = (record: JsonObject): string =>
@@ -156,9 +162,7 @@ const messageOf = (record: JsonObject): string =>
     if (name === 'messages' && typeof value !== 'string') return textsOf(value)
     return name === 'MESSAGE' && isBytes(value) ? Buffer.from(value).toString() : messageText(value)
   }) ??
-  messageOfSender(record) ??
-  messageOfServer(record) ??
-  messageOfPlatform(record) ??
+  inDialect(record, ({ message }) => message) ??
   messageOfError(record, (said) => namedLevelOf(said) !== undefined) ??
   ''
 
@@ -183,9 +187,7 @@ export type Identifiers = Readonly<{ traceId: string | null; spanId: string | nu
 /** The ids that a record says together: its traceparent, or where nothing names a trace those of its scopes or in its text. */
 const togetherOf = (record: JsonObject, named: string | undefined, message: string): IdsInText | undefined =>
   traceparentOf(record['traceparent']) ??
-  (named === undefined
-    ? (idsInScopes(record) ?? idsOfEffect(record) ?? idsOfServer(record) ?? idsInText(message))
-    : undefined)
+  (named === undefined ? (inDialect(record, ({ ids }) => ids) ?? idsInText(message)) : undefined)
 
 /** Trace, span and session of a record. What is said together gives what the ids by name leave open. */
 export function identifiersOf(
@@ -220,13 +222,8 @@ export function serviceOf(record: JsonObject): string | null {
     name === 'fields.service' && isEventIn(record['fields']) ? undefined : nameUnder(value, name),
   )
   if (named !== undefined) return named
-  const ofSender =
-    serviceOfSender(record) ??
-    serviceOfEffect(record) ??
-    serviceOfServer(record) ??
-    serviceOfPlatform(record) ??
-    serviceOfSerilog(record)
-  return ofSender === undefined ? null : nameOf(ofSender)
+  const said = inDialect(record, ({ service }) => service)
+  return said === undefined ? null : nameOf(said)
 }
 
 /** What the text says of itself, else the header before it. */

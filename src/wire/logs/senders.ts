@@ -1,5 +1,6 @@
 import { isJsonObject, textOrJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import type { Level } from '#src/events/telemetry.ts'
+import type { Dialect } from './dialect.ts'
 import { asText, firstOf, namesOf } from './fields.ts'
 import type { IdsInText } from './ids-in-text.ts'
 import { spanIdOf, traceIdOf } from './ids.ts'
@@ -154,7 +155,7 @@ const pythonNumbers = namesOf(['levelno', 'record.level.no'])
 /** Datadog's name, of LoggerJSON too. */
 const syslogNumbers = namesOf(['syslog.severity'])
 
-export const levelOfSender = (record: JsonObject): Level | undefined =>
+const levelOf = (record: JsonObject): Level | undefined =>
   firstOf(record, levelNamesOfSenders, levelByName) ??
   firstOf(record, pythonNumbers, levelByPython) ??
   firstOf(record, syslogNumbers, (value) => levelBySyslog(value) ?? levelByName(value)) ??
@@ -184,7 +185,7 @@ export function messageOfLogtape({ category, message, rawMessage, level }: JsonO
   return parts.map(textOrJson).join('')
 }
 
-export function messageOfSender(record: JsonObject): string | undefined {
+function messageOf(record: JsonObject): string | undefined {
   const { data, args, M } = record
   if (isLog4js(record) || isElectronLog(record)) return textsOf(data)
   if (isConsola(record)) return textsOf(args)
@@ -212,7 +213,7 @@ export const messageOfError = (record: JsonObject, isLevelled: (record: JsonObje
     : undefined)
 
 /** Of .NET's JSON console: what the log was written in, from outside in; one of these is the span. */
-export function idsInScopes({ LogLevel, Scopes }: JsonObject): IdsInText | undefined {
+function idsInScopes({ LogLevel, Scopes }: JsonObject): IdsInText | undefined {
   if (typeof LogLevel !== 'string' || !Array.isArray(Scopes)) return undefined
   for (const scope of Scopes as readonly Json[]) {
     if (!isJsonObject(scope)) continue
@@ -276,9 +277,11 @@ function serviceOfLogger(record: JsonObject): string | undefined {
 }
 
 /** Logstash's name for syslog's program, and that logger's for its own; alone it may be anything. */
-export function serviceOfSender(record: JsonObject): string | undefined {
+function serviceOf(record: JsonObject): string | undefined {
   const added = firstOf(record, extraServices, asText) ?? serviceOfLogger(record)
   const { program, logsource } = record
   if (added !== undefined || typeof logsource !== 'string') return added
   return program === undefined ? undefined : asProgram(program)
 }
+
+export const senders = { level: levelOf, message: messageOf, service: serviceOf, ids: idsInScopes } satisfies Dialect

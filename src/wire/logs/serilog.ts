@@ -1,5 +1,6 @@
 import { isJsonObject, textOrJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import type { Level } from '#src/events/telemetry.ts'
+import type { Dialect } from './dialect.ts'
 import { asText, firstOf, namesOf } from './fields.ts'
 
 // What .NET's Serilog writes in a way of its own: its compact format (github.com/serilog/serilog-formatting-compact) and its first one.
@@ -12,7 +13,7 @@ const isFirst = ({ Level, MessageTemplate }: JsonObject): boolean =>
   typeof Level === 'string' && typeof MessageTemplate === 'string'
 
 /** It leaves out the level that most have. */
-export const levelOfSerilog = (record: JsonObject): Level | undefined =>
+const levelOf = (record: JsonObject): Level | undefined =>
   isCompact(record) && record['@l'] === undefined ? 'info' : undefined
 
 const rendered = namesOf(['@m', 'RenderedMessage'])
@@ -50,7 +51,9 @@ const compactServices = namesOf(['Application', 'ApplicationName', '@ra.service.
 const firstServices = namesOf(['Properties.Application', 'Properties.ApplicationName'])
 
 /** How programs are named where they all write to one Seq. */
-export function serviceOfSerilog(record: JsonObject): string | undefined {
+function serviceOf(record: JsonObject): string | undefined {
   if (isCompact(record)) return firstOf(record, compactServices, asText)
   return isFirst(record) ? firstOf(record, firstServices, asText) : undefined
 }
+
+export const serilog = { level: levelOf, service: serviceOf } satisfies Dialect

@@ -1,5 +1,6 @@
 import { isJsonObject, stringifyJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import type { Level } from '#src/events/telemetry.ts'
+import type { Dialect } from './dialect.ts'
 import { asText, firstOf, namesOf } from './fields.ts'
 import { spanIdOf, traceIdOf } from './ids.ts'
 import type { IdsInText } from './ids-in-text.ts'
@@ -73,7 +74,7 @@ const isOfLambda = ({ type, time, record }: JsonObject): boolean =>
 const lambdaMessages = namesOf(['record'])
 const lambdaLevels = namesOf(['record.level'])
 
-export function levelOfServer(record: JsonObject): Level | undefined {
+function levelOf(record: JsonObject): Level | undefined {
   const { prio, err_code, label, type, SeverityText, SeverityNumber } = record
   if (isOfDataModel(record)) return levelByName(SeverityText) ?? levelBySeverityNumber(SeverityNumber)
   if (isLogEntry(record)) return firstOf(record, entryLevels, levelByName)
@@ -84,7 +85,7 @@ export function levelOfServer(record: JsonObject): Level | undefined {
   return isOfMysql ? ofMysql[prio] : levelOfKubernetes(record)
 }
 
-export function messageOfServer(record: JsonObject): string | undefined {
+function messageOf(record: JsonObject): string | undefined {
   const { Body, _msg } = record
   if (isOfDataModel(record)) return isText(Body) ? Body : stringifyJson(Body)
   if (isLogEntry(record)) return firstOf(record, entryMessages, asText)
@@ -95,7 +96,7 @@ export function messageOfServer(record: JsonObject): string | undefined {
   return isText(_msg) ? _msg : undefined
 }
 
-export const serviceOfServer = (record: JsonObject): string | undefined => {
+const serviceOf = (record: JsonObject): string | undefined => {
   if (isOfDataModel(record)) return firstOf(record, dataModelServices, asText)
   if (isLogEntry(record)) return firstOf(record, entryServices, asText)
   if (isOfInsights(record)) return firstOf(record, insightsServices, asText)
@@ -106,7 +107,7 @@ export const serviceOfServer = (record: JsonObject): string | undefined => {
 /** Kong's log of a request says its trace in each form that was sent on. */
 const kongTraces = namesOf(['trace_id.w3c'])
 
-export function idsOfServer(record: JsonObject): IdsInText | undefined {
+function idsOf(record: JsonObject): IdsInText | undefined {
   if (isOfInsights(record)) return idsOfInsights(record)
   const { trace, span, spanId } = record
   const inSpan = spanIdOf(span)
@@ -118,3 +119,5 @@ export function idsOfServer(record: JsonObject): IdsInText | undefined {
 
 const both = (traceId: string | undefined, spanId: string | undefined): IdsInText | undefined =>
   traceId === undefined ? undefined : { traceId, spanId }
+
+export const servers = { level: levelOf, message: messageOf, service: serviceOf, ids: idsOf } satisfies Dialect

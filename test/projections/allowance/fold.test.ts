@@ -137,6 +137,13 @@ describe('projections/allowance', () => {
     const lines = all.map(({ day, eventType, keyId, reason, count }) =>
       [day, eventType, keyId, reason, count].join(' '),
     )
+    expect(
+      all.map(({ day }) => day),
+      'the newest first',
+    ).to.deep.equal([
+      ...Array.from({ length: 4 }, () => '2026-11-22'),
+      ...Array.from({ length: 2 }, () => '2026-11-21'),
+    ])
     expect(lines.sort()).to.deep.equal([
       '2026-11-21 spans.refused key-1 rejected_allowance 3',
       '2026-11-21 spans.refused key-1 unlisted 4',
@@ -227,6 +234,9 @@ describe('projections/allowance', () => {
       // The clock goes back.
       givenEvent('logs.received', 7, { logs: [givenLog()] }, at(100, 'k2')),
       givenEvent('logs.received', 8, { logs: [givenLog()] }, { keyId: null }),
+      // Within the minute, in which only what is new of a key is written.
+      refusal(9, 1, ['rejected_invalid'], at(130, 'k3')),
+      refusal(10, 1, ['rejected_allowance'], at(131, 'k3')),
     ])
     const use = await readKeyUse(store.reader, acme, ['k1', 'k2', 'k3', 'k4'])
     expect([...use.keys()].sort()).to.deep.equal(['k1', 'k2', 'k3'])
@@ -244,6 +254,7 @@ describe('projections/allowance', () => {
       refused: null,
     })
     expect(use.get('k3')?.first).to.deep.equal({ ...none, at: noon + 80_000, kind: 'rumEvent', service: 'shop' })
+    expect(use.get('k3')?.refused).to.deep.equal({ at: noon + 130_000, reason: 'rejected_invalid' })
     expect((await readKeyUse(store.reader, workspaceIdOf('other'), ['k1'])).size).to.equal(0)
   })
 

@@ -28,10 +28,10 @@ describe('very many dead letters', () => {
   })
 
   /** A log with so many letters, of events that are not there, and one event more, which cannot be folded. */
-  const withLetters = async (count: number, state: 'open' | 'retried') => {
+  const withLetters = async (count: number, stateOf: (n: number) => 'open' | 'retried') => {
     const stream = createMemoryStream({ partition: '0' })
     await append(stream, [['poison']])
-    const standing = Array.from({ length: count }, (_, n) => ({ position: 1e9 + n, state, put: 0 }))
+    const standing = Array.from({ length: count }, (_, n) => ({ position: 1e9 + n, state: stateOf(n), put: 0 }))
     const said = { projection: 'counting', version: 1, epoch: stream.epoch, position: 1e9, letters: standing }
     const place = { workspaceId: directoryWorkspaceId, at: 5, before: 0 }
     await stream.append([sealDeadLetterEvent('deadletter.put', said, place)])
@@ -39,7 +39,7 @@ describe('very many dead letters', () => {
   }
 
   it('are told again where a retry fails, though there are a thousand', async () => {
-    const stream = await withLetters(999, 'open')
+    const stream = await withLetters(999, () => 'open')
     const store = createMemoryIndexStore()
     for (const round of [1, 2, 3]) {
       const run = start({ stream, writer: store.writer, decoders: failing })
@@ -58,9 +58,18 @@ describe('very many dead letters', () => {
   })
 
   it('end at four thousand with those that were retried', async () => {
-    const stream = await withLetters(4_000, 'retried')
+    const stream = await withLetters(4_000, () => 'retried')
     const { ended } = start({ stream, writer: createMemoryIndexStore().writer, decoders: failing })
     const failure: unknown = await ended.catch((error: unknown) => error)
-    expect(String(failure)).to.match(/fold counting at 4096: .*cannot read poison \(4000 events before it/)
+    expect(String(failure)).to.match(
+      /fold counting at 4096: .*cannot read poison \(with those that were retried 4000 events before it/,
+    )
+  })
+
+  it('are not said to be those that were retried where there are a thousand others', async () => {
+    const stream = await withLetters(1_500, (n) => (n < 500 ? 'retried' : 'open'))
+    const { ended } = start({ stream, writer: createMemoryIndexStore().writer, decoders: failing })
+    const failure: unknown = await ended.catch((error: unknown) => error)
+    expect(String(failure)).to.match(/fold counting at 4096: .*cannot read poison \(1000 events before it/)
   })
 })

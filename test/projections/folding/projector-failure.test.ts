@@ -56,14 +56,42 @@ describe('the projector, when something fails or it is to stop', () => {
     const recovered: string[] = []
     const run = start({ stream, writer, projections: [counting, mirror], failures, recovered })
     await run.until(({ position }, name) => name.startsWith('mirror') && position >= head)
-    expect([failures.length, recovered]).to.deep.equal([1, []])
+    expect([failures.length, recovered]).to.deep.equal([1, ['mirror']])
     isAway = false
     run.tick()
     await run.until(({ position }, name) => name.startsWith('counting') && position >= head)
     run.tick()
     await run.until(({ at }) => at >= 1_002_000)
     await run.stop()
-    expect([failures.length, recovered], 'told once').to.deep.equal([1, ['counting']])
+    expect([failures.length, recovered], 'told once').to.deep.equal([1, ['mirror', 'counting']])
+  })
+
+  it('tells that a projection folds once it does at first, as one that stopped before the start and was mended', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const store = createMemoryIndexStore()
+    let isBroken = true
+    const writer: IndexWriter = {
+      ...store.writer,
+      async write(name, ...more) {
+        if (isBroken && name.startsWith('counting')) throw new PermanentError({ operation: 'write', subject: name })
+        await store.writer.write(name, ...more)
+      },
+    }
+    await append(stream, [['line']])
+    const head = await stream.head()
+    const recovered: string[] = []
+    for (let time = 0; time < 2; time++) {
+      const run = start({ stream, writer, recovered })
+      expect(await run.ended.catch((error: Error) => error.name)).to.equal('PermanentError')
+    }
+    expect(recovered).to.deep.equal([])
+    isBroken = false
+    const run = start({ stream, writer, recovered })
+    await run.until(({ position, at }) => position >= head && at >= 1_000_000)
+    run.tick()
+    await run.until(({ at }) => at >= 1_001_000)
+    await run.stop()
+    expect(recovered).to.deep.equal(['counting'])
   })
 
   it('goes on where the builds of one projection cannot be asked, while those of another are slow to come', async () => {

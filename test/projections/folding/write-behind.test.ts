@@ -7,6 +7,10 @@ import { acme, day, epoch, fixture, index, lineEntry, other, thingEntry } from '
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
+/** A failure that nobody foresaw, and where it was thrown. */
+const told =
+  /^PermanentError: write fixture-v1-001: Error in test\/projections\/folding\/write-behind\.test\.ts:\d+:\d+: no room$/
+
 describe('a writer that does not wait', () => {
   let store: MemoryIndexStore
   let writer: IndexWriter
@@ -101,7 +105,7 @@ describe('a writer that does not wait', () => {
       await write(1)
       gates[0]?.reject(new Error('no room'))
       await turn()
-      expect(await next().catch(String)).to.equal('PermanentError: write fixture-v1-001: no room')
+      expect(await next().catch(String)).to.match(told)
       expect(begun).to.deep.equal([1])
       expect((await store.writer.checkpoint(index)).position).to.equal(0)
     })
@@ -110,7 +114,7 @@ describe('a writer that does not wait', () => {
   it('goes on where the write before has failed and that was told', async () => {
     await write(1)
     gates[0]?.reject(new Error('no room'))
-    expect(await write(2).catch(String)).to.equal('PermanentError: write fixture-v1-001: no room')
+    expect(await write(2).catch(String)).to.match(told)
     await write(1)
     gates[1]?.resolve()
     expect(await writer.checkpoint(index)).to.deep.equal({ epoch, position: 1 })
@@ -125,7 +129,7 @@ describe('a writer that does not wait', () => {
     const closed = writer.close()
     expect(await isDone(closed)).to.equal(false)
     gates[1]?.resolve()
-    expect(await closed.catch(String)).to.equal('PermanentError: write fixture-v1-001: no room')
+    expect(await closed.catch(String)).to.match(told)
     expect((await store.writer.checkpoint(second)).position).to.equal(1)
   })
 

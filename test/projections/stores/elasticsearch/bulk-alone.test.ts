@@ -2,7 +2,12 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Json } from '#src/lib/json.ts'
-import { writeAll, type NoPrimaryError, type Operation } from '#projections/stores/elasticsearch/bulk.ts'
+import {
+  createWriteBuffer,
+  writeAll,
+  type NoPrimaryError,
+  type Operation,
+} from '#projections/stores/elasticsearch/bulk.ts'
 import type { Elasticsearch } from '#projections/stores/elasticsearch/call.ts'
 import { answering } from '#test/support/answering-elasticsearch.ts'
 import { acme, epoch } from '#test/support/index-fixture.ts'
@@ -30,6 +35,34 @@ describe('documents that are written to Elasticsearch', () => {
   it('are sent again where there was no room for them, or no shard, and no others are', async () => {
     const requests = await requestsFor([[429, 201, 503, 201], [201, 404], [201]])
     expect(requests).to.deep.equal([['a', 'b', 'c', 'd'], ['a', 'c'], ['c']])
+  })
+
+  it('are in where they take the place of older ones', async () => {
+    expect(await requestsFor([[200, 429, 201, 200], [200]])).to.deep.equal([['a', 'b', 'c', 'd'], ['b']])
+  })
+
+  it('are each whole in one request, of 4 MiB but for one that is larger alone', async () => {
+    const bodies: string[] = []
+    const elasticsearch = answering(({ lines }) => {
+      bodies.push(String(lines))
+      return { errors: false }
+    })
+    const huge = { ...operation('huge'), document: `"${'y'.repeat(5_000_000)}"` }
+    const operations = [large('a'), large('b'), large('c'), huge, large('d'), operation('e')]
+    await writeAll({ elasticsearch, epoch, restore: none }, operations)
+    const documents = bodies.flatMap((body) => body.split('\n').filter((line) => line !== '' && !line.startsWith('{"')))
+    expect(documents.toSorted()).to.deep.equal(operations.map(({ document }) => document).toSorted())
+    const sizes = bodies.map((body) => Buffer.byteLength(body)).sort((a, b) => a - b)
+    expect(sizes.filter((size) => size > 4 * 1024 * 1024)).to.have.length(1)
+  })
+
+  it('are written a thousand at a time from a buffer, and the rest of them, be it one, in the end', async () => {
+    const written: number[] = []
+    const { add, flush } = createWriteBuffer(async ({ length }) => void written.push(length))
+    for (let count = 0; count < 2_001; count++) await add(operation(`key${count}`))
+    expect(written).to.deep.equal([1_000, 1_000])
+    for (let times = 0; times < 2; times++) await flush()
+    expect(written).to.deep.equal([1_000, 1_000, 1])
   })
 
   it('are deleted where there are none, too', async () => {

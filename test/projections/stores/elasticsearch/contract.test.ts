@@ -18,6 +18,7 @@ import {
   write,
 } from '#test/support/index-fixture.ts'
 import { promote } from '#test/support/promote.ts'
+import type { JsonObject } from '#src/lib/json.ts'
 import { limits } from '#test/support/sqlite-fixture.ts'
 
 /** What is right over several shards is right over one, which all other tests have. */
@@ -58,6 +59,35 @@ describe('Elasticsearch', () => {
         })
     } finally {
       await writer.close()
+      await removeIndices(url, prefix)
+    }
+  })
+
+  // With documents of its own alone, a node that stood still would answer from them beside the progress of another node.
+  it('keeps the records of builds on every node where days have copies, also those of an earlier program', async () => {
+    const prefix = `test-${randomBytes(6).toString('hex')}`
+    const place = { url, prefix, partition: 0 }
+    const path = `/${prefix}-state`
+    const copies = async (replicas: number | undefined) => {
+      const writer = createElasticsearchIndexWriter({ ...place, settings: { shards: 1, replicas } })
+      await writer.open(index, fixture, epoch)
+      await writer.close()
+      const found = await askElasticsearch(url, `${path}/_settings/index.*replicas?flat_settings=true`)
+      await removeIndices(url, prefix)
+      return (found[`${prefix}-state`] as JsonObject)['settings']
+    }
+    const makeBefore = (settings: object) =>
+      askElasticsearch(url, path, { method: 'PUT', body: JSON.stringify({ settings, mappings: { dynamic: false } }) })
+    // Of this one node.
+    const spread = { 'index.auto_expand_replicas': '0-4', 'index.number_of_replicas': '0' }
+    try {
+      expect([await copies(undefined), await copies(1)]).to.deep.equal([spread, spread])
+      await makeBefore({ auto_expand_replicas: '0-1' })
+      expect(await copies(undefined)).to.deep.equal(spread)
+      await makeBefore({ number_of_replicas: 1 })
+      expect(await copies(1)).to.deep.equal(spread)
+      expect(await copies(0)).to.deep.equal({ 'index.number_of_replicas': '0' })
+    } finally {
       await removeIndices(url, prefix)
     }
   })

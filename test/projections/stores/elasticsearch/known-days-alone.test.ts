@@ -9,6 +9,7 @@ import { createNames } from '#projections/stores/elasticsearch/names.ts'
 import type { Place } from '#projections/stores/elasticsearch/place.ts'
 import type { Records } from '#projections/stores/elasticsearch/records.ts'
 import { writtenOf } from '#projections/stores/row.ts'
+import { TransientError } from '#src/lib/failure.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { answering } from '#test/support/answering-elasticsearch.ts'
 import { acme } from '#test/support/index-fixture.ts'
@@ -93,6 +94,25 @@ describe('the day indices that the record of a build names, by scripted answers'
     const before = told.updates
     await noteDays(place, build, all)
     expect([told.lost.length, told.updates - before], 'nothing is new').to.deep.equal([2, 0])
+  })
+
+  it('are missed again where another partition could not be told of it', async () => {
+    const { there, records, place, placeOf } = createWorld()
+    there.set(dayName(21), { uuid: 'a21' })
+    for (const partition of [0, 1]) await noteDays(placeOf(partition), build, all)
+    there.delete(dayName(21))
+    const lost: (readonly string[])[] = []
+    const telling = { ...place, onLost: (names: readonly string[]) => void lost.push(names) }
+    const update: Records['update'] = async (wanted) => {
+      if (wanted.id.endsWith(':1')) throw new TransientError({ operation: 'write', subject: wanted.id })
+      return place.records.update(wanted)
+    }
+    const failing = { ...telling, records: { ...place.records, update } }
+    expect((await rejection(noteDays(failing, build, all))).name).to.equal('TransientError')
+    expect(lost).to.deep.equal([])
+    for (let times = 0; times < 2; times++) await noteDays(telling, build, all)
+    expect(lost).to.deep.equal([[dayName(21)]])
+    expect(records.get(1)?.['toldLost']).to.deep.equal({ [dayName(21)]: true })
   })
 
   it('are not named where nobody wants them, or the partition has let go of them', async () => {

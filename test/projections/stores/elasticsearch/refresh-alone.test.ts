@@ -71,6 +71,8 @@ describe('what readers are told of an index in Elasticsearch', () => {
     await lines.refreshNow()
     expect(states).to.deep.equal([])
     expect(lines.capped(told(2)).position).to.equal(1)
+    lines.wrote('lines-2')
+    expect(lines.capped(told(2)).position, 'and more is written beside it').to.equal(1)
   })
 
   it('is what they found before, until a shard is back that was waited for, or what was written there is shown again', async () => {

@@ -294,6 +294,26 @@ describe('what stands before a search in Elasticsearch', () => {
     expect(failure.message).to.match(/take the cluster setting search\.allow_expensive_queries back/)
   })
 
+  it('is looked for in the documents of its own workspace, of those days that are asked for', async () => {
+    const explanations = [{ index: 'lines-2026.11.21', valid: true, explanation: 'x_message:a1 x_message:a2' }]
+    const pattern = { kind: 'pattern', fields: ['message'], prefix: 'a', regex: 'a.*' } as const
+    const inDays = { prefix: { _index: 'lines-2026.11.2' } }
+    for (const days of [undefined, inDays]) {
+      const queries: string[] = []
+      const elasticsearch = answering(({ path, body }) => {
+        if (path.endsWith('/_search')) queries.push(JSON.stringify((body as { query: unknown }).query))
+        return { _shards: { failed: 0 }, explanations, hits: { hits: [] } }
+      })
+      const target = { elasticsearch, indices: 'lines-*', workspaceId: acme, days, seen: createSeenSizes() }
+      await expandPatterns({ target, fromDay: undefined }, pattern, { patternExpansionsMax: 1 })
+      expect(queries).to.have.length(1)
+      expect(queries[0])
+        .to.include(JSON.stringify({ term: { _routing: acme } }))
+        .and.include('regexp')
+      expect(queries[0]?.includes(JSON.stringify(inDays))).to.equal(days !== undefined)
+    }
+  })
+
   it('is looked for in the documents where all words are more than may be told, though few of those that were match', async () => {
     const expanded = async (explanation: string) => {
       const asked: string[] = []

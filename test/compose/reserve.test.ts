@@ -1,0 +1,101 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { createRoomCheck, fullDisksOf, giveUpReserve, settleReserve, tellMissingRoom } from '#src/compose/reserve.ts'
+import { TransientError } from '#src/lib/failure.ts'
+
+// A disk is full where less is free than a server wants to have: here, more than any disk holds.
+const reserveBytes = 65_536
+const roomy = { reserveBytes, reserveFreeBytesMin: 0 }
+const full = { reserveBytes, reserveFreeBytesMin: Number.MAX_SAFE_INTEGER }
+const fuller = { ...full, reserveBytes: Number.MAX_SAFE_INTEGER }
+
+describe('the room that a data folder keeps on its disk', () => {
+  let folder: string
+  let file: string
+  let told: string[]
+  const tell = (line: string): void => void told.push(line)
+  const size = (): number | undefined => statSync(file, { throwIfNoEntry: false })?.size
+  const check = (use: 'accepted' | 'folded') => createRoomCheck(folder, use, () => 0)
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'throughline-reserve-'))
+    file = join(folder, 'reserve')
+    told = []
+  })
+  afterEach(() => rmSync(folder, { recursive: true }))
+
+  it('is one file, whatever else lies on that disk, and is made without a word', async () => {
+    for (const name of ['log', 'index']) mkdirSync(join(folder, name))
+    await settleReserve(folder, roomy, tell)
+    await settleReserve(folder, roomy, tell)
+    expect([size(), told]).to.deep.equal([reserveBytes, []])
+    expect(readdirSync(folder, { recursive: true })).to.have.members(['index', 'log', 'reserve'])
+    check('accepted')()
+  })
+
+  it('is given up where the disk is full, once, and kept again where there is room; meanwhile nothing is accepted or folded', async () => {
+    mkdirSync(join(folder, 'index'))
+    await settleReserve(folder, roomy, tell)
+    const checks = [check('accepted'), check('folded')]
+    await giveUpReserve(folder, full, tell)
+    await settleReserve(folder, fuller, tell)
+    expect(size()).to.equal(0)
+    expect(told).to.have.length(1)
+    expect(told[0]).to.include(`the disk of ${folder} is full: ${file} is given up`)
+    expect(told[0]).to.include('No telemetry is accepted or folded until')
+    expect(fullDisksOf(folder)).to.deep.equal([{ folder, not: 'accepted or folded' }])
+    for (const use of ['accepted', 'folded'] as const)
+      expect(check(use)).to.throw(TransientError, `write to ${folder} (its disk is full: free some space)`)
+    for (const each of checks) expect(each).to.throw(TransientError)
+
+    await settleReserve(folder, roomy, tell)
+    expect(size()).to.equal(reserveBytes)
+    expect(told.slice(1)).to.deep.equal([`the disk of ${folder} has room again: telemetry is accepted and folded`])
+    expect(fullDisksOf(folder)).to.deep.equal([])
+    check('accepted')()
+  })
+
+  it('is not there on a disk that never had it: that keeps nobody from anything, nor does what somebody has removed', async () => {
+    await settleReserve(folder, fuller, tell)
+    expect([size(), told]).to.deep.equal([undefined, []])
+    check('accepted')()
+    await settleReserve(folder, roomy, tell)
+    rmSync(file)
+    await settleReserve(folder, fuller, tell)
+    check('accepted')()
+  })
+
+  it('has its name only once it is whole; what a killed server has left of one gives its room back too', async () => {
+    await settleReserve(folder, roomy, tell)
+    writeFileSync(`${file}.new`, 'half of it')
+    await giveUpReserve(folder, full, tell)
+    expect(readdirSync(folder)).to.deep.equal(['reserve'])
+    mkdirSync(`${file}.new`)
+    await settleReserve(folder, roomy, tell)
+    expect(size(), 'it could not be made').to.equal(0)
+    expect(check('folded'), 'of a disk without an index').not.to.throw()
+    expect(check('accepted')).to.throw(TransientError)
+  })
+
+  it('keeps nobody from starting, where its folder is not there or is none', async () => {
+    const gone = join(folder, 'gone')
+    await settleReserve(gone, roomy, tell)
+    expect(existsSync(gone)).to.equal(false)
+    writeFileSync(gone, '')
+    await settleReserve(gone, roomy, tell)
+    truncateSync(gone)
+    expect([told, fullDisksOf(gone)]).to.deep.equal([[], []])
+  })
+
+  it('is named with what a start takes, where one has failed and the disk has not even that', async () => {
+    await tellMissingRoom(folder, roomy, tell)
+    expect(told).to.deep.equal([])
+    await tellMissingRoom(folder, { ...full }, tell)
+    expect(told).to.have.length(1)
+    expect(told[0]).to.match(
+      /^a start takes \d+ KiB on the disk of \S+, where \d+ KiB are free: remove something beside it/,
+    )
+  })
+})
