@@ -39,6 +39,7 @@ export type Collection<Document extends object = object> = Readonly<{
   kind: 'document' | 'record'
   /** How many days of receipt before the event's own a document is looked for; 0: each day has its own document. */
   lookbackDays: number
+  /** The `tokens` field with the most tokens stands before the others: SQLite tells its postings in two bytes less. */
   fields: Fields
   /** The document of another collection that one of these belongs to: it is kept on that one's day, and starts anew when that one does. */
   belongsTo?(id: DocumentId): Readonly<{ collection: string; id: DocumentId }>

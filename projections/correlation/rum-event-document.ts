@@ -88,9 +88,9 @@ export const rumEvents: Collection<RumEventDocument> = {
     type: 'keyword',
     name: 'keyword',
     service: 'keyword',
-    message: 'tokens',
-    values: 'tokens',
     fields: 'tokens',
+    values: 'tokens',
+    message: 'tokens',
   },
   searchable: ({ sessionId = null, ...event }) => ({
     timeNs: BigInt(event.timeNs),

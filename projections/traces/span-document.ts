@@ -91,6 +91,9 @@ export const spanRecordId = (startNs: bigint, traceId: string, spanId: string): 
 export const traceIdOfSpanRecord = (id: DocumentId): string => id.slice(17, 49)
 export const spanIdOfSpanRecord = (id: DocumentId): string => id.slice(49, 65)
 
+/** Tokens of fields need no sentinel between: each value's words follow its whole token (events/tokens.ts). */
+const joinTokens = (tokens: readonly string[]): string => tokens.filter((text) => text !== '').join(' ')
+
 /** The tokens of attributes as two `tokens` fields, preceded by the tokens of the object's own names, and the words of those in `texts`. */
 function tokensOf(
   attributes: Attributes,
@@ -102,7 +105,7 @@ function tokensOf(
   const { values, fields } = fieldTokens(attributes, { room })
   return {
     values: [...texts.map((name) => wordsOfField(name, names[name] ?? '')), values],
-    fields: [own, fields],
+    fields: joinTokens([own, fields]),
   }
 }
 
@@ -142,7 +145,7 @@ function searchableSpan(span: SpanRecord): Searchable {
       values: own.values,
       fields: own.fields,
       event_values: events.flatMap(({ values }) => values),
-      event_fields: events.flatMap(({ fields }) => fields),
+      event_fields: joinTokens(events.map(({ fields }) => fields)),
     },
   }
 }
@@ -164,10 +167,10 @@ export const spans: Collection<SpanRecord> = {
     resource: 'id',
     scope: 'id',
     duration_ns: 'number',
-    values: 'tokens',
     fields: 'tokens',
-    event_values: 'tokens',
+    values: 'tokens',
     event_fields: 'tokens',
+    event_values: 'tokens',
   },
   countedBy: ['service', 'operation', 'kind', 'status'],
   countedWhere: stored,
