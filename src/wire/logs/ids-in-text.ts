@@ -1,3 +1,4 @@
+import { newRelicIn } from './new-relic.ts'
 import { spanIdOf, traceIdOf, traceparentOf } from './ids.ts'
 
 // Where programs that write lines of text put the ids of the span in which they write: by name, as Spring Boot does (`[app,trace,span]`,
@@ -27,6 +28,8 @@ const namedSpan = named('span')
 /** The ids of a trace and, where it says one, of the span that a line of text says of itself; undefined where it says none. */
 export function idsInText(message: string): IdsInText | undefined {
   const head = message.slice(0, headCharacters)
+  const ofNewRelic = newRelicIn(message)?.ids
+  if (ofNewRelic !== undefined) return ofNewRelic
   if (!anyId.test(head)) return undefined
   const [, whole] = traceparent.exec(head) ?? []
   const parent = traceparentOf(whole)
@@ -37,6 +40,10 @@ export function idsInText(message: string): IdsInText | undefined {
   const [, ofXray] = xray.exec(head) ?? []
   const tracedByXray = traceIdOf(ofXray)
   if (tracedByXray !== undefined) return { traceId: tracedByXray, spanId: undefined }
+  return idsByName(head)
+}
+
+function idsByName(head: string): IdsInText | undefined {
   const [, ofDatadog, trace] = namedTrace.exec(head) ?? []
   const traceId = traceIdOf(trace, ofDatadog !== undefined)
   if (traceId === undefined) return undefined

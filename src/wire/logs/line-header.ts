@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '#src/lib/json.ts'
 import { fromRuntime } from './runtime.ts'
+import { fieldsOfSpringLine, springLineOf } from './spring.ts'
 
 // What is put before each line of text on its way: by syslog, of which Heroku's drains are a kind, and by container runtimes.
 
@@ -32,6 +33,8 @@ export function fieldsOfLine(text: string): JsonObject {
   if (ofContainer !== undefined) {
     return { time: ofContainer.time, stream: ofContainer.stream, message: ofContainer.text }
   }
+  const spring = springLineOf(text)
+  if (spring !== undefined) return fieldsOfSpringLine(spring)
   if (!/^[\d<]/.test(text)) return { message: text }
   const found = ofSyslog.exec(text) ?? ofForwarder.exec(text)
   return found?.groups === undefined ? { message: text } : withHeader(found.groups, text.slice(found[0].length))

@@ -43,6 +43,8 @@ import {
 import { messageOfSerilog, serilog } from './serilog.ts'
 import { servers } from './servers.ts'
 import { serviceInText } from './service-in-text.ts'
+import { springLineOf } from './spring.ts'
+import { timeInText } from './time-in-text.ts'
 import { tidyFields, type TidyLimits } from './tidy.ts'
 import { earliestNs, latestNs, parseEpoch, parseTime, withTimeOfDay } from './time.ts'
 
@@ -235,23 +237,31 @@ function orInText(service: string | null, text: string): string | null {
   return inText === undefined ? service : nameOf(inText)
 }
 
+/** A message without what a container's runtime and Spring Boot put before it: shippers that take no lines apart send them as they are kept. */
+function takenOff(said: string) {
+  const ofContainer = fromRuntime(said)
+  const printed = ofContainer?.text ?? said
+  const ofSpring = springLineOf(printed)
+  const service = ofSpring?.service === undefined ? null : nameOf(ofSpring.service)
+  return { timeNs: parseTime(ofContainer?.time), printed, message: ofSpring?.message ?? printed, service }
+}
+
 /** A log record of the fields that a sender gave: what each alias says, and the fields themselves. */
 export function logRecordOf(record: JsonObject, context: RecordContext): LogRecord {
   const { raw, line, dated = record } = context
   const told = <T>(read: (from: JsonObject) => T): T => (line === undefined ? undefined : read(line)) ?? read(record)
-  const said = messageOf(line ?? record)
-  // A shipper that takes no lines of containers apart sends them as they are kept.
-  const ofContainer = fromRuntime(said)
-  const message = ofContainer?.text ?? said
-  const whole = raw ?? message
-  const { timeNs, cut } = timeOf(dated, { ...context, besideNs: context.besideNs ?? parseTime(ofContainer?.time) })
+  const { timeNs: keptNs, printed, message, service } = takenOff(messageOf(line ?? record))
+  const whole = raw ?? printed
+  const level = told(levelOf) ?? levelOfText(printed, raw) ?? null
+  const besideNs = context.besideNs ?? keptNs ?? timeInText(printed, level !== null)
+  const { timeNs, cut } = timeOf(dated, { ...context, besideNs })
   const { fields, cuts, text } = tidyFields(record, context.limits)
   return {
     ordinal: context.ordinal,
     timeNs,
-    level: told(levelOf) ?? levelOfText(message, raw) ?? null,
+    level,
     message: text(message),
-    service: orInText(told(serviceOf), whole),
+    service: orInText(told(serviceOf) ?? service, whole),
     ...identifiersOf(record, context.limits, whole),
     source: 'logs',
     fields,

@@ -16,6 +16,12 @@ const lines: Readonly<Record<string, readonly [line: string, traceId: string, sp
   logfmt: [`level=info msg=x trace_id=${traceId} span_id=${spanId}`, traceId, spanId],
   'logfmt, in quotes': [`level=info trace_id="${traceId}" span_id="${spanId}"`, traceId, spanId],
   'logfmt, in capitals': [`msg=x traceID=${traceId.toUpperCase()}`, traceId],
+  'New Relic, behind a long text': [
+    `${'x'.repeat(4_000)} NR-LINKING|MzU|web-1|${traceId}|${spanId}|my%20shop|`,
+    traceId,
+    spanId,
+  ],
+  'New Relic, older agents': [`x NR-LINKING|MzU|web-1|${traceId}|${spanId}`, traceId, spanId],
   JSON: [`{"trace_id":"${traceId}","span_id": "${spanId}"}`, traceId, spanId],
   "OpenTelemetry's names in Python": [
     `[trace_id=${traceId} span_id=${spanId} resource.service.name=a] x`,
