@@ -1,3 +1,4 @@
+import { withoutColours } from '#src/events/tokens.ts'
 import { newRelicIn } from './new-relic.ts'
 import { spanIdOf, traceIdOf, traceparentOf } from './ids.ts'
 
@@ -27,7 +28,9 @@ const namedSpan = named('span')
 
 /** The ids of a trace and, where it says one, of the span that a line of text says of itself; undefined where it says none. */
 export function idsInText(message: string): IdsInText | undefined {
-  const head = message.slice(0, headCharacters)
+  const start = message.slice(0, headCharacters)
+  // structlog and Rust's tracing have a name in one colour and its value in another.
+  const head = start.includes('\u001b') ? withoutColours(start) : start
   const ofNewRelic = newRelicIn(message)?.ids
   if (ofNewRelic !== undefined) return ofNewRelic
   if (!anyId.test(head)) return undefined
