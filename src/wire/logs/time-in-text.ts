@@ -6,10 +6,10 @@ import { parseTime } from './time.ts'
 
 const characters = 128
 
-const iso = String.raw`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z| UTC|[+-]\d\d:?\d\d)`
-/** Bare, and behind a name as in logfmt: only of a line that tells its level too. In brackets: Envoy, Monolog. */
+const iso = String.raw`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z| UTC| ?[+-]\d\d:?\d\d)`
+/** Bare, and behind a name as in logfmt: only of a line that tells its level too. In brackets: Envoy, Monolog, gunicorn, PHP. */
 const bare = new RegExp(String.raw`^(?:(?:time|ts|timestamp)="?)?(${iso})(?=["\s]|$)`)
-const bracketed = new RegExp(String.raw`^\[(${iso})[\]\s]`)
+const bracketed = new RegExp(String.raw`^\[(${iso}|\d\d-[A-Z][a-z]{2}-\d{4} \d\d:\d\d:\d\d UTC)[\]\s]`)
 /** Requests to nginx, Apache and what writes as they do. */
 const common = /^\S{1,64} \S{1,64} \S{1,64} \[(\d\d\/[A-Z][a-z]{2}\/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] "/
 

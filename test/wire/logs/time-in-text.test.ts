@@ -23,6 +23,7 @@ describe('the time that a line of text says of itself', () => {
     expect(timeOf('2026-11-30 14:40:01.123 UTC [7] ERROR:  relation "x" does not exist')).to.equal(ms)
     expect(timeOf('2026-11-30 15:40:01.123456+01:00 [error] <0.7.0> Channel error')).to.equal(ms)
     expect(timeOf('2026-11-30T14:40:01+0000 error shop.orders: [App] declined')).to.equal(seconds)
+    expect(timeOf('2026-11-30 15:40:01.123 +01:00 [ERR] declined')).to.equal(ms)
     expect(timeOf(`time=${ms} level=ERROR msg=declined`)).to.equal(ms)
     expect(timeOf('time="2026-11-30T14:40:01Z" level=error msg="declined"')).to.equal(seconds)
     expect(timeOf(`\u001b[2m${ms}\u001b[0m \u001b[31mERROR\u001b[0m shop::pay: declined`)).to.equal(ms)
@@ -31,6 +32,8 @@ describe('the time that a line of text says of itself', () => {
   it('is that in brackets, or of a request as nginx and Apache write it', () => {
     expect(timeOf('[2026-11-30T14:40:01Z ERROR shop::pay] declined')).to.equal(seconds)
     expect(timeOf(`[${ms}] "GET / HTTP/1.1" 200 - via_upstream`)).to.equal(ms)
+    expect(timeOf('[2026-11-30 14:40:01 +0000] [7] [ERROR] Exception in worker process')).to.equal(seconds)
+    expect(timeOf('[30-Nov-2026 14:40:01 UTC] PHP Fatal error:  Uncaught Error')).to.equal(seconds)
     expect(timeOf('1.2.3.4 - ann [30/Nov/2026:15:40:01 +0100] "GET / HTTP/1.1" 500 7 "-" "curl"')).to.equal(seconds)
   })
 
@@ -51,6 +54,9 @@ describe('the time that a line of text says of itself', () => {
       '2026-11-30 14:40:01.123 UTCish ERROR: gone',
       '[2026-11-30T14:40:01,123][WARN ][o.e.n.Node] [n] slow',
       '2026-13-30T14:40:01Z ERROR declined',
+      '[30-Nov-2026 14:40:01] WARNING: [pool www] busy',
+      '[30-Nov-2026 14:40:01 Europe/Berlin] PHP Warning:  x',
+      '2026-11-30 14:40:01 +5 ERROR declined',
       `ERROR declined at ${ms}`,
       `ERROR: ${ms} declined`,
       `text=${ms} level=error`,
