@@ -31,9 +31,13 @@ export function idsInText(message: string): IdsInText | undefined {
   const start = message.slice(0, headCharacters)
   // structlog and Rust's tracing have a name in one colour and its value in another.
   const head = start.includes('\u001b') ? withoutColours(start) : start
-  const ofNewRelic = newRelicIn(message)?.ids
-  if (ofNewRelic !== undefined) return ofNewRelic
-  if (!anyId.test(head)) return undefined
+  const hasAny = anyId.test(head)
+  // New Relic's stand behind the message, however long it is.
+  const ofNewRelic = hasAny || message.length > headCharacters ? newRelicIn(message)?.ids : undefined
+  return ofNewRelic ?? (hasAny ? idsInHead(head) : undefined)
+}
+
+function idsInHead(head: string): IdsInText | undefined {
   const [, whole] = traceparent.exec(head) ?? []
   const parent = traceparentOf(whole)
   if (parent !== undefined) return { traceId: parent.traceId, spanId: parent.spanId }

@@ -93,12 +93,15 @@ type RecordContext = Readonly<{
   exact?: ReadonlyMap<string, string> | undefined
 }>
 
+/** The time that the text of a record tells, asked for where nothing else does. */
+type TimeInText = Readonly<{ inText?: () => bigint | undefined }>
+
 type RecordTime = Readonly<{ timeNs: bigint; cut: string | undefined }>
 
 /** A record's own time within what can be stored, else the time of arrival, and a note when it had to be changed. */
 export function timeOf(
   record: JsonObject,
-  context: Pick<RecordContext, 'receivedAt' | 'besideNs' | 'exact'>,
+  context: Pick<RecordContext, 'receivedAt' | 'besideNs' | 'exact'> & TimeInText,
 ): RecordTime {
   let unusable: string | undefined
   const own = firstOf(record, times, (value, name) => {
@@ -107,7 +110,7 @@ export function timeOf(
     if (time === undefined && unusable === undefined && mayDate(name, record, value)) unusable = name
     return time
   })
-  const timeNs = own ?? context.besideNs
+  const timeNs = own ?? context.besideNs ?? context.inText?.()
   if (timeNs === undefined) {
     const arrival = BigInt(Math.trunc(context.receivedAt)) * 1_000_000n
     return { timeNs: arrival, cut: unusable === undefined ? undefined : `no time could be read from ${unusable}` }
@@ -253,8 +256,8 @@ export function logRecordOf(record: JsonObject, context: RecordContext): LogReco
   const { timeNs: keptNs, printed, message, service } = takenOff(messageOf(line ?? record))
   const whole = raw ?? printed
   const level = told(levelOf) ?? levelOfText(printed, raw) ?? null
-  const besideNs = context.besideNs ?? keptNs ?? timeInText(printed, level !== null)
-  const { timeNs, cut } = timeOf(dated, { ...context, besideNs })
+  const besideNs = context.besideNs ?? keptNs
+  const { timeNs, cut } = timeOf(dated, { ...context, besideNs, inText: () => timeInText(printed, level !== null) })
   const { fields, cuts, text } = tidyFields(record, context.limits)
   return {
     ordinal: context.ordinal,

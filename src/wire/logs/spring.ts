@@ -16,6 +16,7 @@ type SpringLine = Readonly<{
   message: string
 }>
 
+const [zero, nine, escape] = [0x30, 0x39, 0x1b]
 const mark = '--- ['
 /** Characters from the beginning in which the mark must be: as many may stand before it, with colours and ids. */
 const markedCharacters = 256
@@ -54,8 +55,11 @@ function namedIn(given: readonly string[]): Pick<SpringLine, 'service' | 'thread
   return { service: names[0]?.trim(), thread: names.at(-1)?.trim() }
 }
 
-const isMarked = (text: string): boolean =>
-  (text.startsWith('\u001b') || /^\d/.test(text)) && text.slice(0, markedCharacters).includes(mark)
+function isMarked(text: string): boolean {
+  const code = text.charCodeAt(0)
+  const mayBe = (code >= zero && code <= nine) || code === escape
+  return mayBe && text.slice(0, markedCharacters).includes(mark)
+}
 
 /** A line of Spring Boot taken apart; undefined where it is none. */
 export function springLineOf(given: string): SpringLine | undefined {
