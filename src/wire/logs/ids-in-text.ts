@@ -1,3 +1,5 @@
+import { withoutColours } from '#src/events/tokens.ts'
+import { newRelicIn } from './new-relic.ts'
 import { spanIdOf, traceIdOf, traceparentOf } from './ids.ts'
 
 // Where programs that write lines of text put the ids of the span in which they write: by name, as Spring Boot does (`[app,trace,span]`,
@@ -26,8 +28,16 @@ const namedSpan = named('span')
 
 /** The ids of a trace and, where it says one, of the span that a line of text says of itself; undefined where it says none. */
 export function idsInText(message: string): IdsInText | undefined {
-  const head = message.slice(0, headCharacters)
-  if (!anyId.test(head)) return undefined
+  const start = message.slice(0, headCharacters)
+  // structlog and Rust's tracing have a name in one colour and its value in another.
+  const head = start.includes('\u001b') ? withoutColours(start) : start
+  const hasAny = anyId.test(head)
+  // New Relic's stand behind the message, however long it is.
+  const ofNewRelic = hasAny || message.length > headCharacters ? newRelicIn(message)?.ids : undefined
+  return ofNewRelic ?? (hasAny ? idsInHead(head) : undefined)
+}
+
+function idsInHead(head: string): IdsInText | undefined {
   const [, whole] = traceparent.exec(head) ?? []
   const parent = traceparentOf(whole)
   if (parent !== undefined) return { traceId: parent.traceId, spanId: parent.spanId }
@@ -37,6 +47,10 @@ export function idsInText(message: string): IdsInText | undefined {
   const [, ofXray] = xray.exec(head) ?? []
   const tracedByXray = traceIdOf(ofXray)
   if (tracedByXray !== undefined) return { traceId: tracedByXray, spanId: undefined }
+  return idsByName(head)
+}
+
+function idsByName(head: string): IdsInText | undefined {
   const [, ofDatadog, trace] = namedTrace.exec(head) ?? []
   const traceId = traceIdOf(trace, ofDatadog !== undefined)
   if (traceId === undefined) return undefined

@@ -60,6 +60,8 @@ const forms: readonly string[] = [
   String.raw`^([DIWEF]), \[`,
   // 1:M 29 Nov 2026 09:46:42.080 * : Redis, Valkey
   String.raw`^\d+:[CMSX] \d\d \w{3} \d{4} \d\d:\d\d:\d\d\.\d{3} ([.*#-]) `,
+  // 2026-11-29 09:46:42.080123 E [7:puma] Orders -- declined: Rails' semantic_logger
+  String.raw`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3,9} ([TDIWEF]) \[\d{1,10}:[^\]\n]{1,100}\] `,
   // [System] [MY-010931]: MySQL
   String.raw`(?<=\s)\[(System)\] \[MY-\d`,
   // 09:46:42.080 request_id=F1 [info]: Phoenix, whose metadata stand before the level
@@ -79,7 +81,7 @@ const forms: readonly string[] = [
   // (node:7) UnhandledPromiseRejectionWarning: Node before 15
   String.raw`^(?:\(node:\d{1,9}\) )?UnhandledPromise(Rejection)Warning: `,
   // Uncaught TypeError: x is undefined; java.lang.IllegalStateException: closed: what runtimes print of an error that nobody caught, and of warnings
-  String.raw`^(?:Uncaught |Unhandled |\(node:\d{1,9}\) (?:\[\w{1,16}\] )?)?(?:[\w$]{1,64}(?:\.|::|\\)){0,16}(?=[A-Z])\w{0,64}(Error|Exception|Warning): (?=\S)(?!\s*(?:null|undefined|[Nn]one|true|false|[[{(])[,;]?\s*$)(?!\s*(?:${measured}))`,
+  String.raw`^(?!(?:[Hh]as|[Ii]s|[Nn]o)[A-Z]\w{0,64}: (?:true|false)\b)(?:Uncaught |Unhandled |\(node:\d{1,9}\) (?:\[\w{1,16}\] )?)?(?:[\w$]{1,64}(?:\.|::|\\)){0,16}(?=[A-Z])\w{0,64}(Error|Exception|Warning): (?=\S)(?!\s*(?:null|undefined|[Nn]one|true|false|[[{(])[,;]?\s*$)(?!\s*(?:${measured}))`,
   // /srv/shop/pay.py:7: DeprecationWarning: use charge(): Python's warnings
   String.raw`^(?:[A-Z]:)?[^\s:][^:\n]{0,200}:\d{1,7}: (?=[A-Z])\w{0,64}(Warning): (?=\S)`,
   // Python, Java, .NET

@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '#src/lib/json.ts'
 import { fromRuntime } from './runtime.ts'
+import { fieldsOfSpringLine, springLineOf } from './spring.ts'
 
 // What is put before each line of text on its way: by syslog, of which Heroku's drains are a kind, and by container runtimes.
 
@@ -14,6 +15,10 @@ const ofSyslog = new RegExp(
 const ofForwarder = new RegExp(
   String.raw`^${priority}(?<timestamp>${isoTime}) (?<hostname>\S{1,255}) (?<appname>[^\s:[\]]{1,48})(?:\[(?<procid>[^\s\]]{1,128})\])?:(?: |$)`,
 )
+/** RFC 3164 §4.1: a time without year and zone, which dates no record, perhaps the host, and a tag. */
+const ofOldSyslog = new RegExp(
+  String.raw`^${priority}(?<timereported>[A-Z][a-z]{2} [\d ]\d \d\d:\d\d:\d\d) (?:(?<hostname>[^\s:[\]]{1,255}) )?(?<appname>[^\s:[\]]{1,48})(?:\[(?<procid>[^\s\]]{1,128})\])?:(?: |$)`,
+)
 /** What is structured says something: text in brackets, as of a level, is the message of one who leaves that part out. */
 const structured = /^(?:\[[^\s\]="]{1,64}(?: [^\s\]="]{1,64}="(?:[^"\\\]]|\\.)*")+\]){1,16}(?: |$)/
 const nothing = /^-(?: |$)/
@@ -26,14 +31,19 @@ type Header = Readonly<Record<string, string | undefined>>
 const isOfHeroku = ({ hostname, appname, msgid }: Header): boolean =>
   hostname === 'host' && (appname === 'app' || appname === 'heroku') && msgid === '-'
 
+function headerOf(text: string): RegExpExecArray | null {
+  return /^[\d<]/.test(text) ? (ofSyslog.exec(text) ?? ofForwarder.exec(text) ?? ofOldSyslog.exec(text)) : null
+}
+
 /** The fields of a line of text: what was put before it, by the names that shippers give its parts, and the text itself as `message`. */
 export function fieldsOfLine(text: string): JsonObject {
   const ofContainer = fromRuntime(text)
   if (ofContainer !== undefined) {
     return { time: ofContainer.time, stream: ofContainer.stream, message: ofContainer.text }
   }
-  if (!/^[\d<]/.test(text)) return { message: text }
-  const found = ofSyslog.exec(text) ?? ofForwarder.exec(text)
+  const spring = springLineOf(text)
+  if (spring !== undefined) return fieldsOfSpringLine(spring)
+  const found = headerOf(text)
   return found?.groups === undefined ? { message: text } : withHeader(found.groups, text.slice(found[0].length))
 }
 

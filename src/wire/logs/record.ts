@@ -43,6 +43,8 @@ import {
 import { messageOfSerilog, serilog } from './serilog.ts'
 import { servers } from './servers.ts'
 import { serviceInText } from './service-in-text.ts'
+import { springLineOf } from './spring.ts'
+import { timeInText } from './time-in-text.ts'
 import { tidyFields, type TidyLimits } from './tidy.ts'
 import { earliestNs, latestNs, parseEpoch, parseTime, withTimeOfDay } from './time.ts'
 
@@ -91,12 +93,15 @@ type RecordContext = Readonly<{
   exact?: ReadonlyMap<string, string> | undefined
 }>
 
+/** The time that the text of a record tells, asked for where nothing else does. */
+type TimeInText = Readonly<{ inText?: () => bigint | undefined }>
+
 type RecordTime = Readonly<{ timeNs: bigint; cut: string | undefined }>
 
 /** A record's own time within what can be stored, else the time of arrival, and a note when it had to be changed. */
 export function timeOf(
   record: JsonObject,
-  context: Pick<RecordContext, 'receivedAt' | 'besideNs' | 'exact'>,
+  context: Pick<RecordContext, 'receivedAt' | 'besideNs' | 'exact'> & TimeInText,
 ): RecordTime {
   let unusable: string | undefined
   const own = firstOf(record, times, (value, name) => {
@@ -105,7 +110,7 @@ export function timeOf(
     if (time === undefined && unusable === undefined && mayDate(name, record, value)) unusable = name
     return time
   })
-  const timeNs = own ?? context.besideNs
+  const timeNs = own ?? context.besideNs ?? context.inText?.()
   if (timeNs === undefined) {
     const arrival = BigInt(Math.trunc(context.receivedAt)) * 1_000_000n
     return { timeNs: arrival, cut: unusable === undefined ? undefined : `no time could be read from ${unusable}` }
@@ -235,23 +240,31 @@ function orInText(service: string | null, text: string): string | null {
   return inText === undefined ? service : nameOf(inText)
 }
 
+/** A message without what a container's runtime and Spring Boot put before it: shippers that take no lines apart send them as they are kept. */
+function takenOff(said: string) {
+  const ofContainer = fromRuntime(said)
+  const printed = ofContainer?.text ?? said
+  const ofSpring = springLineOf(printed)
+  const service = ofSpring?.service === undefined ? null : nameOf(ofSpring.service)
+  return { timeNs: parseTime(ofContainer?.time), printed, message: ofSpring?.message ?? printed, service }
+}
+
 /** A log record of the fields that a sender gave: what each alias says, and the fields themselves. */
 export function logRecordOf(record: JsonObject, context: RecordContext): LogRecord {
   const { raw, line, dated = record } = context
   const told = <T>(read: (from: JsonObject) => T): T => (line === undefined ? undefined : read(line)) ?? read(record)
-  const said = messageOf(line ?? record)
-  // A shipper that takes no lines of containers apart sends them as they are kept.
-  const ofContainer = fromRuntime(said)
-  const message = ofContainer?.text ?? said
-  const whole = raw ?? message
-  const { timeNs, cut } = timeOf(dated, { ...context, besideNs: context.besideNs ?? parseTime(ofContainer?.time) })
+  const { timeNs: keptNs, printed, message, service } = takenOff(messageOf(line ?? record))
+  const whole = raw ?? printed
+  const level = told(levelOf) ?? levelOfText(printed, raw) ?? null
+  const besideNs = context.besideNs ?? keptNs
+  const { timeNs, cut } = timeOf(dated, { ...context, besideNs, inText: () => timeInText(printed, level !== null) })
   const { fields, cuts, text } = tidyFields(record, context.limits)
   return {
     ordinal: context.ordinal,
     timeNs,
-    level: told(levelOf) ?? levelOfText(message, raw) ?? null,
+    level,
     message: text(message),
-    service: orInText(told(serviceOf), whole),
+    service: orInText(told(serviceOf) ?? service, whole),
     ...identifiersOf(record, context.limits, whole),
     source: 'logs',
     fields,

@@ -1,7 +1,7 @@
 import { isJsonObject, textOrJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import type { Level } from '#src/events/telemetry.ts'
 import type { Dialect } from './dialect.ts'
-import { asText, firstOf, namesOf } from './fields.ts'
+import { asText, fieldOf, firstOf, namesOf } from './fields.ts'
 import type { IdsInText } from './ids-in-text.ts'
 import { spanIdOf, traceIdOf } from './ids.ts'
 import { levelByName, levelByPython, levelBySyslog, numberOf } from './level.ts'
@@ -32,6 +32,9 @@ export const timeNamesOfSenders = [
   'eventTime',
   'stageTimestamp',
   'date_time',
+  'event_time_microseconds',
+  'event_time',
+  'at',
   'timeStamp',
   'Datetime',
   'EventTimestampMs',
@@ -62,7 +65,10 @@ const isTimeOf: Readonly<Record<(typeof timeNamesOfSenders)[number], (record: Js
   eventTime: (record, value) =>
     (isKubernetesEvent(record) || typeof record['eventSource'] === 'string') && tellsDayAndTime(value),
   stageTimestamp: ({ auditID }, value) => typeof auditID === 'string' && tellsDayAndTime(value),
-  date_time: ({ logger_name, query_id }) => typeof logger_name === 'string' && typeof query_id === 'string',
+  date_time: (record) => isClickhouse(record),
+  event_time_microseconds: (record) => isClickhouse(record),
+  event_time: (record) => isClickhouse(record),
+  at: (record, value) => isKatip(record) && tellsDayAndTime(value),
   timeStamp: ({ resourceId }, value) => typeof resourceId === 'string' && tellsDayAndTime(value),
   Datetime: ({ RayID }) => typeof RayID === 'string',
   EventTimestampMs: ({ ScriptName }) => ScriptName !== undefined,
@@ -92,6 +98,15 @@ const isLog4js = ({ categoryName, data, level }: JsonObject): boolean =>
   Array.isArray(data) &&
   isJsonObject(level) &&
   typeof level['levelStr'] === 'string'
+
+/** ClickHouse, its log as JSON and a row of its table of logs. */
+const isClickhouse = ({ logger_name, query_id }: JsonObject): boolean =>
+  typeof logger_name === 'string' && typeof query_id === 'string'
+
+/** Haskell's katip: the names of a program and of the place in it are lists. */
+const isKatip = ({ app, ns, sev }: JsonObject): boolean =>
+  Array.isArray(app) && Array.isArray(ns) && typeof sev === 'string'
+const katipLevels = namesOf(['sev'])
 
 /** electron-log, as its transport to a server writes it. */
 const isElectronLog = ({ variables, level, data }: JsonObject): boolean =>
@@ -160,6 +175,7 @@ const levelOf = (record: JsonObject): Level | undefined =>
   firstOf(record, pythonNumbers, levelByPython) ??
   firstOf(record, syslogNumbers, (value) => levelBySyslog(value) ?? levelByName(value)) ??
   (isZap(record) ? levelByName(record['L']) : undefined) ??
+  (isKatip(record) ? firstOf(record, katipLevels, levelByName) : undefined) ??
   levelOfGoZero(record) ??
   levelOfEliot(record)
 
@@ -262,6 +278,25 @@ const gelfServices = namesOf(['_service', '_service_name', '_app', '_application
 const isNxlog = ({ SourceModuleName }: JsonObject): boolean => typeof SourceModuleName === 'string'
 const nxlogServices = namesOf(['SourceName'])
 
+const katipServices = namesOf(['app'])
+const joined = (value: Json): string | undefined =>
+  Array.isArray(value) && value.every((part) => typeof part === 'string') ? value.join('.') || undefined : undefined
+
+/** PM2, what a program printed, as it keeps it with `log_type: json`. */
+const isPm2 = ({ process_id, type }: JsonObject): boolean =>
+  typeof process_id === 'number' && (type === 'out' || type === 'err')
+const pm2Services = namesOf(['app_name'])
+
+/** New Relic's agents name with each record what it is of. */
+const newRelicServices = namesOf(['entity.name'])
+const isOfNewRelic = (record: JsonObject): boolean => typeof fieldOf(record, 'entity.guid') === 'string'
+
+function serviceOfPlatform(record: JsonObject): string | undefined {
+  if (isKatip(record)) return firstOf(record, katipServices, joined)
+  if (isPm2(record)) return firstOf(record, pm2Services, asText)
+  return isOfNewRelic(record) ? firstOf(record, newRelicServices, asText) : undefined
+}
+
 function serviceOfLogger(record: JsonObject): string | undefined {
   if (isGelf(record)) return firstOf(record, gelfServices, asText)
   if (isNxlog(record)) return firstOf(record, nxlogServices, asText)
@@ -278,7 +313,7 @@ function serviceOfLogger(record: JsonObject): string | undefined {
 
 /** Logstash's name for syslog's program, and that logger's for its own; alone it may be anything. */
 function serviceOf(record: JsonObject): string | undefined {
-  const added = firstOf(record, extraServices, asText) ?? serviceOfLogger(record)
+  const added = firstOf(record, extraServices, asText) ?? serviceOfLogger(record) ?? serviceOfPlatform(record)
   const { program, logsource } = record
   if (added !== undefined || typeof logsource !== 'string') return added
   return program === undefined ? undefined : asProgram(program)

@@ -16,6 +16,17 @@ const lines: Readonly<Record<string, readonly [line: string, traceId: string, sp
   logfmt: [`level=info msg=x trace_id=${traceId} span_id=${spanId}`, traceId, spanId],
   'logfmt, in quotes': [`level=info trace_id="${traceId}" span_id="${spanId}"`, traceId, spanId],
   'logfmt, in capitals': [`msg=x traceID=${traceId.toUpperCase()}`, traceId],
+  "structlog's console, in colours": [
+    `\u001b[1mdeclined\u001b[0m \u001b[36mspan_id\u001b[0m=\u001b[35m${spanId}\u001b[0m \u001b[36mtrace_id\u001b[0m=\u001b[35m${traceId}\u001b[0m`,
+    traceId,
+    spanId,
+  ],
+  'New Relic, behind a long text': [
+    `${'x'.repeat(4_000)} NR-LINKING|MzU|web-1|${traceId}|${spanId}|my%20shop|`,
+    traceId,
+    spanId,
+  ],
+  'New Relic, older agents': [`x NR-LINKING|MzU|web-1|${traceId}|${spanId}`, traceId, spanId],
   JSON: [`{"trace_id":"${traceId}","span_id": "${spanId}"}`, traceId, spanId],
   "OpenTelemetry's names in Python": [
     `[trace_id=${traceId} span_id=${spanId} resource.service.name=a] x`,

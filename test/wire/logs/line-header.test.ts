@@ -56,6 +56,29 @@ describe('what is put before a line of text on its way', () => {
     expect(ofText(`<34>1 ${time} web-1 su - ID47 ${long}`).message).to.include('[a@1 x="yyy')
   })
 
+  it('has no year and no zone in RFC 3164: its time dates no record', () => {
+    expect(told('<34>Oct 11 22:14:15 web-1 su[7]: failed')).to.deep.equal(['failed', 'fatal', 'su', null])
+    expect(told('<134>Oct  1 22:14:15 haproxy[7]: up')).to.deep.equal(['up', 'info', 'haproxy', null])
+    expect(told('<13>Oct  1 22:14:15 web-1 shop: ERROR declined')).to.deep.equal([
+      'ERROR declined',
+      'error',
+      'shop',
+      null,
+    ])
+    const { fields, cuts } = ofText('<34>Oct 11 22:14:15 web-1 su[7]: failed')
+    expect({ ...fields }).to.deep.equal({
+      priority: '34',
+      timereported: 'Oct 11 22:14:15',
+      hostname: 'web-1',
+      appname: 'su',
+      procid: '7',
+      message: 'failed',
+    })
+    expect(cuts).to.deep.equal([])
+    const line = JSON.stringify({ level: 'warn', msg: 'slow', trace_id: traceId })
+    expect(ofText(`<13>Oct 11 22:14:15 web-1 shop[7]: ${line}`)).to.deep.include({ message: 'slow', level: 'warn', service: 'shop', traceId }) // prettier-ignore
+  })
+
   it('may say the trace', () => {
     expect(ofText(`<34>1 ${time} web-1 shop - - [a@1 trace_id="${traceId}"] paid`).traceId).to.equal(traceId)
   })
@@ -75,7 +98,11 @@ describe('what is put before a line of text on its way', () => {
       '<b>bold</b>',
       '<190>1',
       `<190>2 ${time} host app web.1 - up`,
-      '<34>Oct 11 22:14:15 web-1 su[7]: failed',
+      '<34>Oct 11 22:14:15 web-1 failed',
+      '<34>Oct 11 22:14:15: failed',
+      '<34>oct 11 22:14:15 web-1 su[7]: failed',
+      'Oct 11 22:14:15 web-1 su[7]: failed',
+      'Oct 11 2026 22:14:15 web-1 su[7]: failed',
       `99 ${time} up`,
       'a-word-of-more-than-twenty-letters stdout F up',
       `${time} stdin F up`,

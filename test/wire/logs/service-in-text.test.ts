@@ -29,6 +29,27 @@ describe('the service that a line of text says of itself', () => {
     expect(others.filter((text) => serviceInText(text) !== undefined)).to.deep.equal([])
   })
 
+  it("is that which Datadog's tracers inject, and New Relic's agents add", () => {
+    const datadog = 'dd.trace_id=5766297571294423590 dd.span_id=7394261458282936832'
+    expect(serviceInText(`INFO [dd.service=shop dd.env=prod dd.version=1 ${datadog}] - paid`)).to.equal('shop')
+    expect(serviceInText(`[dd.env= dd.service=billing dd.version= ${datadog} ddsource=ruby] paid`)).to.equal('billing')
+    expect(serviceInText(`paid ${datadog} dd.service="my shop" dd.env="prod"`)).to.equal('my shop')
+    expect(serviceInText('[dd.service=shop dd.trace_id=0 dd.span_id=0] up'), 'outside of a span').to.equal('shop')
+    expect(serviceInText('paid NR-LINKING|MzU|web-1|||my%20shop|')).to.equal('my shop')
+    for (const text of [
+      `[dd.service= dd.env= ${datadog}] paid`,
+      'set dd.service=shop and restart',
+      `my.dd.service=shop ${datadog}`,
+      `${datadog} ${'x'.repeat(2_048)} dd.service=shop`,
+      'paid NR-LINKING|MzU|web-1||||',
+      'paid NR-LINKING|MzU|web-1|||my%zzshop|',
+      'paid NR-LINKING|MzU|web-1|trace|span|shop|',
+      'NR-LINKING| is added by the agent',
+    ]) {
+      expect(serviceInText(text), text).to.equal(undefined)
+    }
+  })
+
   it('is that of a record that names none', () => {
     const serviceOf = (record: unknown): unknown =>
       decodeLogs(Buffer.from(JSON.stringify(record)), 'application/json', { receivedAt: 0, limits })[0]?.service

@@ -43,10 +43,35 @@ describe('what single loggers write in a way of their own', () => {
       expect(one(JSON.parse(JSON.stringify(other))).message).to.equal(JSON.stringify(other.message))
   })
 
+  it("is the time, level and program of katip and ClickHouse, the program of PM2 and of New Relic's agents", () => {
+    const katip = {
+      app: ['shop', 'pay'],
+      at: time,
+      data: {},
+      env: 'prod',
+      msg: 'm',
+      ns: ['shop', 'pay', 'card'],
+      sev: 'Critical',
+    }
+    expect(one(katip)).to.include({ timeNs, level: 'fatal', service: 'shop.pay', message: 'm' })
+    const clickhouse = { level: 'Error', query_id: '', logger_name: 'executeQuery', message: 'm' }
+    expect(one({ event_time: '2026-11-29 22:16:44', event_time_microseconds: '2026-11-29 22:16:44.304000', ...clickhouse })).to.include({ timeNs }) // prettier-ignore
+    expect(one({ event_time: '2026-11-29 22:16:44', ...clickhouse }).timeNs).to.equal(timeNs - 304_000_000n)
+    const pm2 = { message: 'm', timestamp: time, type: 'err', process_id: 0, app_name: 'shop' }
+    expect(one(pm2)).to.include({ timeNs, level: null, service: 'shop' })
+    const agent = { message: 'm', timestamp: time, 'entity.guid': 'MzU', 'entity.name': 'shop', 'trace.id': traceId }
+    expect(one(agent)).to.include({ timeNs, service: 'shop', traceId })
+  })
+
   it('is told by what stands beside it: the same names say nothing in others’ records', () => {
     const nothing = { timeNs: arrival, level: null, message: '', service: null, traceId: null, spanId: null }
     for (const sent of [
       { L: 'XL', M: 'shirt', T: time },
+      { at: time, sev: 'Error', app: ['shop'] },
+      { at: time, sev: 'Error', ns: ['shop'] },
+      { event_time: time, query_id: 'q' },
+      { process_id: 7, app_name: 'shop', type: 'cron' },
+      { 'entity.name': 'shop' },
       { L: 'INFO', M: 7, T: time },
       { T: time },
       { t: time, level: 'none of ours' },
