@@ -158,13 +158,19 @@ export const fullDisksOf = (dataFolder: string): readonly FullDisk[] =>
 /** How long it is believed to be as it was found. */
 const believedMs = 250
 
+/** `compared`: files that are there for a while, beside the indexes or not. */
+export type RoomUse = Use | 'compared'
+
+const needs = (dataFolder: string, use: RoomUse, { file, uses }: Kept): boolean =>
+  use === 'compared' ? file === join(dataFolder, name) : uses.has(use)
+
 /** Throws TransientError while the room on a disk is given up that is needed for this. */
-export function createRoomCheck(dataFolder: string, use: Use, ticks: Ticks = systemTicks): () => void {
+export function createRoomCheck(dataFolder: string, use: RoomUse, ticks: Ticks = systemTicks): () => void {
   let [askedAt, full] = [Number.NEGATIVE_INFINITY, undefined as Kept | undefined]
   return () => {
     if (ticks() - askedAt >= believedMs) {
       askedAt = ticks()
-      full = filesIn(dataFolder).find(({ file, uses }) => uses.has(use) && isGivenUp(file))
+      full = filesIn(dataFolder).find((kept) => needs(dataFolder, use, kept) && isGivenUp(kept.file))
     }
     if (full === undefined) return
     const hint = 'its disk is full: free some space'
