@@ -87,13 +87,17 @@ function giveUp(file: string): void {
 
 type Settle = (kept: Kept, bounds: Bounds) => Promise<string | undefined>
 
+/** Builds take room where they are folded. */
+const remedy = ({ uses }: Kept): string =>
+  uses.has('folded') ? 'remove something beside it, or throughline drop BUILD' : 'remove something beside it'
+
 const giveUpWhereFull: Settle = async (kept, { reserveBytes, reserveFreeBytesMin }) => {
   const { file } = kept
   if (!existsSync(file) || isGivenUp(file) || (await freeBytesBeside(file)) >= reserveFreeBytesMin) return undefined
   giveUp(file)
   return (
     `the disk of ${dirname(file)} is full: ${file} is given up, which leaves ${shown(reserveBytes)} for searches, sign-ins and what makes room. ` +
-    `No telemetry is ${usesOf(kept, 'or')} until ${shown(2 * reserveBytes)} are free: remove something beside it, or throughline drop BUILD`
+    `No telemetry is ${usesOf(kept, 'or')} until ${shown(2 * reserveBytes)} are free: ${remedy(kept)}`
   )
 }
 
