@@ -42,7 +42,7 @@ export const logText = ({ partition, head, first }: LogStatus): string =>
   `Log of partition ${partition} at position ${head}${first === null ? '' : `, kept from ${first.received_at} on`}.`
 
 export const fullText = ({ folder, not }: FullDisk): string =>
-  `The disk of ${folder} is full: no telemetry is ${not}. Free some space; throughline drop BUILD may do.`
+  `The disk of ${folder} is full: no telemetry is ${not}. Free some space${not.includes('folded') ? '; throughline drop BUILD may do' : ''}.`
 
 export function quarantineText({ log, kind, at, folder, reason, kept, lost }: QuarantineStatus): string {
   if (log === null) return `A damaged log lies in ${folder}.`

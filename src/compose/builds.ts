@@ -25,7 +25,7 @@ export async function openBuilds(dataFolder: string): Promise<OpenBuilds> {
     ...folding,
     firstDays: () => readFirstDays(openDirectory, folding.clock),
     workers: foldWorkers(),
-    index: { ...createFilesPlace(files, log), digests: digestThread.digests },
+    index: { ...createFilesPlace(files, { dataFolder, use: 'folded' }, log), digests: digestThread.digests },
     // Postings are the most of what an index costs: files that it is compared with have sums over them.
     scratch: async () => openScratch(dataFolder, { keeps: 'sums' }, log),
     lock: async (projection) => {

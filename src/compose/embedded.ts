@@ -20,7 +20,7 @@ import { foldersOf, type Folders } from './folders.ts'
 import { retainedReaders } from './keepings.ts'
 import { embeddedFilesOpen, fewFilesOpen } from './open-files.ts'
 import { setAsideOf } from './quarantines.ts'
-import { createRoomCheck } from './reserve.ts'
+import { createRoomCheck, fullDisksOf } from './reserve.ts'
 import type { ProjectorData } from './threads/projector-messages.ts'
 import { createProjectorThread, withBeside } from './threads/projector.ts'
 import { createSampler } from './threads/sampler.ts'
@@ -76,7 +76,9 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
   const directory = await openDirectory(directoryStream, clock, secrets.pepper)
   tellUnknownWorkspaces(folders, directory)
   const thread = createProjectorThread('projector-thread.ts', { ...folders, dataFolder } satisfies ProjectorData)
-  const places = () => thread.folded().map((partition) => ({ dataFolder, partition }))
+  // What an index is compared with takes room.
+  const places = () =>
+    fullDisksOf(dataFolder).length > 0 ? [] : thread.folded().map((partition) => ({ dataFolder, partition }))
   const sampler = createSampler({ places, everyMs })
   const sampled = withBeside(thread, sampler)
   const projector = withEraser(sampled, { directory, partitions: 1, openLog: async () => lent(telemetry), clock })

@@ -3,12 +3,13 @@ import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writ
 import { limits } from '#src/config.ts'
 import { createFilesAudit, type FilesPlace } from './files-audit.ts'
 import { fewFilesOpen } from './open-files.ts'
-import type { LogPlace } from './places.ts'
+import { whereThereIsRoom, type LogPlace, type Room } from './places.ts'
 import { foldInThreads } from './threads/fold-threads.ts'
 
 /** Builds in files, folded from a log by threads. */
-export const createFilesPlace = (files: FilesPlace, log: LogPlace): BuildPlace => ({
-  writer: () => createSqliteIndexWriter({ ...files, limits: { indexFilesOpenMax: fewFilesOpen(limits) } }),
+export const createFilesPlace = (files: FilesPlace, room: Room, log: LogPlace): BuildPlace => ({
+  writer: () =>
+    whereThereIsRoom(createSqliteIndexWriter({ ...files, limits: { indexFilesOpenMax: fewFilesOpen(limits) } }), room),
   audit: () => createFilesAudit(files),
-  fold: foldInThreads(log, files),
+  fold: foldInThreads(log, { ...files, room }),
 })

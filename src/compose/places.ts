@@ -8,12 +8,15 @@ import type { Nats } from '#streams/jetstream/nats.ts'
 import type { Stream } from '#streams/stream.ts'
 import { openLogBeside } from './log-beside.ts'
 import { indexFilesOpen } from './open-files.ts'
+import { createRoomCheck, type RoomUse } from './reserve.ts'
 
 // Locations of logs and indexes as plain data, which can be passed to a thread. A cluster's drivers are loaded only for a cluster.
 
 export type ClusterPlace = Readonly<{ cluster: ClusterConfig; partition: string }>
 export type LogPlace = Readonly<{ file: string; partition: string }> | ClusterPlace
-export type IndexPlace = Readonly<{ folder: string; keeps?: Kept }> | ClusterPlace
+/** What is given up of a full disk is not for builds, nor for what they are compared with. */
+export type Room = Readonly<{ dataFolder: string; use: RoomUse }>
+export type IndexPlace = Readonly<{ folder: string; keeps?: Kept; room?: Room }> | ClusterPlace
 
 /** Opens something over a NATS connection of its own, which ends with it, or where it cannot be opened. */
 export async function overOwnConnection<T extends Readonly<{ close(): Promise<void> }>>(
@@ -59,12 +62,29 @@ export const indexesOf = (
 /** Nobody reads a build that several writers share: it is refreshed once, when all are done. */
 const refreshSharedEveryMs = 60_000
 
+/** Nothing that is begun there, or written, takes of it. */
+export function whereThereIsRoom(writer: IndexWriter, { dataFolder, use }: Room): IndexWriter {
+  const checkRoom = createRoomCheck(dataFolder, use)
+  return {
+    ...writer,
+    open: async (...given) => {
+      checkRoom()
+      await writer.open(...given)
+    },
+    write: async (...given) => {
+      checkRoom()
+      await writer.write(...given)
+    },
+  }
+}
+
 /** A writer of one share of a build. The others are written by as many threads of this process. */
 export async function openSharedWriter(place: IndexPlace, of: FoldTask['share']): Promise<IndexWriter> {
   const share = shareName(of)
   if ('folder' in place) {
     const indexFilesOpenMax = indexFilesOpen(limits.indexFilesOpenMax, of.of)
-    return createSqliteIndexWriter({ ...place, limits: { indexFilesOpenMax }, share })
+    const writer = createSqliteIndexWriter({ ...place, limits: { indexFilesOpenMax }, share })
+    return place.room === undefined ? writer : whereThereIsRoom(writer, place.room)
   }
   const { createElasticsearchIndexWriter } = await import('#projections/stores/elasticsearch/writer.ts')
   const at = indexesOf(place.cluster, Number(place.partition))

@@ -87,13 +87,17 @@ function giveUp(file: string): void {
 
 type Settle = (kept: Kept, bounds: Bounds) => Promise<string | undefined>
 
+/** Builds take room where they are folded. */
+const remedy = ({ uses }: Kept): string =>
+  uses.has('folded') ? 'remove something beside it, or throughline drop BUILD' : 'remove something beside it'
+
 const giveUpWhereFull: Settle = async (kept, { reserveBytes, reserveFreeBytesMin }) => {
   const { file } = kept
   if (!existsSync(file) || isGivenUp(file) || (await freeBytesBeside(file)) >= reserveFreeBytesMin) return undefined
   giveUp(file)
   return (
     `the disk of ${dirname(file)} is full: ${file} is given up, which leaves ${shown(reserveBytes)} for searches, sign-ins and what makes room. ` +
-    `No telemetry is ${usesOf(kept, 'or')} until ${shown(2 * reserveBytes)} are free: remove something beside it, or throughline drop BUILD`
+    `No telemetry is ${usesOf(kept, 'or')} until ${shown(2 * reserveBytes)} are free: ${remedy(kept)}`
   )
 }
 
@@ -158,13 +162,19 @@ export const fullDisksOf = (dataFolder: string): readonly FullDisk[] =>
 /** How long it is believed to be as it was found. */
 const believedMs = 250
 
+/** `compared`: files that are there for a while, beside the indexes or not. */
+export type RoomUse = Use | 'compared'
+
+const needs = (dataFolder: string, use: RoomUse, { file, uses }: Kept): boolean =>
+  use === 'compared' ? file === join(dataFolder, name) : uses.has(use)
+
 /** Throws TransientError while the room on a disk is given up that is needed for this. */
-export function createRoomCheck(dataFolder: string, use: Use, ticks: Ticks = systemTicks): () => void {
+export function createRoomCheck(dataFolder: string, use: RoomUse, ticks: Ticks = systemTicks): () => void {
   let [askedAt, full] = [Number.NEGATIVE_INFINITY, undefined as Kept | undefined]
   return () => {
     if (ticks() - askedAt >= believedMs) {
       askedAt = ticks()
-      full = filesIn(dataFolder).find(({ file, uses }) => uses.has(use) && isGivenUp(file))
+      full = filesIn(dataFolder).find((kept) => needs(dataFolder, use, kept) && isGivenUp(kept.file))
     }
     if (full === undefined) return
     const hint = 'its disk is full: free some space'

@@ -4,6 +4,7 @@ import { createScratchFolder, removeStale } from '#projections/stores/sqlite/scr
 import type { FilesForm } from './files-audit.ts'
 import { createFilesPlace } from './files-place.ts'
 import type { LogPlace } from './places.ts'
+import { createRoomCheck } from './reserve.ts'
 import { createDigestThread } from './threads/digests.ts'
 
 type Scratch = Awaited<ReturnType<BuildContext['scratch']>>
@@ -15,11 +16,13 @@ export const tidyScratch = (dataFolder: string): void => removeStale(scratchIn(d
 
 /** A folder beside an index for what it is compared with, and the thread that reads it; both go with `remove`. */
 export function openScratch(dataFolder: string, form: FilesForm, log: LogPlace): Scratch {
+  const room = { dataFolder, use: 'compared' } as const
+  createRoomCheck(dataFolder, room.use)()
   const { folder, remove } = createScratchFolder(scratchIn(dataFolder))
   const files = { folder, ...form }
   const { digests, end } = createDigestThread(files)
   return {
-    ...createFilesPlace(files, log),
+    ...createFilesPlace(files, room, log),
     digests,
     remove: async () => {
       await end()

@@ -229,6 +229,11 @@ describe('throughline status', () => {
   it('names a disk that is full, and what telemetry is not because of that', async () => {
     const services = createServices(new Map(), ['0'], [], [{ folder: '/data/index', not: 'folded' }])
     const { out } = await run(['status'], { services })
-    expect(out).to.include('The disk of /data/index is full: no telemetry is folded. Free some space')
+    expect(out).to.include(
+      'The disk of /data/index is full: no telemetry is folded. Free some space; throughline drop BUILD may do.',
+    )
+    const ofLog = createServices(new Map(), ['0'], [], [{ folder: '/data/log', not: 'accepted' }])
+    const { out: said } = await run(['status'], { services: ofLog })
+    expect(said, 'it gives no room there').to.include('no telemetry is accepted. Free some space.')
   })
 })

@@ -45,6 +45,7 @@ describe('the room that a data folder keeps on its disk', () => {
     expect(told).to.have.length(1)
     expect(told[0]).to.include(`the disk of ${folder} is full: ${file} is given up`)
     expect(told[0]).to.include('No telemetry is accepted or folded until')
+    expect(told[0]).to.match(/: remove something beside it, or throughline drop BUILD$/)
     expect(fullDisksOf(folder)).to.deep.equal([{ folder, not: 'accepted or folded' }])
     for (const use of ['accepted', 'folded'] as const)
       expect(check(use)).to.throw(TransientError, `write to ${folder} (its disk is full: free some space)`)
@@ -55,6 +56,12 @@ describe('the room that a data folder keeps on its disk', () => {
     expect(told.slice(1)).to.deep.equal([`the disk of ${folder} has room again: telemetry is accepted and folded`])
     expect(fullDisksOf(folder)).to.deep.equal([])
     check('accepted')()
+  })
+
+  it('is told with no remedy that gives no room: builds lie on another disk than this one', async () => {
+    await settleReserve(folder, roomy, tell)
+    await giveUpReserve(folder, full, tell)
+    expect(told.join()).to.match(/No telemetry is accepted until \d+ KiB are free: remove something beside it$/)
   })
 
   it('is not there on a disk that never had it: that keeps nobody from anything, nor does what somebody has removed', async () => {

@@ -132,6 +132,12 @@ export const areDaysNamed = (database: Database): boolean =>
   hasTable(database, 'named') && database.get('SELECT 1 AS found FROM named JOIN build USING (safe)') !== undefined
 
 /**
+ * Pages of its WAL, a heartbeat each, after which they go into the file. With SQLite's own thousand, the records of a server that has just started
+ * would take 4 MB each of a full disk within a quarter of an hour, and so all that was kept for searches and what makes room.
+ */
+const recordWalPages = 32
+
+/**
  * Opens a build's record, or creates it. A build of another log or with other collections is refused. The heartbeat goes back to the durable
  * position, because after a power cut the files may hold less than it says.
  */
@@ -143,7 +149,8 @@ export function openBuildRecord(
   const path = metaPath(folder, index)
   makeFolderOf(path)
   // Not synced with each heartbeat: if a power cut takes one back, only more of the log is read again.
-  return prepared(openDatabase(path), (database) =>
+  return prepared(openDatabase(path), (database) => {
+    database.exec(`PRAGMA wal_autocheckpoint = ${recordWalPages}`)
     transaction(database, () => {
       if (layoutOf(database) === 0n) layOut(database, epoch, shapes, after)
       database.exec(laterTables)
@@ -155,8 +162,8 @@ export function openBuildRecord(
       if (stringifyJson(meta.shapes) !== stringifyJson(shapes)) throw otherCollections(index)
       const { ahead: _ahead, ...told } = meta.progress
       writeProgress(database, { ...told, position: Math.min(told.position, meta.safe) })
-    }),
-  )
+    })
+  })
 }
 
 /** The record of a build, open for reading, and its content; undefined if there is none, or it is just being created. */

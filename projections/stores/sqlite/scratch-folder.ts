@@ -57,7 +57,7 @@ function makeOne(parent: string): Readonly<{ folder: string; lock: HeldLock }> {
 export function createScratchFolder(parent: string): ScratchFolder {
   makeFolder(parent, {
     operation: 'make the folder',
-    hint: 'this user must be able to make it; or choose another with --data',
+    hint: 'this user must be able to make it, and its disk must have room for a file; or choose another with --data',
   })
   const { folder, lock } = makeOne(parent)
   return {

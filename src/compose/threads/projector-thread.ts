@@ -1,5 +1,4 @@
 import { workerData } from 'node:worker_threads'
-import type { IndexWriter } from '#projections/index-store.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import { limits } from '#src/config.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
@@ -10,19 +9,11 @@ import { createRoomCheck } from '../reserve.ts'
 import { foldPartition, runWhenTold } from './fold-partition.ts'
 import { giveWay } from './give-way.ts'
 import type { ProjectorData } from './projector-messages.ts'
+import { whileThereIsRoom } from './while-there-is-room.ts'
 
 // The thread that folds the log into the indexes. It opens them when it is told to start, because another process may have them open
 // until then.
 const { dataFolder, log, directory: directoryLog, indexFolder } = workerData as ProjectorData
-
-/** Folding takes many times as much room as what is folded: it waits, where the disk is full. */
-const whileThereIsRoom = (writer: IndexWriter, checkRoom: () => void): IndexWriter => ({
-  ...writer,
-  write: async (index, entries, checkpoint) => {
-    if (entries.length > 0) checkRoom()
-    await writer.write(index, entries, checkpoint)
-  },
-})
 
 await runWhenTold(async (tell, signal) => {
   giveWay()
@@ -34,7 +25,8 @@ await runWhenTold(async (tell, signal) => {
     limits: { indexFilesOpenMax: embeddedFilesOpen(limits) },
   })
   try {
-    const given = { stream, writer: whileThereIsRoom(writer, checkRoom), directory, folding: createFolding() }
+    const waiting = whileThereIsRoom(writer, { indexFolder, stream, checkRoom })
+    const given = { stream, writer: waiting, directory, folding: createFolding() }
     await foldPartition({ ...given, nameOf: (name) => name }, tell, signal)
   } finally {
     await writer.close()

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { IndexWriter } from '#projections/index-store.ts'
@@ -68,6 +68,12 @@ describe('what a SQLite index has on the disk', () => {
     const left = await syncedBy(() => next.open(index, fixture, epoch))
     expect(left).to.include.members([`${file}-wal`, file, own, build, folder])
     await next.close()
+  })
+
+  it('is no more for every heartbeat: nothing of a full disk would be left to searches and to what makes room', async () => {
+    await write(writer, [lineEntry({}, 1)], 1)
+    for (let at = 1; at <= 500; at++) await writer.heartbeat(index, { position: 1, head: 1, at, caughtUpAt: at })
+    expect(statSync(join(build, 'meta.db-wal')).size).to.be.below(256 * 1024)
   })
 
   it('is synced once where more files are written than are open at once', async () => {
