@@ -83,3 +83,34 @@ describe('tidying a log in SQLite whose writers are replaced before a checkpoint
     expect(walBytes).to.be.within(1, 4 * checkpointBytes)
   })
 })
+
+describe('tidying a log in SQLite on a full disk', () => {
+  it('waits for room, also as it is closed: what it takes would be gone for all else, and nothing freed', async () => {
+    const log = await makeLogFolder()
+    let free = 1_100_000
+    const open = (): LogWriter =>
+      createLogWriter(
+        { file: log.file, partition: '0', busyTimeoutMs, checkpointBytes, freeBytes: () => free },
+        () => undefined,
+      )
+    const [size, walSize] = [() => statSync(log.file).size, () => statSync(`${log.file}-wal`).size]
+    let writer = open()
+    putTo(writer, 'acme.test.0', 4 * checkpointBytes)
+    const before = size()
+    expect(before).to.be.below(checkpointBytes)
+    writer.close()
+    expect([size(), walSize() > 4 * checkpointBytes]).to.deep.equal([before, true])
+
+    writer = open()
+    free = 2_000_000
+    putTo(writer, 'acme.test.1', 1)
+    expect(size()).to.be.above(4 * checkpointBytes)
+    putTo(writer, 'acme.test.2', 1)
+    writer.close()
+    expect(statSync(`${log.file}-wal`, { throwIfNoEntry: false })).to.equal(undefined)
+    const kept = new DatabaseSync(log.file)
+    expect(kept.prepare('SELECT count(*) AS events FROM events').get()).to.deep.include({ events: 3 })
+    kept.close()
+    await log.remove()
+  })
+})

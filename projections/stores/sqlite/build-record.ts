@@ -131,6 +131,9 @@ export function writeNamed(database: Database): void {
 export const areDaysNamed = (database: Database): boolean =>
   hasTable(database, 'named') && database.get('SELECT 1 AS found FROM named JOIN build USING (safe)') !== undefined
 
+/** Pages: heartbeats, which go on while a disk is full, fill this and no more of it. SQLite's own 1,000 would be 4 MiB of each build. */
+const walPages = 32
+
 /**
  * Opens a build's record, or creates it. A build of another log or with other collections is refused. The heartbeat goes back to the durable
  * position, because after a power cut the files may hold less than it says.
@@ -143,7 +146,8 @@ export function openBuildRecord(
   const path = metaPath(folder, index)
   makeFolderOf(path)
   // Not synced with each heartbeat: if a power cut takes one back, only more of the log is read again.
-  return prepared(openDatabase(path), (database) =>
+  return prepared(openDatabase(path), (database) => {
+    database.exec(`PRAGMA wal_autocheckpoint = ${walPages}`)
     transaction(database, () => {
       if (layoutOf(database) === 0n) layOut(database, epoch, shapes, after)
       database.exec(laterTables)
@@ -155,8 +159,8 @@ export function openBuildRecord(
       if (stringifyJson(meta.shapes) !== stringifyJson(shapes)) throw otherCollections(index)
       const { ahead: _ahead, ...told } = meta.progress
       writeProgress(database, { ...told, position: Math.min(told.position, meta.safe) })
-    }),
-  )
+    })
+  })
 }
 
 /** The record of a build, open for reading, and its content; undefined if there is none, or it is just being created. */

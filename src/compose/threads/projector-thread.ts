@@ -1,5 +1,4 @@
 import { workerData } from 'node:worker_threads'
-import type { IndexWriter } from '#projections/index-store.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import { limits } from '#src/config.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
@@ -15,27 +14,18 @@ import type { ProjectorData } from './projector-messages.ts'
 // until then.
 const { dataFolder, log, directory: directoryLog, indexFolder } = workerData as ProjectorData
 
-/** Folding takes many times as much room as what is folded: it waits, where the disk is full. */
-const whileThereIsRoom = (writer: IndexWriter, checkRoom: () => void): IndexWriter => ({
-  ...writer,
-  write: async (index, entries, checkpoint) => {
-    if (entries.length > 0) checkRoom()
-    await writer.write(index, entries, checkpoint)
-  },
-})
-
 await runWhenTold(async (tell, signal) => {
   giveWay()
   const stream = await openLogBeside(log)
   const directory = await openSqliteStreamReader(directoryLog)
-  const checkRoom = createRoomCheck(dataFolder, 'folded')
   const writer = createSqliteIndexWriter({
     folder: indexFolder,
     limits: { indexFilesOpenMax: embeddedFilesOpen(limits) },
+    // Folding takes many times as much room as what is folded: it waits, where the disk is full.
+    checkRoom: createRoomCheck(dataFolder, 'folded', limits),
   })
   try {
-    const given = { stream, writer: whileThereIsRoom(writer, checkRoom), directory, folding: createFolding() }
-    await foldPartition({ ...given, nameOf: (name) => name }, tell, signal)
+    await foldPartition({ stream, writer, directory, folding: createFolding(), nameOf: (name) => name }, tell, signal)
   } finally {
     await writer.close()
     await stream.close()
