@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { TransientError } from '#src/lib/failure.ts'
 import { isHarmless } from './failure.ts'
 import { pragma } from './log-file.ts'
-import { bytesOf } from './file-stat.ts'
+import { bytesOf, freeBytesBeside } from './file-stat.ts'
 
 // Moves what is committed from the WAL into the database.
 
@@ -15,11 +15,13 @@ const erasePatienceMs = 200
 /** What a checkpoint leaves of a disk: one that ends on a full disk has taken what was left of it, and frees nothing. */
 const leftFreeBytes = 1024 * 1024
 
+/** `freeBytes`: of the disk of a file, unless it is asked itself. */
+export type Disk = Readonly<{ freeBytes?: ((file: string) => number) | undefined }>
 /** A log that is open, and its disk. */
-export type Opened = Readonly<{ database: DatabaseSync; file: string; freeBytes: (file: string) => number }>
+type Opened = Readonly<{ database: DatabaseSync; file: string }> & Disk
 
 /** Whether the disk has room for what is in the WAL alone. */
-function hasRoom({ database, file, freeBytes }: Opened): boolean {
+function hasRoom({ database, file, freeBytes = freeBytesBeside }: Opened): boolean {
   const bytes = Number(pragma(database, 'page_count')) * Number(pragma(database, 'page_size'))
   const growth = bytes - bytesOf(file)
   return growth <= 0 || freeBytes(file) >= growth + leftFreeBytes

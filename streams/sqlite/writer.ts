@@ -1,17 +1,15 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { positionStep, type Position } from '#src/events/envelope.ts'
 import { isOperatingFailure, TransientError, type PermanentError } from '#src/lib/failure.ts'
-import { closeTidily, createTidiness, emptyWal, restartWal } from './checkpoints.ts'
+import { closeTidily, createTidiness, emptyWal, restartWal, type Disk } from './checkpoints.ts'
 import { openForWriting } from './open-log.ts'
 import { damageOf, isHarmless, notedFailureOf } from './failure.ts'
 import type { LogFile } from './log-file.ts'
 import type { ErasureStep } from './erase.ts'
-import { freeBytesBeside, inodeOf } from './file-stat.ts'
+import { inodeOf } from './file-stat.ts'
 import { prepare, writeGroup, type Group, type Outcome, type Statements } from './write-group.ts'
 
 export type LogWriterOptions = LogFile & Readonly<{ busyTimeoutMs: number; checkpointBytes: number }>
-/** `freeBytes`: of the disk of a file, unless it is asked itself. */
-type Disk = Readonly<{ freeBytes?: (file: string) => number }>
 export type LogWriter = Readonly<{
   /**
    * One transaction for all calls of the group; returns when they are durable. Throws TransientError if none was written or if that is
@@ -94,7 +92,7 @@ function createAttempts({ begin, commit, rollback }: Statements, database: Datab
 
 /** The only writer of a log in this process. It blocks while it syncs: run it in its own thread if the process serves others. */
 export function createLogWriter(options: LogWriterOptions & Disk, announce: (head: Position) => void): LogWriter {
-  const { file, freeBytes = freeBytesBeside } = options
+  const { file, freeBytes } = options
   const { database } = openForWriting(options, options.busyTimeoutMs)
   const opened = { database, file, freeBytes }
   const statements = prepare(database, file)

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
+import { createLogReader } from '#streams/sqlite/reader.ts'
 import { createLogWriter, type LogWriter } from '#streams/sqlite/writer.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { makeLogFolder, type LogFolder } from '../support/log-folder.ts'
@@ -99,6 +100,11 @@ describe('tidying a log in SQLite on a full disk', () => {
     const before = size()
     expect(before).to.be.below(checkpointBytes)
     writer.close()
+    expect([size(), walSize() > 4 * checkpointBytes]).to.deep.equal([before, true])
+    // As of a verb.
+    const alone = createLogReader({ file: log.file, partition: '0' }, busyTimeoutMs, { freeBytes: () => free })
+    expect(alone.head()).to.be.above(0)
+    alone.close()
     expect([size(), walSize() > 4 * checkpointBytes]).to.deep.equal([before, true])
 
     writer = open()
