@@ -108,7 +108,7 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
       folder: dataFolder,
       names: ['log', 'directory'],
       setAside: () => setAsideOf(dataFolder),
-      checkRoom: createRoomCheck(dataFolder, 'accepted'),
+      checkRoom: createRoomCheck(dataFolder, 'accepted', limits),
     },
     sweep: () => void allowance.sweep(directory.workspaces().map(({ id }) => id)),
     greet: (baseUrl) => showFirstRun(directory, clock, dataFolder, baseUrl),

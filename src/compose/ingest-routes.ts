@@ -1,15 +1,23 @@
 import { limits } from '#src/config.ts'
+import type { Directory } from '#src/directory/create-directory.ts'
 import type { Key } from '#src/directory/directory.ts'
 import type { Route } from '#src/http/route.ts'
 import { createBodyBudget } from '#src/http/body.ts'
 import { createIngestRoutes } from '#src/ingest/routes.ts'
 import { present } from '#src/lib/assert.ts'
-import { systemTicks } from '#src/lib/clock.ts'
+import { systemTicks, type Clock } from '#src/lib/clock.ts'
 import { randomId } from '#src/lib/random-id.ts'
 import type { Metrics } from '#src/operations/metrics.ts'
 import { createStreamObserver } from '#src/operations/observed-stream.ts'
 import type { Engines } from './engines.ts'
 import { bodiesHeld } from './memory.ts'
+import { createRetryReport } from './troubles.ts'
+
+/** Whoever has the key may send it as often as they like: that it cannot be flagged, as on a full disk, is told as all is that is tried again. */
+export function flagsExposed(directory: Pick<Directory, 'flagExposed'>, clock: Clock): (key: Key) => void {
+  const onFailure = createRetryReport(clock, 'a leaked key could not be flagged; trying again where it is sent again')
+  return (key) => void directory.flagExposed(key, '/api/rum/v1/ingest').catch(onFailure)
+}
 
 /** The ingest routes. */
 export function ingestRoutes(
@@ -17,11 +25,6 @@ export function ingestRoutes(
   metrics: Metrics,
 ): readonly Route[] {
   const observed = createStreamObserver(metrics)
-  const onExposed = (key: Key): void => {
-    directory
-      .flagExposed(key, '/api/rum/v1/ingest')
-      .catch((error: unknown) => console.error('a leaked key could not be flagged:', error))
-  }
   return createIngestRoutes({
     directory,
     partitions: streams.map((stream, partition) => ({
@@ -34,6 +37,6 @@ export function ingestRoutes(
     clock,
     ticks: systemTicks,
     newId: randomId,
-    onExposed,
+    onExposed: flagsExposed(directory, clock),
   })
 }

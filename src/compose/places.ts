@@ -64,7 +64,7 @@ const refreshSharedEveryMs = 60_000
 
 /** Nothing that is begun there, or written, takes of it. */
 export function whereThereIsRoom(writer: IndexWriter, { dataFolder, use }: Room): IndexWriter {
-  const checkRoom = createRoomCheck(dataFolder, use)
+  const checkRoom = createRoomCheck(dataFolder, use, limits)
   return {
     ...writer,
     open: async (...given) => {

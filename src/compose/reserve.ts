@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, rmSync, statSync, truncateSync, type Stats } from 'node:fs'
+import { existsSync, rmSync, statfsSync, statSync, truncateSync, type Stats } from 'node:fs'
 import { open, rename, rm, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { FullDisk } from '#src/cli/services.ts'
@@ -13,7 +13,8 @@ import { foldersOf } from './folders.ts'
 // sessions, revoked keys, and what makes room. It would be gone at once if telemetry were taken and folded meanwhile: neither is, until the file
 // is there again. A file that is empty was given up; none, as on a disk that never had the room, keeps nobody from anything.
 
-type Bounds = Pick<Limits, 'reserveBytes' | 'reserveFreeBytesMin'>
+type RoomBounds = Pick<Limits, 'reserveFreeBytesMin'>
+type Bounds = RoomBounds & Pick<Limits, 'reserveBytes'>
 
 type Tell = (line: string) => void
 
@@ -53,12 +54,13 @@ function filesIn(dataFolder: string): readonly Kept[] {
 
 const usesOf = ({ uses }: Kept, word: 'and' | 'or'): string => [...uses].join(` ${word} `)
 
-async function freeBytesBeside(file: string): Promise<number> {
-  const { bavail, bsize } = await statfs(dirname(file))
-  return bavail * bsize
-}
+const bytesIn = ({ bavail, bsize }: Readonly<{ bavail: number; bsize: number }>): number => bavail * bsize
+const freeBytesBeside = async (file: string): Promise<number> => bytesIn(await statfs(dirname(file)))
 
 const isGivenUp = (file: string): boolean => statOf(file)?.size === 0
+/** Whether there is no room but what it holds. */
+const isNeeded = async (file: string, { reserveFreeBytesMin }: Bounds): Promise<boolean> =>
+  existsSync(file) && !isGivenUp(file) && (await freeBytesBeside(file)) < reserveFreeBytesMin
 const newOf = (file: string): string => `${file}.new`
 const shown = (bytes: number): string => `${Math.floor(bytes / 1_024)} KiB`
 
@@ -91,9 +93,10 @@ type Settle = (kept: Kept, bounds: Bounds) => Promise<string | undefined>
 const remedy = ({ uses }: Kept): string =>
   uses.has('folded') ? 'remove something beside it, or throughline drop BUILD' : 'remove something beside it'
 
-const giveUpWhereFull: Settle = async (kept, { reserveBytes, reserveFreeBytesMin }) => {
+const giveUpWhereNeeded: Settle = async (kept, bounds) => {
   const { file } = kept
-  if (!existsSync(file) || isGivenUp(file) || (await freeBytesBeside(file)) >= reserveFreeBytesMin) return undefined
+  const { reserveBytes } = bounds
+  if (!(await isNeeded(file, bounds))) return undefined
   giveUp(file)
   return (
     `the disk of ${dirname(file)} is full: ${file} is given up, which leaves ${shown(reserveBytes)} for searches, sign-ins and what makes room. ` +
@@ -122,23 +125,37 @@ async function settleEach(settle: Settle, dataFolder: string, bounds: Bounds, te
 
 /** Gives room up where a disk is full. Before a start: even its lock takes some. */
 export const giveUpReserve = (dataFolder: string, bounds: Bounds, tell: Tell): Promise<void> =>
-  settleEach(giveUpWhereFull, dataFolder, bounds, tell)
+  settleEach(giveUpWhereNeeded, dataFolder, bounds, tell)
 
-/** Does this, or keeps room again where there is some. */
-export async function settleReserve(dataFolder: string, bounds: Bounds, tell: Tell): Promise<void> {
-  await settleEach(giveUpWhereFull, dataFolder, bounds, tell)
-  await settleEach(keepWhereThereIsRoom, dataFolder, bounds, tell)
+/**
+ * Returns what does this, but only where it was needed when it was asked before, too: who writes telemetry has seen that meanwhile, and waits
+ * (`createRoomCheck`), or would take at once what is given up. Where there is room, it keeps some again.
+ */
+export function createSettling(dataFolder: string, bounds: Bounds, tell: Tell): () => Promise<void> {
+  let neededBefore: ReadonlySet<string> = new Set()
+  return async () => {
+    const needed = new Set<string>()
+    const giveUpWhereKnown: Settle = async (kept) => {
+      if (neededBefore.has(kept.file)) return giveUpWhereNeeded(kept, bounds)
+      if (await isNeeded(kept.file, bounds)) needed.add(kept.file)
+      return undefined
+    }
+    await settleEach(giveUpWhereKnown, dataFolder, bounds, tell)
+    neededBefore = needed
+    await settleEach(keepWhereThereIsRoom, dataFolder, bounds, tell)
+  }
 }
 
-const settleEveryMs = 1_000
+const settleEveryMs = 500
 
-/** Does this now, and from then on each second. Returns what ends it. */
+/** Does this now, and from then on twice a second. Returns what ends it. */
 export async function keepReserve(dataFolder: string, bounds: Bounds, tell: Tell): Promise<() => void> {
+  const settle = createSettling(dataFolder, bounds, tell)
   let settling: Promise<void> | undefined
   const settleAgain = (): void => {
-    settling ??= settleReserve(dataFolder, bounds, tell).finally(() => (settling = undefined))
+    settling ??= settle().finally(() => (settling = undefined))
   }
-  await settleReserve(dataFolder, bounds, tell)
+  await settle()
   return systemTimers.every(settleEveryMs, settleAgain)
 }
 
@@ -159,8 +176,8 @@ export const fullDisksOf = (dataFolder: string): readonly FullDisk[] =>
     .filter(({ file }) => isGivenUp(file))
     .map((kept) => ({ folder: dirname(kept.file), not: usesOf(kept, 'or') }))
 
-/** How long it is believed to be as it was found. */
-const believedMs = 250
+/** How long there is believed to be room: less than `settleEveryMs`. And none: until it is given up, where that is needed for so long. */
+const [roomBelievedMs, fullBelievedMs] = [200, 3 * settleEveryMs]
 
 /** `compared`: files that are there for a while, beside the indexes or not. */
 export type RoomUse = Use | 'compared'
@@ -168,13 +185,25 @@ export type RoomUse = Use | 'compared'
 const needs = (dataFolder: string, use: RoomUse, { file, uses }: Kept): boolean =>
   use === 'compared' ? file === join(dataFolder, name) : uses.has(use)
 
-/** Throws TransientError while the room on a disk is given up that is needed for this. */
-export function createRoomCheck(dataFolder: string, use: RoomUse, ticks: Ticks = systemTicks): () => void {
-  let [askedAt, full] = [Number.NEGATIVE_INFINITY, undefined as Kept | undefined]
+function hasRoom(file: string, { reserveFreeBytesMin }: RoomBounds): boolean {
+  const found = statOf(file)
+  if (found === undefined) return true
+  return found.size > 0 && bytesIn(statfsSync(dirname(file))) >= reserveFreeBytesMin
+}
+
+/** Throws TransientError while the room on a disk is given up that is needed for this, or about to be. */
+export function createRoomCheck(
+  dataFolder: string,
+  use: RoomUse,
+  bounds: RoomBounds,
+  ticks: Ticks = systemTicks,
+): () => void {
+  let [believedUntil, full] = [Number.NEGATIVE_INFINITY, undefined as Kept | undefined]
   return () => {
-    if (ticks() - askedAt >= believedMs) {
-      askedAt = ticks()
-      full = filesIn(dataFolder).find((kept) => needs(dataFolder, use, kept) && isGivenUp(kept.file))
+    const now = ticks()
+    if (now >= believedUntil) {
+      full = filesIn(dataFolder).find((kept) => needs(dataFolder, use, kept) && !hasRoom(kept.file, bounds))
+      believedUntil = now + (full === undefined ? roomBelievedMs : fullBelievedMs)
     }
     if (full === undefined) return
     const hint = 'its disk is full: free some space'

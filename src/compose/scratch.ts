@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { BuildContext } from '#projections/builds/build-place.ts'
 import { createScratchFolder, removeStale } from '#projections/stores/sqlite/scratch-folder.ts'
+import { limits } from '#src/config.ts'
 import type { FilesForm } from './files-audit.ts'
 import { createFilesPlace } from './files-place.ts'
 import type { LogPlace } from './places.ts'
@@ -17,7 +18,7 @@ export const tidyScratch = (dataFolder: string): void => removeStale(scratchIn(d
 /** A folder beside an index for what it is compared with, and the thread that reads it; both go with `remove`. */
 export function openScratch(dataFolder: string, form: FilesForm, log: LogPlace): Scratch {
   const room = { dataFolder, use: 'compared' } as const
-  createRoomCheck(dataFolder, room.use)()
+  createRoomCheck(dataFolder, room.use, limits)()
   const { folder, remove } = createScratchFolder(scratchIn(dataFolder))
   const files = { folder, ...form }
   const { digests, end } = createDigestThread(files)

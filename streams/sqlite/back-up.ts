@@ -2,6 +2,7 @@ import { backup } from 'node:sqlite'
 import { beforeAll, type Position } from '#src/events/envelope.ts'
 import { syncFile } from '#src/lib/durable-files.ts'
 import { noteCopied } from './copied.ts'
+import { closeTidily } from './checkpoints.ts'
 import { openForReading } from './open-log.ts'
 import { damageOf, notedFailureOf } from './failure.ts'
 import type { LogFile } from './log-file.ts'
@@ -19,7 +20,7 @@ async function copyPages(log: LogFile, target: string): Promise<void> {
   } catch (error) {
     throw notedFailureOf(error, operation, log.file)
   } finally {
-    database.close()
+    closeTidily({ database, file: log.file })
   }
 }
 

@@ -1,8 +1,8 @@
-import type { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync } from 'node:sqlite'
 import { TransientError } from '#src/lib/failure.ts'
 import { isHarmless } from './failure.ts'
 import { pragma } from './log-file.ts'
-import { bytesOf } from './file-stat.ts'
+import { bytesOf, freeBytesBeside } from './file-stat.ts'
 
 // Moves what is committed from the WAL into the database.
 
@@ -12,6 +12,40 @@ const checkpointPatience = 16
 const restartPatienceMs = 20
 /** Longer, because an erasure that fails must scan the log from its beginning again. */
 const erasePatienceMs = 200
+/** What a checkpoint leaves of a disk: one that ends on a full disk has taken what was left of it, and frees nothing. */
+const leftFreeBytes = 1024 * 1024
+
+/** `freeBytes`: of the disk of a file, unless it is asked itself. */
+export type Disk = Readonly<{ freeBytes?: ((file: string) => number) | undefined }>
+/** A log that is open, and its disk. */
+type Opened = Readonly<{ database: DatabaseSync; file: string }> & Disk
+
+/** Whether the disk has room for what is in the WAL alone. */
+function hasRoom({ database, file, freeBytes = freeBytesBeside }: Opened): boolean {
+  const bytes = Number(pragma(database, 'page_count')) * Number(pragma(database, 'page_size'))
+  const growth = bytes - bytesOf(file)
+  return growth <= 0 || freeBytes(file) >= growth + leftFreeBytes
+}
+
+/**
+ * SQLite checkpoints as the last connection is closed. Where there is no room for that, it is not the last: one that may only read is closed after
+ * it, which leaves the WAL as it is.
+ */
+export function closeTidily(opened: Opened): void {
+  const { database, file } = opened
+  let other: DatabaseSync | undefined
+  try {
+    if (!hasRoom(opened)) {
+      other = new DatabaseSync(file, { readOnly: true })
+      other.prepare('SELECT 1 FROM sqlite_schema').get()
+    }
+  } catch {
+    // As of one whose files are gone: it is closed as it is.
+  }
+  database.close()
+  other?.close()
+}
+
 /** Runs a checkpoint. True if the database now holds everything from the WAL. */
 function checkpoint(database: DatabaseSync, mode: 'PASSIVE' | 'RESTART' | 'TRUNCATE', patienceMs: number): boolean {
   const before = Number(pragma(database, 'busy_timeout'))
@@ -40,7 +74,8 @@ export function emptyWal(database: DatabaseSync, file: string): void {
  * Decides when the WAL is due for a checkpoint, by the bytes written to it. What earlier writers left in it counts: each may have been replaced
  * before its own were enough, and where one takes over from another, SQLite never tidies at the end of the last.
  */
-export function createTidiness(database: DatabaseSync, file: string, checkpointBytes: number) {
+export function createTidiness(opened: Opened, checkpointBytes: number) {
+  const { database, file } = opened
   // At most: a file stays as long as it was when it is begun anew.
   let untidyBytes = bytesOf(`${file}-wal`)
   /** Bytes that the last attempt may have left because of readers. The next attempt waits for another `checkpointBytes`. */
@@ -48,7 +83,7 @@ export function createTidiness(database: DatabaseSync, file: string, checkpointB
   return {
     grown: (bytes: number): void => void (untidyBytes += bytes),
     tidy: (): void => {
-      if (untidyBytes - leftBytes < checkpointBytes) return
+      if (untidyBytes - leftBytes < checkpointBytes || !hasRoom(opened)) return
       leftBytes = untidyBytes
       const mode = untidyBytes < checkpointPatience * checkpointBytes ? 'PASSIVE' : 'RESTART'
       if (checkpoint(database, mode, restartPatienceMs)) untidyBytes = leftBytes = 0

@@ -1,4 +1,5 @@
-import { statSync } from 'node:fs'
+import { statfsSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 
 /** Which file has this name now; undefined if none has. A bigint, because some file systems use numbers beyond 2^53. */
 export const inodeOf = (path: string): bigint | undefined =>
@@ -8,3 +9,9 @@ export const isFile = (file: string): boolean => statSync(file, { throwIfNoEntry
 
 /** 0 if there is no such file. */
 export const bytesOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
+
+/** On the disk of a file. */
+export function freeBytesBeside(file: string): number {
+  const { bavail, bsize } = statfsSync(dirname(file))
+  return bavail * bsize
+}

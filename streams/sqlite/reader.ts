@@ -12,6 +12,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { PermanentError } from '#src/lib/failure.ts'
 import { cutBefore, lostTail, readBytesMax, type FirstEvent } from '../stream.ts'
 import { createCutMark } from './cut.ts'
+import { closeTidily, type Disk } from './checkpoints.ts'
 import { openForReading } from './open-log.ts'
 import { damageOf, notedFailureOf } from './failure.ts'
 import type { LogFile } from './log-file.ts'
@@ -85,7 +86,7 @@ function createRead(database: DatabaseSync, { file, partition }: LogFile, places
   }
 }
 
-export function createLogReader(log: LogFile, busyTimeoutMs: number): LogReader {
+export function createLogReader(log: LogFile, busyTimeoutMs: number, { freeBytes }: Disk = {}): LogReader {
   const { database, epoch } = openForReading(log, busyTimeoutMs)
   const lookup = createIdLookup(database)
   const selectHead = database.prepare('SELECT max(seq) AS head FROM events')
@@ -137,6 +138,6 @@ export function createLogReader(log: LogFile, busyTimeoutMs: number): LogReader 
         const row = selectLast.get(subject)
         return row === undefined || Number(row['seq']) <= cut() ? undefined : eventOf(row, Number(row['seq']), log.file)
       }),
-    close: () => database.close(),
+    close: () => closeTidily({ database, file: log.file, freeBytes }),
   }
 }

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { positionStep, type Position } from '#src/events/envelope.ts'
 import { isOperatingFailure, TransientError, type PermanentError } from '#src/lib/failure.ts'
-import { createTidiness, emptyWal, restartWal } from './checkpoints.ts'
+import { closeTidily, createTidiness, emptyWal, restartWal, type Disk } from './checkpoints.ts'
 import { openForWriting } from './open-log.ts'
 import { damageOf, isHarmless, notedFailureOf } from './failure.ts'
 import type { LogFile } from './log-file.ts'
@@ -91,12 +91,13 @@ function createAttempts({ begin, commit, rollback }: Statements, database: Datab
 }
 
 /** The only writer of a log in this process. It blocks while it syncs: run it in its own thread if the process serves others. */
-export function createLogWriter(options: LogWriterOptions, announce: (head: Position) => void): LogWriter {
-  const { file } = options
+export function createLogWriter(options: LogWriterOptions & Disk, announce: (head: Position) => void): LogWriter {
+  const { file, freeBytes } = options
   const { database } = openForWriting(options, options.busyTimeoutMs)
+  const opened = { database, file, freeBytes }
   const statements = prepare(database, file)
   const { attempt, inTransaction, broken } = createAttempts(statements, database, file)
-  const wal = createTidiness(database, file, options.checkpointBytes)
+  const wal = createTidiness(opened, options.checkpointBytes)
 
   function commit(group: Group): readonly Outcome[] {
     const { outcomes, head, written } = inTransaction(() => writeGroup(group, statements))
@@ -139,5 +140,5 @@ export function createLogWriter(options: LogWriterOptions, announce: (head: Posi
     }
   }
 
-  return { commit, cut, erase, broken, tidy, close: () => database.close() }
+  return { commit, cut, erase, broken, tidy, close: () => closeTidily(opened) }
 }

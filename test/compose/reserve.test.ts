@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, trun
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { createRoomCheck, fullDisksOf, giveUpReserve, settleReserve, tellMissingRoom } from '#src/compose/reserve.ts'
+import { createRoomCheck, createSettling, fullDisksOf, giveUpReserve, tellMissingRoom } from '#src/compose/reserve.ts'
 import { TransientError } from '#src/lib/failure.ts'
 
 // A disk is full where less is free than a server wants to have: here, more than any disk holds.
@@ -17,7 +17,8 @@ describe('the room that a data folder keeps on its disk', () => {
   let told: string[]
   const tell = (line: string): void => void told.push(line)
   const size = (): number | undefined => statSync(file, { throwIfNoEntry: false })?.size
-  const check = (use: 'accepted' | 'folded') => createRoomCheck(folder, use, () => 0)
+  const check = (use: 'accepted' | 'folded', bounds = roomy) => createRoomCheck(folder, use, bounds, () => 0)
+  const settleReserve = (...given: Parameters<typeof createSettling>): Promise<void> => createSettling(...given)()
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'throughline-reserve-'))
@@ -62,6 +63,33 @@ describe('the room that a data folder keeps on its disk', () => {
     await settleReserve(folder, roomy, tell)
     await giveUpReserve(folder, full, tell)
     expect(told.join()).to.match(/No telemetry is accepted until \d+ KiB are free: remove something beside it$/)
+  })
+
+  it('is given up while a server runs once those who write have seen that the disk is full, who would take it at once', async () => {
+    mkdirSync(join(folder, 'index'))
+    await settleReserve(folder, roomy, tell)
+    let now = 0
+    const isAccepted = createRoomCheck(folder, 'accepted', full, () => now)
+    const settle = createSettling(folder, fuller, tell)
+    await settle()
+    expect([size(), told]).to.deep.equal([reserveBytes, []])
+    for (const use of ['accepted', 'folded'] as const) expect(check(use, full)).to.throw(TransientError)
+    expect(isAccepted).to.throw(TransientError)
+    now = 600
+    await settle()
+    expect([size(), told.length]).to.deep.equal([0, 1])
+    expect(isAccepted).to.throw(TransientError)
+  })
+
+  it('stays where a disk was full for a moment', async () => {
+    await settleReserve(folder, roomy, tell)
+    const bounds = { ...full }
+    const settle = createSettling(folder, bounds, tell)
+    for (const reserveFreeBytesMin of [full.reserveFreeBytesMin, 0, full.reserveFreeBytesMin]) {
+      bounds.reserveFreeBytesMin = reserveFreeBytesMin
+      await settle()
+    }
+    expect([size(), told]).to.deep.equal([reserveBytes, []])
   })
 
   it('is not there on a disk that never had it: that keeps nobody from anything, nor does what somebody has removed', async () => {

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
+import { createLogReader } from '#streams/sqlite/reader.ts'
 import { createLogWriter, type LogWriter } from '#streams/sqlite/writer.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { makeLogFolder, type LogFolder } from '../support/log-folder.ts'
@@ -81,5 +82,41 @@ describe('tidying a log in SQLite whose writers are replaced before a checkpoint
     writer.close()
     await log.remove()
     expect(walBytes).to.be.within(1, 4 * checkpointBytes)
+  })
+})
+
+describe('tidying a log in SQLite on a full disk', () => {
+  it('waits for room, also as it is closed: what it takes would be gone for all else, and nothing freed', async () => {
+    const log = await makeLogFolder()
+    let free = 1_100_000
+    const open = (): LogWriter =>
+      createLogWriter(
+        { file: log.file, partition: '0', busyTimeoutMs, checkpointBytes, freeBytes: () => free },
+        () => undefined,
+      )
+    const [size, walSize] = [() => statSync(log.file).size, () => statSync(`${log.file}-wal`).size]
+    let writer = open()
+    putTo(writer, 'acme.test.0', 4 * checkpointBytes)
+    const before = size()
+    expect(before).to.be.below(checkpointBytes)
+    writer.close()
+    expect([size(), walSize() > 4 * checkpointBytes]).to.deep.equal([before, true])
+    // As of a verb.
+    const alone = createLogReader({ file: log.file, partition: '0' }, busyTimeoutMs, { freeBytes: () => free })
+    expect(alone.head()).to.be.above(0)
+    alone.close()
+    expect([size(), walSize() > 4 * checkpointBytes]).to.deep.equal([before, true])
+
+    writer = open()
+    free = 2_000_000
+    putTo(writer, 'acme.test.1', 1)
+    expect(size()).to.be.above(4 * checkpointBytes)
+    putTo(writer, 'acme.test.2', 1)
+    writer.close()
+    expect(statSync(`${log.file}-wal`, { throwIfNoEntry: false })).to.equal(undefined)
+    const kept = new DatabaseSync(log.file)
+    expect(kept.prepare('SELECT count(*) AS events FROM events').get()).to.deep.include({ events: 3 })
+    kept.close()
+    await log.remove()
   })
 })

@@ -9,7 +9,7 @@ import { createRoomCheck } from '../reserve.ts'
 import { foldPartition, runWhenTold } from './fold-partition.ts'
 import { giveWay } from './give-way.ts'
 import type { ProjectorData } from './projector-messages.ts'
-import { whileThereIsRoom } from './while-there-is-room.ts'
+import { erasingAhead } from './erasing-ahead.ts'
 
 // The thread that folds the log into the indexes. It opens them when it is told to start, because another process may have them open
 // until then.
@@ -19,14 +19,14 @@ await runWhenTold(async (tell, signal) => {
   giveWay()
   const stream = await openLogBeside(log)
   const directory = await openSqliteStreamReader(directoryLog)
-  const checkRoom = createRoomCheck(dataFolder, 'folded')
   const writer = createSqliteIndexWriter({
     folder: indexFolder,
     limits: { indexFilesOpenMax: embeddedFilesOpen(limits) },
+    // Folding takes many times as much room as what is folded: it waits, where the disk is full.
+    checkRoom: createRoomCheck(dataFolder, 'folded', limits),
   })
   try {
-    const waiting = whileThereIsRoom(writer, { indexFolder, stream, checkRoom })
-    const given = { stream, writer: waiting, directory, folding: createFolding() }
+    const given = { stream, writer: erasingAhead(writer, { indexFolder, stream }), directory, folding: createFolding() }
     await foldPartition({ ...given, nameOf: (name) => name }, tell, signal)
   } finally {
     await writer.close()

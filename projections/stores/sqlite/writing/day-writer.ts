@@ -13,8 +13,8 @@ import { findRow, insertTermsInto, positionOf, termsOf, type WrittenTables } fro
 import { createRowids, type NextRow } from './rowids.ts'
 import { createCounts, type Counts } from './write-counts.ts'
 
-/** `position`: of its last event. `onStep`: to be called after every few rows. */
-export type Batch = Readonly<{ position: Position; onStep: () => void }>
+/** `position`: of its last event. `onStep`: to be called after every few rows; `checkRoom`: before a commit. */
+export type Batch = Readonly<{ position: Position; onStep: () => void; checkRoom: () => void }>
 type Writing = WrittenTables & Pick<Batch, 'onStep'>
 /** What a batch does to one file: entries to write, and ids of records to remove because others replace them. */
 export type DayChanges = Readonly<{ entries: readonly Entry[]; replaced: readonly Replaced[] }>
@@ -260,7 +260,7 @@ export function writeDay(
   database: Database,
   collections: ReadonlyMap<string, WrittenTables>,
   { entries, replaced }: DayChanges,
-  { position, onStep }: Batch,
+  { position, onStep, checkRoom }: Batch,
 ): void {
   transaction(database, () => {
     const reached = positionOf(database)
@@ -271,5 +271,6 @@ export function writeDay(
       if (mine.length + gone.length > 0) writeCollection(database, { ...written, onStep }, mine, gone)
     }
     database.run('UPDATE file SET position = ?', position)
+    checkRoom()
   })
 }

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { PermanentError } from '#src/lib/failure.ts'
+import { isOperatingFailure, PermanentError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Checkpoint, EntryKey, IndexName, IndexWriter, KeptDays, WorkspaceEntries } from '../../../index-store.ts'
@@ -28,6 +28,8 @@ type SqliteWriterOptions = BuildOptions &
     syncEveryMs?: number
     /** Milliseconds after which a heartbeat is told again within a batch. */
     tellAgainMs?: number
+    /** Throws TransientError while the disk has no room for what days take. Asked again before each commit: a batch may take seconds. */
+    checkRoom?: () => void
   }>
 
 /** What a workspace's entries of a batch do to each day's file. */
@@ -126,6 +128,16 @@ function writeEntries(files: Files, build: Build, { workspaceId, entries }: Work
   }
 }
 
+function isRoomy(checkRoom: () => void): boolean {
+  try {
+    checkRoom()
+    return true
+  } catch (error) {
+    if (isOperatingFailure(error)) return false
+    throw error
+  }
+}
+
 /** Closes a file that is about to be removed, without syncing it. */
 function letGo(files: Files, build: Build | undefined, path: string): void {
   build?.unsynced.delete(path)
@@ -199,7 +211,7 @@ function checkpointOnDisk(folder: string, index: IndexName): Checkpoint {
 
 /** The writing side in a folder of SQLite files. It blocks while it works: run it in a thread of its own. */
 export function createSqliteIndexWriter(options: SqliteWriterOptions): IndexWriter {
-  const { folder, limits, syncEveryMs = 2_000, share, tellAgainMs = 1_500 } = options
+  const { folder, limits, syncEveryMs = 2_000, share, tellAgainMs = 1_500, checkRoom = () => {} } = options
   const builds = new Map<IndexName, Build>()
   const telling = createTellAgain(() => builds.values(), tellAgainMs)
   const files = createFiles(limits.indexFilesOpenMax, builds)
@@ -220,8 +232,9 @@ export function createSqliteIndexWriter(options: SqliteWriterOptions): IndexWrit
     },
     async write(index, entries, checkpoint) {
       const build = buildOf(index)
+      if (entries.length > 0) checkRoom()
       telling.begin()
-      const batch = { position: checkpoint.position, onStep: () => telling.again() }
+      const batch = { position: checkpoint.position, onStep: () => telling.again(), checkRoom }
       for (const changes of entries) writeEntries(files, build, changes, batch)
       if (checkpoint.isAhead !== true) build.written = Math.max(build.written, checkpoint.position)
     },
@@ -234,7 +247,7 @@ export function createSqliteIndexWriter(options: SqliteWriterOptions): IndexWrit
       if (share === undefined) {
         telling.tell(build, progress)
         // Only when there is nothing else to do.
-        build.tidier.turn(progress)
+        if (isRoomy(checkRoom)) build.tidier.turn(progress)
       }
       syncInTime(build, progress.at, syncEveryMs)
     },

@@ -8,6 +8,7 @@ import { missedDays } from '#projections/stores/sqlite/known-days.ts'
 import { openRosters } from '#projections/stores/sqlite/rosters.ts'
 import { storedBuildRecord } from '#projections/stores/sqlite/build-record.ts'
 import { createSqliteIndexReader } from '#projections/stores/sqlite/reading/reader.ts'
+import { TransientError } from '#src/lib/failure.ts'
 import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writer.ts'
 import {
   acme,
@@ -74,6 +75,34 @@ describe('what a SQLite index has on the disk', () => {
     await write(writer, [lineEntry({}, 1)], 1)
     for (let at = 1; at <= 500; at++) await writer.heartbeat(index, { position: 1, head: 1, at, caughtUpAt: at })
     expect(statSync(join(build, 'meta.db-wal')).size).to.be.below(256 * 1024)
+  })
+
+  it('is nothing of a batch during which the disk has got full', async () => {
+    const { folder } = given
+    await write(writer, [lineEntry({}, 1)], 1)
+    let asked = 0
+    let isFull = false
+    const checkRoom = (): void => {
+      asked++
+      if (isFull && asked > 1) throw new TransientError({ operation: 'write to', subject: 'its disk' })
+    }
+    const next = createSqliteIndexWriter({ folder, limits, checkRoom })
+    await next.open(index, fixture, epoch)
+    ;[asked, isFull] = [0, true]
+    expect(await rejection(write(next, [lineEntry({}, 2)], 2))).to.be.instanceOf(TransientError)
+    const stored = (): unknown => {
+      const file = new DatabaseSync(given.dayFile())
+      try {
+        return file.prepare('SELECT position FROM file').get()?.['position']
+      } finally {
+        file.close()
+      }
+    }
+    expect(stored()).to.equal(1)
+    isFull = false
+    await write(next, [lineEntry({}, 2)], 2)
+    expect(stored()).to.equal(2)
+    await next.close()
   })
 
   it('is synced once where more files are written than are open at once', async () => {

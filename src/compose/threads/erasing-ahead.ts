@@ -4,18 +4,10 @@ import { erasureSubject } from '#src/events/erasure.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import type { Stream } from '#streams/stream.ts'
 
-type Room = Readonly<{
-  indexFolder: string
-  stream: Pick<Stream, 'last'>
-  /** Throws TransientError while the disk is full. */
-  checkRoom: () => void
-}>
+type Place = Readonly<{ indexFolder: string; stream: Pick<Stream, 'last'> }>
 
-/**
- * Folding takes many times as much room as what is folded: it waits, where the disk is full. What the log says further on is erased does not wait for
- * that: it may be what gives room.
- */
-export function whileThereIsRoom(writer: IndexWriter, { indexFolder, stream, checkRoom }: Room): IndexWriter {
+/** While a write waits, for room as a rule, what the log says further on is erased does not wait behind it: it may be what gives room. */
+export function erasingAhead(writer: IndexWriter, { indexFolder, stream }: Place): IndexWriter {
   const eraseAhead = async (index: IndexName): Promise<void> => {
     for (const workspaceId of new Set(storedDays(indexFolder, index).map((day) => day.workspaceId))) {
       const erasure = await stream.last(erasureSubject(workspaceId))
@@ -26,7 +18,6 @@ export function whileThereIsRoom(writer: IndexWriter, { indexFolder, stream, che
     ...writer,
     write: async (index, entries, checkpoint) => {
       try {
-        if (entries.length > 0) checkRoom()
         await writer.write(index, entries, checkpoint)
       } catch (error) {
         if (error instanceof TransientError) await eraseAhead(index)

@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { expect } from 'chai'
 import type { IndexWriter } from '#projections/index-store.ts'
-import { whileThereIsRoom } from '#src/compose/threads/while-there-is-room.ts'
+import { erasingAhead } from '#src/compose/threads/erasing-ahead.ts'
 import { sealErasure } from '#src/events/erasure.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
-import { acme, index, lineEntry, other, write } from '../support/index-fixture.ts'
+import { acme, lineEntry, other, write } from '../support/index-fixture.ts'
 import { rejection } from '../support/read-all.ts'
 import { openSqliteFixture, type SqliteFixture } from '../support/sqlite-fixture.ts'
 
@@ -15,16 +15,14 @@ describe('folding into an index whose disk is full', () => {
   let writer: IndexWriter
   const stream = createMemoryStream({ partition: '0' })
   const full = new TransientError({ operation: 'write to', subject: 'a folder', hint: 'its disk is full' })
-  const checkRoom = (): void => {
-    throw full
-  }
+  const waiting = { write: () => Promise.reject(full) }
   const isThere = (workspaceId = acme): boolean => existsSync(given.dayFile().replace(acme, workspaceId))
 
   beforeEach(async () => {
     given = await openSqliteFixture()
     await write(given.writer, [lineEntry({}, 1)], 1)
     await write(given.writer, [lineEntry({}, 1)], 1, other)
-    writer = whileThereIsRoom(given.writer, { indexFolder: given.folder, stream, checkRoom })
+    writer = erasingAhead({ ...given.writer, ...waiting }, { indexFolder: given.folder, stream })
   })
   afterEach(async () => {
     await given.writer.close()
@@ -38,11 +36,5 @@ describe('folding into an index whose disk is full', () => {
     await stream.append([sealErasure(acme, { at: 1, unique: '1'.repeat(32) })])
     expect(await rejection(write(writer, [lineEntry({}, 2)], 2, other))).to.equal(full)
     expect([isThere(), isThere(other)]).to.deep.equal([false, true])
-  })
-
-  it('goes on with what takes no room', async () => {
-    await writer.write(index, [], { epoch: (await writer.checkpoint(index)).epoch, position: 3 })
-    await writer.heartbeat(index, { position: 3, head: 3, at: 3, caughtUpAt: 3 })
-    expect(await writer.checkpoint(index)).to.include({ position: 3 })
   })
 })
