@@ -333,7 +333,11 @@ describe('scanSpans, JSON alone', () => {
 
   it('says what is wrong with a body of logs, of metrics, or of snake_case names', () => {
     for (const text of ['{"resourceLogs":[]}', '{"resourceMetrics":[]}', '{"resource_spans":[]}']) {
-      expect(refused(utf8(text), json, {})?.detail).to.contain('resourceSpans (lowerCamelCase)')
+      const detail = refused(utf8(text), json, {})?.detail
+      expect(detail).to.contain('resourceSpans (lowerCamelCase)')
+      expect(detail).to.contain(
+        'OTLP logs and metrics are not taken, and logs as JSON records go to /api/logs/v1/ingest',
+      )
     }
     expect(refused(utf8('{"resourceLogs":[],"resourceSpans":[]}'), json, {})).to.equal(undefined)
   })

@@ -48,7 +48,7 @@ await sdk.shutdown()
     ),
     shell('Run it.', 'node first-span.mjs'),
     text(
-      'Spans of HTTP, databases and queues: add @opentelemetry/auto-instrumentations-node and start your program with node --require @opentelemetry/auto-instrumentations-node/register. It reads the same variables.',
+      'Spans of HTTP, databases and queues: add @opentelemetry/auto-instrumentations-node and start your program with node --require @opentelemetry/auto-instrumentations-node/register. It reads the same variables, and shows what was refused only with OTEL_LOG_LEVEL=warn.',
     ),
     text(
       "A program started so is no longer ended by SIGTERM, unless it sees to that itself. Let it close its server: process.on('SIGTERM', () => server.close()). It then ends by itself, and what it has traced is sent; with process.exit() the last five seconds are lost.",
@@ -81,7 +81,7 @@ provider.shutdown()
     ),
     shell('Run it.', 'python3 first_span.py'),
     text(
-      'Spans of web frameworks and databases: add opentelemetry-distro, run opentelemetry-bootstrap -a install, and start your program with opentelemetry-instrument. It reads the same variables.',
+      'Spans of web frameworks and databases: add opentelemetry-distro, run opentelemetry-bootstrap -a install, and start your program with opentelemetry-instrument. It reads the same variables. Django needs DJANGO_SETTINGS_MODULE among them: what manage.py or asgi.py sets comes too late.',
     ),
   ],
 }

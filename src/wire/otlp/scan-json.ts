@@ -94,9 +94,9 @@ function scanBody(walk: Walk): boolean {
   const after = skipSpace(body, end)
   if (after < body.length) return stop(walk, 'unexpected text after the object', after) > 0
   if (walk.misnomer) {
-    const detail =
-      'the body holds no traces: OTLP JSON has them in resourceSpans (lowerCamelCase), logs and metrics are not taken'
-    walk.refusal = refusal('invalid_body', detail)
+    const traces = 'the body holds no traces: OTLP JSON has them in resourceSpans (lowerCamelCase)'
+    const others = 'OTLP logs and metrics are not taken, and logs as JSON records go to /api/logs/v1/ingest'
+    walk.refusal = refusal('invalid_body', `${traces}; ${others}`)
   }
   return !walk.misnomer
 }

@@ -72,10 +72,7 @@ export function scanRum(
   const members = readMembers(body, reader, limits)
   if (!members.ok) return members
   const form = formOf(members.value.keys())
-  if (form === undefined) {
-    const known = 'Grafana Faro ({meta, …}), OTLP JSON ({resourceSpans}) and {session_id, events}'
-    return fail(refusal('invalid_body', `the body is none of the forms that are read here: ${known}`))
-  }
+  if (form === undefined) return fail(unknownForm(members.value))
   if (form !== 'otlp' && reader.values() > limits.nodesPerRequestMax) {
     const detail = tooMany(reader.values(), 'values', limits.nodesPerRequestMax)
     const records = countItems(body, reader, members.value)
@@ -83,6 +80,22 @@ export function scanRum(
     return fail(refusal('payload_too_large', detail, { records, spans }))
   }
   return readParts({ body, reader, limits, rejected: [] }, form, members.value)
+}
+
+/** What else pages send over OTLP, to the address of their traces. */
+const otherSignals = [
+  ['resourceLogs', 'logs', 'send them with Grafana Faro, or as {session_id, events}'],
+  ['resourceMetrics', 'metrics', 'take their exporter out of the page'],
+] as const
+
+function unknownForm(members: Members): Refusal {
+  for (const [list, signal, instead] of otherSignals) {
+    if (!members.has(list)) continue
+    const detail = `OTLP ${signal} (\`${list}\`) are not read here, of OTLP only traces (\`resourceSpans\`): ${instead}`
+    return refusal('invalid_body', detail)
+  }
+  const known = 'Grafana Faro ({meta, …}), OTLP JSON ({resourceSpans}) and {session_id, events}'
+  return refusal('invalid_body', `the body is none of the forms that are read here: ${known}`)
 }
 
 function isReadable(contentType: string | undefined): boolean {

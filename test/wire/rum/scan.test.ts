@@ -159,6 +159,16 @@ describe('the scan of a RUM request', () => {
     expect(refused(traces(span(s1)).slice(0, -1)).code).to.equal('invalid_body')
   })
 
+  it('says of OTLP logs and metrics that they are not read, and what to do instead', () => {
+    const logs = refused('{"resourceLogs":[{"scopeLogs":[{"logRecords":[]}]}]}')
+    expect(logs.code).to.equal('invalid_body')
+    expect(logs.detail).to.contain('OTLP logs (`resourceLogs`) are not read here')
+    expect(logs.detail).to.contain('send them with Grafana Faro, or as {session_id, events}')
+    const metrics = refused('{"resourceMetrics":[]}')
+    expect(metrics.detail).to.contain('OTLP metrics (`resourceMetrics`) are not read here')
+    expect(refused('{"a":1}').detail).to.contain('none of the forms that are read here')
+  })
+
   it('refuses more items or values than a request may have', () => {
     const limits = { recordsPerBatchMax: 6 }
     expect(refused(faro, 'application/json', limits).code).to.equal('payload_too_large')
