@@ -73,7 +73,7 @@ describe('POST /api/rum/v1/ingest', () => {
     expect(await ingest.events()).to.have.length(3)
   })
 
-  it('takes spans with the key where each SDK for pages that README names puts it', async () => {
+  it('takes spans with the key where each SDK for pages that infra/senders.md names puts it', async () => {
     const { publishable } = ingest.keys
     const ways: readonly (readonly [string, Record<string, string>])[] = [
       [path, { authorization: `Bearer ${publishable}` }],
