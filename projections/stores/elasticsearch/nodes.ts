@@ -117,8 +117,11 @@ const versionPath = '/_cluster/state/version'
 const ofMaster = { method: 'GET', path: versionPath, querystring: 'master_timeout=2s&filter_path=version' }
 const ofItself = { method: 'GET', path: versionPath, querystring: 'local=true&filter_path=version' }
 
-/** `behind`: it reaches a master that has gone on without it. `outside`: it reaches none. */
-type Standing = 'current' | 'behind' | 'outside'
+/** `behind`: it reaches a master that has gone on without it. `outside`: it reaches none. `untold`: its master does not answer, as one that hangs. */
+type Standing = 'current' | 'behind' | 'outside' | 'untold'
+
+/** What it knows itself it says at once: with the question to the master, one that hangs is given up as soon as during any other request. */
+const itselfMs = 2_000
 
 function versionIn(body: unknown): number {
   const answer: unknown = typeof body === 'string' && body.startsWith('{') ? JSON.parse(body) : undefined
@@ -218,10 +221,14 @@ export class OneOfSeveral extends WatchedConnection {
 
   /** The master first: a state that it has is applied by all others already. */
   async #compare(): Promise<Standing> {
-    const ask = (params: Params) => askAgainIfDropped(() => super.watched(params, ping))
-    const master = await ask(ofMaster)
-    if (master.statusCode >= 500) return 'outside'
-    const itself = await ask(ofItself)
+    const ask = (params: Params, timeout: number) =>
+      askAgainIfDropped(() => super.watched(params, { ...ping, timeout }))
+    const master = await ask(ofMaster, pingMs).catch((error: unknown) => {
+      if (!(error instanceof errors.TimeoutError)) throw error
+    })
+    if (master !== undefined && master.statusCode >= 500) return 'outside'
+    const itself = await ask(ofItself, itselfMs)
+    if (master === undefined) return 'untold'
     if (versionIn(itself.body) < versionIn(master.body)) return 'behind'
     this.#currentAt = performance.now()
     return 'current'
@@ -233,6 +240,7 @@ export class OneOfSeveral extends WatchedConnection {
     return this.#standing
   }
 
+  /** A master that hangs leaves nobody out; until there is another, all others know no more. */
   async #refuseLate(): Promise<void> {
     if (performance.now() - this.#currentAt <= doubtMs) return
     const standing = await this.standing().catch((error: unknown) => {

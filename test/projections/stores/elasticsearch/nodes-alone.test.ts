@@ -323,6 +323,7 @@ describe('a node of Elasticsearch that may have stood still until the cluster we
   const servers: Server[] = []
   beforeEach(() => {
     later = 0
+    isHung = false
     mock.method(performance, 'now', () => now.call(performance) + later)
   })
   afterEach(() => {
@@ -335,12 +336,15 @@ describe('a node of Elasticsearch that may have stood still until the cluster we
 
   type Fake = { url: string; own: number; asked: string[]; onAsk: () => void }
   const master = 9
+  let isHung = false
+  const isVersion = (path: string): boolean => path.startsWith('/_cluster/state/version')
   /** A node that has applied version `own` of the cluster's state, and says in its answers which it is. */
   const startNode = async (): Promise<Fake> => {
     const node: Fake = { url: '', own: master, asked: [], onAsk: () => undefined }
     const server = createServer(({ url = '' }, response) => {
       node.asked.push(url)
       if (url === '/it') node.onAsk()
+      if (isHung && isVersion(url) && !url.includes('local=true')) return
       const body = url.startsWith('/_cluster/state/version')
         ? { version: url.includes('local=true') ? node.own : master }
         : { own: node.own }
@@ -352,7 +356,6 @@ describe('a node of Elasticsearch that may have stood still until the cluster we
     node.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     return node
   }
-  const isVersion = (path: string): boolean => path.startsWith('/_cluster/state/version')
   const call = { operation: 'look at', subject: 'it', method: 'GET', path: '/it' } as const
 
   /** Of two nodes, the one that is asked, with what asks. */
@@ -410,6 +413,15 @@ describe('a node of Elasticsearch that may have stood still until the cluster we
     other.asked.length = 0
     while (!used.asked.includes('/it')) await read()
     mock.timers.reset()
+    await elasticsearch.close()
+  })
+
+  it('is asked all the same where its master hangs, which leaves nobody out', async () => {
+    const { elasticsearch, read, used, other } = await startBoth()
+    isHung = true
+    later += 11_000
+    expect(await read()).to.equal(master)
+    expect([used, other].map(({ asked }) => asked.includes('/it'))).to.deep.equal([true, false])
     await elasticsearch.close()
   })
 
