@@ -41,7 +41,7 @@ const electionTimeoutMs = 60_000
 const electionPauseMs = 250
 
 const roomHint =
-  'the streams of all PARTITIONS (8 GiB each) and of the directory (1 GiB) must fit in what each server may store: raise its max_file_store (NATS_STORE_BYTES), or set fewer PARTITIONS'
+  'the streams of all PARTITIONS (8 GiB each) and of the directory (1 GiB) must fit in what each server may store, and all their replicas in what the account may: raise max_file_store (NATS_STORE_BYTES) or max_file, or set fewer PARTITIONS'
 
 const hasNoRoom = ({ description }: ServerError): boolean => /insufficient storage/i.test(description)
 
@@ -130,7 +130,7 @@ export async function untilLed<Answer>(ask: () => Promise<Answer>): Promise<Answ
   }
 }
 
-/** What this account may store. Throws when JetStream is not there for this user. */
+/** What this account may store, each replica by itself. Throws when JetStream is not there for this user. */
 async function accountBytes(nats: Nats): Promise<number | undefined> {
   const asked = await askApi(nats, 'INFO')
   if ('error' in asked) {
@@ -203,7 +203,8 @@ async function provision(nats: Nats, options: ProvisionOptions): Promise<void> {
   refuseLazy()
   const replicas = replicasOn(nats, options.replicas)
   // Asked only for a stream that is to be made: those that are there go on where less may be stored by now.
-  const bytesMax = (): number => options.bytesMax ?? bytesMaxFor(partitions, accountStorage ?? storageBytes)
+  const mayStore = accountStorage === undefined ? storageBytes : Math.floor(accountStorage / replicas)
+  const bytesMax = (): number => options.bytesMax ?? bytesMaxFor(partitions, mayStore)
   // The directory's comes last: where it is, all others were there. And nothing is written to any before all are there.
   const names = [...Array.from({ length: partitions }, (_, index) => String(index)), directoryPartition]
   let isUsed = false

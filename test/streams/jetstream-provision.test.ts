@@ -11,6 +11,7 @@ import { openJetStream } from '#streams/jetstream/stream.ts'
 import { logName } from '#streams/jetstream/subjects.ts'
 import { limits } from '#src/config.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
+import { freePort } from '#test/support/free-port.ts'
 import { lineEvent } from '#test/support/line-projections.ts'
 import { askServer, newEpoch, newPrefix, removeLogs, testProvision } from './jetstream-log.ts'
 import { startPlainNats } from './plain-nats.ts'
@@ -353,6 +354,29 @@ describe('provisioning the logs', function () {
     } finally {
       await own.close()
       await server.remove()
+    }
+  })
+
+  it('shares what the account may store among all replicas of the streams', async () => {
+    const routePorts = [await freePort(), await freePort(), await freePort()]
+    const routes = routePorts.map((port) => `nats-route://127.0.0.1:${port}`).join()
+    const lines = (port: number): string => `server_name: "n${port}"
+      cluster { name: own, listen: "127.0.0.1:${port}", routes: [${routes}] }
+      jetstream { store_dir: "$FOLDER/store", max_file_store: 1TB }
+      accounts { own { users: [{ user: own, password: own }], jetstream: { max_file: 12GB, max_streams: 10 } } }
+      no_auth_user: own
+    `
+    const servers = await Promise.all(routePorts.map((port) => startPlainNats(lines(port))))
+    const own = await connectNats({ url: servers.map((server) => server.url).join() })
+    try {
+      const { bytesMax: _, ...options } = testProvision
+      await provisionLogs(own, { ...options, replicas: 3, allowLazyLog: true })
+      const config = (await streamInfo(own, 'TELEMETRY_0'))?.config
+      expect(config?.num_replicas).to.equal(3)
+      expect(config?.max_bytes).to.be.within(5e8, 4e9)
+    } finally {
+      await own.close()
+      await Promise.all(servers.map((server) => server.remove()))
     }
   })
 

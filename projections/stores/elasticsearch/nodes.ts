@@ -85,11 +85,23 @@ const pingMs = 3_000
 
 const ping = { requestId: 'ping', name: 'ping', context: null, timeout: pingMs }
 
-/** How long, and how often in turn, a node is asked whether it is there before it counts as one that is not. */
-type Patience = Readonly<{ ms: number; times: number }>
-const ofSeveral: Patience = { ms: pingMs, times: 1 }
+/**
+ * A node that was silent for longer may have stood still until the master left it out, for which the master takes half a minute. It goes on with what it
+ * had, for seconds: acknowledged records are missing there, beside the progress of other nodes.
+ */
+const doubtMs = 10_000
+
+/**
+ * How long, and how often in turn, a node is asked whether it is there before it counts as one that is not. `pauseMs`: an answer is doubted where this
+ * process itself stood still for longer meanwhile, maybe with the node.
+ */
+type Patience = Readonly<{ ms: number; times: number; pauseMs: number }>
+const ofSeveral: Patience = { ms: pingMs, times: 1, pauseMs: doubtMs }
 /** There is no other to ask: it may be very busy, or this process itself has stood still for as long, or that connection alone was lost. */
-const ofTheOnly: Patience = { ms: 4_000, times: 2 }
+const ofTheOnly: Patience = { ms: 4_000, times: 2, pauseMs: Infinity }
+
+const silent = 'it answers nothing, not even HEAD /'
+const paused = 'this process stood still while it was asked, and maybe it did too'
 
 type Params = Parameters<UndiciConnection['request']>[0]
 type Options = Omit<Parameters<UndiciConnection['request']>[1], 'asStream'>
@@ -100,12 +112,33 @@ const lostMs = 5_000
 /** By the system's clock, as the driver has it: one that was set back since would leave the node alone for as long as it was ahead. */
 const isDue = (askAt: number, now: number): boolean => askAt <= now || askAt - now > lostMs
 
+const versionPath = '/_cluster/state/version'
 /** What a node answers only if it reaches a master. */
-const isMember = { method: 'GET', path: '/_cluster/state/version', querystring: 'master_timeout=2s' }
+const ofMaster = { method: 'GET', path: versionPath, querystring: 'master_timeout=2s&filter_path=version' }
+const ofItself = { method: 'GET', path: versionPath, querystring: 'local=true&filter_path=version' }
 
-/** Begins the message of an error of a node that is left out for that. */
+/** `behind`: it reaches a master that has gone on without it. `outside`: it reaches none. `untold`: its master does not answer, as one that hangs. */
+type Standing = 'current' | 'behind' | 'outside' | 'untold'
+
+/** What it knows itself it says at once: with the question to the master, one that hangs is given up as soon as during any other request. */
+const itselfMs = 2_000
+
+function versionIn(body: unknown): number {
+  const answer: unknown = typeof body === 'string' && body.startsWith('{') ? JSON.parse(body) : undefined
+  return Number((answer as Readonly<{ version?: unknown }> | undefined)?.version ?? 0)
+}
+
+/** In the message of an error of a node that is left out for that. */
 const notMember = 'it answers 503, and is not in the cluster'
-export const isNotMember = (message: string): boolean => message.startsWith(notMember)
+export const isNotMember = (message: string): boolean => message.includes(notMember)
+const outside = `${notMember}: it reaches no master`
+const behind = 'it stood still, and does not know yet what the others did meanwhile'
+
+/** Of a question to the node before what it was to be asked. */
+function unsent(error: unknown): Error {
+  if (isUnsent(error)) return error as Error
+  return new errors.ConnectionError(notConnected + (error instanceof Error ? error.message : String(error)))
+}
 
 /**
  * A search may take a minute, while the node answers others; one that hangs, or that nothing comes from any more, answers nothing. What waits for
@@ -142,17 +175,23 @@ abstract class WatchedConnection extends HeardConnection {
 
   protected async watched(params: Params, options: Options) {
     const hung = new AbortController()
+    let awakeAt = performance.now()
+    const stoodStill = (): boolean => performance.now() - awakeAt > this.patience.pauseMs
     const watch = setInterval(() => {
-      void this.#isThere().then((isThere) => isThere || hung.abort())
+      if (stoodStill()) hung.abort(paused)
+      awakeAt = performance.now()
+      void this.#isThere().then((isThere) => isThere || hung.abort(silent))
     }, silenceMs)
     const signal = options.signal === undefined ? hung.signal : AbortSignal.any([hung.signal, options.signal])
     try {
       const answer = await super.request(params, { ...options, signal })
+      if (stoodStill()) hung.abort(paused)
+      hung.signal.throwIfAborted()
       this.#heardAt = performance.now()
       return answer
     } catch (error) {
       if (!hung.signal.aborted || options.signal?.aborted === true) throw error
-      throw new errors.ConnectionError('it answers nothing, not even HEAD /')
+      throw new errors.ConnectionError(String(hung.signal.reason))
     } finally {
       clearInterval(watch)
     }
@@ -165,37 +204,64 @@ export class OnlyConnection extends WatchedConnection {
 
 /**
  * To one of several nodes. What is answered with 503 by one that does not reach its master, or stands behind a proxy that does not reach it, fails as
- * well: another may know better.
+ * well: another may know better. So does what one is asked that was silent, and does not know what its master does.
  */
 export class OneOfSeveral extends WatchedConnection {
   protected override readonly patience = ofSeveral
-  #membership: Promise<boolean> | undefined
+  /** Then one that reaches no master is asked all the same: nobody else answers at all. */
+  othersAreLost = false
+  #standing: Promise<Standing> | undefined
   #busyUntil = -Infinity
+  #currentAt = -Infinity
 
   /** Whether it had no room (429) just now, as one whose own memory is full: others may have some. */
   get isBusy(): boolean {
     return performance.now() < this.#busyUntil
   }
 
-  /** Whether it is in the cluster; asked once for all that it answers with 503 meanwhile. */
-  #isMember(): Promise<boolean> {
-    this.#membership ??= super
-      .watched(isMember, ping)
-      .then(
-        ({ statusCode }) => statusCode < 500,
-        () => false,
-      )
-      .finally(() => (this.#membership = undefined))
-    return this.#membership
+  /** The master first: a state that it has is applied by all others already. */
+  async #compare(): Promise<Standing> {
+    const ask = (params: Params, timeout: number) =>
+      askAgainIfDropped(() => super.watched(params, { ...ping, timeout }))
+    const master = await ask(ofMaster, pingMs).catch((error: unknown) => {
+      if (!(error instanceof errors.TimeoutError)) throw error
+    })
+    if (master !== undefined && master.statusCode >= 500) return 'outside'
+    const itself = await ask(ofItself, itselfMs)
+    if (master === undefined) return 'untold'
+    if (versionIn(itself.body) < versionIn(master.body)) return 'behind'
+    this.#currentAt = performance.now()
+    return 'current'
+  }
+
+  /** Where it stands in the cluster; asked once for all that wait for it. */
+  standing(): Promise<Standing> {
+    this.#standing ??= this.#compare().finally(() => (this.#standing = undefined))
+    return this.#standing
+  }
+
+  /** A master that hangs leaves nobody out; until there is another, all others know no more. */
+  async #refuseLate(): Promise<void> {
+    if (performance.now() - this.#currentAt <= doubtMs) return
+    const standing = await this.standing().catch((error: unknown) => {
+      throw unsent(error)
+    })
+    if (standing === 'behind' || (standing === 'outside' && !this.othersAreLost))
+      throw unsent(new Error(standing === 'behind' ? behind : outside))
   }
 
   protected override async watched(params: Params, options: Options) {
+    await this.#refuseLate()
     const answer = await super.watched(params, options)
     if (answer.statusCode === 429) this.#busyUntil = performance.now() + lostMs
-    if (answer.statusCode !== 503 || params.path === isMember.path || (await this.#isMember())) return answer
-    throw new errors.ConnectionError(`${notMember}: it reaches no master`)
+    if (answer.statusCode === 503 && (await this.standing().catch(() => 'outside')) !== 'current')
+      throw new errors.ConnectionError(outside)
+    this.#currentAt = performance.now()
+    return answer
   }
 }
+
+const isBusy = (node: Connection): boolean => node instanceof OneOfSeveral && node.isBusy
 
 /**
  * Several nodes. One of them is asked, as long as it is there: the progress of a build and what is found in it, both from a node that is cut off from
@@ -208,17 +274,16 @@ export class Nodes extends ClusterConnectionPool {
   override resurrectTimeoutCutoff = 0
   readonly #begin = Math.random()
   #turns = 0
-  /** Of those that are lost, the ones that have answered once. */
-  readonly #back = new Set<Connection>()
 
   override getConnection(options: Parameters<ClusterConnectionPool['getConnection']>[0]) {
     const areAllLost = this.dead.length === this.size
     const first = Math.floor(this.#begin * this.size)
     const inOrder = [...this.connections.slice(first), ...this.connections.slice(0, first)]
     const selector: typeof options.selector = (there) => {
-      if (areAllLost) return there[this.#turns++ % there.length] as Connection
       const able = inOrder.filter((one) => there.includes(one))
-      return (able.find((one) => !(one instanceof OneOfSeveral && one.isBusy)) ?? able[0]) as Connection
+      const next = areAllLost ? there[this.#turns++ % there.length] : (able.find((one) => !isBusy(one)) ?? able[0])
+      if (next instanceof OneOfSeveral) next.othersAreLost = areAllLost
+      return next as Connection
     }
     return super.getConnection({ ...options, selector })
   }
@@ -228,16 +293,10 @@ export class Nodes extends ClusterConnectionPool {
     if (lost === undefined) return
     // Not with each request until it has answered.
     lost.resurrectTimeout = now + lostMs
-    lost.request(isMember, ping).then(
-      ({ statusCode }) => this.#answered(lost, statusCode < 500),
-      () => this.#answered(lost, false),
+    if (!(lost instanceof OneOfSeveral)) return
+    lost.standing().then(
+      (standing) => void (standing === 'current' && this.markAlive(lost)),
+      () => undefined,
     )
-  }
-
-  /** Twice in turn: one that stood still knows only seconds later that the cluster went on without it, and finds what was there before. */
-  #answered(lost: Connection, isThere: boolean): void {
-    if (isThere && this.#back.has(lost)) this.markAlive(lost)
-    if (isThere && this.dead.includes(lost.id)) this.#back.add(lost)
-    else this.#back.delete(lost)
   }
 }

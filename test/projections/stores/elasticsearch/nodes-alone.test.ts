@@ -316,3 +316,120 @@ describe('nodes of Elasticsearch that reach no master', () => {
     }
   })
 })
+
+describe('a node of Elasticsearch that may have stood still until the cluster went on without it', () => {
+  let later = 0
+  const { now } = performance
+  const servers: Server[] = []
+  beforeEach(() => {
+    later = 0
+    isHung = false
+    mock.method(performance, 'now', () => now.call(performance) + later)
+  })
+  afterEach(() => {
+    mock.restoreAll()
+    for (const server of servers.splice(0)) {
+      server.closeAllConnections()
+      server.close()
+    }
+  })
+
+  type Fake = { url: string; own: number; asked: string[]; onAsk: () => void }
+  const master = 9
+  let isHung = false
+  const isVersion = (path: string): boolean => path.startsWith('/_cluster/state/version')
+  /** A node that has applied version `own` of the cluster's state, and says in its answers which it is. */
+  const startNode = async (): Promise<Fake> => {
+    const node: Fake = { url: '', own: master, asked: [], onAsk: () => undefined }
+    const server = createServer(({ url = '' }, response) => {
+      node.asked.push(url)
+      if (url === '/it') node.onAsk()
+      if (isHung && isVersion(url) && !url.includes('local=true')) return
+      const body = url.startsWith('/_cluster/state/version')
+        ? { version: url.includes('local=true') ? node.own : master }
+        : { own: node.own }
+      response.writeHead(200, { 'x-elastic-product': 'Elasticsearch', 'content-type': 'application/json' })
+      response.end(JSON.stringify(body))
+    }).listen(0, '127.0.0.1')
+    servers.push(server)
+    await once(server, 'listening')
+    node.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    return node
+  }
+  const call = { operation: 'look at', subject: 'it', method: 'GET', path: '/it' } as const
+
+  /** Of two nodes, the one that is asked, with what asks. */
+  const startBoth = async () => {
+    const both = [await startNode(), await startNode()]
+    const elasticsearch = connectElasticsearch(both.map(({ url }) => url).join())
+    const read = async () => (await elasticsearch.send(call)).body['own']
+    await read()
+    const used = both.find(({ asked }) => asked.includes('/it'))
+    const other = both.find((node) => node !== used)
+    if (used === undefined || other === undefined) throw new Error('one is asked')
+    for (const { asked } of both) asked.length = 0
+    return { elasticsearch, read, used, other }
+  }
+
+  it('is not asked first while it knows only what was before', async () => {
+    const both = [await startNode(), await startNode()]
+    const [late] = both
+    if (late !== undefined) late.own--
+    for (let clients = 0; clients < 8; clients++) {
+      const elasticsearch = connectElasticsearch(both.map(({ url }) => url).join())
+      expect((await elasticsearch.send(call)).body['own']).to.equal(master)
+      await elasticsearch.close()
+    }
+  })
+
+  it('is asked what it knows where nothing was heard of it for so long, and only then', async () => {
+    const { elasticsearch, read, used, other } = await startBoth()
+    later += 9_000
+    await read()
+    expect([...used.asked, ...other.asked].filter(isVersion), 'heard of just before').to.deep.equal([])
+    used.own--
+    later += 11_000
+    // What must not be done twice as well: nothing was sent yet.
+    const once = { ...call, method: 'POST' } as const
+    expect((await elasticsearch.send(once)).body['own']).to.equal(master)
+    expect(await read()).to.equal(master)
+    await elasticsearch.close()
+  })
+
+  it('is asked again once it knows the same as the others', async () => {
+    const { elasticsearch, read, used, other } = await startBoth()
+    mock.timers.enable({ apis: ['Date'], now: Date.now() })
+    used.own--
+    later += 11_000
+    await read()
+    const untilLooked = async (): Promise<void> => {
+      used.asked.length = 0
+      mock.timers.tick(lostMs)
+      while (used.asked.filter(isVersion).length < 2) await read()
+    }
+    await untilLooked()
+    used.own = master
+    await untilLooked()
+    other.asked.length = 0
+    while (!used.asked.includes('/it')) await read()
+    mock.timers.reset()
+    await elasticsearch.close()
+  })
+
+  it('is asked all the same where its master hangs, which leaves nobody out', async () => {
+    const { elasticsearch, read, used, other } = await startBoth()
+    isHung = true
+    later += 11_000
+    expect(await read()).to.equal(master)
+    expect([used, other].map(({ asked }) => asked.includes('/it'))).to.deep.equal([true, false])
+    await elasticsearch.close()
+  })
+
+  it('is not believed where this process stood still while it was asked, maybe with it', async () => {
+    const { elasticsearch, read, used } = await startBoth()
+    used.own--
+    used.onAsk = () => void (later += 40_000)
+    expect(await read()).to.equal(master)
+    await elasticsearch.close()
+  })
+})
