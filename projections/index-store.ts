@@ -6,6 +6,10 @@ import type { DocumentId, Entry, Projection } from './projection.ts'
 /** A build of a projection's index: `logs-v1-001`. */
 export type IndexName = string
 
+/** Whether this is the name of a build of the projection, of whatever version (rosters/build-name.ts). */
+export const isBuildOf = (projection: string, index: IndexName): boolean =>
+  index.startsWith(`${projection}-v`) && /^v\d+-\d{3,}$/.test(index.slice(projection.length + 1))
+
 export type EntryKey = Readonly<{ workspaceId: WorkspaceId; collection: string; id: DocumentId; day: string }>
 export type WorkspaceEntries = Readonly<{ workspaceId: WorkspaceId; entries: readonly Entry[] }>
 
@@ -105,6 +109,8 @@ export type FollowedBuild = Readonly<{
 
 /** Which builds of a projection are folded, and which of them readers use. `revision` grows with each change, from 0. */
 export type Roster = Readonly<{ revision: number; live: IndexName | undefined; followed: readonly FollowedBuild[] }>
+/** The roster before its first change. */
+export const noRoster: Roster = { revision: 0, live: undefined, followed: [] }
 
 /** A build as it is stored: `after` is where its fold began, `checkpoint` how far it is durable. */
 export type StoredBuild = Readonly<{

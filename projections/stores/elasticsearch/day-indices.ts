@@ -1,5 +1,5 @@
 import type { IndexName, WorkspaceEntries } from '../../index-store.ts'
-import { collectionIn } from '../builds.ts'
+import { collectionIn } from '../refusals.ts'
 import type { Written } from '../row.ts'
 import { lostRecord } from './builds.ts'
 import { createIndex } from './indices.ts'

@@ -1,6 +1,5 @@
 import type { JsonObject } from '#src/lib/json.ts'
-import type { FollowedBuild, Roster } from '../../index-store.ts'
-import { noRoster } from '../builds.ts'
+import { noRoster, type FollowedBuild, type Roster } from '../../index-store.ts'
 import { numberIn, valuesIn } from './answer-parts.ts'
 import type { Place } from './place.ts'
 import { recordPath } from './records.ts'

@@ -1,7 +1,7 @@
 import type { Position } from '#src/events/envelope.ts'
 import type { EntryKey, Heartbeat, IndexName, IndexWriter, WorkspaceEntries } from '../../index-store.ts'
 import { daysLookedAt, daysReplaced, type Entry, type Projection } from '../../projection.ts'
-import { collectionIn, openedIn, otherLog, wasDropped } from '../builds.ts'
+import { collectionIn, openedIn, otherLog, wasDropped } from '../refusals.ts'
 import { writtenOf, type Written } from '../row.ts'
 import { shareIn } from './build-record.ts'
 import { checkpointOf, dropBuild, listBuilds, openBuild, recordOf } from './builds.ts'

@@ -1,21 +1,23 @@
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { IndexAudit } from '../../index-audit.ts'
-import type {
-  EntryKey,
-  Hit,
-  IndexName,
-  IndexReader,
-  IndexWriter,
-  KeptDays,
-  Roster,
-  Scope,
-  Selection,
-  StoredBuild,
-  WorkspaceEntries,
+import {
+  isBuildOf,
+  noRoster,
+  type EntryKey,
+  type Hit,
+  type IndexName,
+  type IndexReader,
+  type IndexWriter,
+  type KeptDays,
+  type Roster,
+  type Scope,
+  type Selection,
+  type StoredBuild,
+  type WorkspaceEntries,
 } from '../../index-store.ts'
 import { daysLookedAt, daysReplaced, type DocumentId, type Entry } from '../../projection.ts'
-import { collectionIn, isBuildOf, noRoster, openedIn, otherLog } from '../builds.ts'
+import { collectionIn, openedIn, otherLog } from '../refusals.ts'
 import { rowOf, writtenOf, type Written } from '../row.ts'
 import { createMemoryAudit } from './audit.ts'
 import { openBuild, type Build } from './build.ts'

@@ -14,7 +14,7 @@ import {
 } from './database.ts'
 import { makeFolderOf } from './make-folder-of.ts'
 import { openIfThere, readIfThere } from './if-there.ts'
-import { otherCollections, otherLog } from '../builds.ts'
+import { otherCollections, otherLog } from '../refusals.ts'
 import type { Shapes } from '../row.ts'
 import { layoutOf, layoutVersion } from './layout.ts'
 import { metaPath } from './paths.ts'

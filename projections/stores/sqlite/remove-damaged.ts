@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import type { PermanentError } from '#src/lib/failure.ts'
-import { isBuildOf } from '../builds.ts'
+import { isBuildOf } from '../../index-store.ts'
 import { dropBuild } from './build-folders.ts'
 import type { Database } from './database.ts'
 import { readIfThere } from './if-there.ts'

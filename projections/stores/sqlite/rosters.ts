@@ -1,6 +1,5 @@
 import { parseJson, stringifyJson } from '#src/lib/json.ts'
-import type { FollowedBuild, IndexName, Roster } from '../../index-store.ts'
-import { noRoster } from '../builds.ts'
+import { noRoster, type FollowedBuild, type IndexName, type Roster } from '../../index-store.ts'
 import { openDatabase, prepared, transaction, type Database } from './database.ts'
 import { makeFolderOf } from './make-folder-of.ts'
 import { readIfThere } from './if-there.ts'

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { beforeEach, describe, it } from 'mocha'
-import { storedBuild, type IndexWriter } from '#projections/index-store.ts'
-import { noRoster } from '#projections/stores/builds.ts'
+import { noRoster, storedBuild, type IndexWriter } from '#projections/index-store.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import { askElasticsearch } from '#test/support/elasticsearch.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'

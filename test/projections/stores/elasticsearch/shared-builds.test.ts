@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import { noRoster } from '#projections/stores/builds.ts'
+import { noRoster } from '#projections/index-store.ts'
 import { begin, changeRoster } from '#projections/rosters/roster.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { askElasticsearch } from '#test/support/elasticsearch.ts'

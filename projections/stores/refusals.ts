@@ -1,12 +1,5 @@
 import { PermanentError } from '#src/lib/failure.ts'
-import type { IndexName, Roster } from '../index-store.ts'
-
-/** Whether this is the name of a build of the projection, of whatever version (projections/rosters/build-name.ts). */
-export const isBuildOf = (projection: string, index: IndexName): boolean =>
-  index.startsWith(`${projection}-v`) && /^v\d+-\d{3,}$/.test(index.slice(projection.length + 1))
-
-/** The roster before its first change. */
-export const noRoster: Roster = { revision: 0, live: undefined, followed: [] }
+import type { IndexName } from '../index-store.ts'
 
 /** A build that the writer has open. */
 export function openedIn<Build>(builds: ReadonlyMap<IndexName, Build>, index: IndexName): Build {
