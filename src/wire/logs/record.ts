@@ -257,7 +257,8 @@ export function logRecordOf(record: JsonObject, context: RecordContext): LogReco
   const whole = raw ?? printed
   const level = told(levelOf) ?? levelOfText(printed, raw) ?? null
   const besideNs = context.besideNs ?? keptNs
-  const { timeNs, cut } = timeOf(dated, { ...context, besideNs, inText: () => timeInText(printed, level !== null) })
+  const inText = (): bigint | undefined => timeInText(printed, level !== null, context.receivedAt)
+  const { timeNs, cut } = timeOf(dated, { ...context, besideNs, inText })
   const { fields, cuts, text } = tidyFields(record, context.limits)
   return {
     ordinal: context.ordinal,
