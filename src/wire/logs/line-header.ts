@@ -15,9 +15,11 @@ const ofSyslog = new RegExp(
 const ofForwarder = new RegExp(
   String.raw`^${priority}(?<timestamp>${isoTime}) (?<hostname>\S{1,255}) (?<appname>[^\s:[\]]{1,48})(?:\[(?<procid>[^\s\]]{1,128})\])?:(?: |$)`,
 )
+/** A host, or its address of IPv6: with one colon it is a tag. */
+const host = String.raw`[^\s:[\]]{1,255}|[\dA-Fa-f]{0,4}:[\dA-Fa-f]{0,4}:[\dA-Fa-f:.]{0,35}(?:%\w{1,16})?`
 /** RFC 3164 §4.1: a time without year and zone, which dates no record, perhaps the host, and a tag. */
 const ofOldSyslog = new RegExp(
-  String.raw`^${priority}(?<timereported>[A-Z][a-z]{2} [\d ]\d \d\d:\d\d:\d\d) (?:(?<hostname>[^\s:[\]]{1,255}) )?(?<appname>[^\s:[\]]{1,48})(?:\[(?<procid>[^\s\]]{1,128})\])?:(?: |$)`,
+  String.raw`^${priority}(?<timereported>[A-Z][a-z]{2} [\d ]\d \d\d:\d\d:\d\d) (?:(?<hostname>${host}) )?(?<appname>[^\s:[\]]{1,48})(?:\[(?<procid>[^\s\]]{1,128})\])?:(?: |$)`,
 )
 /** What is structured says something: text in brackets, as of a level, is the message of one who leaves that part out. */
 const structured = /^(?:\[[^\s\]="]{1,64}(?: [^\s\]="]{1,64}="(?:[^"\\\]]|\\.)*")+\]){1,16}(?: |$)/
