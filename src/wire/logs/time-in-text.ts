@@ -23,9 +23,12 @@ const earliestNs = 365n * dayNs
 /** By how much a clock may be ahead, as by its zone: what is later was not written before it was received. */
 const aheadNs = dayNs
 
+/** What PostgreSQL adds to a line, in others that tell no level of ours. */
+const ofPostgres = / (?:DETAIL|HINT|QUERY|CONTEXT|LOCATION|STATEMENT|DEBUG[1-5]): {2}/
+
 function timeWritten(head: string, hasLevel: boolean): bigint | undefined {
   if (head.startsWith('[')) return parseTime(bracketed.exec(head)?.[1])
-  const told = hasLevel && /^[\dt]/.test(head) ? bare.exec(head)?.[1] : undefined
+  const told = /^[\dt]/.test(head) && (hasLevel || ofPostgres.test(head)) ? bare.exec(head)?.[1] : undefined
   if (told !== undefined) return parseTime(told)
   return head.includes('] "') ? parseTime(common.exec(head)?.[1]) : undefined
 }
