@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '#src/lib/json.ts'
+import { levelByName } from './level.ts'
 import { fromRuntime } from './runtime.ts'
 import { fieldsOfSpringLine, springLineOf } from './spring.ts'
 
@@ -33,8 +34,15 @@ type Header = Readonly<Record<string, string | undefined>>
 const isOfHeroku = ({ hostname, appname, msgid }: Header): boolean =>
   hostname === 'host' && (appname === 'app' || appname === 'heroku') && msgid === '-'
 
+/** A line may have no tag: what then stands there is the level, or which of its messages a device of Cisco says. */
+function oldHeaderOf(text: string): RegExpExecArray | null {
+  const found = ofOldSyslog.exec(text)
+  const tag = found?.groups?.['appname']
+  return tag === undefined || tag.startsWith('%') || levelByName(tag) !== undefined ? null : found
+}
+
 function headerOf(text: string): RegExpExecArray | null {
-  return /^[\d<]/.test(text) ? (ofSyslog.exec(text) ?? ofForwarder.exec(text) ?? ofOldSyslog.exec(text)) : null
+  return /^[\d<]/.test(text) ? (ofSyslog.exec(text) ?? ofForwarder.exec(text) ?? oldHeaderOf(text)) : null
 }
 
 /** The fields of a line of text: what was put before it, by the names that shippers give its parts, and the text itself as `message`. */
