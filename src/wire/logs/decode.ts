@@ -42,15 +42,16 @@ type Exact = Map<object, Map<string, string>>
  * from 0. Pure: the same payload gives the same records. What had to be changed in a record stands in its `cuts`.
  */
 export function decodeLogs(payload: Uint8Array, contentType: string, options: DecodeLogsOptions): readonly LogRecord[] {
+  const { receivedAt, limits } = options
   const exact: Exact = new Map()
-  const takeApart = createTakeApart(options.limits, (text) => parseExact(text, exact))
+  const takeApart = createTakeApart(limits, (text) => parseExact(text, exact))
   let beforeNs: bigint | undefined
   return recordsOf(payload, contentType, exact).map(({ fields: given, besideNs: ownNs, raw, continues }, ordinal) => {
     const { fields, line } = takeApart(given)
     const dated = line !== undefined && datedBy(line) !== undefined ? line : undefined
     const besideNs = continues === true ? beforeNs : ownNs
-    const beside = { ordinal, besideNs, raw, line, dated, exact: exact.get(dated ?? given) }
-    const record = logRecordOf(fields, { ...options, ...beside })
+    const digits = exact.get(dated ?? given)
+    const record = logRecordOf(fields, { receivedAt, limits, ordinal, besideNs, raw, line, dated, exact: digits })
     beforeNs = record.timeNs
     return record
   })

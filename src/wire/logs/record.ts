@@ -253,14 +253,14 @@ function takenOff(said: string) {
 
 /** A log record of the fields that a sender gave: what each alias says, and the fields themselves. */
 export function logRecordOf(record: JsonObject, context: RecordContext): LogRecord {
-  const { raw, line, dated = record } = context
+  const { raw, line, dated = record, receivedAt, exact } = context
   const told = <T>(read: (from: JsonObject) => T): T => (line === undefined ? undefined : read(line)) ?? read(record)
   const { timeNs: keptNs, printed, message, service } = takenOff(messageOf(line ?? record))
   const whole = raw ?? printed
   const level = told(levelOf) ?? levelOfText(printed, raw) ?? null
   const besideNs = context.besideNs ?? keptNs
-  const inText = (): bigint | undefined => timeInText(printed, level !== null, context.receivedAt)
-  const { timeNs, cut } = timeOf(dated, { ...context, besideNs, inText })
+  const inText = (): bigint | undefined => timeInText(printed, level !== null, receivedAt)
+  const { timeNs, cut } = timeOf(dated, { receivedAt, exact, besideNs, inText })
   const { fields, cuts, text } = tidyFields(record, context.limits)
   return {
     ordinal: context.ordinal,
