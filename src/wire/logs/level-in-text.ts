@@ -32,7 +32,7 @@ const behindForms: readonly string[] = [
   // [error]: nginx, Envoy, Elixir; [core:error]: Apache; [warning  ]: structlog; [Note]: MariaDB
   String.raw`[[<](?:\w+:)?(${anyCase}|Note)\s{0,32}[\]>]`,
   // error: .NET's console, npm, compilers; indented, or before no text, it is a field of something that was printed
-  String.raw`(?<!^\s+)(?!${inAnyCase('alert')})(${anyCase}):(?=\s|$)(?!\s+(?:null|undefined|[Nn]one|true|false|\d+|[[{(])[,;]?\s*$)`,
+  String.raw`(?<!^\s+)(?!${inAnyCase('alert')})(${anyCase}):(?=\s|$)(?!\s+(?:null|undefined|[Nn]one|[Tt]rue|[Ff]alse|\d+|[[{(])[,;]?\s*$)`,
 ]
 
 /** A number, perhaps with its unit: that an error is so large is no error. */
@@ -81,7 +81,7 @@ const forms: readonly string[] = [
   // (node:7) UnhandledPromiseRejectionWarning: Node before 15
   String.raw`^(?:\(node:\d{1,9}\) )?UnhandledPromise(Rejection)Warning: `,
   // Uncaught TypeError: x is undefined; java.lang.IllegalStateException: closed: what runtimes print of an error that nobody caught, and of warnings
-  String.raw`^(?!(?:[Hh]as|[Ii]s|[Nn]o)[A-Z]\w{0,64}: (?:true|false)\b)(?:Uncaught |Unhandled |\(node:\d{1,9}\) (?:\[\w{1,16}\] )?)?(?:[\w$]{1,64}(?:\.|::|\\)){0,16}(?=[A-Z])\w{0,64}(Error|Exception|Warning): (?=\S)(?!\s*(?:null|undefined|[Nn]one|true|false|[[{(])[,;]?\s*$)(?!\s*(?:${measured}))`,
+  String.raw`^(?!(?:[Hh]as|[Ii]s|[Nn]o)[A-Z]\w{0,64}: (?:[Tt]rue|[Ff]alse)\b)(?:Uncaught |Unhandled |\(node:\d{1,9}\) (?:\[\w{1,16}\] )?)?(?:[\w$]{1,64}(?:\.|::|\\)){0,16}(?=[A-Z])\w{0,64}(Error|Exception|Warning): (?=\S)(?!\s*(?:null|undefined|[Nn]one|[Tt]rue|[Ff]alse|[[{(])[,;]?\s*$)(?!\s*(?:${measured}))`,
   // /srv/shop/pay.py:7: DeprecationWarning: use charge(): Python's warnings
   String.raw`^(?:[A-Z]:)?[^\s:][^:\n]{0,200}:\d{1,7}: (?=[A-Z])\w{0,64}(Warning): (?=\S)`,
   // Python, Java, .NET

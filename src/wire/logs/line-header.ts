@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '#src/lib/json.ts'
+import { levelByName } from './level.ts'
 import { fromRuntime } from './runtime.ts'
 import { fieldsOfSpringLine, springLineOf } from './spring.ts'
 
@@ -15,9 +16,11 @@ const ofSyslog = new RegExp(
 const ofForwarder = new RegExp(
   String.raw`^${priority}(?<timestamp>${isoTime}) (?<hostname>\S{1,255}) (?<appname>[^\s:[\]]{1,48})(?:\[(?<procid>[^\s\]]{1,128})\])?:(?: |$)`,
 )
+/** A host, or its address of IPv6: with one colon it is a tag. */
+const host = String.raw`[^\s:[\]]{1,255}|[\dA-Fa-f]{0,4}:[\dA-Fa-f]{0,4}:[\dA-Fa-f:.]{0,35}(?:%\w{1,16})?`
 /** RFC 3164 §4.1: a time without year and zone, which dates no record, perhaps the host, and a tag. */
 const ofOldSyslog = new RegExp(
-  String.raw`^${priority}(?<timereported>[A-Z][a-z]{2} [\d ]\d \d\d:\d\d:\d\d) (?:(?<hostname>[^\s:[\]]{1,255}) )?(?<appname>[^\s:[\]]{1,48})(?:\[(?<procid>[^\s\]]{1,128})\])?:(?: |$)`,
+  String.raw`^${priority}(?<timereported>[A-Z][a-z]{2} [\d ]\d \d\d:\d\d:\d\d) (?:(?<hostname>${host}) )?(?<appname>[^\s:[\]]{1,48})(?:\[(?<procid>[^\s\]]{1,128})\])?:(?: |$)`,
 )
 /** What is structured says something: text in brackets, as of a level, is the message of one who leaves that part out. */
 const structured = /^(?:\[[^\s\]="]{1,64}(?: [^\s\]="]{1,64}="(?:[^"\\\]]|\\.)*")+\]){1,16}(?: |$)/
@@ -31,8 +34,15 @@ type Header = Readonly<Record<string, string | undefined>>
 const isOfHeroku = ({ hostname, appname, msgid }: Header): boolean =>
   hostname === 'host' && (appname === 'app' || appname === 'heroku') && msgid === '-'
 
+/** A line may have no tag: what then stands there is the level, or which of its messages a device of Cisco says. */
+function oldHeaderOf(text: string): RegExpExecArray | null {
+  const found = ofOldSyslog.exec(text)
+  const tag = found?.groups?.['appname']
+  return tag === undefined || tag.startsWith('%') || levelByName(tag) !== undefined ? null : found
+}
+
 function headerOf(text: string): RegExpExecArray | null {
-  return /^[\d<]/.test(text) ? (ofSyslog.exec(text) ?? ofForwarder.exec(text) ?? ofOldSyslog.exec(text)) : null
+  return /^[\d<]/.test(text) ? (ofSyslog.exec(text) ?? ofForwarder.exec(text) ?? oldHeaderOf(text)) : null
 }
 
 /** The fields of a line of text: what was put before it, by the names that shippers give its parts, and the text itself as `message`. */

@@ -13,9 +13,9 @@ const markedCharacters = 1_024
 const linking =
   /^NR-LINKING\|[^|\s]{0,256}\|[^|\s]{0,256}\|([\da-f]{32})?\|([\da-f]{16})?(?:\|([^|\s]{0,512}))?(?:\||$|\s)/i
 
-/** What a line of text says by it; undefined where it has none. */
+/** What a line of text says by it; undefined where it has none. The last counts: what stands before it was said by the program. */
 export function newRelicIn(message: string): Linking | undefined {
-  const at = message.indexOf(mark)
+  const at = message.lastIndexOf(mark)
   if (at === -1) return undefined
   const [whole, trace, span, service = ''] = linking.exec(message.slice(at, at + markedCharacters)) ?? []
   if (whole === undefined) return undefined

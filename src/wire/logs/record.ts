@@ -227,37 +227,40 @@ export function serviceOf(record: JsonObject): string | null {
     name === 'fields.service' && isEventIn(record['fields']) ? undefined : nameUnder(value, name),
   )
   if (named !== undefined) return named
-  const said = inDialect(record, ({ service }) => service)
-  return said === undefined ? null : nameOf(said)
+  return nameSaid(inDialect(record, ({ service }) => service))
+}
+
+/** What stands for a program without a name in a pattern is none there either. */
+function nameSaid(text: string | undefined): string | null {
+  const name = nameOf(text ?? '')
+  return name === '' || name === '-' ? null : name
 }
 
 /** What the text says of itself, else the header before it. */
 const levelOfText = (message: string, raw: string | undefined): Level | undefined =>
   levelInText(message) ?? (raw === undefined ? undefined : levelInText(raw))
 
-function orInText(service: string | null, text: string): string | null {
-  const inText = service === null ? serviceInText(text) : undefined
-  return inText === undefined ? service : nameOf(inText)
-}
+const orInText = (service: string | null, text: string): string | null => service ?? nameSaid(serviceInText(text))
 
 /** A message without what a container's runtime and Spring Boot put before it: shippers that take no lines apart send them as they are kept. */
 function takenOff(said: string) {
   const ofContainer = fromRuntime(said)
   const printed = ofContainer?.text ?? said
   const ofSpring = springLineOf(printed)
-  const service = ofSpring?.service === undefined ? null : nameOf(ofSpring.service)
+  const service = nameSaid(ofSpring?.service)
   return { timeNs: parseTime(ofContainer?.time), printed, message: ofSpring?.message ?? printed, service }
 }
 
 /** A log record of the fields that a sender gave: what each alias says, and the fields themselves. */
 export function logRecordOf(record: JsonObject, context: RecordContext): LogRecord {
-  const { raw, line, dated = record } = context
+  const { raw, line, dated = record, receivedAt, exact } = context
   const told = <T>(read: (from: JsonObject) => T): T => (line === undefined ? undefined : read(line)) ?? read(record)
   const { timeNs: keptNs, printed, message, service } = takenOff(messageOf(line ?? record))
   const whole = raw ?? printed
   const level = told(levelOf) ?? levelOfText(printed, raw) ?? null
   const besideNs = context.besideNs ?? keptNs
-  const { timeNs, cut } = timeOf(dated, { ...context, besideNs, inText: () => timeInText(printed, level !== null) })
+  const inText = (): bigint | undefined => timeInText(printed, level !== null, receivedAt)
+  const { timeNs, cut } = timeOf(dated, { receivedAt, exact, besideNs, inText })
   const { fields, cuts, text } = tidyFields(record, context.limits)
   return {
     ordinal: context.ordinal,

@@ -3,6 +3,7 @@ import { limits } from '#src/config.ts'
 import type { LogRecord } from '#src/events/telemetry.ts'
 import { decodeLogs } from '#src/wire/logs/decode.ts'
 import { idsInText } from '#src/wire/logs/ids-in-text.ts'
+import { serviceInText } from '#src/wire/logs/service-in-text.ts'
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
 const spanId = '00f067aa0ba902b7'
@@ -81,6 +82,14 @@ describe('the ids that a line of text says of itself', () => {
 
   it('are none where an id stands without a name, or is of something else', () => {
     expect(others.filter((line) => idsInText(line) !== undefined)).to.deep.equal([])
+  })
+
+  it("are those of New Relic's last mark, behind whatever the line quotes", () => {
+    const linking = `NR-LINKING|MzU|web-1|${traceId}|${spanId}|shop|`
+    const quoting = `the agent adds NR-LINKING|MzU|web-1|${'ab'.repeat(16)}|${'cd'.repeat(8)}|other| ${linking}`
+    for (const line of [`NR-LINKING| is added ${linking}`, quoting, `${linking} and more`])
+      expect(idsInText(line), line).to.deep.equal({ traceId, spanId })
+    expect(serviceInText(quoting)).to.equal('shop')
   })
 
   it('are those of a record that names no trace, and of no other', () => {

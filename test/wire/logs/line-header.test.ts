@@ -75,6 +75,12 @@ describe('what is put before a line of text on its way', () => {
       message: 'failed',
     })
     expect(cuts).to.deep.equal([])
+    for (const host of ['2001:db8::1', '::1', 'fe80::1%eth0', '::ffff:10.0.0.1']) {
+      const ofHost = ofText(`<34>Oct 11 22:14:15 ${host} sshd[7]: failed`)
+      expect(ofHost, host).to.deep.include({ message: 'failed', service: 'sshd' })
+      expect(ofHost.fields).to.include({ hostname: host })
+    }
+    expect(ofText('<34>Oct 11 22:14:15 add: x: failed')).to.deep.include({ message: 'x: failed', service: 'add' })
     const line = JSON.stringify({ level: 'warn', msg: 'slow', trace_id: traceId })
     expect(ofText(`<13>Oct 11 22:14:15 web-1 shop[7]: ${line}`)).to.deep.include({ message: 'slow', level: 'warn', service: 'shop', traceId }) // prettier-ignore
   })
@@ -100,6 +106,9 @@ describe('what is put before a line of text on its way', () => {
       `<190>2 ${time} host app web.1 - up`,
       '<34>Oct 11 22:14:15 web-1 failed',
       '<34>Oct 11 22:14:15: failed',
+      '<34>Oct 11 22:14:15 web-1 ERROR: failed',
+      '<34>Oct 11 22:14:15 warning: failed',
+      '<34>Oct 11 22:14:15 fw-1 %ASA-6-302013: Built outbound TCP connection',
       '<34>oct 11 22:14:15 web-1 su[7]: failed',
       'Oct 11 22:14:15 web-1 su[7]: failed',
       'Oct 11 2026 22:14:15 web-1 su[7]: failed',

@@ -55,6 +55,10 @@ describe('the service that a line of text says of itself', () => {
       decodeLogs(Buffer.from(JSON.stringify(record)), 'application/json', { receivedAt: 0, limits })[0]?.service
     expect(serviceOf({ log: line('flask-shop') })).to.equal('flask-shop')
     expect(serviceOf({ log: line('flask-shop'), kubernetes: { container_name: 'web' } })).to.equal('web')
+    const datadog = 'dd.trace_id=5766297571294423590 dd.span_id=7394261458282936832'
+    const spring = '2026-11-30T14:40:01.123Z  INFO 7 --- [-] [           main] c.e.Shop : up'
+    for (const log of [line('-'), `[dd.service=- ${datadog}] paid`, 'paid NR-LINKING|MzU|web-1|||-|', spring])
+      expect(serviceOf({ log }), log).to.equal(null)
     expect(serviceOf({ log: line('half \ud800') }), 'no half of a character').to.equal('half \ufffd')
   })
 })

@@ -21,6 +21,7 @@ describe('the time that a line of text says of itself', () => {
     expect(timeOf('2026-11-30T14:40:01Z ERR Cannot start the provider providerName=docker')).to.equal(seconds)
     expect(timeOf('2026-11-30T14:40:01.123456Z 7 [ERROR] [MY-010119] [Server] Aborting')).to.equal(ms)
     expect(timeOf('2026-11-30 14:40:01.123 UTC [7] ERROR:  relation "x" does not exist')).to.equal(ms)
+    expect(timeOf('2026-11-30 14:40:01.123 GMT [7] LOG:  checkpoint starting: time')).to.equal(ms)
     expect(timeOf('2026-11-30 15:40:01.123456+01:00 [error] <0.7.0> Channel error')).to.equal(ms)
     expect(timeOf('2026-11-30T14:40:01+0000 error shop.orders: [App] declined')).to.equal(seconds)
     expect(timeOf('2026-11-30 15:40:01.123 +01:00 [ERR] declined')).to.equal(ms)
@@ -34,6 +35,7 @@ describe('the time that a line of text says of itself', () => {
     expect(timeOf(`[${ms}] "GET / HTTP/1.1" 200 - via_upstream`)).to.equal(ms)
     expect(timeOf('[2026-11-30 14:40:01 +0000] [7] [ERROR] Exception in worker process')).to.equal(seconds)
     expect(timeOf('[30-Nov-2026 14:40:01 UTC] PHP Fatal error:  Uncaught Error')).to.equal(seconds)
+    expect(timeOf('shop.test:443 1.2.3.4 - - [30/Nov/2026:15:40:01 +0100] "GET / HTTP/1.1" 500 7')).to.equal(seconds)
     expect(timeOf('1.2.3.4 - ann [30/Nov/2026:15:40:01 +0100] "GET / HTTP/1.1" 500 7 "-" "curl"')).to.equal(seconds)
   })
 
@@ -44,6 +46,35 @@ describe('the time that a line of text says of itself', () => {
     expect(timeOf({ log: `${seconds} stderr F ${log}` })).to.equal(seconds)
     expect(timeOf(`<11>${seconds} web-1 shop[7]: ${log}`)).to.equal(seconds)
     expect(timeOf({ level: 'error', message: `${ms} declined` }), 'a level beside it').to.equal(ms)
+  })
+
+  it('is none that a logger cannot have written then: one ahead, or of a clock that was never set', () => {
+    const ahead = new Date(receivedAt + 2 * 86_400_000).toISOString()
+    const others = [
+      `[${ahead}] maintenance`,
+      `${ahead} ERROR declined`,
+      '0001-01-01T00:00:00Z ERROR declined',
+      'time=0001-01-01T00:00:00Z level=ERROR msg=declined',
+      '1970-01-01T00:00:12Z ERROR declined',
+      '[9999-12-31T23:59:59Z] never',
+    ]
+    expect(others.filter((text) => timeOf(text) !== undefined)).to.deep.equal([])
+    const soon = new Date(receivedAt + 3_600_000).toISOString()
+    expect(timeOf(`${soon} ERROR of a clock that is ahead`)).to.equal(soon)
+    expect(timeOf('2009-11-30T14:40:01Z ERROR of an old file')).to.equal('2009-11-30T14:40:01.000Z')
+  })
+
+  it('is none that a program speaks of: a span of time, or nothing else', () => {
+    const others = [
+      { level: 'info', message: ms },
+      { level: 'info', message: `[${ms}]` },
+      { level: 'info', message: `[${ms} - 2026-12-01T00:00:00Z] 10 rows` },
+      { level: 'info', message: `[${ms} 2026-12-01T00:00:00Z) 10 rows` },
+      { level: 'info', message: `${ms} - 2026-12-01T00:00:00Z: 10 rows` },
+      { level: 'info', message: `${ms} to 2026-12-01: 10 rows` },
+      { level: 'info', message: `${ms} until 2026-12-01T00:00:00Z` },
+    ]
+    expect(others.filter((record) => timeOf(record) !== undefined)).to.deep.equal([])
   })
 
   it('is none without a zone, without a level, elsewhere, or where it is no time', () => {
