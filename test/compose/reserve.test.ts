@@ -17,7 +17,8 @@ describe('the room that a data folder keeps on its disk', () => {
   let told: string[]
   const tell = (line: string): void => void told.push(line)
   const size = (): number | undefined => statSync(file, { throwIfNoEntry: false })?.size
-  const check = (use: 'accepted' | 'folded', bounds = roomy) => createRoomCheck(folder, use, bounds, () => 0)
+  const check = (use: 'accepted' | 'folded', bounds: Parameters<typeof createRoomCheck>[2] = roomy) =>
+    createRoomCheck(folder, use, bounds, () => 0)
   const settleReserve = (...given: Parameters<typeof createSettling>): Promise<void> => createSettling(...given)()
 
   beforeEach(() => {
@@ -92,6 +93,23 @@ describe('the room that a data folder keeps on its disk', () => {
     expect([size(), told]).to.deep.equal([reserveBytes, []])
   })
 
+  it('is neither needed nor made on a disk that does not say what it has, and one that was copied there keeps nobody from anything', async () => {
+    const silent = { ...full, bytesLeft: () => undefined }
+    await settleReserve(folder, silent, tell)
+    expect(size()).to.equal(undefined)
+    writeFileSync(file, 'room')
+    await giveUpReserve(folder, silent, tell)
+    await settleReserve(folder, silent, tell)
+    expect(size()).to.equal(4)
+    check('accepted', silent)()
+    truncateSync(file)
+    check('accepted', silent)()
+    await settleReserve(folder, silent, tell)
+    expect([size(), told]).to.deep.equal([undefined, []])
+    tellMissingRoom(folder, silent, tell)
+    expect(told).to.deep.equal([])
+  })
+
   it('is not there on a disk that never had it: that keeps nobody from anything, nor does what somebody has removed', async () => {
     await settleReserve(folder, fuller, tell)
     expect([size(), told]).to.deep.equal([undefined, []])
@@ -125,9 +143,9 @@ describe('the room that a data folder keeps on its disk', () => {
   })
 
   it('is named with what a start takes, where one has failed and the disk has not even that', async () => {
-    await tellMissingRoom(folder, roomy, tell)
+    tellMissingRoom(folder, roomy, tell)
     expect(told).to.deep.equal([])
-    await tellMissingRoom(folder, { ...full }, tell)
+    tellMissingRoom(folder, { ...full }, tell)
     expect(told).to.have.length(1)
     expect(told[0]).to.match(
       /^a start takes \d+ KiB on the disk of \S+, where \d+ KiB are free: remove something beside it/,

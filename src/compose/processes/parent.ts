@@ -199,7 +199,7 @@ export async function composeParent(config: Config, argv: readonly string[]): Pr
     code = await serveLocked(config, argv)
     return code
   } finally {
-    if (isOnFiles && code !== 0) await tellMissingRoom(dataFolder, limits, tellBad)
+    if (isOnFiles && code !== 0) tellMissingRoom(dataFolder, limits, tellBad)
   }
 }
 
