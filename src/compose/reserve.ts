@@ -88,12 +88,6 @@ async function keep(file: string, bytes: number): Promise<void> {
   }
 }
 
-/** Empties it, which takes no room itself, and no inode. */
-function giveUp(file: string): void {
-  rmSync(newOf(file), { force: true })
-  truncateSync(file, 0)
-}
-
 type Settle = (kept: Kept, bounds: Bounds) => string | undefined | Promise<string | undefined>
 
 /** Builds take room where they are folded. */
@@ -104,7 +98,8 @@ const giveUpWhereNeeded: Settle = (kept, bounds) => {
   const { file } = kept
   const { reserveBytes } = bounds
   if (!isNeeded(file, bounds)) return undefined
-  giveUp(file)
+  // Which takes no room itself, and no inode.
+  truncateSync(file, 0)
   return (
     `the disk of ${dirname(file)} is full: ${file} is given up, which leaves ${shown(reserveBytes)} for searches, sign-ins and what makes room. ` +
     `No telemetry is ${usesOf(kept, 'or')} until ${shown(2 * reserveBytes)} are free: ${remedy(kept)}`
@@ -134,9 +129,15 @@ async function settleEach(settle: Settle, dataFolder: string, bounds: Bounds, te
   }
 }
 
-/** Gives room up where a disk is full. Before a start: even its lock takes some. */
+const giveUpAtStart: Settle = (kept, bounds) => {
+  // Left by a server that was killed.
+  rmSync(newOf(kept.file), { force: true })
+  return giveUpWhereNeeded(kept, bounds)
+}
+
+/** Gives room up where a disk is full. Before a start, and while no other server runs there. */
 export const giveUpReserve = (dataFolder: string, bounds: Bounds, tell: Tell): Promise<void> =>
-  settleEach(giveUpWhereNeeded, dataFolder, bounds, tell)
+  settleEach(giveUpAtStart, dataFolder, bounds, tell)
 
 /**
  * Returns what does this, but only where it was needed when it was asked before, too: who writes telemetry has seen that meanwhile, and waits

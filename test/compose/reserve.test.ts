@@ -2,8 +2,10 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, trun
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { lockData } from '#src/compose/processes/lock-data.ts'
 import { createRoomCheck, createSettling, fullDisksOf, giveUpReserve, tellMissingRoom } from '#src/compose/reserve.ts'
-import { TransientError } from '#src/lib/failure.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { rejection } from '../support/read-all.ts'
 
 // A disk is full where less is free than a server wants to have: here, more than any disk holds.
 const reserveBytes = 65_536
@@ -125,6 +127,9 @@ describe('the room that a data folder keeps on its disk', () => {
     writeFileSync(`${file}.new`, 'half of it')
     await giveUpReserve(folder, full, tell)
     expect(readdirSync(folder)).to.deep.equal(['reserve'])
+    writeFileSync(`${file}.new`, 'half of one that was to be kept again')
+    await giveUpReserve(folder, full, tell)
+    expect(readdirSync(folder)).to.deep.equal(['reserve'])
     mkdirSync(`${file}.new`)
     await settleReserve(folder, roomy, tell)
     expect(size(), 'it could not be made').to.equal(0)
@@ -150,5 +155,29 @@ describe('the room that a data folder keeps on its disk', () => {
     expect(told[0]).to.match(
       /^a start takes \d+ KiB on the disk of \S+, where \d+ KiB are free: remove something beside it/,
     )
+  })
+
+  it('stays with a server that runs, where another is started beside it, which is told of that server alone', async () => {
+    await settleReserve(folder, roomy, tell)
+    const running = await lockData(folder, full, tell)
+    const refused = await rejection(lockData(folder, full, tell))
+    expect(refused)
+      .to.be.instanceOf(PermanentError)
+      .with.property('message')
+      .that.includes('another server is using it')
+    expect([size(), told]).to.deep.equal([reserveBytes, []])
+    running.release()
+  })
+
+  it('is given up for the lock of a server that is started, where that fails otherwise', async () => {
+    await settleReserve(folder, roomy, tell)
+    mkdirSync(join(folder, 'lock.pid'))
+    expect(await rejection(lockData(folder, full, tell))).to.be.instanceOf(PermanentError)
+    expect(size()).to.equal(0)
+    expect(told).to.have.length(2)
+    expect(told[1]).to.match(/^a start takes /)
+    rmSync(join(folder, 'lock.pid'), { recursive: true })
+    const lock = await lockData(folder, full, tell)
+    lock.release()
   })
 })
