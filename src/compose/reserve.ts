@@ -139,12 +139,28 @@ const giveUpAtStart: Settle = (kept, bounds) => {
 export const giveUpReserve = (dataFolder: string, bounds: Bounds, tell: Tell): Promise<void> =>
   settleEach(giveUpAtStart, dataFolder, bounds, tell)
 
+/** As of a quota, which a disk does not count when it says what is free. */
+const isOutOfRoom = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')
+
+/** Turns that are let pass after it could not be kept for that: while it is tried, it takes what others could. */
+const restTurns = 120
+
 /**
  * Returns what does this, but only where it was needed when it was asked before, too: who writes telemetry has seen that meanwhile, and waits
  * (`createRoomCheck`), or would take at once what is given up. Where there is room, it keeps some again.
  */
 export function createSettling(dataFolder: string, bounds: Bounds, tell: Tell): () => Promise<void> {
   let neededBefore: ReadonlySet<string> = new Set()
+  let rest = 0
+  const keepOrRest: Settle = async (kept) => {
+    try {
+      return await keepWhereThereIsRoom(kept, bounds)
+    } catch (error) {
+      if (isOutOfRoom(error)) rest = restTurns
+      throw error
+    }
+  }
   return async () => {
     const needed = new Set<string>()
     const giveUpWhereKnown: Settle = (kept) => {
@@ -154,7 +170,8 @@ export function createSettling(dataFolder: string, bounds: Bounds, tell: Tell): 
     }
     await settleEach(giveUpWhereKnown, dataFolder, bounds, tell)
     neededBefore = needed
-    await settleEach(keepWhereThereIsRoom, dataFolder, bounds, tell)
+    if (rest > 0) rest--
+    else await settleEach(keepOrRest, dataFolder, bounds, tell)
   }
 }
 

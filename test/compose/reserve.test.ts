@@ -1,4 +1,14 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -135,6 +145,18 @@ describe('the room that a data folder keeps on its disk', () => {
     expect(size(), 'it could not be made').to.equal(0)
     expect(check('folded'), 'of a disk without an index').not.to.throw()
     expect(check('accepted')).to.throw(TransientError)
+  })
+
+  it('is not tried again at once where it did not fit after all, as in a quota: it would take what others can', async () => {
+    if (!existsSync('/dev/full')) return
+    const settle = createSettling(folder, roomy, tell)
+    symlinkSync('/dev/full', `${file}.new`)
+    await settle()
+    expect(readdirSync(folder)).to.deep.equal([])
+    await settle()
+    expect(size()).to.equal(undefined)
+    for (let turn = 0; turn < 120; turn++) await settle()
+    expect(size()).to.equal(reserveBytes)
   })
 
   it('keeps nobody from starting, where its folder is not there or is none', async () => {
