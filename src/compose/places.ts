@@ -4,6 +4,7 @@ import { createSqliteIndexWriter } from '#projections/stores/sqlite/writing/writ
 import { shareName, type FoldTask } from '#projections/folding/fold-share.ts'
 import { createWriteBehind } from '#projections/folding/write-behind.ts'
 import { limits, type ClusterConfig } from '#src/config.ts'
+import type { Ticks } from '#src/lib/clock.ts'
 import type { Nats } from '#streams/jetstream/nats.ts'
 import type { Stream } from '#streams/stream.ts'
 import { openLogBeside } from './log-beside.ts'
@@ -62,18 +63,20 @@ export const indexesOf = (
 /** Nobody reads a build that several writers share: it is refreshed once, when all are done. */
 const refreshSharedEveryMs = 60_000
 
-/** Nothing that is begun there, or written, takes of it. */
-export function whereThereIsRoom(writer: IndexWriter, { dataFolder, use }: Room): IndexWriter {
-  const checkRoom = createRoomCheck(dataFolder, use, limits)
+/** A writer of files. Nothing that it begins or writes takes of the room that is given up; without `room`, it does not look. */
+export function createFilesWriter(
+  options: Parameters<typeof createSqliteIndexWriter>[0],
+  room?: Room,
+  ticks?: Ticks,
+): IndexWriter {
+  if (room === undefined) return createSqliteIndexWriter(options)
+  const checkRoom = createRoomCheck(room.dataFolder, room.use, limits, ticks)
+  const writer = createSqliteIndexWriter({ ...options, checkRoom })
   return {
     ...writer,
     open: async (...given) => {
       checkRoom()
       await writer.open(...given)
-    },
-    write: async (...given) => {
-      checkRoom()
-      await writer.write(...given)
     },
   }
 }
@@ -83,8 +86,7 @@ export async function openSharedWriter(place: IndexPlace, of: FoldTask['share'])
   const share = shareName(of)
   if ('folder' in place) {
     const indexFilesOpenMax = indexFilesOpen(limits.indexFilesOpenMax, of.of)
-    const writer = createSqliteIndexWriter({ ...place, limits: { indexFilesOpenMax }, share })
-    return place.room === undefined ? writer : whereThereIsRoom(writer, place.room)
+    return createFilesWriter({ ...place, limits: { indexFilesOpenMax }, share }, place.room)
   }
   const { createElasticsearchIndexWriter } = await import('#projections/stores/elasticsearch/writer.ts')
   const at = indexesOf(place.cluster, Number(place.partition))

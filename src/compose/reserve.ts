@@ -1,19 +1,22 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, rmSync, statfsSync, statSync, truncateSync, type Stats } from 'node:fs'
-import { open, rename, rm, statfs } from 'node:fs/promises'
+import { existsSync, rmSync, statSync, truncateSync, type Stats } from 'node:fs'
+import { open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { FullDisk } from '#src/cli/services.ts'
 import type { Limits } from '#src/config.ts'
 import { systemTicks, type Ticks } from '#src/lib/clock.ts'
 import { TransientError } from '#src/lib/failure.ts'
+import { bytesLeftIn } from '#src/lib/room-left.ts'
 import { systemTimers } from '#src/lib/timers.ts'
 import { foldersOf } from './folders.ts'
 
 // Room that a full disk gives back: a file that says nothing. What SQLite needs beside each file that it opens has room then, and so have
 // sessions, revoked keys, and what makes room. It would be gone at once if telemetry were taken and folded meanwhile: neither is, until the file
-// is there again. A file that is empty was given up; none, as on a disk that never had the room, keeps nobody from anything.
+// is there again. A file that is empty was given up; none, as on a disk that never had the room, or that does not say what it has, keeps nobody from
+// anything.
 
-type RoomBounds = Pick<Limits, 'reserveFreeBytesMin'>
+/** `bytesLeft`: on the disk of a folder, unless it is asked itself; undefined where that is not known. */
+type RoomBounds = Pick<Limits, 'reserveFreeBytesMin'> & Readonly<{ bytesLeft?: (folder: string) => number | undefined }>
 type Bounds = RoomBounds & Pick<Limits, 'reserveBytes'>
 
 type Tell = (line: string) => void
@@ -54,13 +57,17 @@ function filesIn(dataFolder: string): readonly Kept[] {
 
 const usesOf = ({ uses }: Kept, word: 'and' | 'or'): string => [...uses].join(` ${word} `)
 
-const bytesIn = ({ bavail, bsize }: Readonly<{ bavail: number; bsize: number }>): number => bavail * bsize
-const freeBytesBeside = async (file: string): Promise<number> => bytesIn(await statfs(dirname(file)))
+const leftBeside = (file: string, { bytesLeft = bytesLeftIn }: RoomBounds): number | undefined =>
+  bytesLeft(dirname(file))
+
+function isFull(file: string, bounds: RoomBounds): boolean {
+  const left = leftBeside(file, bounds)
+  return left !== undefined && left < bounds.reserveFreeBytesMin
+}
 
 const isGivenUp = (file: string): boolean => statOf(file)?.size === 0
 /** Whether there is no room but what it holds. */
-const isNeeded = async (file: string, { reserveFreeBytesMin }: Bounds): Promise<boolean> =>
-  existsSync(file) && !isGivenUp(file) && (await freeBytesBeside(file)) < reserveFreeBytesMin
+const isNeeded = (file: string, bounds: RoomBounds): boolean => (statOf(file)?.size ?? 0) > 0 && isFull(file, bounds)
 const newOf = (file: string): string => `${file}.new`
 const shown = (bytes: number): string => `${Math.floor(bytes / 1_024)} KiB`
 
@@ -81,34 +88,33 @@ async function keep(file: string, bytes: number): Promise<void> {
   }
 }
 
-/** Empties it, which takes no room itself, and no inode. */
-function giveUp(file: string): void {
-  rmSync(newOf(file), { force: true })
-  truncateSync(file, 0)
-}
-
-type Settle = (kept: Kept, bounds: Bounds) => Promise<string | undefined>
+type Settle = (kept: Kept, bounds: Bounds) => string | undefined | Promise<string | undefined>
 
 /** Builds take room where they are folded. */
 const remedy = ({ uses }: Kept): string =>
   uses.has('folded') ? 'remove something beside it, or throughline drop BUILD' : 'remove something beside it'
 
-const giveUpWhereNeeded: Settle = async (kept, bounds) => {
+const giveUpWhereNeeded: Settle = (kept, bounds) => {
   const { file } = kept
   const { reserveBytes } = bounds
-  if (!(await isNeeded(file, bounds))) return undefined
-  giveUp(file)
+  if (!isNeeded(file, bounds)) return undefined
+  // Which takes no room itself, and no inode.
+  truncateSync(file, 0)
   return (
     `the disk of ${dirname(file)} is full: ${file} is given up, which leaves ${shown(reserveBytes)} for searches, sign-ins and what makes room. ` +
     `No telemetry is ${usesOf(kept, 'or')} until ${shown(2 * reserveBytes)} are free: ${remedy(kept)}`
   )
 }
 
-const keepWhereThereIsRoom: Settle = async (kept, { reserveBytes }) => {
+const keepWhereThereIsRoom: Settle = async (kept, bounds) => {
   const { file } = kept
   const isEmpty = isGivenUp(file)
-  if ((existsSync(file) && !isEmpty) || (await freeBytesBeside(file)) < 2 * reserveBytes) return undefined
-  await keep(file, reserveBytes)
+  if (existsSync(file) && !isEmpty) return undefined
+  const left = leftBeside(file, bounds)
+  // Of a data folder that was copied to such a disk: it could not be kept again.
+  if (left === undefined) rmSync(file, { force: true })
+  if (left === undefined || left < 2 * bounds.reserveBytes) return undefined
+  await keep(file, bounds.reserveBytes)
   return isEmpty ? `the disk of ${dirname(file)} has room again: telemetry is ${usesOf(kept, 'and')}` : undefined
 }
 
@@ -123,9 +129,22 @@ async function settleEach(settle: Settle, dataFolder: string, bounds: Bounds, te
   }
 }
 
-/** Gives room up where a disk is full. Before a start: even its lock takes some. */
+const giveUpAtStart: Settle = (kept, bounds) => {
+  // Left by a server that was killed.
+  rmSync(newOf(kept.file), { force: true })
+  return giveUpWhereNeeded(kept, bounds)
+}
+
+/** Gives room up where a disk is full. Before a start, and while no other server runs there. */
 export const giveUpReserve = (dataFolder: string, bounds: Bounds, tell: Tell): Promise<void> =>
-  settleEach(giveUpWhereNeeded, dataFolder, bounds, tell)
+  settleEach(giveUpAtStart, dataFolder, bounds, tell)
+
+/** As of a quota, which a disk does not count when it says what is free. */
+const isOutOfRoom = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')
+
+/** Turns that are let pass after it could not be kept for that: while it is tried, it takes what others could. */
+const restTurns = 120
 
 /**
  * Returns what does this, but only where it was needed when it was asked before, too: who writes telemetry has seen that meanwhile, and waits
@@ -133,16 +152,26 @@ export const giveUpReserve = (dataFolder: string, bounds: Bounds, tell: Tell): P
  */
 export function createSettling(dataFolder: string, bounds: Bounds, tell: Tell): () => Promise<void> {
   let neededBefore: ReadonlySet<string> = new Set()
+  let rest = 0
+  const keepOrRest: Settle = async (kept) => {
+    try {
+      return await keepWhereThereIsRoom(kept, bounds)
+    } catch (error) {
+      if (isOutOfRoom(error)) rest = restTurns
+      throw error
+    }
+  }
   return async () => {
     const needed = new Set<string>()
-    const giveUpWhereKnown: Settle = async (kept) => {
+    const giveUpWhereKnown: Settle = (kept) => {
       if (neededBefore.has(kept.file)) return giveUpWhereNeeded(kept, bounds)
-      if (await isNeeded(kept.file, bounds)) needed.add(kept.file)
+      if (isNeeded(kept.file, bounds)) needed.add(kept.file)
       return undefined
     }
     await settleEach(giveUpWhereKnown, dataFolder, bounds, tell)
     neededBefore = needed
-    await settleEach(keepWhereThereIsRoom, dataFolder, bounds, tell)
+    if (rest > 0) rest--
+    else await settleEach(keepOrRest, dataFolder, bounds, tell)
   }
 }
 
@@ -160,13 +189,11 @@ export async function keepReserve(dataFolder: string, bounds: Bounds, tell: Tell
 }
 
 /** Where a start has failed, tells which disk lacks room, if one does, and how much it takes. */
-export async function tellMissingRoom(dataFolder: string, bounds: Bounds, tell: Tell): Promise<void> {
-  const { reserveFreeBytesMin: taken } = bounds
+export function tellMissingRoom(dataFolder: string, bounds: Bounds, tell: Tell): void {
   for (const { file } of filesIn(dataFolder)) {
-    const free = await freeBytesBeside(file).catch(() => taken)
-    if (free >= taken) continue
-    const where = `on the disk of ${dirname(file)}, where ${shown(free)} are free`
-    tell(`a start takes ${shown(taken)} ${where}: remove something beside it, and start again`)
+    if (!isFull(file, bounds)) continue
+    const where = `on the disk of ${dirname(file)}, where ${shown(leftBeside(file, bounds) ?? 0)} are free`
+    tell(`a start takes ${shown(bounds.reserveFreeBytesMin)} ${where}: remove something beside it, and start again`)
   }
 }
 
@@ -185,11 +212,9 @@ export type RoomUse = Use | 'compared'
 const needs = (dataFolder: string, use: RoomUse, { file, uses }: Kept): boolean =>
   use === 'compared' ? file === join(dataFolder, name) : uses.has(use)
 
-function hasRoom(file: string, { reserveFreeBytesMin }: RoomBounds): boolean {
-  const found = statOf(file)
-  if (found === undefined) return true
-  return found.size > 0 && bytesIn(statfsSync(dirname(file))) >= reserveFreeBytesMin
-}
+/** Whether its room is given up, or about to be. Not where that is no more than an empty file says of a disk that does not say what it has. */
+const isWanting = (file: string, bounds: RoomBounds): boolean =>
+  isGivenUp(file) ? leftBeside(file, bounds) !== undefined : isNeeded(file, bounds)
 
 /** Throws TransientError while the room on a disk is given up that is needed for this, or about to be. */
 export function createRoomCheck(
@@ -202,7 +227,7 @@ export function createRoomCheck(
   return () => {
     const now = ticks()
     if (now >= believedUntil) {
-      full = filesIn(dataFolder).find((kept) => needs(dataFolder, use, kept) && !hasRoom(kept.file, bounds))
+      full = filesIn(dataFolder).find((kept) => needs(dataFolder, use, kept) && isWanting(kept.file, bounds))
       believedUntil = now + (full === undefined ? roomBelievedMs : fullBelievedMs)
     }
     if (full === undefined) return

@@ -1,12 +1,17 @@
+import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { TransientError } from '#src/lib/failure.ts'
+import { bytesLeftIn } from '#src/lib/room-left.ts'
 import { isHarmless } from './failure.ts'
 import { pragma } from './log-file.ts'
-import { bytesOf, freeBytesBeside } from './file-stat.ts'
+import { bytesOf } from './file-stat.ts'
 
 // Moves what is committed from the WAL into the database.
 
-/** Beyond this many times `checkpointBytes` the WAL is restarted even if that means waiting for readers. */
+/**
+ * Beyond this many times `checkpointBytes` the WAL is restarted even if that means waiting for readers, and also on a disk that says it lacks room:
+ * so much would not have been written to it, if that were so.
+ */
 const checkpointPatience = 16
 /** How long to wait for them. Appends wait meanwhile, and a reader that copies the log may take minutes. */
 const restartPatienceMs = 20
@@ -15,16 +20,18 @@ const erasePatienceMs = 200
 /** What a checkpoint leaves of a disk: one that ends on a full disk has taken what was left of it, and frees nothing. */
 const leftFreeBytes = 1024 * 1024
 
-/** `freeBytes`: of the disk of a file, unless it is asked itself. */
-export type Disk = Readonly<{ freeBytes?: ((file: string) => number) | undefined }>
+/** What is left of the disk of a folder, unless it is asked itself; undefined where that is not known. */
+export type Disk = Readonly<{ bytesLeft?: ((folder: string) => number | undefined) | undefined }>
 /** A log that is open, and its disk. */
 type Opened = Readonly<{ database: DatabaseSync; file: string }> & Disk
 
-/** Whether the disk has room for what is in the WAL alone. */
-function hasRoom({ database, file, freeBytes = freeBytesBeside }: Opened): boolean {
+/** False where the disk is known to lack room for what is in the WAL alone. */
+function mayHaveRoom({ database, file, bytesLeft = bytesLeftIn }: Opened): boolean {
   const bytes = Number(pragma(database, 'page_count')) * Number(pragma(database, 'page_size'))
   const growth = bytes - bytesOf(file)
-  return growth <= 0 || freeBytes(file) >= growth + leftFreeBytes
+  if (growth <= 0) return true
+  const left = bytesLeft(dirname(file))
+  return left === undefined || left >= growth + leftFreeBytes
 }
 
 /**
@@ -35,7 +42,7 @@ export function closeTidily(opened: Opened): void {
   const { database, file } = opened
   let other: DatabaseSync | undefined
   try {
-    if (!hasRoom(opened)) {
+    if (!mayHaveRoom(opened)) {
       other = new DatabaseSync(file, { readOnly: true })
       other.prepare('SELECT 1 FROM sqlite_schema').get()
     }
@@ -83,10 +90,11 @@ export function createTidiness(opened: Opened, checkpointBytes: number) {
   return {
     grown: (bytes: number): void => void (untidyBytes += bytes),
     tidy: (): void => {
-      if (untidyBytes - leftBytes < checkpointBytes || !hasRoom(opened)) return
+      if (untidyBytes - leftBytes < checkpointBytes) return
+      const isOverdue = untidyBytes >= checkpointPatience * checkpointBytes
+      if (!isOverdue && !mayHaveRoom(opened)) return
       leftBytes = untidyBytes
-      const mode = untidyBytes < checkpointPatience * checkpointBytes ? 'PASSIVE' : 'RESTART'
-      if (checkpoint(database, mode, restartPatienceMs)) untidyBytes = leftBytes = 0
+      if (checkpoint(database, isOverdue ? 'RESTART' : 'PASSIVE', restartPatienceMs)) untidyBytes = leftBytes = 0
     },
   }
 }

@@ -1,5 +1,4 @@
-import { statfsSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { statSync } from 'node:fs'
 
 /** Which file has this name now; undefined if none has. A bigint, because some file systems use numbers beyond 2^53. */
 export const inodeOf = (path: string): bigint | undefined =>
@@ -9,9 +8,3 @@ export const isFile = (file: string): boolean => statSync(file, { throwIfNoEntry
 
 /** 0 if there is no such file. */
 export const bytesOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
-
-/** On the disk of a file. */
-export function freeBytesBeside(file: string): number {
-  const { bavail, bsize } = statfsSync(dirname(file))
-  return bavail * bsize
-}

@@ -10,6 +10,9 @@ type FolderLock = Readonly<{ release(): void }>
 /** `check` throws PermanentError if the locked folder no longer has this name. */
 export type HeldFolder = FolderLock & Readonly<{ check(): void }>
 
+/** Another process holds the lock. */
+export class FolderInUse extends PermanentError {}
+
 const operation = 'lock data folder'
 const workersFile = 'lock.workers'
 /** How long the workers of a killed server may take to notice. */
@@ -44,8 +47,8 @@ function damaged(subject: string, cause: unknown): PermanentError {
 }
 
 /**
- * A lock that is a transaction on an empty database, whose journal is in memory: a full disk has room for it. Throws PermanentError with the hint
- * if another process holds it, or where the folder is not there: somebody may have moved it while a worker was started, and in its place none is
+ * A lock that is a transaction on an empty database, whose journal is in memory: a full disk has room for it. Throws FolderInUse with the hint if
+ * another process holds it, PermanentError where the folder is not there: somebody may have moved it while a worker was started, and in its place none is
  * made.
  */
 function hold(folder: string, { file, begin, timeoutMs, hint }: Hold): FolderLock {
@@ -55,7 +58,7 @@ function hold(folder: string, { file, begin, timeoutMs, hint }: Hold): FolderLoc
     database.exec(begin)
   } catch (cause) {
     database?.close()
-    if (isBusy(cause)) throw new PermanentError({ operation, subject: folder, hint })
+    if (isBusy(cause)) throw new FolderInUse({ operation, subject: folder, hint })
     if (isCorrupt(cause)) throw damaged(join(folder, file), cause)
     throw failureOf(cause, operation, join(folder, file))
   }
@@ -70,7 +73,7 @@ function awaitWorkers(folder: string, timeoutMs: number): void {
 }
 
 /**
- * Locks the data folder for this process, so that two servers cannot share one. Throws PermanentError naming the other process's id. The
+ * Locks the data folder for this process, so that two servers cannot share one. Throws FolderInUse naming the other process's id. The
  * lock is an exclusive transaction on an empty SQLite database: the operating system releases it when the process ends, however it ends.
  * The file with the id is for the message, and for who signals the server. Command-line tools do not need the lock. Waits, blocking, for the
  * workers of a server that was killed.

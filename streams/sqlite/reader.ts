@@ -86,7 +86,7 @@ function createRead(database: DatabaseSync, { file, partition }: LogFile, places
   }
 }
 
-export function createLogReader(log: LogFile, busyTimeoutMs: number, { freeBytes }: Disk = {}): LogReader {
+export function createLogReader(log: LogFile, busyTimeoutMs: number, { bytesLeft }: Disk = {}): LogReader {
   const { database, epoch } = openForReading(log, busyTimeoutMs)
   const lookup = createIdLookup(database)
   const selectHead = database.prepare('SELECT max(seq) AS head FROM events')
@@ -138,6 +138,6 @@ export function createLogReader(log: LogFile, busyTimeoutMs: number, { freeBytes
         const row = selectLast.get(subject)
         return row === undefined || Number(row['seq']) <= cut() ? undefined : eventOf(row, Number(row['seq']), log.file)
       }),
-    close: () => closeTidily({ database, file: log.file, freeBytes }),
+    close: () => closeTidily({ database, file: log.file, bytesLeft }),
   }
 }

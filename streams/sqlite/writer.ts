@@ -92,9 +92,9 @@ function createAttempts({ begin, commit, rollback }: Statements, database: Datab
 
 /** The only writer of a log in this process. It blocks while it syncs: run it in its own thread if the process serves others. */
 export function createLogWriter(options: LogWriterOptions & Disk, announce: (head: Position) => void): LogWriter {
-  const { file, freeBytes } = options
+  const { file, bytesLeft } = options
   const { database } = openForWriting(options, options.busyTimeoutMs)
-  const opened = { database, file, freeBytes }
+  const opened = { database, file, bytesLeft }
   const statements = prepare(database, file)
   const { attempt, inTransaction, broken } = createAttempts(statements, database, file)
   const wal = createTidiness(opened, options.checkpointBytes)

@@ -6,11 +6,14 @@ import { rebuild } from '#projections/builds/rebuild.ts'
 import { verify } from '#projections/builds/verify.ts'
 import type { OpenBuilds } from '#src/cli/services.ts'
 import { openBuilds } from '#src/compose/builds.ts'
+import { createFilesWriter } from '#src/compose/places.ts'
 import { foldersOf } from '#src/compose/folders.ts'
 import { limits } from '#src/config.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
+import { lineEntry, openFixture, write } from '../support/index-fixture.ts'
+import { digestsIn } from '../support/sqlite-fixture.ts'
 import { makeFirstRun } from '../support/first-run.ts'
 import { makeEvent } from '../support/make-event.ts'
 import { rejection } from '../support/read-all.ts'
@@ -75,5 +78,22 @@ describe('what a full disk has given up, and a rebuild', () => {
     const target = [{ projection: 'logs', index: done?.index ?? '' }]
     expect(await rejection(verify(context, target))).to.have.property('message', full())
     expect(readdirSync(join(dataFolder, 'scratch'))).to.deep.equal([])
+  })
+
+  it('is not for the rest of a batch either, during which the disk has got full', async () => {
+    const folder = join(dataFolder, 'index')
+    mkdirSync(folder, { recursive: true })
+    let [now, fullAt] = [0, Number.POSITIVE_INFINITY]
+    const ticks = (): number => {
+      if (++now >= fullAt) truncateSync(reserve())
+      return 1_000 * now
+    }
+    const writer = createFilesWriter({ folder, limits: { indexFilesOpenMax: 8 } }, { dataFolder, use: 'folded' }, ticks)
+    await openFixture(writer)
+    fullAt = now + 2
+    const failure = await rejection(write(writer, [lineEntry({}, 1)], 1))
+    await writer.close()
+    expect(failure).to.have.property('message', full())
+    expect((await digestsIn(folder)).every(({ entries }) => entries === 0)).to.equal(true)
   })
 })

@@ -1,9 +1,21 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { lockData } from '#src/compose/processes/lock-data.ts'
 import { createRoomCheck, createSettling, fullDisksOf, giveUpReserve, tellMissingRoom } from '#src/compose/reserve.ts'
-import { TransientError } from '#src/lib/failure.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { rejection } from '../support/read-all.ts'
 
 // A disk is full where less is free than a server wants to have: here, more than any disk holds.
 const reserveBytes = 65_536
@@ -17,7 +29,8 @@ describe('the room that a data folder keeps on its disk', () => {
   let told: string[]
   const tell = (line: string): void => void told.push(line)
   const size = (): number | undefined => statSync(file, { throwIfNoEntry: false })?.size
-  const check = (use: 'accepted' | 'folded', bounds = roomy) => createRoomCheck(folder, use, bounds, () => 0)
+  const check = (use: 'accepted' | 'folded', bounds: Parameters<typeof createRoomCheck>[2] = roomy) =>
+    createRoomCheck(folder, use, bounds, () => 0)
   const settleReserve = (...given: Parameters<typeof createSettling>): Promise<void> => createSettling(...given)()
 
   beforeEach(() => {
@@ -92,6 +105,23 @@ describe('the room that a data folder keeps on its disk', () => {
     expect([size(), told]).to.deep.equal([reserveBytes, []])
   })
 
+  it('is neither needed nor made on a disk that does not say what it has, and one that was copied there keeps nobody from anything', async () => {
+    const silent = { ...full, bytesLeft: () => undefined }
+    await settleReserve(folder, silent, tell)
+    expect(size()).to.equal(undefined)
+    writeFileSync(file, 'room')
+    await giveUpReserve(folder, silent, tell)
+    await settleReserve(folder, silent, tell)
+    expect(size()).to.equal(4)
+    check('accepted', silent)()
+    truncateSync(file)
+    check('accepted', silent)()
+    await settleReserve(folder, silent, tell)
+    expect([size(), told]).to.deep.equal([undefined, []])
+    tellMissingRoom(folder, silent, tell)
+    expect(told).to.deep.equal([])
+  })
+
   it('is not there on a disk that never had it: that keeps nobody from anything, nor does what somebody has removed', async () => {
     await settleReserve(folder, fuller, tell)
     expect([size(), told]).to.deep.equal([undefined, []])
@@ -107,11 +137,26 @@ describe('the room that a data folder keeps on its disk', () => {
     writeFileSync(`${file}.new`, 'half of it')
     await giveUpReserve(folder, full, tell)
     expect(readdirSync(folder)).to.deep.equal(['reserve'])
+    writeFileSync(`${file}.new`, 'half of one that was to be kept again')
+    await giveUpReserve(folder, full, tell)
+    expect(readdirSync(folder)).to.deep.equal(['reserve'])
     mkdirSync(`${file}.new`)
     await settleReserve(folder, roomy, tell)
     expect(size(), 'it could not be made').to.equal(0)
     expect(check('folded'), 'of a disk without an index').not.to.throw()
     expect(check('accepted')).to.throw(TransientError)
+  })
+
+  it('is not tried again at once where it did not fit after all, as in a quota: it would take what others can', async () => {
+    if (!existsSync('/dev/full')) return
+    const settle = createSettling(folder, roomy, tell)
+    symlinkSync('/dev/full', `${file}.new`)
+    await settle()
+    expect(readdirSync(folder)).to.deep.equal([])
+    await settle()
+    expect(size()).to.equal(undefined)
+    for (let turn = 0; turn < 120; turn++) await settle()
+    expect(size()).to.equal(reserveBytes)
   })
 
   it('keeps nobody from starting, where its folder is not there or is none', async () => {
@@ -125,12 +170,36 @@ describe('the room that a data folder keeps on its disk', () => {
   })
 
   it('is named with what a start takes, where one has failed and the disk has not even that', async () => {
-    await tellMissingRoom(folder, roomy, tell)
+    tellMissingRoom(folder, roomy, tell)
     expect(told).to.deep.equal([])
-    await tellMissingRoom(folder, { ...full }, tell)
+    tellMissingRoom(folder, { ...full }, tell)
     expect(told).to.have.length(1)
     expect(told[0]).to.match(
       /^a start takes \d+ KiB on the disk of \S+, where \d+ KiB are free: remove something beside it/,
     )
+  })
+
+  it('stays with a server that runs, where another is started beside it, which is told of that server alone', async () => {
+    await settleReserve(folder, roomy, tell)
+    const running = await lockData(folder, full, tell)
+    const refused = await rejection(lockData(folder, full, tell))
+    expect(refused)
+      .to.be.instanceOf(PermanentError)
+      .with.property('message')
+      .that.includes('another server is using it')
+    expect([size(), told]).to.deep.equal([reserveBytes, []])
+    running.release()
+  })
+
+  it('is given up for the lock of a server that is started, where that fails otherwise', async () => {
+    await settleReserve(folder, roomy, tell)
+    mkdirSync(join(folder, 'lock.pid'))
+    expect(await rejection(lockData(folder, full, tell))).to.be.instanceOf(PermanentError)
+    expect(size()).to.equal(0)
+    expect(told).to.have.length(2)
+    expect(told[1]).to.match(/^a start takes /)
+    rmSync(join(folder, 'lock.pid'), { recursive: true })
+    const lock = await lockData(folder, full, tell)
+    lock.release()
   })
 })

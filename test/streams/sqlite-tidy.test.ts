@@ -91,7 +91,7 @@ describe('tidying a log in SQLite on a full disk', () => {
     let free = 1_100_000
     const open = (): LogWriter =>
       createLogWriter(
-        { file: log.file, partition: '0', busyTimeoutMs, checkpointBytes, freeBytes: () => free },
+        { file: log.file, partition: '0', busyTimeoutMs, checkpointBytes, bytesLeft: () => free },
         () => undefined,
       )
     const [size, walSize] = [() => statSync(log.file).size, () => statSync(`${log.file}-wal`).size]
@@ -102,7 +102,7 @@ describe('tidying a log in SQLite on a full disk', () => {
     writer.close()
     expect([size(), walSize() > 4 * checkpointBytes]).to.deep.equal([before, true])
     // As of a verb.
-    const alone = createLogReader({ file: log.file, partition: '0' }, busyTimeoutMs, { freeBytes: () => free })
+    const alone = createLogReader({ file: log.file, partition: '0' }, busyTimeoutMs, { bytesLeft: () => free })
     expect(alone.head()).to.be.above(0)
     alone.close()
     expect([size(), walSize() > 4 * checkpointBytes]).to.deep.equal([before, true])
@@ -118,5 +118,24 @@ describe('tidying a log in SQLite on a full disk', () => {
     expect(kept.prepare('SELECT count(*) AS events FROM events').get()).to.deep.include({ events: 3 })
     kept.close()
     await log.remove()
+  })
+
+  it('is not put off for ever by a disk that says less than it has, nor at all by one that says nothing', async () => {
+    for (const [left, calls] of [
+      [undefined, 2],
+      [0, 20],
+    ] as const) {
+      const log = await makeLogFolder()
+      const writer = createLogWriter(
+        { file: log.file, partition: '0', busyTimeoutMs, checkpointBytes, bytesLeft: () => left },
+        () => undefined,
+      )
+      const size = (): number => statSync(log.file).size
+      for (let call = 1; call <= calls; call++) putTo(writer, `acme.test.${call}`, checkpointBytes)
+      expect(size()).to.be.above(((calls - 2) * checkpointBytes) / 2)
+      expect(size()).to.be.above(checkpointBytes)
+      writer.close()
+      await log.remove()
+    }
   })
 })

@@ -3,11 +3,12 @@ import { limits, type Config } from '#src/config.ts'
 import { bindSocket } from '#src/http/listening-socket.ts'
 import { makeDataFolder } from '#src/lib/make-folder.ts'
 import { checkClockAtStart } from '#src/lib/possible-clock.ts'
-import { lockFolder, type HeldFolder } from '#streams/sqlite/lock.ts'
+import type { HeldFolder } from '#streams/sqlite/lock.ts'
 import { checkPlaces } from '../folders.ts'
 import { checkOpenFiles } from '../open-files.ts'
 import { giveUpReserve, keepReserve, tellMissingRoom } from '../reserve.ts'
 import type { WorkerEvent } from './crew.ts'
+import { lockData } from './lock-data.ts'
 import { arePackagesStale } from './packages.ts'
 import { describeEnding, WorkerEnded } from './supervised-worker.ts'
 import { createSupervisor } from './supervisor.ts'
@@ -106,14 +107,6 @@ function after(ms: number, task: () => void): () => void {
 
 const tellBad = (line: string): void => console.error(line)
 
-/** Only one embedded server may use a data folder. */
-function lockData({ dataFolder, cluster }: Config): HeldFolder {
-  if (cluster !== undefined) return { release: () => undefined, check: () => undefined }
-  checkPlaces(dataFolder, 'start')
-  makeDataFolder(dataFolder)
-  return lockFolder(dataFolder)
-}
-
 /**
  * Mends the data folder, tells of what was set aside or is missing, and returns what mends it again. All that this takes is loaded now, and not
  * in a cluster: later the files of the program may be those of another version.
@@ -132,7 +125,7 @@ async function mend(dataFolder: string): Promise<() => Promise<void>> {
   }
 }
 
-async function serve(config: Config, argv: readonly string[], lock: HeldFolder): Promise<number> {
+async function serve(config: Config, argv: readonly string[], lock: Pick<HeldFolder, 'check'>): Promise<number> {
   const mendAgain = config.cluster === undefined ? await mend(config.dataFolder) : undefined
   const sockets = await bindSockets(config)
   let isUp = false
@@ -191,26 +184,25 @@ async function serve(config: Config, argv: readonly string[], lock: HeldFolder):
 export async function composeParent(config: Config, argv: readonly string[]): Promise<number> {
   checkOpenFiles(limits.openFilesMin)
   checkClockAtStart(limits.clockMinMs, Date.now())
-  const { cluster, dataFolder } = config
-  const isOnFiles = cluster === undefined
-  if (isOnFiles) await giveUpReserve(dataFolder, limits, tellBad)
-  let code: number | undefined
-  try {
-    code = await serveLocked(config, argv)
-    return code
-  } finally {
-    if (isOnFiles && code !== 0) await tellMissingRoom(dataFolder, limits, tellBad)
-  }
+  if (config.cluster !== undefined) return serve(config, argv, { check: () => undefined })
+  return serveLocked(config, argv)
 }
 
 async function serveLocked(config: Config, argv: readonly string[]): Promise<number> {
-  const lock = lockData(config)
+  const { dataFolder } = config
+  checkPlaces(dataFolder, 'start')
+  makeDataFolder(dataFolder)
+  const lock = await lockData(dataFolder, limits, tellBad)
   let stopKeeping: (() => void) | undefined
+  let code: number | undefined
   try {
-    if (config.cluster === undefined) stopKeeping = await keepReserve(config.dataFolder, limits, tellBad)
-    return await serve(config, argv, lock)
+    await giveUpReserve(dataFolder, limits, tellBad)
+    stopKeeping = await keepReserve(dataFolder, limits, tellBad)
+    code = await serve(config, argv, lock)
+    return code
   } finally {
     stopKeeping?.()
+    if (code !== 0) tellMissingRoom(dataFolder, limits, tellBad)
     // Also where it could not start: the process id of one that has ended says nothing, and is another's one day.
     lock.release()
   }
