@@ -18,7 +18,7 @@ import { foldAll } from '#test/support/fold-harness.ts'
  */
 const folded: Readonly<Record<string, string>> = {
   traces: 'v23 29914e9ad42c1586',
-  logs: 'v22 b1a7e916da0ca9d7',
+  logs: 'v22 bcc305618701a71a',
   correlation: 'v19 9ee61ac4fd246d48',
   allowance: 'v13 d1899ba7ebcbe3ca',
 }

@@ -4,7 +4,6 @@ import { assert } from '#src/lib/assert.ts'
 import { afterMark, skipSpace, textOf, type JsonRange } from '#src/lib/json-bytes.ts'
 import { isJsonObject, parseJson, type Json, type JsonObject } from '#src/lib/json.ts'
 import { timeNames } from './aliases.ts'
-import { isContinuation } from './continuation.ts'
 import { createTakeApart } from './json-in-text.ts'
 import { fieldsOfLine } from './line-header.ts'
 import { resolveMediaType, type LogMediaType } from './media-type.ts'
@@ -24,13 +23,7 @@ type DecodeLogsOptions = Readonly<{
 }>
 
 /** The fields of one record, what its body says beside them, and the line of text whose header is among them. */
-type Found = Readonly<{
-  fields: JsonObject
-  besideNs?: bigint | undefined
-  raw?: string | undefined
-  /** A line of text that is of the time of the one before it, where that tells one. */
-  continues?: boolean
-}>
+type Found = Readonly<{ fields: JsonObject; besideNs?: bigint | undefined; raw?: string | undefined }>
 
 const form = 'application/x-www-form-urlencoded' satisfies LogMediaType
 
@@ -42,18 +35,12 @@ type Exact = Map<object, Map<string, string>>
  * from 0. Pure: the same payload gives the same records. What had to be changed in a record stands in its `cuts`.
  */
 export function decodeLogs(payload: Uint8Array, contentType: string, options: DecodeLogsOptions): readonly LogRecord[] {
-  const { receivedAt, limits } = options
   const exact: Exact = new Map()
-  const takeApart = createTakeApart(limits, (text) => parseExact(text, exact))
-  let beforeNs: bigint | undefined
-  return recordsOf(payload, contentType, exact).map(({ fields: given, besideNs: ownNs, raw, continues }, ordinal) => {
+  const takeApart = createTakeApart(options.limits, (text) => parseExact(text, exact))
+  return recordsOf(payload, contentType, exact).map(({ fields: given, besideNs, raw }, ordinal) => {
     const { fields, line } = takeApart(given)
     const dated = line !== undefined && datedBy(line) !== undefined ? line : undefined
-    const besideNs = continues === true ? beforeNs : ownNs
-    const digits = exact.get(dated ?? given)
-    const record = logRecordOf(fields, { receivedAt, limits, ordinal, besideNs, raw, line, dated, exact: digits })
-    beforeNs = record.timeNs
-    return record
+    return logRecordOf(fields, { ...options, ordinal, besideNs, raw, line, dated, exact: exact.get(dated ?? given) })
   })
 }
 
@@ -80,7 +67,7 @@ function recordsOf(payload: Uint8Array, contentType: string, exact: Exact): read
 
 function ofLine(text: string): Found {
   const fields = fieldsOfLine(text)
-  return fields['message'] === text ? { fields, continues: isContinuation(text) } : { fields, raw: text }
+  return { fields, raw: fields['message'] === text ? undefined : text }
 }
 
 function split(payload: Uint8Array, mediaType: LogMediaType): readonly JsonRange[] {

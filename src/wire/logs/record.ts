@@ -44,7 +44,6 @@ import { messageOfSerilog, serilog } from './serilog.ts'
 import { servers } from './servers.ts'
 import { serviceInText } from './service-in-text.ts'
 import { springLineOf } from './spring.ts'
-import { timeInText } from './time-in-text.ts'
 import { tidyFields, type TidyLimits } from './tidy.ts'
 import { earliestNs, latestNs, parseEpoch, parseTime, withTimeOfDay } from './time.ts'
 
@@ -93,15 +92,12 @@ type RecordContext = Readonly<{
   exact?: ReadonlyMap<string, string> | undefined
 }>
 
-/** The time that the text of a record tells, asked for where nothing else does. */
-type TimeInText = Readonly<{ inText?: () => bigint | undefined }>
-
 type RecordTime = Readonly<{ timeNs: bigint; cut: string | undefined }>
 
 /** A record's own time within what can be stored, else the time of arrival, and a note when it had to be changed. */
 export function timeOf(
   record: JsonObject,
-  context: Pick<RecordContext, 'receivedAt' | 'besideNs' | 'exact'> & TimeInText,
+  context: Pick<RecordContext, 'receivedAt' | 'besideNs' | 'exact'>,
 ): RecordTime {
   let unusable: string | undefined
   const own = firstOf(record, times, (value, name) => {
@@ -110,7 +106,7 @@ export function timeOf(
     if (time === undefined && unusable === undefined && mayDate(name, record, value)) unusable = name
     return time
   })
-  const timeNs = own ?? context.besideNs ?? context.inText?.()
+  const timeNs = own ?? context.besideNs
   if (timeNs === undefined) {
     const arrival = BigInt(Math.trunc(context.receivedAt)) * 1_000_000n
     return { timeNs: arrival, cut: unusable === undefined ? undefined : `no time could be read from ${unusable}` }
@@ -257,15 +253,13 @@ export function logRecordOf(record: JsonObject, context: RecordContext): LogReco
   const told = <T>(read: (from: JsonObject) => T): T => (line === undefined ? undefined : read(line)) ?? read(record)
   const { timeNs: keptNs, printed, message, service } = takenOff(messageOf(line ?? record))
   const whole = raw ?? printed
-  const level = told(levelOf) ?? levelOfText(printed, raw) ?? null
   const besideNs = context.besideNs ?? keptNs
-  const inText = (): bigint | undefined => timeInText(printed, level !== null, receivedAt)
-  const { timeNs, cut } = timeOf(dated, { receivedAt, exact, besideNs, inText })
+  const { timeNs, cut } = timeOf(dated, { receivedAt, exact, besideNs })
   const { fields, cuts, text } = tidyFields(record, context.limits)
   return {
     ordinal: context.ordinal,
     timeNs,
-    level,
+    level: told(levelOf) ?? levelOfText(printed, raw) ?? null,
     message: text(message),
     service: orInText(told(serviceOf) ?? service, whole),
     ...identifiersOf(record, context.limits, whole),

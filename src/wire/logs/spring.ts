@@ -72,13 +72,11 @@ export function springLineOf(given: string): SpringLine | undefined {
   return { time, level, pid, thread, service: named, logger, message: text.slice(whole.length) }
 }
 
-const withZone = /(?:Z|[+-]\d\d:\d\d)$/
-
-/** Its parts as fields. A time without a zone, as Spring Boot 2 writes it, is that of a place which it does not tell: it dates no record. */
+/** Its parts as fields. Its time, which Spring Boot 2 writes without a zone, dates no record: the lines of a trace behind it tell none. */
 export function fieldsOfSpringLine(line: SpringLine): JsonObject {
   const { time, level, service, pid, thread, logger, message } = line
   const said = {
-    [withZone.test(time) ? 'timestamp' : 'local_time']: time,
+    timereported: time,
     level,
     application: service,
     pid,

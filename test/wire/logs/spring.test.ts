@@ -6,7 +6,6 @@ import { decodeLogs } from '#src/wire/logs/decode.ts'
 const receivedAt = 1_800_000_000_000
 const arrival = BigInt(receivedAt) * 1_000_000n
 const time = '2026-11-30T14:40:01.123Z'
-const timeNs = BigInt(Date.parse(time)) * 1_000_000n
 const [trace, span] = ['803b448a0489f84084905d3093480352', '3425f23bb2432450']
 const ids = `[${trace}-${span}] `
 const thread = '[nio-8080-exec-1]'
@@ -26,20 +25,20 @@ const told = ({ message, level, service, traceId, timeNs: at }: LogRecord): read
 const line = (brackets: string, before = `${time} ERROR 7 --- `): string => `${before}${brackets}${logger} : declined`
 
 describe('a line of Spring Boot', () => {
-  it('tells the time, the application and the message', () => {
-    expect(told(ofText(line(`[shop] ${thread} ${ids}`)))).to.deep.equal(['declined', 'error', 'shop', trace, timeNs])
-    expect(told(ofText(line(`[shop] [pay] ${thread} ${ids}`)))).to.deep.equal(['declined', 'error', 'shop', trace, timeNs]) // prettier-ignore
-    expect(told(ofText(line(`[shop] ${thread} [${' '.repeat(49)}] `)))).to.deep.equal(['declined', 'error', 'shop', null, timeNs]) // prettier-ignore
-    expect(told(ofText(line(`[shop] ${thread} `)))).to.deep.equal(['declined', 'error', 'shop', null, timeNs])
-    expect(told(ofText(line(`[shop] [main] ${ids}`))), 'of a file').to.deep.equal(['declined', 'error', 'shop', trace, timeNs]) // prettier-ignore
-    expect(told(ofText(line(`${thread} `)))).to.deep.equal(['declined', 'error', null, null, timeNs])
-    expect(told(ofText(line(`${thread} ${ids}`)))).to.deep.equal(['declined', 'error', null, trace, timeNs])
+  it('tells the application and the message, and is of the time at which it arrived', () => {
+    expect(told(ofText(line(`[shop] ${thread} ${ids}`)))).to.deep.equal(['declined', 'error', 'shop', trace, null])
+    expect(told(ofText(line(`[shop] [pay] ${thread} ${ids}`)))).to.deep.equal(['declined', 'error', 'shop', trace, null]) // prettier-ignore
+    expect(told(ofText(line(`[shop] ${thread} [${' '.repeat(49)}] `)))).to.deep.equal(['declined', 'error', 'shop', null, null]) // prettier-ignore
+    expect(told(ofText(line(`[shop] ${thread} `)))).to.deep.equal(['declined', 'error', 'shop', null, null])
+    expect(told(ofText(line(`[shop] [main] ${ids}`))), 'of a file').to.deep.equal(['declined', 'error', 'shop', trace, null]) // prettier-ignore
+    expect(told(ofText(line(`${thread} `)))).to.deep.equal(['declined', 'error', null, null, null])
+    expect(told(ofText(line(`${thread} ${ids}`)))).to.deep.equal(['declined', 'error', null, trace, null])
   })
 
   it('may have the ids as Sleuth and its guides put them', () => {
     const sleuth = `${time} ERROR [shop,${trace},${span}] 7 --- `
-    expect(told(ofText(line(`${thread} `, sleuth)))).to.deep.equal(['declined', 'error', 'shop', trace, timeNs])
-    expect(told(ofText(line(`${thread} [shop,${trace},${span}] `)))).to.deep.equal(['declined', 'error', 'shop', trace, timeNs]) // prettier-ignore
+    expect(told(ofText(line(`${thread} `, sleuth)))).to.deep.equal(['declined', 'error', 'shop', trace, null])
+    expect(told(ofText(line(`${thread} [shop,${trace},${span}] `)))).to.deep.equal(['declined', 'error', 'shop', trace, null]) // prettier-ignore
     expect(ofText(line(`${thread} `, `${time} ERROR [shop,,] 7 --- `)).service).to.equal('shop')
     expect(ofText(line(`${thread} `, `${time} ERROR [,,] 7 --- `)).service).to.equal(null)
     expect(ofText(line(`${thread} `, `${time} ERROR [a,b,c] 7 --- `)).service).to.equal(null)
@@ -48,7 +47,7 @@ describe('a line of Spring Boot', () => {
   it('has its parts as fields, without colours', () => {
     const coloured = `\u001b[2m${time}\u001b[0;39m \u001b[32m INFO\u001b[0;39m \u001b[35m7\u001b[0;39m \u001b[2m--- [shop] [           main]\u001b[0;39m \u001b[36m${logger}\u001b[0;39m \u001b[2m:\u001b[0;39m started` // prettier-ignore
     expect({ ...ofText(coloured).fields }).to.deep.equal({
-      timestamp: time,
+      timereported: time,
       level: 'INFO',
       application: 'shop',
       pid: '7',
@@ -56,21 +55,21 @@ describe('a line of Spring Boot', () => {
       logger: 'c.e.shop.Orders',
       message: 'started',
     })
-    expect(told(ofText(coloured))).to.deep.equal(['started', 'info', 'shop', null, timeNs])
+    expect(told(ofText(coloured))).to.deep.equal(['started', 'info', 'shop', null, null])
     expect(ofText(`${time}  INFO 7 --- [  main] o.a.c.c.C.[Tomcat].[localhost].[/]       : up`).message).to.equal('up')
     expect(ofText(`${time}  INFO 7 --- [  main] ${logger} :`).message, 'of nothing').to.equal('')
   })
 
-  it('of Spring Boot 2 has no zone, and tells no time', () => {
+  it('is read of Spring Boot 2, which has no zone', () => {
     const record = ofText('2026-11-30 14:40:01.123  WARN 7 --- [           main] c.e.shop.Orders : slow')
     expect(told(record)).to.deep.equal(['slow', 'warn', null, null, null])
-    expect(record.fields).to.include({ local_time: '2026-11-30 14:40:01.123' }).and.not.to.have.property('timestamp')
+    expect(record.fields).to.include({ timereported: '2026-11-30 14:40:01.123' })
     expect(record.cuts).to.deep.equal([])
   })
 
   it('is read of a record whose shipper has not taken it apart, and which stays as it is', () => {
     const log = line(`[shop] ${thread} ${ids}`)
-    expect(told(ofRecord({ log }))).to.deep.equal(['declined', 'error', 'shop', trace, timeNs])
+    expect(told(ofRecord({ log }))).to.deep.equal(['declined', 'error', 'shop', trace, null])
     expect({ ...ofRecord({ log }).fields }).to.deep.equal({ log })
     expect(told(ofRecord({ log: `${time} stdout F ${log}` }))[0]).to.equal('declined')
     expect(told(ofRecord({ log, time: receivedAt, service: 'web' }))).to.deep.equal(['declined', 'error', 'web', trace, null]) // prettier-ignore
@@ -85,7 +84,7 @@ describe('a line of Spring Boot', () => {
       '[main] [request-7] ',
       `[main] [request=7] ${thread} [a] `,
     ]) {
-      expect(ofText(line(brackets)), brackets).to.deep.include({ message: 'declined', service: null, timeNs })
+      expect(ofText(line(brackets)), brackets).to.deep.include({ message: 'declined', service: null, timeNs: arrival })
     }
   })
 
