@@ -6,10 +6,10 @@ import { createFolding } from '../folding.ts'
 import { openLogBeside } from '../log-beside.ts'
 import { embeddedFilesOpen } from '../open-files.ts'
 import { createRoomCheck } from '../reserve.ts'
+import { erasingAhead } from './erasing-ahead.ts'
 import { foldPartition, runWhenTold } from './fold-partition.ts'
 import { giveWay } from './give-way.ts'
 import type { ProjectorData } from './projector-messages.ts'
-import { erasingAhead } from './erasing-ahead.ts'
 
 // The thread that folds the log into the indexes. It opens them when it is told to start, because another process may have them open
 // until then.
