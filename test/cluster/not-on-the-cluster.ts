@@ -27,6 +27,7 @@ export const notOnTheCluster: Readonly<Record<string, string>> = {
   'moved-folder.test.ts': 'moves the data folder, and removes files of its log; a cluster keeps its log in NATS',
   'base-url.test.ts': 'starts the embedded form; test/cluster/launcher.test.ts starts a cluster with a BASE_URL',
   'own-files.test.ts': 'is about the data folder of the embedded form; a cluster’s files are its engines’',
+  'full-disk.test.ts': 'is about the reserve in a data folder; a cluster keeps its log on the disks of NATS',
   'failed-start.test.ts':
     'starts the embedded form; test/cluster/faults.test.ts meets processes of a cluster that cannot start',
   'replace-parent.test.ts': 'is about the parent of the embedded form: its data folder, its lock, its port',

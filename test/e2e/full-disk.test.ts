@@ -7,12 +7,11 @@ import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import { cli, firstWorkspaceOf } from '../support/cli.ts'
 import { listOf, postOnce, signIn, untilIndexed } from '../support/client.ts'
 import { makeEvent } from '../support/make-event.ts'
-import { isCluster, removeFolder, startServer, type Server } from '../support/server.ts'
+import { removeFolder, startServer, type Server } from '../support/server.ts'
 
 const json = { 'content-type': 'application/json' }
 
-describe('a server whose disk is full', function () {
-  if (isCluster) return
+describe('a server whose disk is full', () => {
   let server: Server
   const reserve = (): string => join(server.dataFolder, 'reserve')
   const send = async (message: string): Promise<number> => {

@@ -21,6 +21,8 @@ describe('a server whose files are moved while it runs', () => {
   beforeEach(async () => {
     server = await startServer()
     await send('one')
+    // Where it is just being opened, a file that is moved cannot be written to: folding would stop.
+    await untilIndexed(server)
   })
   afterEach(async () => {
     await server.stop()

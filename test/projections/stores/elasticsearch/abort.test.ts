@@ -19,6 +19,7 @@ describe('a request to Elasticsearch that nobody waits for any more', () => {
       response.setHeader('content-type', 'application/json')
       // All else gets no answer.
       if (request.url?.startsWith('/_nodes') === true) response.end('{"nodes":{"a":{"version":"9.0.0"}}}')
+      else if (request.url?.startsWith('/_cluster/state/version') === true) response.end('{"version":1}')
       else if (request.method === 'HEAD') response.end()
       else server.emit('asked', response)
     })
