@@ -5,7 +5,6 @@ import { openPayload } from '#src/events/codec.ts'
 import type { DeadLetter } from '#src/events/dead-letter.ts'
 import type { Refused } from '#src/directory/directory-writer.ts'
 import type { Clock } from '#src/lib/clock.ts'
-import { present } from '#src/lib/assert.ts'
 import { fail, ok } from '#src/lib/result.ts'
 import type { Stream } from '#streams/stream.ts'
 import { askIndexes, type AskedIndexes } from './ask-indexes.ts'
@@ -86,8 +85,9 @@ async function letterJson({ partition, projection, version, letter, letters }: F
   }
 }
 
-const reasonText = ({ type, reason }: Pick<Awaited<ReturnType<typeof letterJson>>, 'type' | 'reason'>): string =>
-  type === null ? notHeld : reason
+type LetterJson = Awaited<ReturnType<typeof letterJson>>
+
+const reasonText = ({ type, reason }: LetterJson): string => (type === null ? notHeld : reason)
 
 const nameOf = ({ projection, version, isOwn }: Found): string => (isOwn ? projection : `${projection} v${version}`)
 
@@ -97,13 +97,14 @@ export const deadLettersList: Verb = {
   run: (given) =>
     withLetters(given, async (found) => {
       // In turn: each reads its event, which may be as large as an export.
-      const all: Awaited<ReturnType<typeof letterJson>>[] = []
-      for (const one of found) all.push(await letterJson(one))
-      const rows = found.map((one, number) => {
-        const { position, state, workspace, ...said } = present(all[number], 'each is told')
-        return [position, nameOf(one), state, workspace ?? '', reasonText(said)]
-      })
-      const text = table([['POSITION', 'PROJECTION', 'STATE', 'WORKSPACE', 'REASON'], ...rows])
+      const all: LetterJson[] = []
+      const rows = [['POSITION', 'PROJECTION', 'STATE', 'WORKSPACE', 'REASON']]
+      for (const one of found) {
+        const letter = await letterJson(one)
+        all.push(letter)
+        rows.push([letter.position, nameOf(one), letter.state, letter.workspace ?? '', reasonText(letter)])
+      }
+      const text = table(rows)
       return ok({ json: { dead_letters: all }, text: all.length === 0 ? 'There are no dead letters.' : text })
     }),
 }
@@ -118,14 +119,15 @@ export const deadLettersShow: Verb = {
       const [first] = found
       if (first === undefined) return nothingAt(name)
       const event = await first.letters.event(first.letter.position)
-      const of = await Promise.all(found.map(letterJson))
+      const told = await Promise.all(found.map(async (one) => ({ name: nameOf(one), letter: await letterJson(one) })))
+      const of = told.map(({ letter }) => letter)
       if (event === undefined) {
         return ok({ json: { dead_letters: of, event: null }, text: notHeld })
       }
       const { payload: _, ...header } = event
       const bytes = Buffer.from(openPayload(event))
       const json = { dead_letters: of, event: header, payload_base64: bytes.toString('base64') }
-      const lines = of.map(({ state, reason }, number) => `${nameOf(found[number] ?? first)}: ${state}: ${reason}`)
+      const lines = told.map(({ name: projection, letter }) => `${projection}: ${letter.state}: ${letter.reason}`)
       return ok({ json, text: [...lines, JSON.stringify(header), bytes.toString('utf8')].join('\n') })
     })
   },

@@ -291,7 +291,7 @@ const pm2Services = namesOf(['app_name'])
 const newRelicServices = namesOf(['entity.name'])
 const isOfNewRelic = (record: JsonObject): boolean => typeof fieldOf(record, 'entity.guid') === 'string'
 
-function serviceOfPlatform(record: JsonObject): string | undefined {
+function serviceOfProgram(record: JsonObject): string | undefined {
   if (isKatip(record)) return firstOf(record, katipServices, joined)
   if (isPm2(record)) return firstOf(record, pm2Services, asText)
   return isOfNewRelic(record) ? firstOf(record, newRelicServices, asText) : undefined
@@ -313,7 +313,7 @@ function serviceOfLogger(record: JsonObject): string | undefined {
 
 /** Logstash's name for syslog's program, and that logger's for its own; alone it may be anything. */
 function serviceOf(record: JsonObject): string | undefined {
-  const added = firstOf(record, extraServices, asText) ?? serviceOfLogger(record) ?? serviceOfPlatform(record)
+  const added = firstOf(record, extraServices, asText) ?? serviceOfLogger(record) ?? serviceOfProgram(record)
   const { program, logsource } = record
   if (added !== undefined || typeof logsource !== 'string') return added
   return program === undefined ? undefined : asProgram(program)
