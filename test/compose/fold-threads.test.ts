@@ -1,20 +1,25 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { platform, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Worker } from 'node:worker_threads'
+import { text } from 'node:stream/consumers'
+import { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { rebuild } from '#projections/builds/rebuild.ts'
+import { logsProjection } from '#projections/logs/fold.ts'
+import { buildName } from '#projections/rosters/build-name.ts'
 import { openBuilds } from '#src/compose/builds.ts'
 import { explain } from '#src/compose/failure.ts'
 import { foldersOf } from '#src/compose/folders.ts'
 import { foldInThreads, workersFor } from '#src/compose/threads/fold-threads.ts'
 import { limits } from '#src/config.ts'
-import { noCounts } from '#src/events/envelope.ts'
+import { noCounts, positionStep } from '#src/events/envelope.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import { makeEvent } from '../support/make-event.ts'
 import { makeFirstRun } from '../support/first-run.ts'
 import { rejection } from '../support/read-all.ts'
+
+const threadFile = new URL('../../src/compose/threads/fold-thread.ts', import.meta.url)
 
 describe('the workers of a rebuild', () => {
   let dataFolder = ''
@@ -73,6 +78,38 @@ describe('the workers of a rebuild', () => {
     expect([inThread.name, explain(inThread)]).to.deep.equal([here.name, explain(here)])
     expect(explain(inThread)).to.not.contain('\n')
     expect(threads).to.equal(1)
+  })
+
+  it('are told when they are ahead, and then give way to the last one', async function () {
+    await appendLogs(40)
+    const log = { file: foldersOf(dataFolder).log.file, partition: '0' }
+    const index = { folder: join(dataFolder, 'index') }
+    const told: unknown[] = []
+    const report = (worker: Worker): void => {
+      worker.postMessage = (message) => void told.push([worker.threadName, message])
+      worker.emit('message', worker.threadName === 'fold 1' ? 100 * positionStep : 0)
+    }
+    process.on('worker', report)
+    const shares = [0, 1].map((number) => ({ builds: [], events: 40, share: { number, of: 2 } }))
+    await foldInThreads(log, index)(shares, () => undefined, new AbortController().signal)
+    process.off('worker', report)
+    expect(told).to.deep.equal([['fold 1', 'ahead']])
+  })
+
+  it('give way once they are told', async function () {
+    // Elsewhere a priority is not a thread's own.
+    if (platform() !== 'linux') this.skip()
+    await appendLogs(1)
+    const log = { file: foldersOf(dataFolder).log.file, partition: '0' }
+    const index = { folder: join(dataFolder, 'index') }
+    const builds = [{ projection: 'logs', index: buildName(logsProjection, 1), after: 0, until: positionStep }]
+    const workerData = { log, index, task: { builds, events: 1, share: { number: 0, of: 1 } } }
+    const atItsEnd = `import { getPriority } from 'node:os'
+      process.on('exit', () => process.stdout.write(String(getPriority())))`
+    const execArgv = ['--import', `data:text/javascript,${encodeURIComponent(atItsEnd)}`]
+    const thread = new Worker(threadFile, { workerData, execArgv, stdout: true })
+    thread.postMessage('ahead')
+    expect(await text(thread.stdout)).to.equal('19')
   })
 
   it('are its own thread where there are a few events, which are folded before a thread has begun', async () => {

@@ -1,10 +1,12 @@
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import type { BuildPlace } from '#projections/builds/build-place.ts'
+import type { Position } from '#src/events/envelope.ts'
 import { revive } from '#src/lib/remote.ts'
 import { memoryBytes } from '../memory.ts'
 import type { IndexPlace, LogPlace } from '../places.ts'
 import { foldPlaced, type FoldSaid, type PlacedTask } from './fold-task.ts'
+import { createRace } from './race.ts'
 
 /** What a worker takes where events of the largest size are in the log. */
 const workerBytes = 512 * 1024 * 1024
@@ -24,7 +26,7 @@ const fewEvents = 4
 /** One worker, until it has folded its share or is stopped. */
 async function foldInThread(
   data: PlacedTask,
-  onProgress: (position: number) => void,
+  isAhead: (position: Position) => boolean,
   signal: AbortSignal,
 ): Promise<void> {
   const name = `fold ${data.task.share.number}`
@@ -37,7 +39,7 @@ async function foldInThread(
       let isFolded = false
       worker.on('message', (said: FoldSaid) => {
         if (said === 'folded') isFolded = true
-        else onProgress(said)
+        else if (isAhead(said)) worker.postMessage('ahead')
       })
       worker.once('error', (error: Error) => reject(revive(error)))
       worker.once('exit', (code) => {
@@ -53,15 +55,21 @@ async function foldInThread(
 
 async function foldAllInThreads(
   placed: readonly PlacedTask[],
-  onProgress: (share: number, position: number) => void,
+  onProgress: (share: number, position: Position) => void,
   signal: AbortSignal,
 ): Promise<void> {
   const failed = new AbortController()
   const until = AbortSignal.any([signal, failed.signal])
+  const race = createRace(placed.length, Math.max(...placed.map(({ task }) => task.events)))
   const outcomes = await Promise.allSettled(
     placed.map(async (data) => {
+      const { number } = data.task.share
+      const isAhead = (position: Position): boolean => {
+        onProgress(number, position)
+        return race(number, position)
+      }
       try {
-        await foldInThread(data, (position) => onProgress(data.task.share.number, position), until)
+        await foldInThread(data, isAhead, until)
       } catch (error) {
         failed.abort(error)
         throw error

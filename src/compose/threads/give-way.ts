@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { getPriority, platform, setPriority } from 'node:os'
 
-/** `folding`: of what folds for readers. `checking`: of what nobody waits for. */
-export const niceness = { folding: 10, checking: 19 } as const
+/** `folding`: of what folds for readers. `ahead`: of a worker that does not have to be waited for. `checking`: of what nobody waits for. */
+export const niceness = { folding: 10, ahead: 19, checking: 19 } as const
 
 const threadsFolder = '/proc/self/task'
 
