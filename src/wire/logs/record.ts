@@ -13,6 +13,7 @@ import {
   timeNames,
   traceNames,
 } from './aliases.ts'
+import { collectors, messageOfGoogle } from './collectors.ts'
 import type { Dialect } from './dialect.ts'
 import { effect, messageOfEffect } from './effect.ts'
 import { fieldOf, firstOf, namesOf } from './fields.ts'
@@ -58,7 +59,7 @@ const sessions = namesOf(sessionNames)
 const services = namesOf(serviceNames)
 
 /** In the order in which they are asked: the first that knows counts. */
-const dialects: readonly Dialect[] = [senders, effect, servers, platforms, serilog]
+const dialects: readonly Dialect[] = [senders, effect, servers, platforms, serilog, collectors]
 
 function inDialect<T>(record: JsonObject, what: (dialect: Dialect) => ((record: JsonObject) => T) | undefined) {
   for (const dialect of dialects) {
@@ -158,6 +159,7 @@ const messageOf = (record: JsonObject): string =>
   messageOfSerilog(record) ??
   messageOfLogtape(record) ??
   messageOfEffect(record) ??
+  messageOfGoogle(record) ??
   firstOf(record, messages, (value, name) => {
     if (isJsonObject(value) && (name === 'log' || name === 'event')) return undefined
     if (name === 'messages' && typeof value !== 'string') return textsOf(value)
