@@ -42,7 +42,7 @@ import {
   timeNamesOfSenders,
 } from './senders.ts'
 import { messageOfSerilog, serilog } from './serilog.ts'
-import { servers } from './servers.ts'
+import { ownNumbersOf, servers } from './servers.ts'
 import { serviceInText } from './service-in-text.ts'
 import { springLineOf } from './spring.ts'
 import { tidyFields, type TidyLimits } from './tidy.ts'
@@ -142,7 +142,7 @@ export function namedLevelOf(record: JsonObject): Level | undefined {
     firstOf(record, levels, levelByName) ??
     levelByStatus(record['status']) ??
     levelOfConsola(record) ??
-    firstOf(record, levels, isGelf(record) ? levelBySyslog : levelByNumber)
+    firstOf(record, levels, isGelf(record) ? levelBySyslog : (ownNumbersOf(record) ?? levelByNumber))
   )
 }
 

@@ -171,8 +171,8 @@ const pythonNumbers = namesOf(['levelno', 'record.level.no'])
 const pythonNames = namesOf(['levelname', 'log.level'])
 const levelByUnnamed = (value: Json): Level | undefined =>
   levelByPython(typeof value === 'string' ? /^level (\d{1,3})$/i.exec(value)?.[1] : undefined)
-/** Datadog's name, of LoggerJSON too. */
-const syslogNumbers = namesOf(['syslog.severity'])
+/** Datadog's name, of LoggerJSON too, and Elastic's. */
+const syslogNumbers = namesOf(['syslog.severity', 'log.syslog.severity.code'])
 
 const levelOf = (record: JsonObject): Level | undefined =>
   firstOf(record, levelNamesOfSenders, levelByName) ??
@@ -244,8 +244,11 @@ function idsInScopes({ LogLevel, Scopes }: JsonObject): IdsInText | undefined {
   return undefined
 }
 
-/** python-logstash-async has there what the caller adds. As an alias it would keep an `extra` beside a list from records with a service. */
-const extraServices = namesOf(['extra.service'])
+/**
+ * python-logstash-async has there what the caller adds, Elastic's shippers syslog's program. As aliases they would keep an `extra` or a `log`
+ * beside a list from records with a service.
+ */
+const extraServices = namesOf(['extra.service', 'log.syslog.appname'])
 
 /** bunyan demands the name of the program; its records are of version 0, whatever its own is. */
 const isBunyan = ({ v, hostname, pid }: JsonObject): boolean =>

@@ -188,6 +188,8 @@ describe('what single loggers write in a way of their own', () => {
       'debug',
       'info',
     ])
+    const elastic = { log: { syslog: { appname: 'shop', severity: { code: 3, name: 'Error' } } }, message: 'x' }
+    expect(one(elastic)).to.include({ level: 'error', service: 'shop', message: 'x' })
     expect(one({ _logLevel: 'error', msg: 'x' }).level).to.equal('error')
     const log15 = ['trce', 'dbug', 'info', 'warn', 'eror', 'crit'].map((lvl) => one({ lvl, msg: 'x', t: time }).level)
     expect(log15).to.deep.equal(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])
