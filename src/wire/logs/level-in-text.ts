@@ -46,6 +46,10 @@ const forms: readonly string[] = [
   String.raw`[.,]\d{3,9}(?:Z|[+-]\d\d:?\d\d)? {1,32}[\w.$-]+ {1,32}(${capitals})(?= )`,
   // shop@orders ERROR:  PostgreSQL, whatever its prefix
   String.raw`(?<=^|\s)(${capitals}|LOG): {2}`,
+  // 2026-11-29 09:46:42.080 UTC,"app","shop",…,ERROR,42P01,: PostgreSQL's CSV, its quoted values as `blankQuoted` leaves them
+  String.raw`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} [\w+-]{1,8}(?:,[^,]{0,64}){10},(${capitals}|LOG),[\dA-Z]{5},`,
+  // debug1: OpenSSH; DEBUG2: as OpenTelemetry names levels
+  String.raw`^(debug|DEBUG)[1-5]: `,
   // between tabs: zap's console
   String.raw`\t(${anyCase})\t`,
   // production.ERROR: Monolog's lines

@@ -13,6 +13,7 @@ import {
   timeNames,
   traceNames,
 } from './aliases.ts'
+import { collectors, messageOfGoogle } from './collectors.ts'
 import type { Dialect } from './dialect.ts'
 import { effect, messageOfEffect } from './effect.ts'
 import { fieldOf, firstOf, namesOf } from './fields.ts'
@@ -41,7 +42,7 @@ import {
   timeNamesOfSenders,
 } from './senders.ts'
 import { messageOfSerilog, serilog } from './serilog.ts'
-import { servers } from './servers.ts'
+import { ownNumbersOf, servers } from './servers.ts'
 import { serviceInText } from './service-in-text.ts'
 import { springLineOf } from './spring.ts'
 import { tidyFields, type TidyLimits } from './tidy.ts'
@@ -58,7 +59,7 @@ const sessions = namesOf(sessionNames)
 const services = namesOf(serviceNames)
 
 /** In the order in which they are asked: the first that knows counts. */
-const dialects: readonly Dialect[] = [senders, effect, servers, platforms, serilog]
+const dialects: readonly Dialect[] = [senders, effect, servers, platforms, serilog, collectors]
 
 function inDialect<T>(record: JsonObject, what: (dialect: Dialect) => ((record: JsonObject) => T) | undefined) {
   for (const dialect of dialects) {
@@ -141,7 +142,7 @@ export function namedLevelOf(record: JsonObject): Level | undefined {
     firstOf(record, levels, levelByName) ??
     levelByStatus(record['status']) ??
     levelOfConsola(record) ??
-    firstOf(record, levels, isGelf(record) ? levelBySyslog : levelByNumber)
+    firstOf(record, levels, isGelf(record) ? levelBySyslog : (ownNumbersOf(record) ?? levelByNumber))
   )
 }
 
@@ -158,6 +159,7 @@ const messageOf = (record: JsonObject): string =>
   messageOfSerilog(record) ??
   messageOfLogtape(record) ??
   messageOfEffect(record) ??
+  messageOfGoogle(record) ??
   firstOf(record, messages, (value, name) => {
     if (isJsonObject(value) && (name === 'log' || name === 'event')) return undefined
     if (name === 'messages' && typeof value !== 'string') return textsOf(value)

@@ -167,12 +167,17 @@ const levelNamesOfSenders = namesOf([
 ])
 /** Python's numbers, where the level has a name of its program's own. */
 const pythonNumbers = namesOf(['levelno', 'record.level.no'])
-/** Datadog's name, of LoggerJSON too. */
-const syslogNumbers = namesOf(['syslog.severity'])
+/** How Python names a level that has no name, by its number (logging.getLevelName), of its JSON formatters and New Relic's. */
+const pythonNames = namesOf(['levelname', 'log.level'])
+const levelByUnnamed = (value: Json): Level | undefined =>
+  levelByPython(typeof value === 'string' ? /^level (\d{1,3})$/i.exec(value)?.[1] : undefined)
+/** Datadog's name, of LoggerJSON too, and Elastic's. */
+const syslogNumbers = namesOf(['syslog.severity', 'log.syslog.severity.code'])
 
 const levelOf = (record: JsonObject): Level | undefined =>
   firstOf(record, levelNamesOfSenders, levelByName) ??
   firstOf(record, pythonNumbers, levelByPython) ??
+  firstOf(record, pythonNames, levelByUnnamed) ??
   firstOf(record, syslogNumbers, (value) => levelBySyslog(value) ?? levelByName(value)) ??
   (isZap(record) ? levelByName(record['L']) : undefined) ??
   (isKatip(record) ? firstOf(record, katipLevels, levelByName) : undefined) ??
@@ -239,8 +244,11 @@ function idsInScopes({ LogLevel, Scopes }: JsonObject): IdsInText | undefined {
   return undefined
 }
 
-/** python-logstash-async has there what the caller adds. As an alias it would keep an `extra` beside a list from records with a service. */
-const extraServices = namesOf(['extra.service'])
+/**
+ * python-logstash-async has there what the caller adds, Elastic's shippers syslog's program. As aliases they would keep an `extra` or a `log`
+ * beside a list from records with a service.
+ */
+const extraServices = namesOf(['extra.service', 'log.syslog.appname'])
 
 /** bunyan demands the name of the program; its records are of version 0, whatever its own is. */
 const isBunyan = ({ v, hostname, pid }: JsonObject): boolean =>
@@ -287,9 +295,10 @@ const isPm2 = ({ process_id, type }: JsonObject): boolean =>
   typeof process_id === 'number' && (type === 'out' || type === 'err')
 const pm2Services = namesOf(['app_name'])
 
-/** New Relic's agents name with each record what it is of. */
+/** New Relic's agents name with each record what it is of, until they are connected without its id. */
 const newRelicServices = namesOf(['entity.name'])
-const isOfNewRelic = (record: JsonObject): boolean => typeof fieldOf(record, 'entity.guid') === 'string'
+const isOfNewRelic = (record: JsonObject): boolean =>
+  typeof fieldOf(record, 'entity.guid') === 'string' || fieldOf(record, 'entity.type') === 'SERVICE'
 
 function serviceOfProgram(record: JsonObject): string | undefined {
   if (isKatip(record)) return firstOf(record, katipServices, joined)

@@ -24,6 +24,8 @@ const entryServices = namesOf([
 /** A diagnostic log of Azure: of its functions, of Kubernetes, and of what else prints lines. */
 const isOfAzure = ({ resourceId, category }: JsonObject): boolean =>
   isText(resourceId) && resourceId.startsWith('/') && isText(category)
+/** Its levels as numbers are those of .NET's EventLevel, as of sign-ins: critical, error, warning, informational, verbose. */
+const ofAzure: readonly (Level | undefined)[] = [undefined, 'fatal', 'error', 'warn', 'info', 'debug']
 const azureMessages = namesOf(['properties.message', 'properties.log', 'resultDescription'])
 
 /** Azure's Application Insights, a row of one of its tables. */
@@ -57,6 +59,25 @@ function levelOfKubernetes({ ts, caller, msg, v, err }: JsonObject): Level | und
   return isText(err) ? 'error' : undefined
 }
 
+/** logr's funcr says of what is told how much must be told for it to be, and of an error nothing but the error, which may be null. */
+const isOfFuncr = ({ logger, caller, msg }: JsonObject): boolean =>
+  isText(logger) && isText(msg) && isJsonObject(caller) && isText(caller['file']) && typeof caller['line'] === 'number'
+
+const levelOfFuncr = (record: JsonObject): Level | undefined =>
+  isOfFuncr(record) && record['level'] === undefined && record['error'] !== undefined ? 'error' : undefined
+
+function levelByVerbosity(value: Json): Level | undefined {
+  const verbosity = numberOf(value)
+  if (verbosity > 0) return 'debug'
+  return verbosity === 0 ? 'info' : undefined
+}
+
+/** A number that stands for a level, where a server or a library has its own; undefined for a record of none of them. */
+export function ownNumbersOf(record: JsonObject): ((value: Json) => Level | undefined) | undefined {
+  if (isOfAzure(record)) return (value) => ofAzure[numberOf(value)]
+  return isOfFuncr(record) ? levelByVerbosity : undefined
+}
+
 export const isKubernetesEvent = ({ involvedObject, reason }: JsonObject): boolean =>
   isJsonObject(involvedObject) && isText(reason)
 
@@ -82,7 +103,7 @@ function levelOf(record: JsonObject): Level | undefined {
   if (isOfInsights(record)) return ofInsights[numberOf(record['SeverityLevel'])]
   if (isKubernetesEvent(record)) return type === 'Normal' ? 'info' : levelByName(type)
   const isOfMysql = typeof prio === 'number' && typeof err_code === 'number' && isText(label)
-  return isOfMysql ? ofMysql[prio] : levelOfKubernetes(record)
+  return isOfMysql ? ofMysql[prio] : (levelOfFuncr(record) ?? levelOfKubernetes(record))
 }
 
 function messageOf(record: JsonObject): string | undefined {

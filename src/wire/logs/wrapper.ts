@@ -70,6 +70,12 @@ const isOfAzure: Condition = {
   holds: (members) => azureNames.filter((name) => says(members, name)).length >= azureNamesMin,
 }
 
+/** A line may be empty. */
+const isOfMezmo: Condition = {
+  isRead: (name) => name === 'line' || name === 'timestamp',
+  holds: (members) => members.some(({ name }) => name === 'line') && says(members, 'timestamp'),
+}
+
 /**
  * How clouds wrap logs: names that others use too, so only where these stand beside the list, or nothing does if none is named, and where each record
  * says what theirs do.
@@ -81,6 +87,9 @@ const wrappersOfClouds: readonly Readonly<{ list: string; beside: readonly strin
   { list: 'Records', beside: [], condition: hasAllOf(['eventTime', 'eventSource']) },
   // AWS's CloudWatch, to those who subscribe
   { list: 'logEvents', beside: ['logGroup', 'logStream'], condition: hasAllOf(['timestamp', 'message']) },
+  // Mezmo, which was LogDNA: its loggers, beside the kind of the request; its agent
+  { list: 'ls', beside: ['e'], condition: isOfMezmo },
+  { list: 'lines', beside: [], condition: isOfMezmo },
 ]
 
 function wrapperOfCloud(members: readonly Member[]): Wrapper | undefined {

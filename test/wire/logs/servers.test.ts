@@ -104,6 +104,31 @@ describe('what servers and clouds write in a way of their own', () => {
       expect(one({ ...row, [name]: 'declined' }).message, name).to.equal('declined')
   })
 
+  it('is a level by numbers that elsewhere are others: of Azure, and of what funcr tells in Go', () => {
+    const signIn = { time, resourceId: '/tenants/7/providers/Microsoft.aadiam', category: 'SignInLogs' }
+    const ofAzure = [0, 1, 2, 3, 4, 5, 6].map((Level) => one({ ...signIn, Level }).level)
+    expect(ofAzure).to.deep.equal([null, 'fatal', 'error', 'warn', 'info', 'debug', null])
+    expect(one({ ...signIn, Level: '2' }).level).to.equal('error')
+    expect(one({ ...signIn, level: 'Informational' }).level).to.equal('info')
+    const funcr = { logger: 'shop', ts: '2026-11-29 22:16:44.304000', caller: { file: 'main.go', line: 23 }, msg: 'm' }
+    expect(one({ ...funcr, error: 'declined', order: 7 })).to.include({ level: 'error', message: 'm', timeNs })
+    expect(one({ ...funcr, error: null }).level).to.equal('error')
+    expect([0, 1, 4].map((level) => one({ ...funcr, level, error: 'x' }).level)).to.deep.equal([
+      'info',
+      'debug',
+      'debug',
+    ])
+    expect(one(funcr).level).to.equal(null)
+    expect(one({ ...funcr, level: 'none of ours' }).level).to.equal(null)
+    for (const other of [
+      { ...funcr, caller: 'main.go:23' },
+      { ...funcr, logger: undefined },
+      { ...funcr, caller: {} },
+    ])
+      expect([one({ ...other, error: 'x' }).level, one({ ...other, level: 1 }).level]).to.deep.equal([null, 'trace'])
+    expect(one({ time, resourceId: 'a', category: 'b', Level: 4 }).level).to.equal('trace')
+  })
+
   it('is a trace and its span, or the name of a field that a store gives every message', () => {
     const [trace, span] = [traceId, '00f067aa0ba902b7']
     const ofGoZero = { '@timestamp': time, level: 'error', caller: 'a.go:1', content: 'declined', trace, span }

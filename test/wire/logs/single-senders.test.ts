@@ -61,6 +61,8 @@ describe('what single loggers write in a way of their own', () => {
     expect(one(pm2)).to.include({ timeNs, level: null, service: 'shop' })
     const agent = { message: 'm', timestamp: time, 'entity.guid': 'MzU', 'entity.name': 'shop', 'trace.id': traceId }
     expect(one(agent)).to.include({ timeNs, service: 'shop', traceId })
+    const unconnected = { message: 'm', 'entity.name': 'shop', 'entity.type': 'SERVICE' }
+    expect(one(unconnected).service, 'no id before the agent is connected').to.equal('shop')
   })
 
   it('is told by what stands beside it: the same names say nothing in others’ records', () => {
@@ -72,6 +74,10 @@ describe('what single loggers write in a way of their own', () => {
       { event_time: time, query_id: 'q' },
       { process_id: 7, app_name: 'shop', type: 'cron' },
       { 'entity.name': 'shop' },
+      { 'entity.name': 'shop', 'entity.type': 'HOST' },
+      { levelname: 'Level up' },
+      { level: 'Level 40' },
+      { status: 'Level 40' },
       { L: 'INFO', M: 7, T: time },
       { T: time },
       { t: time, level: 'none of ours' },
@@ -174,11 +180,16 @@ describe('what single loggers write in a way of their own', () => {
     expect(one({ version: '2', short_message: 'x', level: 3 }).level).to.equal('trace')
     const python = [5, 10, 19, 20, 25, 35, 40, 50, 70].map((levelno) => one({ levelname: 'MINE', levelno }).level)
     expect(python).to.deep.equal(['trace', 'debug', 'debug', 'info', 'info', 'warn', 'error', 'fatal', 'fatal'])
+    const unnamed = ['Level 5', 'level 25', 'Level 45', 'Level 0'].map((levelname) => one({ levelname }).level)
+    expect(unnamed).to.deep.equal(['trace', 'info', 'error', null])
+    expect(one({ 'log.level': 'Level 25', message: 'm' }).level).to.equal('info')
     expect([3, '7', 'notice'].map((severity) => one({ syslog: { severity } }).level)).to.deep.equal([
       'error',
       'debug',
       'info',
     ])
+    const elastic = { log: { syslog: { appname: 'shop', severity: { code: 3, name: 'Error' } } }, message: 'x' }
+    expect(one(elastic)).to.include({ level: 'error', service: 'shop', message: 'x' })
     expect(one({ _logLevel: 'error', msg: 'x' }).level).to.equal('error')
     const log15 = ['trce', 'dbug', 'info', 'warn', 'eror', 'crit'].map((lvl) => one({ lvl, msg: 'x', t: time }).level)
     expect(log15).to.deep.equal(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])

@@ -183,6 +183,14 @@ for (const [contentType, write] of forms) {
       expect({ ...second?.fields }).to.deep.equal({ ...ofWatch, message: 'paid', ...group })
     })
 
+    it('is a list of lines of Mezmo, of its loggers and its agent', () => {
+      const line = { timestamp: Date.parse(time), line: 'declined', level: 'ERROR', app: 'shop' }
+      const [first, empty] = records({ e: 'ls', ls: [line, { ...line, line: '' }] })
+      expect(first).to.include({ message: 'declined', level: 'error', service: 'shop' })
+      expect(empty).to.include({ message: '', level: 'error', service: 'shop' })
+      expect(records({ lines: [line, line] })).to.have.length(2)
+    })
+
     it('is a record with a list by the same names elsewhere', () => {
       for (const other of [
         { records: [] },
@@ -199,6 +207,12 @@ for (const [contentType, write] of forms) {
         { Records: [{ eventSource: 'aws:sqs', body: 'x' }] },
         { Records: [ofAzure] },
         { Records: [ofTrail], requestId: 'a' },
+        { ls: [{ timestamp: 7, line: 'x' }] },
+        { e: 'ls', ls: [{ timestamp: 7, line: 'x' }, { timestamp: 7 }] },
+        { e: 'ls', ls: [{ line: 'x' }] },
+        { lines: [{ timestamp: 7, text: 'x' }] },
+        { lines: [{ timestamp: 7, line: 'U2' }], stop: 'Zoo' },
+        { lines: [] },
         { logEvents: [ofWatch] },
         { logEvents: [ofWatch], logGroup: 'a' },
         { ...group, logEvents: [{ id: '7' }] },

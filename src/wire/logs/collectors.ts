@@ -1,0 +1,94 @@
+import { isJsonObject, textOrJson, type Json, type JsonObject } from '#src/lib/json.ts'
+import type { Level } from '#src/events/telemetry.ts'
+import { levelNames, messageNames, serviceNames, spanNames, traceNames } from './aliases.ts'
+import type { Dialect } from './dialect.ts'
+import { asText, firstOf, namesOf } from './fields.ts'
+import type { IdsInText } from './ids-in-text.ts'
+import { spanIdOf, traceIdOf } from './ids.ts'
+import { levelByName } from './level.ts'
+
+// What loggers write that were made for the collector of one maker, told by what stands beside it, as in senders.ts.
+
+const messages = namesOf(messageNames)
+const levels = namesOf(levelNames)
+const services = namesOf(serviceNames)
+const traces = namesOf(traceNames)
+const spans = namesOf(spanNames)
+
+/** Splunk's HTTP Event Collector: beside an event nothing but what Splunk knows of each ("Format events for HTTP Event Collector"). */
+const namesBesideEvent: ReadonlySet<string> = new Set(['time', 'host', 'source', 'sourcetype', 'index', 'fields'])
+function eventOfSplunk(record: JsonObject): JsonObject | undefined {
+  const { event } = record
+  const isOne =
+    isJsonObject(event) && Object.keys(record).every((name) => name === 'event' || namesBesideEvent.has(name))
+  return isOne ? event : undefined
+}
+
+/** Its loggers put what was passed into the event as its message, and winston's what was passed beside the text into `meta`. */
+const partsOfEvent = (event: JsonObject): readonly JsonObject[] => {
+  const { message } = event
+  const said = isJsonObject(message) ? [message] : []
+  return [event, ...said, ...said.map(({ meta }) => meta).filter(isJsonObject)]
+}
+
+function inParts<T>(parts: readonly JsonObject[], read: (part: JsonObject) => T | undefined): T | undefined {
+  for (const part of parts) {
+    const found = read(part)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+const passed = namesOf(['message'])
+/** A text, however deep, before what was passed as an object. */
+const messageOfEvent = (event: JsonObject): string | undefined =>
+  inParts(partsOfEvent(event), (part) => firstOf(part, messages, asText)) ?? firstOf(event, passed, textOrJson)
+
+const idsOfEvent = (event: JsonObject): IdsInText | undefined =>
+  inParts(partsOfEvent(event), (part) => {
+    const traceId = firstOf(part, traces, (value) => traceIdOf(value))
+    return traceId === undefined ? undefined : { traceId, spanId: firstOf(part, spans, (value) => spanIdOf(value)) }
+  })
+
+/** Mezmo, which was LogDNA: a line, and the app or the file that it is of. */
+const isOfMezmo = ({ line, timestamp, app, file }: JsonObject): boolean =>
+  typeof line === 'string' && typeof timestamp === 'number' && (typeof app === 'string' || typeof file === 'string')
+const mezmoMessages = namesOf(['line'])
+
+/** Google Cloud's logger for winston, where it prints: what was said is in an object. */
+function saidToGoogle(record: JsonObject): JsonObject | undefined {
+  const { message } = record
+  return typeof record['logging.googleapis.com/insertId'] === 'string' && isJsonObject(message) ? message : undefined
+}
+const googleServices = namesOf(['serviceContext.service'])
+
+function levelOf(record: JsonObject): Level | undefined {
+  const event = eventOfSplunk(record)
+  return event === undefined ? undefined : inParts(partsOfEvent(event), (part) => firstOf(part, levels, levelByName))
+}
+
+function messageOf(record: JsonObject): string | undefined {
+  const event = eventOfSplunk(record)
+  if (event !== undefined) return messageOfEvent(event)
+  return isOfMezmo(record) ? firstOf(record, mezmoMessages, asText) : undefined
+}
+
+/** Its message is where others have theirs, as an object. */
+export const messageOfGoogle = (record: JsonObject): string | undefined => {
+  const text: Json | undefined = saidToGoogle(record)?.['message']
+  return typeof text === 'string' ? text : undefined
+}
+
+function serviceOf(record: JsonObject): string | undefined {
+  const event = eventOfSplunk(record)
+  if (event !== undefined) return inParts(partsOfEvent(event), (part) => firstOf(part, services, asText))
+  const said = saidToGoogle(record)
+  return said === undefined ? undefined : firstOf(said, googleServices, asText)
+}
+
+const idsOf = (record: JsonObject): IdsInText | undefined => {
+  const event = eventOfSplunk(record)
+  return event === undefined ? undefined : idsOfEvent(event)
+}
+
+export const collectors = { level: levelOf, message: messageOf, service: serviceOf, ids: idsOf } satisfies Dialect
