@@ -48,6 +48,9 @@ describe('keys that are rotated', () => {
       expect(found).to.deep.equal({ ...old.key, worksUntil, revokedAt: worksUntil })
     }
     expect(directory.findKey(secret)?.revokedAt).to.equal(null)
+    one.clock.advance(hour)
+    valueOf(await directory.revokeKey({ workspaceId: workspace.id, keyId: old.key.id }))
+    expect(directory.key(old.key.id)?.revokedAt, 'who revokes it later ends nothing').to.equal(worksUntil)
   })
 
   it('keep their scopes', async () => {
