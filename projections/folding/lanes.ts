@@ -115,7 +115,8 @@ async function removeDropped({ options: { writer } }: Run, { name }: Projection,
 
 /**
  * Lets go of builds that another process has removed: what is open of them would keep their room on the disk. Their names do not come again, so
- * nothing else goes. Looked for among the lanes too: one may have been removed while the roster that is known since was changed here.
+ * nothing else goes. Looked for among the lanes too: one may have been removed while the roster that is known since was changed here, or before it
+ * was opened here, and nobody else would remove what that has created.
  */
 async function letGoOfRemoved(
   { options: { writer }, rosters, open }: Run,
@@ -162,8 +163,6 @@ async function openChosen(run: Run, projection: Projection, signal: AbortSignal)
     await changeRoster(writer, name, claim(index))
     await applyRoster(run, projection, await writer.roster(name))
     const roster = present(run.rosters.get(name), 'what was applied')
-    // A rebuild had taken the name meanwhile, and has given it up: nobody else would remove what was created here.
-    if (isGone(roster, index)) await writer.drop(index)
     // Unless a rebuild has taken the name meanwhile, or it had seen what the log has lost.
     if (roster.live === index) return
     if (followedAs(roster, index) !== 'candidate') continue

@@ -51,7 +51,7 @@ export function createWaker(nats: Nats, storedSubject: string, head: () => Promi
       // If the head cannot be read, wake everybody: their next read reports the failure.
       waiters.wake(Number.POSITIVE_INFINITY)
     }
-    if (!closed && waiters.waiting()) timer ??= setTimeout(() => void look(), lookEveryMs).unref()
+    if (waiters.waiting()) timer ??= setTimeout(() => void look(), lookEveryMs).unref()
   }
   const listen = async (): Promise<void> => {
     listening = true

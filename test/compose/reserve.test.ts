@@ -3,6 +3,8 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
+  rmdirSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -11,9 +13,19 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { mock } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { lockData } from '#src/compose/processes/lock-data.ts'
-import { createRoomCheck, createSettling, fullDisksOf, giveUpReserve, tellMissingRoom } from '#src/compose/reserve.ts'
+import {
+  createRoomCheck,
+  createSettling,
+  fullDisksOf,
+  giveUpReserve,
+  keepReserve,
+  tellMissingRoom,
+  type RoomUse,
+} from '#src/compose/reserve.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { rejection } from '../support/read-all.ts'
 
@@ -29,7 +41,7 @@ describe('the room that a data folder keeps on its disk', () => {
   let told: string[]
   const tell = (line: string): void => void told.push(line)
   const size = (): number | undefined => statSync(file, { throwIfNoEntry: false })?.size
-  const check = (use: 'accepted' | 'folded', bounds: Parameters<typeof createRoomCheck>[2] = roomy) =>
+  const check = (use: RoomUse, bounds: Parameters<typeof createRoomCheck>[2] = roomy) =>
     createRoomCheck(folder, use, bounds, () => 0)
   const settleReserve = (...given: Parameters<typeof createSettling>): Promise<void> => createSettling(...given)()
 
@@ -46,6 +58,7 @@ describe('the room that a data folder keeps on its disk', () => {
     await settleReserve(folder, roomy, tell)
     expect([size(), told]).to.deep.equal([reserveBytes, []])
     expect(readdirSync(folder, { recursive: true })).to.have.members(['index', 'log', 'reserve'])
+    expect(gzipSync(readFileSync(file)).length, 'no disk stores it in less').to.be.at.least(reserveBytes)
     check('accepted')()
   })
 
@@ -72,6 +85,38 @@ describe('the room that a data folder keeps on its disk', () => {
     check('accepted')()
   })
 
+  it('is kept again where twice as much is free, and no sooner', async () => {
+    await settleReserve(folder, roomy, tell)
+    await giveUpReserve(folder, full, tell)
+    expect(told[0]).to.include('which leaves 64 KiB for').and.include('until 128 KiB are free')
+    for (const [left, kept] of [
+      [2 * reserveBytes - 1, 0],
+      [2 * reserveBytes, reserveBytes],
+    ] as const) {
+      await settleReserve(folder, { ...roomy, bytesLeft: () => left }, tell)
+      expect(size()).to.equal(kept)
+    }
+  })
+
+  it('is of each disk on its own: that of the log keeps senders waiting, and nobody else', async function () {
+    const shared = '/dev/shm'
+    const other = statSync(shared, { throwIfNoEntry: false })
+    if (other === undefined || other.dev === statSync(folder).dev) this.skip()
+    const elsewhere = mkdtempSync(join(shared, 'throughline-reserve-'))
+    try {
+      mkdirSync(join(folder, 'index'))
+      symlinkSync(elsewhere, join(folder, 'log'))
+      await settleReserve(folder, roomy, tell)
+      expect([size(), readdirSync(elsewhere)]).to.deep.equal([reserveBytes, ['reserve']])
+      truncateSync(join(elsewhere, 'reserve'))
+      expect(fullDisksOf(folder)).to.deep.equal([{ folder: join(folder, 'log'), not: 'accepted' }])
+      expect(check('accepted')).to.throw(TransientError, `write to ${join(folder, 'log')} (`)
+      for (const use of ['folded', 'compared'] as const) check(use)()
+    } finally {
+      rmSync(elsewhere, { recursive: true })
+    }
+  })
+
   it('is told with no remedy that gives no room: builds lie on another disk than this one', async () => {
     await settleReserve(folder, roomy, tell)
     await giveUpReserve(folder, full, tell)
@@ -92,6 +137,54 @@ describe('the room that a data folder keeps on its disk', () => {
     await settle()
     expect([size(), told.length]).to.deep.equal([0, 1])
     expect(isAccepted).to.throw(TransientError)
+  })
+
+  it('is believed for a moment to be there, and to be missing until it would have been given up', async () => {
+    let now = 0
+    const bounds = { ...roomy }
+    await settleReserve(folder, bounds, tell)
+    const isAccepted = createRoomCheck(folder, 'accepted', bounds, () => now)
+    isAccepted()
+    bounds.reserveFreeBytesMin = full.reserveFreeBytesMin
+    now = 199
+    isAccepted()
+    now = 200
+    expect(isAccepted).to.throw(TransientError)
+    bounds.reserveFreeBytesMin = 0
+    now = 1_699
+    expect(isAccepted).to.throw(TransientError)
+    now = 1_700
+    isAccepted()
+  })
+
+  it('is looked after twice a second, one look after the other, until that is ended', async () => {
+    let looks = 0
+    const bounds = { ...roomy, bytesLeft: () => (looks++, Number.MAX_SAFE_INTEGER) }
+    mock.timers.enable({ apis: ['setInterval'] })
+    try {
+      let keptAgain = Promise.withResolvers<string>()
+      const end = await keepReserve(folder, bounds, (line) => keptAgain.resolve(line))
+      expect(size(), 'at once').to.equal(reserveBytes)
+      for (let times = 0; times < 2; times++) {
+        keptAgain = Promise.withResolvers()
+        truncateSync(file)
+        looks = 0
+        mock.timers.tick(500)
+        // The look before is not over yet.
+        mock.timers.tick(500)
+        expect(await keptAgain.promise).to.match(/ has room again: /)
+        expect([size(), looks]).to.deep.equal([reserveBytes, 1])
+        // Until what was told of has ended.
+        await new Promise((over) => setImmediate(over))
+      }
+      end()
+      truncateSync(file)
+      mock.timers.tick(10_000)
+      await new Promise((over) => setImmediate(over))
+      expect(looks).to.equal(1)
+    } finally {
+      mock.timers.reset()
+    }
   })
 
   it('stays where a disk was full for a moment', async () => {
@@ -125,7 +218,7 @@ describe('the room that a data folder keeps on its disk', () => {
   it('is not there on a disk that never had it: that keeps nobody from anything, nor does what somebody has removed', async () => {
     await settleReserve(folder, fuller, tell)
     expect([size(), told]).to.deep.equal([undefined, []])
-    check('accepted')()
+    check('accepted', full)()
     await settleReserve(folder, roomy, tell)
     rmSync(file)
     await settleReserve(folder, fuller, tell)
@@ -141,10 +234,14 @@ describe('the room that a data folder keeps on its disk', () => {
     await giveUpReserve(folder, full, tell)
     expect(readdirSync(folder)).to.deep.equal(['reserve'])
     mkdirSync(`${file}.new`)
-    await settleReserve(folder, roomy, tell)
+    const settle = createSettling(folder, roomy, tell)
+    await settle()
     expect(size(), 'it could not be made').to.equal(0)
     expect(check('folded'), 'of a disk without an index').not.to.throw()
     expect(check('accepted')).to.throw(TransientError)
+    rmdirSync(`${file}.new`)
+    await settle()
+    expect(size(), 'there is no want of room to wait for').to.equal(reserveBytes)
   })
 
   it('is not tried again at once where it did not fit after all, as in a quota: it would take what others can', async () => {
@@ -172,11 +269,9 @@ describe('the room that a data folder keeps on its disk', () => {
   it('is named with what a start takes, where one has failed and the disk has not even that', async () => {
     tellMissingRoom(folder, roomy, tell)
     expect(told).to.deep.equal([])
-    tellMissingRoom(folder, { ...full }, tell)
-    expect(told).to.have.length(1)
-    expect(told[0]).to.match(
-      /^a start takes \d+ KiB on the disk of \S+, where \d+ KiB are free: remove something beside it/,
-    )
+    tellMissingRoom(folder, { reserveBytes, reserveFreeBytesMin: 1_048_576, bytesLeft: () => 2_048 }, tell)
+    const where = `on the disk of ${folder}, where 2 KiB are free`
+    expect(told).to.deep.equal([`a start takes 1024 KiB ${where}: remove something beside it, and start again`])
   })
 
   it('stays with a server that runs, where another is started beside it, which is told of that server alone', async () => {

@@ -48,6 +48,11 @@ describe('keys that are rotated', () => {
       expect(found).to.deep.equal({ ...old.key, worksUntil, revokedAt: worksUntil })
     }
     expect(directory.findKey(secret)?.revokedAt).to.equal(null)
+    // By a process whose clock is behind, to which it still works.
+    const revoked = { type: 'directory.key.revoked', keyId: old.key.id, workspaceId: workspace.id, by: null } as const
+    const late = await one.stream.append([sealDirectoryEvent(revoked, one.clock() + hour, 'e'.repeat(32))])
+    await directory.followed(late.last, 60_000)
+    expect(directory.key(old.key.id)?.revokedAt).to.equal(worksUntil)
   })
 
   it('keep their scopes', async () => {

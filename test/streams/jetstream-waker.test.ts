@@ -1,8 +1,10 @@
+import { mock } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Position } from '#src/events/envelope.ts'
 import type { Nats } from '#streams/jetstream/nats.ts'
+import { headOf } from '#streams/jetstream/reader.ts'
 import { createWaker, type Waker } from '#streams/jetstream/waker.ts'
 
 /** What the server has stored last, by its sequence. */
@@ -15,20 +17,24 @@ describe('who waits for a JetStream log to grow', () => {
   let announce: (sequence: number) => void
   /** Called with each subscription. */
   let onListen: () => void
+  /** Who hears of reconnects, and of what is stored. */
   let listening: number
+  let subscribed: number
   let reconnect: () => void
   let waker: Waker
+  let createListener: () => Waker
 
   beforeEach(() => {
     head = 4_096
     onLook = () => undefined
     onListen = () => undefined
-    listening = 0
+    ;[listening, subscribed] = [0, 0]
     const nats: Pick<Nats, 'subscribe' | 'onReconnect'> = {
       subscribe: async (_, listener) => {
         onListen()
         announce = (sequence) => listener(stored(sequence))
-        return () => undefined
+        subscribed++
+        return () => subscribed--
       },
       onReconnect: (listener) => {
         reconnect = listener
@@ -36,12 +42,17 @@ describe('who waits for a JetStream log to grow', () => {
         return () => listening--
       },
     }
-    waker = createWaker(nats as Nats, 'stored', async () => {
+    const asked = async (): Promise<Position> => {
       onLook()
       return head
-    })
+    }
+    createListener = () => createWaker(nats as Nats, 'stored', asked)
+    waker = createListener()
   })
-  afterEach(() => waker.close())
+  afterEach(() => {
+    waker.close()
+    mock.timers.reset()
+  })
 
   const wait = (after: Position): Promise<void> => waker.wait(after, new AbortController().signal)
   /** Waits, and resolves when the head has been looked at for that. */
@@ -53,6 +64,18 @@ describe('who waits for a JetStream log to grow', () => {
     await turn()
     return { woken }
   }
+
+  it('hears nothing more once it is closed, also where it had just begun to', async () => {
+    await beginToWait(4_096)
+    expect([listening, subscribed]).to.deep.equal([1, 1])
+    waker.close()
+    expect([listening, subscribed]).to.deep.equal([0, 0])
+    const begun = createListener()
+    void begun.wait(4_096, new AbortController().signal)
+    begun.close()
+    await turn()
+    expect([listening, subscribed]).to.deep.equal([0, 0])
+  })
 
   it('is woken when a lost connection is there again', async () => {
     const { woken } = await beginToWait(4_096)
@@ -80,10 +103,53 @@ describe('who waits for a JetStream log to grow', () => {
     await woken
   })
 
+  it('looks at the head each second as long as somebody waits, and no longer', async () => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    const { woken } = await beginToWait(4_096)
+    let looks = 0
+    onLook = () => looks++
+    const second = async (): Promise<number> => {
+      mock.timers.tick(1_000)
+      await turn()
+      return looks
+    }
+    expect([await second(), await second()]).to.deep.equal([1, 2])
+    head = 8_192
+    expect(await second()).to.equal(3)
+    await woken
+    expect([await second(), await second()]).to.deep.equal([3, 3])
+    const again = wait(8_192)
+    waker.close()
+    await again
+    expect(await second()).to.equal(3)
+  })
+
+  it('is woken where the head cannot be read: its next read says why', async () => {
+    onLook = () => {
+      throw new Error('no answer in time')
+    }
+    await wait(4_096)
+  })
+
   it('is woken when the head has gone back, as where an older log was put in place', async () => {
     const { woken } = await beginToWait(4_096)
     head = 0
     await woken
+  })
+
+  it('goes by the furthest of what was announced, also while the head was asked for', async () => {
+    const { woken } = await beginToWait(4_096)
+    onLook = () => {
+      for (const sequence of [3, 2]) announce(sequence)
+    }
+    expect(await waker.head()).to.equal(4_096)
+    await woken
+    onLook = () => undefined
+    let isWoken = false
+    const again = wait(headOf(2)).then(() => (isWoken = true))
+    await turn()
+    expect(isWoken).to.equal(true)
+    await again
   })
 
   it('waits for what was announced and has not come about', async () => {

@@ -268,14 +268,27 @@ describe('builds beside the live one', () => {
     await run.stop()
   })
 
-  it('are let go and removed when they are given up', async () => {
+  it('are let go and removed, once, when they are given up', async () => {
     await append(stream, numbered(6))
-    const run = start({ stream, writer: store.writer })
+    const dropped: string[] = []
+    const writer: IndexWriter = {
+      ...store.writer,
+      async drop(index) {
+        dropped.push(index)
+        await store.writer.drop(index)
+      },
+    }
+    const run = start({ stream, writer })
     await run.until(await atHead(stream))
     await addCandidate(second)
-    await changeRoster(store.writer, 'counting', giveUp(second))
     run.tick()
-    await run.until(({ at }) => at >= 1_001_000)
+    await run.until(({ at }, index) => index === second && at >= 1_001_000)
+    await changeRoster(store.writer, 'counting', giveUp(second))
+    for (const until of [1_002_000, 1_003_000, 1_004_000]) {
+      run.tick()
+      await run.until(({ at }) => at >= until)
+    }
+    expect(dropped).to.deep.equal([second])
     expect((await store.writer.builds('counting')).map(({ index }) => index)).to.deep.equal([first])
     const followed = [{ index: second, as: 'gone' }]
     expect(await store.writer.roster('counting')).to.deep.include({ live: first, followed })

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { changeRoster, nominate } from '#projections/rosters/roster.ts'
+import { changeRoster, nominate, promoteTo } from '#projections/rosters/roster.ts'
 import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
-import { counting } from '#test/support/line-projections.ts'
+import { counting, mirror } from '#test/support/line-projections.ts'
 import { append, start } from '#test/support/projector-run.ts'
 import { liveOf } from '#test/support/promote.ts'
 
@@ -26,7 +26,7 @@ describe('a projector that waits for the next event', () => {
       },
     }
     await append(log, [['a'], ['b']])
-    const run = start({ stream, writer: store.writer })
+    const run = start({ stream, writer: store.writer, projections: [counting, mirror] })
     await resting.promise
     const rests = () => ((resting = Promise.withResolvers<void>()), resting.promise)
     return { ...store, log, run, rests, asked: () => asked }
@@ -44,6 +44,17 @@ describe('a projector that waits for the next event', () => {
     run.tick()
     await run.until(({ at }) => at >= 1_002_000)
     expect(await liveOf(writer, 'counting')).to.equal(first)
+    await run.stop()
+  })
+
+  it('folds a build to which another process has taken readers, beside those that it folds already', async () => {
+    const { writer, log, run, rests } = await startResting()
+    await writer.open(second, withSeenEvents(counting), log.epoch)
+    await changeRoster(writer, 'counting', promoteTo(second, first, 2_000_000))
+    const rested = rests()
+    run.tick()
+    await rested
+    expect((await writer.checkpoint(second)).position).to.equal(await log.head())
     await run.stop()
   })
 

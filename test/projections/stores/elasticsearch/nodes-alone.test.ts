@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
-import { createServer, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import { createServer as createPlainServer, type AddressInfo, type Socket } from 'node:net'
 import { mock } from 'node:test'
@@ -19,7 +19,9 @@ describe('the choice among nodes of Elasticsearch', () => {
   let address = ''
   const pools: Nodes[] = []
   beforeEach(async () => {
-    server = createServer((_, response) => response.end('{}')).listen(0, '127.0.0.1')
+    const answer = ({ url = '' }: IncomingMessage, response: ServerResponse) =>
+      response.writeHead(url.endsWith('/full') ? 429 : 200).end('{}')
+    server = createServer(answer).listen(0, '127.0.0.1')
     await once(server, 'listening')
     address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   })
@@ -54,9 +56,34 @@ describe('the choice among nodes of Elasticsearch', () => {
     expect([chosen(pool), chosen(pool), chosen(pool)]).to.deep.equal(['/one', '/two', '/one'])
   })
 
+  it('passes over one that has no room for a while, and takes one that has none where no other has', async () => {
+    let later = 0
+    const { now } = performance
+    mock.method(performance, 'now', () => now.call(performance) + later)
+    const pool = makePool('/one', '/two')
+    const first = chosen(pool)
+    const refuse = async (path = ''): Promise<void> => {
+      const node = pool.connections.find(({ url }) => url.pathname === path)
+      await node?.request({ method: 'GET', path: '/full' }, { requestId: 1, name: 'test', context: null })
+    }
+    await refuse(first)
+    const second = chosen(pool)
+    expect(second).not.to.equal(first)
+    await refuse(second)
+    expect(chosen(pool), 'none has room').to.equal(first)
+    later += lostMs
+    expect(chosen(pool)).to.equal(first)
+    await refuse(first)
+    expect(chosen(pool), 'it has some again').to.equal(second)
+    mock.restoreAll()
+  })
+
   it('asks one that is lost whether it is back as soon where many requests to it failed at once', async () => {
     const pool = makePool('/one')
     for (const node of pool.connections) for (let failed = 0; failed < 6; failed++) pool.markDead(node)
+    // Later, it would be asked at once: as where the clock was set back.
+    for (const { resurrectTimeout } of pool.connections)
+      expect(resurrectTimeout).to.be.within(Date.now(), Date.now() + lostMs)
     const asked = once(server, 'request')
     pool.resurrect({ now: Date.now() + lostMs, requestId: 1, name: 'test', context: null })
     await asked
@@ -111,13 +138,16 @@ describe('a node of Elasticsearch whose certificate is not taken', () => {
     const { certificate, key } = makeCertificate()
     const server = createSecureServer({ cert: certificate, key }).listen(0, '127.0.0.1')
     await once(server, 'listening')
-    const elasticsearch = connectElasticsearch(`https://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const { port } = server.address() as AddressInfo
     const call = { operation: 'write', subject: 'it', method: 'POST', path: '/it' } as const
-    const failure = await rejection(elasticsearch.send(call))
-    expect(failure.name).to.equal('TransientError')
-    expect(isUnsent(failure.cause), failure.message).to.equal(true)
-    expect(failure.message).to.match(/self-signed certificate.*its certificate is not taken here/)
-    await elasticsearch.close()
+    for (const addresses of [['127.0.0.1'], ['127.0.0.1', 'localhost']]) {
+      const elasticsearch = connectElasticsearch(addresses.map((host) => `https://${host}:${port}`).join())
+      const failure = await rejection(elasticsearch.send(call))
+      expect(failure.name).to.equal('TransientError')
+      expect(isUnsent(failure.cause), failure.message).to.equal(true)
+      expect(failure.message).to.match(/self-signed certificate.*its certificate is not taken here/)
+      await elasticsearch.close()
+    }
     server.close()
   })
 })
@@ -280,10 +310,13 @@ describe('nodes of Elasticsearch that reach no master', () => {
   const says = { 'x-elastic-product': 'Elasticsearch', 'content-type': 'application/json' }
   let servers: readonly Server[] = []
   let answer: object = {}
+  let asked: string[] = []
   beforeEach(async () => {
+    asked = []
     servers = [1, 2].map(() =>
       createServer(({ url = '' }, response) => {
-        const isThere = url === '/' || url.startsWith('/_nodes')
+        asked.push(url)
+        const isThere = ['/', '/found'].includes(url) || url.startsWith('/_nodes')
         response.writeHead(isThere ? 200 : 503, says).end(JSON.stringify(isThere ? {} : { error: answer, status: 503 }))
       }).listen(0, '127.0.0.1'),
     )
@@ -294,6 +327,18 @@ describe('nodes of Elasticsearch that reach no master', () => {
       server.closeAllConnections()
       server.close()
     }
+  })
+
+  it('are asked all the same once that is known: what needs no master they answer, and what may not be done twice is sent to one', async () => {
+    const nodes = servers.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const elasticsearch = connectElasticsearch(nodes.join())
+    const call = { operation: 'look at', subject: 'it', method: 'GET', path: '/found' } as const
+    expect(isUnsent((await rejection(elasticsearch.send(call))).cause), 'each might have known another').to.equal(true)
+    expect((await elasticsearch.send(call)).status).to.equal(200)
+    const write = elasticsearch.send({ ...call, method: 'POST', path: '/it' })
+    expect(isUnsent((await rejection(write)).cause)).to.equal(false)
+    expect(asked.filter((url) => url === '/it')).to.have.length(1)
+    await elasticsearch.close()
   })
 
   it('are said to, be it one or several, and not to be away, or to have a block that somebody could lift', async () => {
@@ -314,122 +359,5 @@ describe('nodes of Elasticsearch that reach no master', () => {
         expect(failure.message).not.to.match(/lift the block|is Elasticsearch running/)
       }
     }
-  })
-})
-
-describe('a node of Elasticsearch that may have stood still until the cluster went on without it', () => {
-  let later = 0
-  const { now } = performance
-  const servers: Server[] = []
-  beforeEach(() => {
-    later = 0
-    isHung = false
-    mock.method(performance, 'now', () => now.call(performance) + later)
-  })
-  afterEach(() => {
-    mock.restoreAll()
-    for (const server of servers.splice(0)) {
-      server.closeAllConnections()
-      server.close()
-    }
-  })
-
-  type Fake = { url: string; own: number; asked: string[]; onAsk: () => void }
-  const master = 9
-  let isHung = false
-  const isVersion = (path: string): boolean => path.startsWith('/_cluster/state/version')
-  /** A node that has applied version `own` of the cluster's state, and says in its answers which it is. */
-  const startNode = async (): Promise<Fake> => {
-    const node: Fake = { url: '', own: master, asked: [], onAsk: () => undefined }
-    const server = createServer(({ url = '' }, response) => {
-      node.asked.push(url)
-      if (url === '/it') node.onAsk()
-      if (isHung && isVersion(url) && !url.includes('local=true')) return
-      const body = url.startsWith('/_cluster/state/version')
-        ? { version: url.includes('local=true') ? node.own : master }
-        : { own: node.own }
-      response.writeHead(200, { 'x-elastic-product': 'Elasticsearch', 'content-type': 'application/json' })
-      response.end(JSON.stringify(body))
-    }).listen(0, '127.0.0.1')
-    servers.push(server)
-    await once(server, 'listening')
-    node.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    return node
-  }
-  const call = { operation: 'look at', subject: 'it', method: 'GET', path: '/it' } as const
-
-  /** Of two nodes, the one that is asked, with what asks. */
-  const startBoth = async () => {
-    const both = [await startNode(), await startNode()]
-    const elasticsearch = connectElasticsearch(both.map(({ url }) => url).join())
-    const read = async () => (await elasticsearch.send(call)).body['own']
-    await read()
-    const used = both.find(({ asked }) => asked.includes('/it'))
-    const other = both.find((node) => node !== used)
-    if (used === undefined || other === undefined) throw new Error('one is asked')
-    for (const { asked } of both) asked.length = 0
-    return { elasticsearch, read, used, other }
-  }
-
-  it('is not asked first while it knows only what was before', async () => {
-    const both = [await startNode(), await startNode()]
-    const [late] = both
-    if (late !== undefined) late.own--
-    for (let clients = 0; clients < 8; clients++) {
-      const elasticsearch = connectElasticsearch(both.map(({ url }) => url).join())
-      expect((await elasticsearch.send(call)).body['own']).to.equal(master)
-      await elasticsearch.close()
-    }
-  })
-
-  it('is asked what it knows where nothing was heard of it for so long, and only then', async () => {
-    const { elasticsearch, read, used, other } = await startBoth()
-    later += 9_000
-    await read()
-    expect([...used.asked, ...other.asked].filter(isVersion), 'heard of just before').to.deep.equal([])
-    used.own--
-    later += 11_000
-    // What must not be done twice as well: nothing was sent yet.
-    const once = { ...call, method: 'POST' } as const
-    expect((await elasticsearch.send(once)).body['own']).to.equal(master)
-    expect(await read()).to.equal(master)
-    await elasticsearch.close()
-  })
-
-  it('is asked again once it knows the same as the others', async () => {
-    const { elasticsearch, read, used, other } = await startBoth()
-    mock.timers.enable({ apis: ['Date'], now: Date.now() })
-    used.own--
-    later += 11_000
-    await read()
-    const untilLooked = async (): Promise<void> => {
-      used.asked.length = 0
-      mock.timers.tick(lostMs)
-      while (used.asked.filter(isVersion).length < 2) await read()
-    }
-    await untilLooked()
-    used.own = master
-    await untilLooked()
-    other.asked.length = 0
-    while (!used.asked.includes('/it')) await read()
-    mock.timers.reset()
-    await elasticsearch.close()
-  })
-
-  it('is asked all the same where its master hangs, which leaves nobody out', async () => {
-    const { elasticsearch, read, used, other } = await startBoth()
-    isHung = true
-    later += 11_000
-    expect(await read()).to.equal(master)
-    expect([used, other].map(({ asked }) => asked.includes('/it'))).to.deep.equal([true, false])
-    await elasticsearch.close()
-  })
-
-  it('is not believed where this process stood still while it was asked, maybe with it', async () => {
-    const { elasticsearch, read, used } = await startBoth()
-    used.own--
-    used.onAsk = () => void (later += 40_000)
-    expect(await read()).to.equal(master)
-    await elasticsearch.close()
   })
 })
