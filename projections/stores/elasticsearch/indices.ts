@@ -2,7 +2,7 @@ import { TransientError } from '#src/lib/failure.ts'
 import type { Json } from '#src/lib/json.ts'
 import type { IndexName } from '../../index-store.ts'
 import { objectIn, textIn } from './answer-parts.ts'
-import type { Elasticsearch } from './call.ts'
+import { everyOpen, type Elasticsearch } from './call.ts'
 import { stateIndex, stateReading, template, type IndexSettings } from './mapping.ts'
 import type { Place } from './place.ts'
 import { forbiddenHint } from './reasons.ts'
@@ -74,9 +74,8 @@ async function listIndices(elasticsearch: Elasticsearch, wildcard: string, subje
     path: `/_cluster/state/metadata/${wildcard}`,
     query: {
       filter_path: parts.join(),
-      expand_wildcards: 'open,closed',
-      ignore_unavailable: true,
-      allow_no_indices: true,
+      ...everyOpen,
+      expand_wildcards: 'open,closed,hidden',
     },
   })
   const indices = objectIn(objectIn(body['metadata'])['indices'])
