@@ -26,6 +26,9 @@ export const serverCodes = {
   notEnabled: 10_076,
   notEnabledForAccount: 10_039,
   rollupRefused: 10_111,
+  sealed: 10_109,
+  purgeRefused: 10_110,
+  batchesRefused: 10_174,
 } as const
 
 /** What it means that nobody listens to the subjects of a stream that is there. */
@@ -46,9 +49,17 @@ export function parseAnswer(
   return { answer, error: { code: err_code, status: code, description } }
 }
 
+/** The server refuses to take these back, but not to restore a backup whose configuration is without them. */
+const forGood =
+  'which the server does not take back: back the stream up (nats stream backup), set sealed and deny_purge to false in its backup.json, ' +
+  'delete the stream, and restore it from there'
+
 /** What somebody has set on a stream that we make without it. */
 function settingHint({ code, description }: ServerError): string | undefined {
   if (code === serverCodes.messageTooLarge) return 'somebody has set its max_msg_size: set it to -1'
+  if (code === serverCodes.batchesRefused) return 'somebody has taken its allow_atomic away: set it to true'
+  if (code === serverCodes.sealed) return `somebody has sealed it, ${forGood}`
+  if (code === serverCodes.purgeRefused) return `somebody has set its deny_purge, ${forGood}`
   if (/maximum messages/i.test(description)) return 'somebody has set its max_msgs: set it to -1'
   return undefined
 }

@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '#src/events/envelope.ts'
 import type { Nats } from './nats.ts'
-import { createFetch } from './fetch.ts'
+import { createFetch, type Fetch } from './fetch.ts'
 import { createOfLeader } from './of-leader.ts'
 import type { Part } from './publish.ts'
 import { assemble, damageAt, eventsOf, missing, type Run, type Stored } from './stored.ts'
@@ -59,20 +59,26 @@ export function createMessageSource(nats: Nats, log: LogName, subjects: Subjects
     }
   }
 
+  async function runOf(from: Fetch, given: number, max: number): Promise<Run> {
+    let more = await from(given, max)
+    const first = given - partsBefore(more[0], given)
+    if (first < given) more = await from(first, max)
+    const messages: Stored[] = []
+    for (;;) {
+      messages.push(...more)
+      const run = await assembled(messages, first)
+      const last = messages.at(-1)?.sequence
+      // An event may be larger than what one answer holds.
+      if (last === undefined || more.length === 0 || !run.incomplete || run.events.length > 0) return run
+      more = await from(last + 1, max)
+    }
+  }
+
   return {
     run: async (given, max) => {
-      let more = await fetch(given, max)
-      const first = given - partsBefore(more[0], given)
-      if (first < given) more = await fetch(first, max)
-      const messages: Stored[] = []
-      for (;;) {
-        messages.push(...more)
-        const run = await assembled(messages, first)
-        const last = messages.at(-1)?.sequence
-        // An event may be larger than what one answer holds.
-        if (last === undefined || more.length === 0 || !run.incomplete || run.events.length > 0) return run
-        more = await fetch(last + 1, max)
-      }
+      const run = await runOf(fetch, given, max)
+      // A copy may be damaged, or a mirror that changes subjects: it is damage where the leader has the same.
+      return run.damage === undefined || run.events.length > 0 ? run : runOf(ofLeader.run, given, max)
     },
     has: async (sequence) => (await ofLeader.message({ seq: sequence })) !== undefined || (await isErased(sequence)),
     message: async (sequence) => {

@@ -9,7 +9,7 @@ export type OfLeader = Readonly<{
   /** The message that fits, in the words of JetStream's API (`STREAM.MSG.GET`); undefined if there is none. */
   message(request: object): Promise<Stored | undefined>
   /** At most `max` messages from a sequence on, one by one; only what has come, but at least one, once `enough` is aborted. */
-  run(first: number, max: number, enough: AbortSignal): Promise<readonly Stored[]>
+  run(first: number, max: number, enough?: AbortSignal): Promise<readonly Stored[]>
 }>
 
 const runMax = 256
@@ -31,7 +31,7 @@ export function createOfLeader(nats: Nats, log: LogName): OfLeader {
         if (found === undefined) break
         messages.push(found)
         bytes += found.data.length
-        if (enough.aborted) break
+        if (enough?.aborted === true) break
         next = found.sequence + 1
       }
       return messages

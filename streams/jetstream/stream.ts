@@ -13,7 +13,7 @@ import { untilLed } from './provision.ts'
 import { createPublisher } from './publish.ts'
 import { createRead, headOf } from './reader.ts'
 import { storedSubject } from './stream-config.ts'
-import { endsIn, endsOf, streamInfo, type Ends, type StreamInfo } from './stream-state.ts'
+import { endsIn, endsOf, noteCut, streamInfo, type Ends, type StreamInfo } from './stream-state.ts'
 import { createSubjects, logName, type LogName } from './subjects.ts'
 import { createWaker } from './waker.ts'
 import { watchBeginning, type Telling } from './watch-beginning.ts'
@@ -93,11 +93,16 @@ function watchedEnds(nats: Nats, log: LogName, opened: StreamInfo, telling: Tell
   const { epoch = '' } = opened.config.metadata
   const see = watchSettings(log, opened.config, telling.warn)
   const watch = watchBeginning(log, endsIn(opened), telling)
+  let known = endsIn(opened).cut
   return async () => {
     const found = watch()
     const ends = await endsOf(nats, log, epoch, see)
-    await found(ends)
-    return ends
+    // Who puts an earlier configuration back takes the note of later cuts away. Without it, what was cut off is missing for whoever opens the log next.
+    if (ends.cut < known) await noteCut(nats, log, known)
+    known = Math.max(known, ends.cut)
+    const noted = { ...ends, cut: known }
+    await found(noted)
+    return noted
   }
 }
 

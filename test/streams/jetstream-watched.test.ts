@@ -99,4 +99,21 @@ describe('a JetStream log that somebody changes while it is open', function () {
     expect(told[0]).to.match(/has lost its beginning, up to message 3,/)
     await watched.close()
   })
+
+  it('notes again where it was cut off when somebody puts an earlier configuration back, for whoever opens it next', async () => {
+    const told: string[] = []
+    const warn = (line: string) => void told.push(line)
+    const watched = await openJetStream(log.nats, { partition: '0', prefix: log.prefix, limits, warn })
+    const { config } = (await log.ask(`STREAM.INFO.${log.name}`)) as { config: object }
+    await watched.append(makeEvents(4))
+    await watched.cut(2 * 4096)
+    await watched.head()
+    await log.ask(`STREAM.UPDATE.${log.name}`, config)
+    for (let times = 0; times < 3; times++) await watched.head()
+    expect(told).to.deep.equal([])
+    const next = await log.open()
+    expect(await next.read(0, 10)).to.have.length(2)
+    await next.close()
+    await watched.close()
+  })
 })

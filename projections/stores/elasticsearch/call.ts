@@ -29,6 +29,9 @@ export type Call = Readonly<{
  */
 export const nearest = { preference: '_local' } as const
 
+/** Parameters of what names indices by a wildcard: those that are there, also those that somebody has hidden (`index.hidden`). */
+export const everyOpen = { ignore_unavailable: true, allow_no_indices: true, expand_wildcards: 'open,hidden' } as const
+
 /** The answer has more bytes than the call allows. A smaller request may succeed. */
 export class LargeAnswerError extends Error {
   override readonly name = 'LargeAnswerError'

@@ -3,7 +3,7 @@ import { createSemaphore, type Semaphore } from '#src/lib/semaphore.ts'
 import { TooBroadError, type Filter } from '../../index-store.ts'
 import { patternsOf, patternTest, type PatternFilter } from '../pattern.ts'
 import { numberIn, objectIn, objectsIn, textIn } from './answer-parts.ts'
-import type { Answer } from './call.ts'
+import { everyOpen, type Answer } from './call.ts'
 import type { Expansions } from './filter.ts'
 import { widerPattern } from './lucene-regex.ts'
 import { tokensField } from './mapping.ts'
@@ -52,7 +52,7 @@ async function sharedTerms(
   max: number,
 ): Promise<Terms | undefined> {
   const call = { operation: 'expand a pattern in', subject: indices, method: 'POST' } as const
-  const query = { rewrite: true, all_shards: true, ignore_unavailable: true, allow_no_indices: true }
+  const query = { rewrite: true, all_shards: true, ...everyOpen }
   const path = `/${indices}/_validate/query`
   const body = { query: expansionQuery(pattern, field, max) }
   const isWhole = (found: Answer): boolean => numberIn(objectIn(found.body['_shards'])['failed']) === 0

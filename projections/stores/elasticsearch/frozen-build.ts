@@ -6,6 +6,7 @@ import type { Shapes } from '../row.ts'
 import { hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
 import { shapesIn, storedBuild } from './build-record.ts'
 import { recordOf } from './builds.ts'
+import { everyOpen } from './call.ts'
 import { and, type Query } from './filter.ts'
 import { areAllRead, listDayIndices, notRead } from './indices.ts'
 import { idField } from './mapping.ts'
@@ -60,7 +61,7 @@ async function openMoment({ elasticsearch, names }: Place, index: IndexName, lea
   const indices = names.build(index)
   await refreshIndices(elasticsearch, indices, index)
   const call = { operation: 'freeze', subject: index, method: 'POST', path: `/${indices}/_pit` } as const
-  const query = { ignore_unavailable: true, allow_no_indices: true, keep_alive: keptFor }
+  const query = { ...everyOpen, keep_alive: keptFor }
   const { body: opened } = await sendPatiently(elasticsearch, { ...call, query })
   const { total = least } = objectIn(opened['_shards'])
   // An erasure would find nothing to delete.

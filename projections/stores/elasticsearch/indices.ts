@@ -1,9 +1,9 @@
 import { TransientError } from '#src/lib/failure.ts'
-import type { Json } from '#src/lib/json.ts'
+import type { Json, JsonObject } from '#src/lib/json.ts'
 import type { IndexName } from '../../index-store.ts'
 import { objectIn, textIn } from './answer-parts.ts'
-import type { Elasticsearch } from './call.ts'
-import { stateIndex, stateReading, template, type IndexSettings } from './mapping.ts'
+import { everyOpen, type Elasticsearch } from './call.ts'
+import { stateIndex, stateReading, syncing, template, type IndexSettings } from './mapping.ts'
 import type { Place } from './place.ts'
 import { forbiddenHint } from './reasons.ts'
 
@@ -59,14 +59,19 @@ const identityOf = (part: Json | undefined): string => {
   return [textIn(settings['uuid']), ...(history === '' ? [] : [history])].join('/')
 }
 
-/** The day indices that exist. `closed`: those of them that answer no search, and that a search by a wildcard passes over. */
-export type StoredDays = Readonly<{ days: Days; closed: readonly string[] }>
+const isLazy = (part: JsonObject): boolean =>
+  objectIn(objectIn(objectIn(part['settings'])['index'])['translog'])['durability'] === 'async'
+
+/**
+ * The day indices that exist. `closed`: those of them that answer no search, and that a search by a wildcard passes over. `lazy`: those that somebody
+ * has told not to sync before they answer.
+ */
+export type StoredDays = Readonly<{ days: Days; closed: readonly string[]; lazy: readonly string[] }>
 
 /** The indices that a wildcard names, as the master knows them: another node may be behind it. */
 async function listIndices(elasticsearch: Elasticsearch, wildcard: string, subject = wildcard): Promise<StoredDays> {
-  const parts = ['settings.index.uuid', 'settings.index.history.uuid', 'state'].map(
-    (part) => `metadata.indices.*.${part}`,
-  )
+  const settings = ['uuid', 'history.uuid', 'translog.durability'].map((name) => `settings.index.${name}`)
+  const parts = [...settings, 'state'].map((part) => `metadata.indices.*.${part}`)
   const { body } = await elasticsearch.send({
     operation: 'look for',
     subject,
@@ -74,15 +79,26 @@ async function listIndices(elasticsearch: Elasticsearch, wildcard: string, subje
     path: `/_cluster/state/metadata/${wildcard}`,
     query: {
       filter_path: parts.join(),
-      expand_wildcards: 'open,closed',
-      ignore_unavailable: true,
-      allow_no_indices: true,
+      ...everyOpen,
+      expand_wildcards: 'open,closed,hidden',
     },
   })
   const indices = objectIn(objectIn(body['metadata'])['indices'])
   const names = Object.keys(indices).sort()
   const days = new Map(names.map((name) => [name, identityOf(indices[name])]))
-  return { days, closed: names.filter((name) => objectIn(indices[name])['state'] === 'close') }
+  const having = (test: (part: JsonObject) => boolean): readonly string[] =>
+    names.filter((name) => test(objectIn(indices[name])))
+  return { days, closed: having(({ state }) => state === 'close'), lazy: having(isLazy) }
+}
+
+/** What Elasticsearch has not synced when it crashes would be missing behind a checkpoint that says otherwise. */
+export async function keepSynced({ elasticsearch, names: { build } }: Place, index: IndexName): Promise<void> {
+  const call = { operation: 'have synced', subject: index } as const
+  const query = { ...everyOpen, expand_wildcards: 'open,closed,hidden' }
+  const settings = `/${build(index)}/_settings`
+  await elasticsearch.send({ ...call, method: 'PUT', path: settings, query, body: syncing })
+  // What it has taken in before is not synced by that.
+  await elasticsearch.send({ ...call, method: 'POST', path: `/${build(index)}/_flush`, query: everyOpen })
 }
 
 /** A build's existing day indices. */

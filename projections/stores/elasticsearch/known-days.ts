@@ -3,7 +3,7 @@ import type { JsonObject } from '#src/lib/json.ts'
 import { numberIn, objectIn, textIn } from './answer-parts.ts'
 import { daysIn, fieldsOfNamed, namedIn } from './build-record.ts'
 import { changeBuild, recordsOfBuild } from './builds.ts'
-import { listDayIndices, removeIndices, type Days, type StoredDays } from './indices.ts'
+import { keepSynced, listDayIndices, removeIndices, type Days, type StoredDays } from './indices.ts'
 import { dayIn } from './names.ts'
 import type { Place } from './place.ts'
 
@@ -45,7 +45,7 @@ export async function noteDays(
   index: IndexName,
   isWanted: (name: string) => boolean,
 ): Promise<StoredDays | undefined> {
-  let stored: StoredDays = { days: new Map(), closed: [] }
+  let stored: StoredDays = { days: new Map(), closed: [], lazy: [] }
   let missed: readonly string[] = []
   let shut: readonly string[] = []
   const record = await changeBuild(place, index, async (source) => {
@@ -66,6 +66,10 @@ export async function noteDays(
     return fieldsOfNamed({ named: new Map([...named, ...met]), lost: [...lost, ...missed], closed })
   })
   if (record === undefined) return undefined
+  if (stored.lazy.length > 0) {
+    await keepSynced(place, index)
+    place.onLazy?.(stored.lazy)
+  }
   if (missed.length > 0) place.onLost?.(missed)
   if (shut.length > 0) place.onClosed?.(shut)
   return stored

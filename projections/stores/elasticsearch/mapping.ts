@@ -63,6 +63,8 @@ const replicas = ({ replicas: count }: IndexSettings): Readonly<Record<string, s
 
 /** What somebody else's template might set for our indices too: a pipeline may change or drop what we write, and wildcards pass over what is hidden. */
 const ownDocuments = { default_pipeline: '_none', final_pipeline: '_none', hidden: false }
+/** Elasticsearch syncs before it answers, whatever a template says. */
+export const syncing = { 'translog.durability': 'request' } as const
 /** The same: documents are kept. */
 const keptSource = { enabled: true }
 
@@ -80,7 +82,7 @@ export function dayIndex(collection: Pick<CollectionShape, 'name' | 'fields'>, s
       gc_deletes: '10m',
       codec: 'best_compression',
       max_regex_length: 100_000,
-      'translog.durability': 'request',
+      ...syncing,
       'mapping.coerce': false,
       ...ownDocuments,
     },
@@ -108,7 +110,7 @@ export function stateIndex(settings: IndexSettings): object {
       number_of_shards: 1,
       ...(settings.replicas === 0 ? replicas(settings) : {}),
       ...stateReading(settings),
-      'translog.durability': 'request',
+      ...syncing,
       ...ownDocuments,
     },
     mappings: { dynamic: false, _source: keptSource, properties: { kind: terms, projection: terms } },

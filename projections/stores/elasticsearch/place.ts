@@ -15,7 +15,10 @@ export type PlaceOptions = Readonly<{
   partition: number
 }>
 
-/** Where the builds of one partition are. `onLost` hears of days' indices, by name, that are missed and were not before; `onClosed`, that are closed. */
+/**
+ * Where the builds of one partition are. `onLost` hears of days' indices, by name, that are missed and were not before;
+ * `onClosed`, that are closed; `onLazy`, that were set not to sync, and are set back.
+ */
 export type Place = Readonly<{
   elasticsearch: Elasticsearch
   names: Names
@@ -25,6 +28,7 @@ export type Place = Readonly<{
   partition: number
   onLost?: ((indices: readonly string[]) => void) | undefined
   onClosed?: ((indices: readonly string[]) => void) | undefined
+  onLazy?: ((indices: readonly string[]) => void) | undefined
 }>
 
 /** By one connection: what is asked of the records of all these partitions at once goes in one request. */

@@ -3,7 +3,7 @@ import { TransientError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { Heartbeat } from '../../index-store.ts'
 import { numberIn, objectIn } from './answer-parts.ts'
-import type { Elasticsearch } from './call.ts'
+import { everyOpen, type Elasticsearch } from './call.ts'
 import { withoutPrimary } from './primaries.ts'
 
 /** Tracks what was written and what readers can already find. */
@@ -63,7 +63,7 @@ export async function refreshIndices(elasticsearch: Elasticsearch, indices: stri
     subject,
     method: 'POST',
     path: `/${indices}/_refresh`,
-    query: { ignore_unavailable: true, allow_no_indices: true, filter_path: '_shards.failed' },
+    query: { ...everyOpen, filter_path: '_shards.failed' },
     mayRepeat: true,
   })
   if (numberIn(objectIn(body['_shards'])['failed']) > 0) throw new TransientError({ operation: 'refresh', subject })

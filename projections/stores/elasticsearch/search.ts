@@ -7,7 +7,7 @@ import type { DocumentId } from '../../projection.ts'
 import { compareSort } from '../order.ts'
 import { createSizedHits } from '../within-size.ts'
 import { bigintIn, hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
-import { nearest, type Elasticsearch } from './call.ts'
+import { everyOpen, nearest, type Elasticsearch } from './call.ts'
 import { documentOf } from './document.ts'
 import { and, type Query } from './filter.ts'
 import { areAllRead, notRead } from './indices.ts'
@@ -68,8 +68,7 @@ async function askOnce(
   const query = {
     ...nearest,
     routing: workspaceId,
-    ignore_unavailable: true,
-    allow_no_indices: true,
+    ...everyOpen,
     allow_partial_search_results: false,
   }
   const call = {

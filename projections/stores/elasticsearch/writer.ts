@@ -25,9 +25,10 @@ import { createTellAgain } from './tell-again.ts'
 type ElasticsearchWriterOptions = (PlaceOptions | Readonly<{ place: Place }>) &
   Readonly<{
     settings?: IndexSettings
-    /** Called once for day indices that somebody has removed, and for those that somebody has closed. */
+    /** Called once for day indices that somebody has removed, for those that somebody has closed, and for those that did not sync. */
     onLost?: Place['onLost']
     onClosed?: Place['onClosed']
+    onLazy?: Place['onLazy']
     /** The least time between two refreshes, and between two progress records without news. */
     refreshEveryMs?: number
     /** Milliseconds of a clock that never goes back. */
@@ -180,8 +181,8 @@ async function orLeave(build: Build, task: Promise<void>): Promise<void> {
 /** The writing side in Elasticsearch, for one partition. */
 export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions): IndexWriter {
   const { settings = defaultSettings, refreshEveryMs = 500, now = () => performance.now(), share } = given
-  const { onLost, onClosed, tellAgainMs = 1_500 } = given
-  const place: Place = { ...('place' in given ? given.place : connectPlace(given)), onLost, onClosed }
+  const { onLost, onClosed, onLazy, tellAgainMs = 1_500 } = given
+  const place: Place = { ...('place' in given ? given.place : connectPlace(given)), onLost, onClosed, onLazy }
   const { elasticsearch } = place
   const [prepare, forbid] = [createPrepare(place, settings), createForbid(place, now)]
   const options = { settings, refreshEveryMs, now, share, prepare, forbid }

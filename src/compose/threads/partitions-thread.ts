@@ -63,6 +63,14 @@ const printClosed =
         'and what belongs there waits, until they are opened again (POST /INDEX/_open)',
     )
 
+const printLazy =
+  (partition: number) =>
+  (indices: readonly string[]): void =>
+    print(
+      `partition ${partition}: indices of days were set to answer before they sync, so that a crash of Elasticsearch loses what is counted as folded: ` +
+        `${indices.join(', ')}; index.translog.durability is set back to request`,
+    )
+
 /** Of each partition. What all of them ask of the records of builds at once, as at a start, goes in one request. */
 const places = connectPlaces({ url, prefix }, [...Array(partitions).keys()])
 type Reached = Readonly<{ nats: Nats; place: Place }>
@@ -75,7 +83,7 @@ async function fold({ nats, place }: Reached, tell: Tell, signal: AbortSignal): 
   try {
     const directory = await openJetStream(nats, { partition: directoryPartition, prefix, limits })
     try {
-      const told = { onLost: printLost(partition), onClosed: printClosed(partition) }
+      const told = { onLost: printLost(partition), onClosed: printClosed(partition), onLazy: printLazy(partition) }
       const writer = createElasticsearchIndexWriter({ place, settings, refreshEveryMs, ...told })
       try {
         await refuseOtherLog({ stream, writer, projections: folding.projections, allowLostLog, tell: print })
