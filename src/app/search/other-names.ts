@@ -33,7 +33,21 @@ const ofTraces: readonly Habit[] = [
   [/(?<![\w.])@?status(?:_code)?(?=(?::|=|!=)(?:\[|[<>]=?)?[1-5](?:\d\d\b|\*))/gi, 'http.response.status_code'],
   [/(?<!\w)http\.method(?=[:=!])/gi, 'http.request.method'],
   [/(?<!\w)http\.url(?=[:=!])/gi, 'url.full'],
+  [/(?<!\w)http\.target(?=[:=!])/gi, 'url.path'],
+  [/(?<!\w)db\.system(?=[:=!])/gi, 'db.system.name'],
+  [/(?<!\w)db\.statement(?=[:=!])/gi, 'db.query.text'],
+  [/(?<!\w)db\.name(?=[:=!])/gi, 'db.namespace'],
+  [/(?<!\w)db\.operation(?=[:=!])/gi, 'db.operation.name'],
+  [/(?<!\w)net\.peer\.name(?=[:=!])/gi, 'server.address'],
+  [/(?<![\w.])@?(?:(?:resource\.)?deployment\.environment|env)(?=[:=!])/gi, 'deployment.environment.name'],
+  [/(?<![\w.])@?(?:resource|operation)_name(?=[:=!])/gi, 'name'],
+  [/(?<=(?<![\w.])kind(?::|=|!=))SPAN_KIND_/gi, ''],
+  [/(?<![\w.])@?min_?duration[:=](?=\d)/gi, 'duration:>='],
+  [/(?<![\w.])@?max_?duration[:=](?=\d)/gi, 'duration:<='],
 ]
+
+/** Tools whose search has a field for durations take one with its sign by itself; here it is a text, in quotes. */
+const bareDuration = /(?<![^\s(])"([<>]=?)(\d{1,9}(?:\.\d{1,9})?(?:ns|us|ms|s|m|h))"(?=[\s)]|$)/g
 
 const sources =
   'java|kt|scala|groovy|js|mjs|cjs|jsx|ts|mts|cts|tsx|vue|py|rb|php|go|rs|cs|fs|c|cc|cpp|h|swift|ex|erl|sql'
@@ -95,7 +109,8 @@ const renamed = (query: string, [typed, here]: Habit): string =>
 
 function inOwnNames(path: string, query: string): string {
   const isOfTraces = path === '/app/traces' || path === mapPath
-  const named = (isOfTraces ? ofTraces : ofLogs).reduce(renamed, query)
+  const timed = isOfTraces ? query.replace(bareDuration, 'duration:$1$2') : query
+  const named = (isOfTraces ? ofTraces : ofLogs).reduce(renamed, timed)
   return withValues(named, isOfTraces ? spanNames : levelNames)
 }
 
