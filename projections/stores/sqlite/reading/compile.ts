@@ -50,7 +50,7 @@ function eitherApart(parts: readonly Match[]): Match {
  * reuse those that it has compiled for other filters.
  */
 export function compile(filter: Filter, source: TermSource, part: (inner: Filter) => Condition): Condition {
-  if (filter.kind === 'all' || filter.kind === 'none') return filter.kind === 'all' ? all : none
+  if (filter.kind === 'all' || filter.kind === 'none') return filter
   if (filter.kind === 'and') return conjunction(filter.of.map(part))
   if (filter.kind === 'or') return disjunction(filter.of.map(part))
   if (filter.kind === 'not') return negation(part(filter.of))
