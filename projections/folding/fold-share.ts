@@ -53,11 +53,11 @@ async function openLanes(task: FoldTask, given: FoldShareOptions) {
   const { stream, clock } = given
   const deadLetters = createDeadLetters({ stream, clock, decides: task.compares !== true })
   const wanted = task.workspaces && new Set(task.workspaces)
+  const mayLeaveOutMost = (): boolean => task.compares === true
   const lanes: OpenLane[] = []
   for (const [place, projection] of given.projections.entries()) {
     const build = task.builds.find((one) => one.projection === projection.name)
     if (build === undefined) continue
-    const mayLeaveOutMost = (): boolean => task.compares === true
     const live = async (): Promise<IndexName | undefined> => (await given.writer.roster(projection.name)).live
     const options = { ...given, epoch: stream.epoch, deadLetters, mayLeaveOutMost, live }
     const takes = (workspaceId: WorkspaceId): boolean =>

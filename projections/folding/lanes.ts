@@ -7,6 +7,7 @@ import { changeRoster, claim, foldedBeside, followedAs, forget, isGone, keptMs, 
 import { tidied } from '../rosters/tidied.ts'
 import {
   LostRecordError,
+  noRoster,
   storedBuild,
   type IndexName,
   type IndexWriter,
@@ -89,9 +90,9 @@ async function askRosters({ projections, writer }: LanesOptions) {
 /** False when it is already open. */
 async function openBuild({ options, open, deadLetters, rosters }: Run, projection: Projection, index: IndexName) {
   if (open.of(index) !== undefined) return false
-  const isCandidate = (roster: Roster | undefined) => roster !== undefined && followedAs(roster, index) === 'candidate'
-  const mayLeaveOutMost = (): boolean => !isCandidate(rosters.get(projection.name))
-  const live = async (): Promise<IndexName | undefined> => rosters.get(projection.name)?.live
+  const roster = (): Roster => rosters.get(projection.name) ?? noRoster
+  const mayLeaveOutMost = (): boolean => followedAs(roster(), index) !== 'candidate'
+  const live = async (): Promise<IndexName | undefined> => roster().live
   const { epoch } = options.stream
   open.add(await openLane(projection, index, { ...options, epoch, deadLetters, mayLeaveOutMost, live }))
   return true
