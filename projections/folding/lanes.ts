@@ -115,9 +115,9 @@ async function removeDropped({ options: { writer } }: Run, { name }: Projection,
 }
 
 /**
- * Lets go of builds that another process has removed: what is open of them would keep their room on the disk. Their names do not come again, so
- * nothing else goes. Looked for among the lanes too: one may have been removed while the roster that is known since was changed here, or before it
- * was opened here, and nobody else would remove what that has created.
+ * Drops builds that another process has removed: files that are still open here would keep their room on the disk. Names of builds are never
+ * used again, so nothing else can be dropped by mistake. Builds of open lanes are looked at too, not only those of the roster known here: a build
+ * may have been removed just before its lane was opened, which created it again, or while this process changed the roster.
  */
 async function letGoOfRemoved(
   { options: { writer }, rosters, open }: Run,

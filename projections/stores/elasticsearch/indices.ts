@@ -23,7 +23,7 @@ export async function prepareState(place: Place, settings: IndexSettings): Promi
   await elasticsearch.send({ ...change, path: `/${names.state}/_settings`, body: stateReading(settings) })
 }
 
-/** As `everyOpen` (call.ts), with those that somebody has closed. */
+/** As `everyOpen` (call.ts), and closed indices too. */
 const everyIndex = { ...everyOpen, expand_wildcards: 'open,closed,hidden' } as const
 
 /** The server's message if its nodes have as many shards as they may. It has no error type of its own. */
