@@ -23,6 +23,9 @@ export async function prepareState(place: Place, settings: IndexSettings): Promi
   await elasticsearch.send({ ...change, path: `/${names.state}/_settings`, body: stateReading(settings) })
 }
 
+/** As `everyOpen` (call.ts), and closed indices too. */
+const everyIndex = { ...everyOpen, expand_wildcards: 'open,closed,hidden' } as const
+
 /** The server's message if its nodes have as many shards as they may. It has no error type of its own. */
 const noShardsLeft = /maximum .*shards open/
 
@@ -77,11 +80,7 @@ async function listIndices(elasticsearch: Elasticsearch, wildcard: string, subje
     subject,
     method: 'GET',
     path: `/_cluster/state/metadata/${wildcard}`,
-    query: {
-      filter_path: parts.join(),
-      ...everyOpen,
-      expand_wildcards: 'open,closed,hidden',
-    },
+    query: { filter_path: parts.join(), ...everyIndex },
   })
   const indices = objectIn(objectIn(body['metadata'])['indices'])
   const names = Object.keys(indices).sort()
@@ -94,9 +93,8 @@ async function listIndices(elasticsearch: Elasticsearch, wildcard: string, subje
 /** What Elasticsearch has not synced when it crashes would be missing behind a checkpoint that says otherwise. */
 export async function keepSynced({ elasticsearch, names: { build } }: Place, index: IndexName): Promise<void> {
   const call = { operation: 'have synced', subject: index } as const
-  const query = { ...everyOpen, expand_wildcards: 'open,closed,hidden' }
   const settings = `/${build(index)}/_settings`
-  await elasticsearch.send({ ...call, method: 'PUT', path: settings, query, body: syncing })
+  await elasticsearch.send({ ...call, method: 'PUT', path: settings, query: everyIndex, body: syncing })
   // What it has taken in before is not synced by that.
   await elasticsearch.send({ ...call, method: 'POST', path: `/${build(index)}/_flush`, query: everyOpen })
 }
