@@ -5,7 +5,7 @@ import type { Dialect } from './dialect.ts'
 import { asText, firstOf, namesOf } from './fields.ts'
 import type { IdsInText } from './ids-in-text.ts'
 import { isDecimal, spanIdOf, traceIdOf, traceparentOf } from './ids.ts'
-import { levelByName, levelByNumber } from './level.ts'
+import { levelByName, levelByNumber, numberOf } from './level.ts'
 
 // What loggers write that were made for the collector of one maker, told by what stands beside it, as in senders.ts.
 
@@ -65,12 +65,15 @@ function saidToGoogle(record: JsonObject): JsonObject | undefined {
 }
 const googleServices = namesOf(['serviceContext.service'])
 
+/** pino's and bunyan's: any other number may be of whatever the event is of. */
+const levelByTens = (value: Json): Level | undefined => (numberOf(value) % 10 === 0 ? levelByNumber(value) : undefined)
+
 function levelOf(record: JsonObject): Level | undefined {
   const event = eventOfSplunk(record)
   if (event === undefined) return undefined
-  const by = (read: typeof levelByName): Level | undefined =>
+  const by = (read: (value: Json) => Level | undefined): Level | undefined =>
     inParts(partsOfEvent(event), (part) => firstOf(part, levels, read))
-  return by(levelByName) ?? by(levelByNumber)
+  return by(levelByName) ?? by(levelByTens)
 }
 
 function messageOf(record: JsonObject): string | undefined {
