@@ -15,8 +15,10 @@ describe('what was pasted into a search, and finds nothing as a search', () => {
   })
 
   const said = "charge failed: TypeError: Cannot read order=7 (of 'id')"
-  const search = async (path: string, typed: string): Promise<string> =>
-    (await browser.get(`${path}?service=web&q=${encodeURIComponent(typed)}`)).text
+  const search = async (page: string, typed: string): Promise<string> => {
+    const [path = '', own = 'service=web'] = page.split('?')
+    return (await browser.get(`${path}?${own}&q=${encodeURIComponent(typed)}`)).text
+  }
 
   /** The page that the words lead to which the page says may be meant; and these. */
   async function ledBy(path: string, typed: string): Promise<Readonly<{ meant: string; led: string }>> {
@@ -36,6 +38,8 @@ describe('what was pasted into a search, and finds nothing as a search', () => {
     for (const [path, found] of [
       ['/app/logs', '<strong>2 records<'],
       ['/app/patterns', '<strong>1 pattern<'],
+      ['/app/patterns?first=rarest', '<strong>1 pattern<'],
+      ['/app/logs?order=asc&fields=order.id&limit=7', '<strong>2 records<'],
       ['/app/traces', `/app/trace/${traceIdOf('t')}`],
       ['/app/map', '<th scope="row">'],
       ['/app/sessions', '/app/find?id=visit'],
