@@ -53,6 +53,22 @@ describe('what was pasted into a search, and finds nothing as a search', () => {
     )
   })
 
+  it('leads to the same words side by side, where one of them is not and was taken for an operator', async () => {
+    const message = 'ERROR:  relation "orders" does not exist'
+    await site.index(logs(1, { message, service: 'web' }), spans(2, { id: 'a', attributes: { 'db.error': message } }))
+    for (const path of ['/app/logs', '/app/patterns', '/app/traces?service=']) {
+      for (const typed of [message, ' relation "orders" does not exist\n']) {
+        const [part = ''] = /<p>\s*A “not” leaves out[^]*?<\/p>/.exec(await search(path, typed)) ?? []
+        const [link] = linksOfPage(part)
+        expect(link?.name, `${path} ${typed}`).to.match(/^"(?:ERROR: )?relation orders does not exist"$/)
+        const led = link === undefined ? '' : (await browser.get(link.address)).text
+        expect(led, `${path} ${typed}`).to.match(/<strong>1 (?:record|pattern)<|\/app\/trace\//)
+      }
+    }
+    for (const typed of ['relation not exist', '-relation does not exist', '"relation orders" not orders'])
+      expect(await search('/app/logs', typed), typed).to.not.include('A “not” leaves out')
+  })
+
   it('is not said to be words where these are not found either, or are in quotes', async () => {
     await site.index(logs(1, { message: said, service: 'web' }), spans(2, { id: 'a', service: 'web' }))
     for (const typed of [
