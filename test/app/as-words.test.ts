@@ -15,8 +15,10 @@ describe('what was pasted into a search, and finds nothing as a search', () => {
   })
 
   const said = "charge failed: TypeError: Cannot read order=7 (of 'id')"
-  const search = async (path: string, typed: string): Promise<string> =>
-    (await browser.get(`${path}?service=web&q=${encodeURIComponent(typed)}`)).text
+  const search = async (page: string, typed: string): Promise<string> => {
+    const [path = '', own = 'service=web'] = page.split('?')
+    return (await browser.get(`${path}?${own}&q=${encodeURIComponent(typed)}`)).text
+  }
 
   /** The page that the words lead to which the page says may be meant; and these. */
   async function ledBy(path: string, typed: string): Promise<Readonly<{ meant: string; led: string }>> {
@@ -36,6 +38,8 @@ describe('what was pasted into a search, and finds nothing as a search', () => {
     for (const [path, found] of [
       ['/app/logs', '<strong>2 records<'],
       ['/app/patterns', '<strong>1 pattern<'],
+      ['/app/patterns?first=rarest', '<strong>1 pattern<'],
+      ['/app/logs?order=asc&fields=order.id&limit=7', '<strong>2 records<'],
       ['/app/traces', `/app/trace/${traceIdOf('t')}`],
       ['/app/map', '<th scope="row">'],
       ['/app/sessions', '/app/find?id=visit'],
@@ -47,6 +51,22 @@ describe('what was pasted into a search, and finds nothing as a search', () => {
     expect((await ledBy('/app/logs', `service:web ${said} level>=info`)).meant).to.match(
       /^service:web AND charge AND "/,
     )
+  })
+
+  it('leads to the same words side by side, where one of them is not and was taken for an operator', async () => {
+    const message = 'ERROR:  relation "orders" does not exist'
+    await site.index(logs(1, { message, service: 'web' }), spans(2, { id: 'a', attributes: { 'db.error': message } }))
+    for (const path of ['/app/logs', '/app/patterns', '/app/traces?service=']) {
+      for (const typed of [message, ' relation "orders" does not exist\n']) {
+        const [part = ''] = /<p>\s*A “not” leaves out[^]*?<\/p>/.exec(await search(path, typed)) ?? []
+        const [link] = linksOfPage(part)
+        expect(link?.name, `${path} ${typed}`).to.match(/^"(?:ERROR: )?relation orders does not exist"$/)
+        const led = link === undefined ? '' : (await browser.get(link.address)).text
+        expect(led, `${path} ${typed}`).to.match(/<strong>1 (?:record|pattern)<|\/app\/trace\//)
+      }
+    }
+    for (const typed of ['relation not exist', '-relation does not exist', '"relation orders" not orders'])
+      expect(await search('/app/logs', typed), typed).to.not.include('A “not” leaves out')
   })
 
   it('is not said to be words where these are not found either, or are in quotes', async () => {

@@ -26,7 +26,16 @@ function inWords(normalized: string, isOwn: (name: string) => boolean): string {
   }, normalized)
 }
 
-/** The way on from a search that has found nothing, where what it takes for fields and their values is found as words. */
+/** A lower-case `not`, which leaves out the word behind it: in a message, as in `does not exist`, it is a word as others are. */
+const notAsWord = /(?<=\S\s+)not(?=\s+\S)/
+
+/** What was typed as words side by side, if it has a `not`; whatever else there is without it would be found by less. */
+const inPhrase = (typed: string): string | undefined =>
+  notAsWord.test(typed) ? `"${typed.replaceAll(/["\\\s]+/g, ' ').trim()}"` : undefined
+
+/**
+ * The way on from a search that has found nothing, where what it takes for fields and their values, or for an operator, is found as words.
+ */
 export async function asWords(
   path: string,
   conditions: URLSearchParams,
@@ -34,14 +43,17 @@ export async function asWords(
   find: FindAny,
 ): Promise<Html> {
   const own = path === '/app/traces' || path === mapPath ? ownSpanField : ownLogField
-  const query = inWords(normalized, (name) => own(name) !== undefined)
-  if (query === normalized) return html``
-  const found = await find(withConditions(conditions, { q: query, limit: '1', order: null, fields: null }).toString())
-  if (!found.ok) return html``
-  const { logs, traces, sessions } = found.value
-  if ((logs ?? traces ?? sessions ?? []).length === 0) return html``
-  return html`<p>
-    A word before a colon is a field. Did you mean the words
-    <a href="${addressWith(path, conditions, { q: query })}">${query}</a>?
-  </p>`
+  const isFound = async (q: string): Promise<boolean> => {
+    const found = await find(withConditions(conditions, { q, limit: '1', order: null, fields: null }).toString())
+    if (!found.ok) return false
+    const { logs, traces, sessions } = found.value
+    return (logs ?? traces ?? sessions ?? []).length > 0
+  }
+  const meant = (why: string, q: string): Html =>
+    html`<p>${why} Did you mean the words <a href="${addressWith(path, conditions, { q })}">${q}</a>?</p>`
+  const words = inWords(normalized, (name) => own(name) !== undefined)
+  if (words !== normalized && (await isFound(words))) return meant('A word before a colon is a field.', words)
+  const phrase = inPhrase(conditions.get('q') ?? '')
+  if (phrase === undefined || !(await isFound(phrase))) return html``
+  return meant('A “not” leaves out what follows it.', phrase)
 }

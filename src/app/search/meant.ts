@@ -26,17 +26,22 @@ export async function meantBy(
   // The pages before it have found something.
   if (cursors.length > 0) return html``
   const other = otherNames(path, conditions, normalized)
-  async function near(): Promise<Html> {
-    const names = await nearNames(path, conditions, normalized, count)
-    const words = await asWords(path, conditions, normalized, count)
-    const said = html`${words}${names}`
-    const isSaid = said.markup !== '' || other.markup !== ''
-    return isSaid || !ofLogs.includes(path) ? said : nearFields(path, conditions, normalized, count)
+  const found: Html[] = []
+  let isOver = false
+  async function near(): Promise<void> {
+    found.push(await nearNames(path, conditions, normalized, count))
+    if (isOver) return
+    found.unshift(await asWords(path, conditions, normalized, count))
+    const isSaid = [...found, other].some(({ markup }) => markup !== '')
+    if (isOver || isSaid || !ofLogs.includes(path)) return
+    found.push(await nearFields(path, conditions, normalized, count))
   }
   const ofId = nearIds(path, conditions, normalized)
   const typed = conditions.get('q')?.trim() ?? ''
   // Of an id by itself the page has said what it is; one among words is a word.
   const isPasted = /[:=/]/.test(typed) && !looksLikeId(typed)
   const ids = ofId.markup === '' && isPasted ? idsWithin(typed) : ofId
-  return html`${other}${ids}${(await inTime(near(), figureTimeoutMs)) ?? html``}`
+  await inTime(near(), figureTimeoutMs)
+  isOver = true
+  return html`${other}${ids}${found}`
 }

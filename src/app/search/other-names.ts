@@ -25,20 +25,31 @@ const ofLogs: readonly Habit[] = [
   [/(?<![\w.])@?(?:msg|body)(?=:|=|!=)/gi, 'message'],
 ]
 
+/** What attributes were called in OpenTelemetry before, by what they are called now. */
+const renamedSince: Readonly<Record<string, string>> = {
+  'http.status_code': 'http.response.status_code',
+  'http.method': 'http.request.method',
+  'http.url': 'url.full',
+  'http.target': 'url.path',
+  'db.system': 'db.system.name',
+  'db.statement': 'db.query.text',
+  'db.name': 'db.namespace',
+  'db.operation': 'db.operation.name',
+  'net.peer.name': 'server.address',
+}
+/** Behind the name of a place too; behind any other it is a part of a longer name, as `app.db.name` is. */
+const olderNames = Object.entries(renamedSince).map(([older, here]): Habit => {
+  const name = older.replaceAll('.', String.raw`\.`)
+  const places = String.raw`(?<=(?<![\w.])(?:(?:span|resource|scope|event)\.)?)`
+  return [new RegExp(`${places}${name}(?=[:=!<>])`, 'gi'), here]
+})
+
 const ofTraces: readonly Habit[] = [
   [/(?<![\w.])@?error(?::|=)"?true"?(?!\w)/gi, 'status=error'],
   [/(?<![\w.])@?(?:otel\.)?status[._]code(?=(?::|=|!=)"?(?:error|ok|unset)\b)/gi, 'status'],
   [/(?<![\w.])@?status(?::|=)"?(?:err|fail(?:ed|ure)?)"?(?=[\s)]|$)/gi, 'status=error'],
-  [/(?<!\w)http\.status_code(?=[:=!<>])/gi, 'http.response.status_code'],
+  ...olderNames,
   [/(?<![\w.])@?status(?:_code)?(?=(?::|=|!=)(?:\[|[<>]=?)?[1-5](?:\d\d\b|\*))/gi, 'http.response.status_code'],
-  [/(?<!\w)http\.method(?=[:=!])/gi, 'http.request.method'],
-  [/(?<!\w)http\.url(?=[:=!])/gi, 'url.full'],
-  [/(?<!\w)http\.target(?=[:=!])/gi, 'url.path'],
-  [/(?<!\w)db\.system(?=[:=!])/gi, 'db.system.name'],
-  [/(?<!\w)db\.statement(?=[:=!])/gi, 'db.query.text'],
-  [/(?<!\w)db\.name(?=[:=!])/gi, 'db.namespace'],
-  [/(?<!\w)db\.operation(?=[:=!])/gi, 'db.operation.name'],
-  [/(?<!\w)net\.peer\.name(?=[:=!])/gi, 'server.address'],
   [/(?<![\w.])@?(?:(?:resource\.)?deployment\.environment|env)(?=[:=!])/gi, 'deployment.environment.name'],
   [/(?<![\w.])@?(?:resource|operation)_name(?=[:=!])/gi, 'name'],
   [/(?<=(?<![\w.])kind(?::|=|!=))SPAN_KIND_/gi, ''],
