@@ -1,4 +1,4 @@
-import zlib, { type ZlibOptions, type ZstdOptions } from 'node:zlib'
+import zlib, { type ZstdOptions } from 'node:zlib'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { freeBytes, joinBytes } from '#src/lib/free-bytes.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
@@ -48,10 +48,10 @@ function isZlib(body: Uint8Array): boolean {
 }
 
 function streamOf(encoding: Encoding, body: Uint8Array, chunkSize: number) {
-  const options: ZlibOptions = { chunkSize }
+  const options = { chunkSize }
   if (encoding === 'gzip') return zlib.createGunzip(options)
-  if (encoding === 'br') return zlib.createBrotliDecompress({ chunkSize })
-  if (encoding === 'zstd') return zlib.createZstdDecompress({ ...zstdOptions, chunkSize })
+  if (encoding === 'br') return zlib.createBrotliDecompress(options)
+  if (encoding === 'zstd') return zlib.createZstdDecompress({ ...zstdOptions, ...options })
   return isZlib(body) ? zlib.createInflate(options) : zlib.createInflateRaw(options)
 }
 

@@ -28,10 +28,7 @@ export function observeProcess(metrics: Metrics, openFilesMax: () => number | un
     'Files and connections that are open.',
     async () => (await readdir(openFilesFolder)).length,
   )
-  metrics.gauge('process_max_fds', 'How many files and connections may be open.', () => {
-    const max = openFilesMax()
-    return max === undefined ? [] : max
-  })
+  metrics.gauge('process_max_fds', 'How many files and connections may be open.', () => openFilesMax() ?? [])
   observeEventLoop(metrics)
 }
 
