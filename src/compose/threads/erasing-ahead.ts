@@ -6,7 +6,10 @@ import type { Stream } from '#streams/stream.ts'
 
 type Place = Readonly<{ indexFolder: string; stream: Pick<Stream, 'last'> }>
 
-/** While a write waits, for room as a rule, what the log says further on is erased does not wait behind it: it may be what gives room. */
+/**
+ * A writer for whom an erasure overtakes a write that fails for now, mostly for want of room. The erasures that the log holds further on
+ * are done at once, because they may free that room.
+ */
 export function erasingAhead(writer: IndexWriter, { indexFolder, stream }: Place): IndexWriter {
   const eraseAhead = async (index: IndexName): Promise<void> => {
     for (const workspaceId of new Set(storedDays(indexFolder, index).map((day) => day.workspaceId))) {

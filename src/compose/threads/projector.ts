@@ -16,7 +16,9 @@ const restartPauseMsMax = 10_000
 /** How long it may take to let go: it has the lowest priority, and a replacement of the worker waits for it. */
 const letGoMsMax = 15_000
 
-/** How long to wait before one that has ended is started again: each time twice as long where it ends before that is over. */
+/**
+ * How long to wait before a thread that has ended is started again: twice as long each time, unless it lived longer than the longest pause.
+ */
 export const pauseAfter = (pauseMs: number, livedMs: number): number =>
   livedMs > restartPauseMsMax ? restartPauseMs : Math.min(Math.max(2 * pauseMs, restartPauseMs), restartPauseMsMax)
 
@@ -81,8 +83,8 @@ export function createProjectorThread(program: string, data: object, { letGoMs =
 }
 
 /**
- * What is done beside a projector, where it runs and only while it does. Both are told to stop at once: one of them that is started again
- * before the other has stopped goes on.
+ * A projector with work beside it, which starts and stops with it. Both are told to stop at the same time; if one is started again before
+ * the other has stopped, it goes on.
  */
 export const withBeside = (
   projector: ProjectorThread,

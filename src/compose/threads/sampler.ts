@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads'
 import type { IndexSample } from '#src/operations/index-samples.ts'
 import type { ClusterPlace } from '../places.ts'
 
-/** A partition whose indexes are compared. `dataFolder`: where there is room for a while; embedded, where they are too. */
+/** A partition whose indexes are compared. `dataFolder`: where temporary files may go; in an embedded server the indexes are there too. */
 export type SamplePlace = Readonly<{ dataFolder: string; partition: string }> & Partial<Pick<ClusterPlace, 'cluster'>>
 
 type SamplerOptions = Readonly<{
