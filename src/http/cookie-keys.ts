@@ -11,7 +11,7 @@ type CookieKeys = Readonly<{
 }>
 
 const signaturesKnownMax = 4_096
-/** A cookie's name and value are short; somebody may send others. */
+/** Longer texts are not remembered: our cookies are short, but anybody may send others. */
 const textKnownMax = 256
 
 /** HMAC-SHA-1 by one key. Signatures are remembered up to a bound, and then all forgotten. */

@@ -98,7 +98,7 @@ export function createSessionMiddleware({ keys, secure, store, cookieMaxAgeMs, n
       app,
     )
     return (ctx, next) => {
-      // Behind a proxy that ends TLS the connection itself is plain; BASE_URL is what counts.
+      // Behind a proxy that ends TLS the connection itself is plain: BASE_URL decides.
       if (secure === true) ctx.cookies.secure = true
       return middleware(ctx, next)
     }
