@@ -15,7 +15,7 @@ import {
 import { limitOf, listOf, readParameters, shared, text } from './parameters.ts'
 import { rangeAnswer } from './time-range.ts'
 
-/** Records of browsers that a page is made of, and sessions that it lists: the most of each. */
+/** The most browser records that a page is made of, and the most sessions that it lists. */
 const recordsMax = 2_000
 const sessionsMax = 200
 

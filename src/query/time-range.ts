@@ -35,7 +35,8 @@ export function resolveRange(given: Bounds, byId: boolean, nowMs: number): Resul
 }
 
 /**
- * Where `to` is open, dates from then on are far: of no clock that is merely ahead, and of no time zone that was taken for another.
+ * The time from which dates count as far in the future, where `to` is open: no clock that is merely ahead, and no mistaken time zone, gives
+ * them.
  */
 export const farFutureNs = (nowMs: number): bigint => BigInt(Math.trunc(nowMs)) * msNs + dayNs
 
