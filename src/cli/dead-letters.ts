@@ -22,7 +22,10 @@ type Found = Readonly<{
   letters: DeadLetters
 }>
 
-/** Of the version that this program folds, and of the one that readers use, as `status` counts them: another until an upgrade has caught up. */
+/**
+ * The dead letters of the version that this program folds, and of the version that readers use, like `status`. They differ until an upgrade
+ * has caught up.
+ */
 async function lettersOf(stream: Stream, asked: AskedIndexes, clock: Clock): Promise<readonly Found[]> {
   const letters = createDeadLetters({ stream, clock })
   const { partition } = stream
@@ -37,7 +40,7 @@ async function lettersOf(stream: Stream, asked: AskedIndexes, clock: Clock): Pro
   return found
 }
 
-/** Does it with the dead letters of all partitions, in the order of partitions and projections. */
+/** Runs a task with the dead letters of all partitions, in the order of partitions and projections. */
 async function withLetters(
   { services, dataFolder, clock }: VerbContext,
   task: (found: readonly Found[]) => Promise<Outcome>,
@@ -139,7 +142,7 @@ const notToRetry = fail<Refused>({
   detail: `${notHeld} It cannot be folded; "throughline dead-letters drop" accepts that it stays out.`,
 })
 
-/** What this program does not fold cannot be retried, but it is counted by `status` until it is dropped. */
+/** Dead letters of another version cannot be retried by this program. But `status` counts them until they are dropped. */
 const toSettle = (found: readonly Found[], as: 'retried' | 'dropped'): readonly Found[] =>
   found.filter(({ isOwn }) => isOwn || as === 'dropped')
 

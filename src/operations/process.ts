@@ -32,7 +32,7 @@ export function observeProcess(metrics: Metrics, openFilesMax: () => number | un
   observeEventLoop(metrics)
 }
 
-/** Begins with the first question, because the measuring itself takes a timer: who never asks has none. */
+/** Starts measuring at the first scrape, because measuring takes a timer: whoever never asks has none. */
 function observeEventLoop(metrics: Metrics): void {
   const lag = monitorEventLoopDelay({ resolution: 10 })
   metrics.gauge(
