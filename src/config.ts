@@ -274,7 +274,7 @@ export type Config = Readonly<{
   port: number
   host: string
   operationsPort: number | undefined
-  /** Of the embedded form. */
+  /** Only in the embedded form. */
   dataFolder: string
   baseUrl: string | undefined
   /** How often one workspace of one index is compared with the log. */

@@ -29,7 +29,7 @@ function refuseBroken(argv: readonly string[]): void {
   if (broken !== undefined) throw new UsageError(`${JSON.stringify(broken)} is not UTF-8: write it in a UTF-8 locale`)
 }
 
-/** What is wrong with words that cannot be read, in our words. */
+/** Says what is wrong with the words, instead of Node's message. */
 function explainWords(message: string, known: readonly string[]): string {
   const bare = /^Option '(?:-\w, )?(--[\w-]+)(?: <value>)?' argument (missing|is ambiguous)/.exec(message)
   if (bare !== null) return needsValue(bare[1] ?? '', bare[2] === 'missing')

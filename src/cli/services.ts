@@ -14,7 +14,7 @@ export type IndexProgress = Pick<IndexReader, 'progress' | 'close'>
 /** A folder whose disk is full. `not`: what is not done with telemetry because of that. */
 export type FullDisk = Readonly<{ folder: string; not: string }>
 
-/** The engines of a data folder, or of a cluster, and what else compose.ts knows. Everything opened here is closed by the command line. */
+/** What verbs need of a data folder, or of a cluster; made by compose/cli.ts. The command line closes everything that it opens here. */
 export type CliServices = Readonly<{
   plans: Plans
   limits: Limits

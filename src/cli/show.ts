@@ -11,7 +11,7 @@ export const isoTime = (ms: number | null): string | null => (ms === null ? null
 export const unseenSecret = ({ id }: Key): string =>
   `the key ${id} is made and its secret lost: throughline key revoke ${id}, and make another`
 
-/** The same of a password. */
+/** The same for a password. */
 export const unseenPassword = ({ email }: User): string =>
   `the new password is lost: throughline user password ${shellWord(email)} makes another`
 

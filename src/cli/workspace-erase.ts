@@ -162,7 +162,7 @@ async function awaitBuilds({ index, projections, stream, clock, timers }: OpenBu
   }
 }
 
-/** What is to be done about the builds that still hold some of it. */
+/** What the operator can do about the builds that still hold some of it. */
 function stillToCome(pending: readonly string[], { projections }: OpenBuilds): readonly string[] {
   const isOwn = (build: string): boolean => projections.some((of) => buildNumber(of, build) !== undefined)
   const [own, others] = [pending.filter(isOwn), pending.filter((build) => !isOwn(build))]

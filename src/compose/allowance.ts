@@ -29,7 +29,10 @@ type AllowanceOptions = Readonly<{
   stream: Stream
   reader: IndexReader
   clock: Clock
-  /** Where holders may be on any machine, none is known to be dead: its spans are taken back when their time is over. */
+  /**
+   * Whether a holder has certainly ended. If holders may be on other machines, never: their spans are taken back when the reservation's
+   * time is over.
+   */
   isGone: (holder: string) => boolean
 }>
 

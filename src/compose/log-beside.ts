@@ -2,7 +2,7 @@ import type { LogFile } from '#streams/sqlite/log-file.ts'
 import { createSqliteStream, openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { ConflictError, type Stream } from '#streams/stream.ts'
 
-/** Who writes beside the server appends little at a time. */
+/** Whoever writes beside the server appends little at a time. */
 export const limitsBeside = {
   appendQueueEventsMax: 64,
   appendQueueBytesMax: 1_048_576,

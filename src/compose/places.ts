@@ -19,7 +19,7 @@ export type LogPlace = Readonly<{ file: string; partition: string }> | ClusterPl
 export type Room = Readonly<{ dataFolder: string; use: RoomUse }>
 export type IndexPlace = Readonly<{ folder: string; keeps?: Kept; room?: Room }> | ClusterPlace
 
-/** Opens something over a NATS connection of its own, which ends with it, or where it cannot be opened. */
+/** Opens something over a NATS connection of its own, which is closed with it, or at once if it cannot be opened. */
 export async function overOwnConnection<T extends Readonly<{ close(): Promise<void> }>>(
   { natsUrl: url }: ClusterConfig,
   name: string,

@@ -89,7 +89,7 @@ export function boundConnections({ max, onClosed, ticks }: Bound): BoundConnecti
     },
     answered(socket) {
       const requests = busy.get(socket)
-      // It is gone.
+      // The connection is gone.
       if (requests === undefined) return
       if (requests > 1) busy.set(socket, requests - 1)
       else {

@@ -81,7 +81,7 @@ function spentOf({ holdings, counting, holder }: Month, entry: OpenReservation):
   const counted = counting.result(entry.id)
   if (counted !== undefined || entry.holder !== holder) return counted
   const holding = holdings.find(entry.id)
-  // Its event was written, but we never learned of it: nothing was granted from it.
+  // The event was written, but this process never learned of it, so it granted nothing from it.
   if (holding === undefined) return 0
   return holdings.isDrained(holding) && !holding.isDoubtful ? holding.granted : undefined
 }

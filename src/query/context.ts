@@ -56,7 +56,7 @@ export function understand(
   return ok({ ...parsed.value, warnings: [...warnings].slice(0, limits.queryWarningsMax) })
 }
 
-/** Where a request stands: whose it is, and its query string as typed. */
+/** Whose request it is, for which endpoint, and its query string as typed. */
 export type Where = Readonly<{ endpoint: string; workspaceId: WorkspaceId; search: string }>
 
 export type Walk = Readonly<{ binding: Binding; place: Place | undefined; range: Range }>

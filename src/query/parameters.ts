@@ -59,7 +59,7 @@ export const shared = {
   }),
 }
 
-/** Also as pages show it, with a blank before the unit: `21.5 ms`. */
+/** Takes a duration also as pages show it, with a blank before the unit: `21.5 ms`. */
 const parseShownDurationNs = (typed: string): bigint | undefined =>
   parseDurationNs(typed.trim().replace(/(?<=\d)\s+(?=[a-zµμ]+$)/i, ''))
 

@@ -46,7 +46,7 @@ export type Searches = Readonly<{
   /** The spans of a trace that `q` finds, in the order of its pages. */
   spansFound(workspaceId: WorkspaceId, traceId: string, q: string): Promise<Result<SpansFound, Refusal>>
   logs: Search<LogSearchAnswer>
-  /** Of browsers. What its plan lacks of them is left out. */
+  /** Sessions of browsers, without what the plan lacks of them. */
   sessions: Search<SessionSearchAnswer>
   /** The listing. Its entitlements are checked with its key. */
   listing: Search<AnswerOf<typeof traceListingAnswer>>

@@ -26,7 +26,7 @@ const sessionSearchParameters = z.object({
   from: shared.from,
   to: shared.to,
   cursor: shared.cursor,
-  /** Of records that are read. */
+  /** How many records are read for a page. */
   limit: limitOf(recordsMax, recordsMax),
 })
 

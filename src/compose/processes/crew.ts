@@ -7,7 +7,7 @@ const replacedPatienceMs = 30_000
 /** A worker that was told to stop is killed this long after its patience has run out. */
 const closeTimeoutMs = 10_000
 
-/** What is told of workers. */
+/** What is reported about workers. */
 export type WorkerEvent =
   | Readonly<{ kind: 'serves'; pid: number; instead: number | undefined }>
   /** A replaced worker has answered all of its requests. */
@@ -92,7 +92,7 @@ export function createCrew({ startWorker, report, silenceMs, stopPatienceMs, aft
       return worker
     },
     isStopping: (): boolean => isStopping,
-    /** It is about to be told to take over. */
+    /** To be called just before a worker is told to take over. */
     touch: (worker: SupervisedWorker): void => {
       // It may have ended while the others let go.
       if (!isStopping && stages.has(worker)) stages.set(worker, 'told')

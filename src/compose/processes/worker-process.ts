@@ -7,11 +7,11 @@ import { WorkerEnded, type Ending, type SupervisedWorker } from './supervised-wo
 type WorkerProcessOptions = Readonly<{
   /** The arguments of the command line: the worker reads the same as its parent. */
   argv: readonly string[]
-  /** Where the worker finds the bound sockets of the parent: the descriptors are of this process. */
+  /** The bound sockets of the parent, by the parent's descriptors. */
   place: Place
 }>
 
-/** Where the inherited sockets stand in the worker: behind its three standard streams and the channel to the parent. */
+/** The descriptors of these sockets in the worker: after its three standard streams and the channel to the parent. */
 const workerFd = 4
 const workerOperationsFd = 5
 

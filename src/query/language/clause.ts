@@ -181,7 +181,7 @@ export function warnOfBoth({ field, warn }: Parse, parts: readonly Part[]): void
     if (part?.kind === 'match') return part.text
     return part?.kind === 'equals' ? part.value : undefined
   })
-  // Of a comma something else is said.
+  // A comma gets another warning (`warnOfList`).
   if (!values.every((value): value is string => value !== undefined && !value.includes(','))) return
   const [both, either] = [' ', ' OR '].map((sign) => values.map(asGroupItem).join(sign))
   const named = `${field.name}${field.exact ? '=' : ':'}`
