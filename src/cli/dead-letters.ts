@@ -63,7 +63,7 @@ function lettersAt(found: readonly Found[], name: string): readonly Found[] {
   return found.filter((one) => one.partition === partition && one.letter.position === position)
 }
 
-const positionSaid = 'POSITION as the list has it, 2/4096; 4096 alone is of partition 0'
+const positionSaid = 'POSITION as the list shows it (2/4096); 4096 alone is in partition 0'
 
 const notHeld = 'The log does not hold it any more.'
 
@@ -114,7 +114,7 @@ export const deadLettersList: Verb = {
 
 export const deadLettersShow: Verb = {
   names: ['POSITION'],
-  about: `shows one, with its bytes as received, decompressed; ${positionSaid}`,
+  about: `shows one event, with its bytes as received, decompressed; ${positionSaid}`,
   run: (given) => {
     const [name = ''] = given.names
     return withLetters(given, async (all) => {
@@ -204,7 +204,7 @@ function settle({ as, about, done, all: saidOfAll }: Settle): Verb {
 
 export const deadLettersRetry = settle({
   as: 'retried',
-  about: `folds it, or all that are open, into its index after all, with the program as it is now; if that fails, it is listed again at a new position; ${positionSaid}`,
+  about: `folds the event, or all open ones, into its index after all, with this program; if that fails, it is listed again at a new position; ${positionSaid}`,
   done: 'It is folded when its index comes to this decision',
   all: (count) =>
     count === 1
@@ -214,7 +214,7 @@ export const deadLettersRetry = settle({
 
 export const deadLettersDrop = settle({
   as: 'dropped',
-  about: `accepts that it stays out, or that all do that are open: it is no longer counted; its bytes stay in the log; ${positionSaid}`,
+  about: `accepts that the event, or all open ones, stay out of the index: they are no longer counted; their bytes stay in the log; ${positionSaid}`,
   done: 'It stays out',
   all: (count) => (count === 1 ? '1 stays out' : `${count} stay out`),
 })

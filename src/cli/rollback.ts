@@ -58,7 +58,7 @@ const whyItStays = ({ projection: { name }, isBack: back }: Asked): string =>
 
 export const rollback: Verb = {
   names: ['PROJECTION|all'],
-  about: 'moves readers back to the build that they used before; it was folded on, so it is just as fresh',
+  about: 'moves readers back to the build that they used before; that has been folded since, so it is just as fresh',
   writes: true,
   run: async (given) => {
     const { moved, isOneOfMany, staying } = await withAllBuilds(given, (partitions) =>

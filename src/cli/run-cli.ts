@@ -44,8 +44,8 @@ async function helpText(shown: readonly string[]): Promise<string> {
 
 ${lines.join('\n')}
 
-  --json         answers with one line of JSON, the last where a verb also tells how far it is, or prints
-                 events; why nothing was done is one on stderr: {"error": …}
+  --json         answers with one line of JSON, after the lines of progress or events that some verbs
+                 print; a failure is one line of JSON on stderr: {"error": …}
   --data FOLDER  the server's data folder (THROUGHLINE_DATA, else ./data); the server may be running
   --version      prints the version, and that of Node
 

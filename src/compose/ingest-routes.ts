@@ -33,7 +33,7 @@ export function ingestRoutes(
     })),
     limits,
     budget: createBodyBudget(bodiesHeld(limits.bodiesInFlightBytesMax), limits.bodyBytesMax + limits.decodedBytesMax),
-    checkRoom: files?.checkRoom ?? (() => {}),
+    checkRoom: files?.checkRoom,
     clock,
     ticks: systemTicks,
     newId: randomId,
