@@ -43,8 +43,7 @@ export const limits = {
   queryCharactersMax: 4_096,
   queryTermsMax: 100,
   /**
-   * Words that a search may repeat. A repeat costs a step for each record that has the word; different words cost no more than the index
-   * has words.
+   * Words that a search may repeat. A repeat costs a step for each record that has the word; different words cost no more than the index has words.
    */
   queryRepeatsMax: 600,
   queryDepthMax: 32,
@@ -80,16 +79,14 @@ export const limits = {
   /** Index files that a process keeps open. */
   indexFilesOpenMax: 256,
   /**
-   * The same for the projector of an embedded server, and for its query threads together, where there is memory for more
-   * (compose/open-files.ts).
+   * The same for the projector of an embedded server, and for its query threads together, where there is memory for more (compose/open-files.ts).
    */
   embeddedFilesOpenMax: 1_024,
   /** Files that a process must be allowed to open, or it does not start: it has some 90 without an index, and a search of a month opens 270. */
   openFilesMin: 512,
   /**
-   * The earliest time that a clock can have, ms since the Unix epoch: a machine without a battery starts at 1970, or when its system was
-   * built, until its time is set. Not the time of the log's newest event: that is later than now if the clock was ahead and has been set
-   * right.
+   * The earliest time that a clock can have, ms since the Unix epoch: a machine without a battery starts at 1970, or when its system was built,
+   * until its time is set. Not the time of the log's newest event: that is later than now if the clock was ahead and has been set right.
    */
   clockMinMs: Date.UTC(2026, 0, 1),
   /** Room that an embedded server reserves on each of its disks, and the free bytes below which it gives that room up. */
@@ -106,8 +103,7 @@ export const limits = {
   /** How often expired days are dropped and logs are cut. */
   retentionEveryMs: 3_600_000,
   /**
-   * Days that an event stays in the log, whatever its plan, because a month's allowance is counted from it; and how many days longer than
-   * its plan.
+   * Days that an event stays in the log, whatever its plan, because a month's allowance is counted from it; and how many days longer than its plan.
    */
   logDaysMin: 31,
   logDaysMore: 7,
@@ -131,8 +127,8 @@ export const limits = {
   /** Open reservations of one month of a workspace, over all processes. */
   reservationsOpenMax: 256,
   /**
-   * How often a request looks whether other processes have returned spans, or whether fewer spans count. After this many looks it gets 503,
-   * or is refused if no projector counts.
+   * How often a request looks whether other processes have returned spans, or whether fewer spans count. After this many looks it gets 503, or is
+   * refused if no projector counts.
    */
   heldSpansPollMs: 100,
   heldSpansPollsMax: 25,

@@ -23,8 +23,8 @@ type Found = Readonly<{
 }>
 
 /**
- * The dead letters of the version that this program folds, and of the version that readers use, like `status`. They differ until an upgrade
- * has caught up.
+ * The dead letters of the version that this program folds, and of the version that readers use, like `status`. They differ until an upgrade has
+ * caught up.
  */
 async function lettersOf(stream: Stream, asked: AskedIndexes, clock: Clock): Promise<readonly Found[]> {
   const letters = createDeadLetters({ stream, clock })

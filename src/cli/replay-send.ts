@@ -20,10 +20,7 @@ const timeoutMs = 60_000
 /** Above this a body is sent packed: it may be larger than a body may be as sent. */
 const plainBytesMax = 1024 * 1024
 
-/**
- * How long to wait before an event is sent again: as long as the other installation asks, but between a tenth of a second and half a
- * minute.
- */
+/** How long to wait before an event is sent again: as long as the other installation asks, but between a tenth of a second and half a minute. */
 export function waitMsOf(response: Response | undefined): number {
   const seconds = Number(response?.headers.get('Retry-After') ?? 1)
   return Math.min(waitMsMax, Math.max(100, Number.isFinite(seconds) ? seconds * 1_000 : 1_000))

@@ -42,8 +42,8 @@ async function workspaceOf(given: VerbContext, name: string): Promise<WorkspaceI
 const othersMax = 20
 
 /**
- * The refusal if no event of the workspace was found, though the file has events, or the directory does not know the workspace. With exit
- * code 0, whoever sends the events would believe that all are there.
+ * The refusal if no event of the workspace was found, though the file has events, or the directory does not know the workspace. With exit code 0,
+ * whoever sends the events would believe that all are there.
  */
 async function noneOf(
   given: VerbContext,

@@ -24,8 +24,8 @@ async function askAll(partitions: readonly OpenBuilds[], name: string): Promise<
 }
 
 /**
- * Those that go back now, of all that are asked to. If an interrupted call has moved some, only the others go: a second move would return
- * the first ones to what they left.
+ * Those that go back now, of all that are asked to. If an interrupted call has moved some, only the others go: a second move would return the first
+ * ones to what they left.
  */
 function movable(asked: readonly Asked[]): readonly Asked[] {
   const able = asked.filter((one) => one.isBack !== undefined)

@@ -132,8 +132,8 @@ const isOfSettings = (error: unknown): boolean => error instanceof Error && erro
 const stackOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error))
 
 /**
- * Reports the error, and returns the exit code. A verb whose exit code 1 means something else has a `failureCode`: it ends with that even
- * after an unexpected failure.
+ * Reports the error, and returns the exit code. A verb whose exit code 1 means something else has a `failureCode`: it ends with that even after an
+ * unexpected failure.
  */
 function explainFailure(
   error: unknown,
@@ -171,8 +171,8 @@ const toldWithAll = ['help', 'version', ...roles]
 const isHelpFlag = (word: string): boolean => word === '--help' || word === '-h'
 
 /**
- * The verbs whose help is asked for. `help WORDS`: the verbs that begin with these words. `WORDS --help`: the verb that the words name, or
- * those that begin with the first word. Throws UsageError if `help` is followed by words that name no verb.
+ * The verbs whose help is asked for. `help WORDS`: the verbs that begin with these words. `WORDS --help`: the verb that the words name, or those
+ * that begin with the first word. Throws UsageError if `help` is followed by words that name no verb.
  */
 function verbsAskedAbout(argv: readonly string[]): readonly string[] {
   const [first = 'help', second = ''] = argv

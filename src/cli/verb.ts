@@ -22,8 +22,8 @@ export class UsageError extends Error {
 }
 
 /**
- * What a verb has done: as JSON, and as text for people. The exit code is 0 by default. `unseen`: what to say if the answer, the only place
- * of a secret, cannot be written.
+ * What a verb has done: as JSON, and as text for people. The exit code is 0 by default. `unseen`: what to say if the answer, the only place of a
+ * secret, cannot be written.
  */
 type Done = Readonly<{ json: Readonly<Record<string, unknown>>; text: string; exitCode?: number; unseen?: string }>
 export type Outcome = Result<Done, Refused>

@@ -31,8 +31,8 @@ const takeoverMs = 15_000
 const pollMs = 100
 
 /**
- * Finds the workspace, also an erased one: to ask again finishes an erasure that was interrupted. A new workspace may have its name by
- * then, and must not be taken for it.
+ * Finds the workspace, also an erased one: to ask again finishes an erasure that was interrupted. A new workspace may have its name by then, and
+ * must not be taken for it.
  */
 function workspaceOf(directory: Directory, name: string): Result<Named, Refused> {
   const living = directory.workspaceNamed(name)

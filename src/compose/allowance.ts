@@ -30,8 +30,8 @@ type AllowanceOptions = Readonly<{
   reader: IndexReader
   clock: Clock
   /**
-   * Whether a holder has certainly ended. If holders may be on other machines, never: their spans are taken back when the reservation's
-   * time is over.
+   * Whether a holder has certainly ended. If holders may be on other machines, never: their spans are taken back when the reservation's time is
+   * over.
    */
   isGone: (holder: string) => boolean
 }>

@@ -32,10 +32,7 @@ import { tellUnknownWorkspaces } from './unknown-workspaces.ts'
  */
 const directoryPollMs = 10
 
-/**
- * When a log is broken, everyone who waits for it is refused, and so is what still comes. This is how long these refusals may take to be
- * sent.
- */
+/** When a log is broken, everyone who waits for it is refused, and so is what still comes. This is how long these refusals may take to be sent. */
 const refusalsMs = 250
 
 /** Prints what the first run of a data folder has made. */

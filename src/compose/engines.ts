@@ -37,8 +37,8 @@ export type Engines = Readonly<{
 }>
 
 /**
- * Returns what ends the process: it cannot continue, because its answers would be wrong from now on. With `answersMs`, it ends that much
- * later, so that those who wait are answered first. The next start recovers from the log.
+ * Returns what ends the process: it cannot continue, because its answers would be wrong from now on. With `answersMs`, it ends that much later, so
+ * that those who wait are answered first. The next start recovers from the log.
  */
 export function giveUp(what: string, answersMs = 0) {
   return (error: Error): void => {

@@ -28,8 +28,7 @@ type EraserOptions = ErasingOptions &
   }>
 
 /**
- * How often an erased workspace is looked for again, since more of it may have come: after as long as it has been clean, but within these
- * bounds.
+ * How often an erased workspace is looked for again, since more of it may have come: after as long as it has been clean, but within these bounds.
  */
 const lookEveryMs = 60_000
 const lookEveryMsMax = 3_600_000
@@ -90,9 +89,9 @@ function createSweep({ directory, folded, partitions, openLog, clock }: EraserOp
 }
 
 /**
- * Erases from the logs what the directory says is erased: at the start, when the directory or this process's share of the partitions
- * changes, and from time to time, because a process that did not know of the erasure yet may have appended more. So an erasure whose
- * command was killed is finished.
+ * Erases from the logs what the directory says is erased: at the start, when the directory or this process's share of the partitions changes, and
+ * from time to time, because a process that did not know of the erasure yet may have appended more. So an erasure whose command was killed is
+ * finished.
  */
 export function createEraser(options: EraserOptions): Readonly<{ start(): void; stop(): Promise<void> }> {
   const { directory, folded, clock, timers = systemTimers } = options

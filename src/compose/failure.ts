@@ -16,8 +16,8 @@ export function explain(error: unknown): string {
 const [linesBurst, linesPerSecond] = [20, 1]
 
 /**
- * Reports failed requests by the ids that their senders know. Failures that every request may meet get a few lines a second and are counted
- * beyond that: they would fill the disk that the output goes to, and hide what else is said.
+ * Reports failed requests by the ids that their senders know. Failures that every request may meet get a few lines a second and are counted beyond
+ * that: they would fill the disk that the output goes to, and hide what else is said.
  */
 export function createFailureReport(ticks: Ticks): (failure: RequestFailure) => void {
   const options = { policy: 'lines', perSecond: linesPerSecond, burst: linesBurst, bucketsMax: 1 }

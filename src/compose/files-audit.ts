@@ -6,9 +6,8 @@ import { createExpectedAudit } from '#projections/stores/elasticsearch/expected.
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/auditing/audit.ts'
 
 /**
- * What a folder of index files holds. `all`: an index as it is served. The others are made to compare an index with: `sums`, for an index
- * in files, has sums in place of the postings; `entries`, for an index in Elasticsearch, has only the entries, folded from the log of that
- * epoch.
+ * What a folder of index files holds. `all`: an index as it is served. The others are made to compare an index with: `sums`, for an index in files,
+ * has sums in place of the postings; `entries`, for an index in Elasticsearch, has only the entries, folded from the log of that epoch.
  */
 export type FilesForm = Readonly<{ keeps: 'all' } | { keeps: 'sums' } | { keeps: 'entries'; clusterEpoch: string }>
 /** Such a folder. Plain data, which can be passed to a thread. */

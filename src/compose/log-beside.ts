@@ -11,8 +11,8 @@ export const limitsBeside = {
 }
 
 /**
- * A log that another thread or process writes: for reading, and for the few events that readers append, such as decisions about dead
- * letters. It is opened for writing at the first append, cut or erasure.
+ * A log that another thread or process writes: for reading, and for the few events that readers append, such as decisions about dead letters. It is
+ * opened for writing at the first append, cut or erasure.
  */
 export async function openLogBeside(log: LogFile): Promise<Stream> {
   const reader = await openSqliteStreamReader(log)

@@ -25,8 +25,8 @@ export function checkOpenFiles(openFilesMin: number, max: number | undefined = o
 }
 
 /**
- * How many connections a server keeps while some of them are idle. Index files take half of the handles; of the fewest that a server starts
- * with, everything else takes a fifth.
+ * How many connections a server keeps while some of them are idle. Index files take half of the handles; of the fewest that a server starts with,
+ * everything else takes a fifth.
  */
 export const connectionsMax = (handles: number = openFilesMax() ?? Infinity): number => Math.floor(handles / 4)
 
@@ -47,8 +47,8 @@ type Most = Readonly<{ indexFilesOpenMax: number; embeddedFilesOpenMax: number }
 type Room = Readonly<{ memory: number; handles: number | undefined }>
 
 /**
- * How many index files the projector of an embedded server keeps open; its query threads together keep as many. Others are closed and
- * opened again: in each batch, which also syncs them, and in each search of all days.
+ * How many index files the projector of an embedded server keeps open; its query threads together keep as many. Others are closed and opened again:
+ * in each batch, which also syncs them, and in each search of all days.
  */
 export function embeddedFilesOpen(
   { indexFilesOpenMax, embeddedFilesOpenMax }: Most,

@@ -10,10 +10,10 @@ import { bytesLeftIn } from '#src/lib/room-left.ts'
 import { systemTimers } from '#src/lib/timers.ts'
 import { foldersOf } from './folders.ts'
 
-// The reserve is a file of random bytes on each disk of a data folder. When the disk is full, the file is emptied. The freed room is for
-// what must still work: the files that SQLite makes beside each database, sessions, revoked keys, and the verbs that free space. Telemetry
-// is neither accepted nor folded until the file is whole again: it would use up that room at once. An empty file means that the reserve is
-// given up. No file means that it was never made, because the disk had no room for it or does not say what is free: then nothing waits.
+// The reserve is a file of random bytes on each disk of a data folder. When the disk is full, the file is emptied. The freed room is for what must
+// still work: the files that SQLite makes beside each database, sessions, revoked keys, and the verbs that free space. Telemetry is neither accepted
+// nor folded until the file is whole again: it would use up that room at once. An empty file means that the reserve is given up. No file means that
+// it was never made, because the disk had no room for it or does not say what is free: then nothing waits.
 
 /** `bytesLeft`: what is free on the disk of a folder; undefined if the disk does not say. */
 type RoomBounds = Pick<Limits, 'reserveFreeBytesMin'> & Readonly<{ bytesLeft?: (folder: string) => number | undefined }>
@@ -72,8 +72,8 @@ const newOf = (file: string): string => `${file}.new`
 const shown = (bytes: number): string => `${Math.floor(bytes / 1_024)} KiB`
 
 /**
- * Makes the file, of random bytes: no file system can store them in less. It gets its name once it is whole; until then it is missing, or
- * still given up.
+ * Makes the file, of random bytes: no file system can store them in less. It gets its name once it is whole; until then it is missing, or still
+ * given up.
  */
 async function keep(file: string, bytes: number): Promise<void> {
   try {
@@ -150,9 +150,8 @@ const isOutOfRoom = (error: unknown): boolean =>
 const restTurns = 120
 
 /**
- * Returns a function that takes one turn. A turn gives up the reserve of a full disk only if the turn before found that disk full too: by
- * then those who write telemetry know it and wait (`createRoomCheck`), so they do not take the freed room. Where there is room again, it
- * makes the file anew.
+ * Returns a function that takes one turn. A turn gives up the reserve of a full disk only if the turn before found that disk full too: by then those
+ * who write telemetry know it and wait (`createRoomCheck`), so they do not take the freed room. Where there is room again, it makes the file anew.
  */
 export function createSettling(dataFolder: string, bounds: Bounds, tell: Tell): () => Promise<void> {
   let neededBefore: ReadonlySet<string> = new Set()
@@ -208,8 +207,8 @@ export const fullDisksOf = (dataFolder: string): readonly FullDisk[] =>
     .map((reserve) => ({ folder: dirname(reserve.file), not: usesOf(reserve, 'or') }))
 
 /**
- * How long a check believes what it saw. That there is room: for less than `settleEveryMs`, so that writers know of a full disk before its
- * reserve is given up. That there is none: until the reserve has been given up, if the disk stays full.
+ * How long a check believes what it saw. That there is room: for less than `settleEveryMs`, so that writers know of a full disk before its reserve
+ * is given up. That there is none: until the reserve has been given up, if the disk stays full.
  */
 const [roomBelievedMs, fullBelievedMs] = [200, 3 * settleEveryMs]
 

@@ -3,9 +3,7 @@ import { explain } from './failure.ts'
 
 /** A trouble that is not heard of for this long is over: each attempt fails sooner, even if a server gives no answer. */
 const quietMs = 90_000
-/**
- * How long a recovered subject must stay quiet before its recovery is told; `quietMs` if one was told lately, as a trouble may come and go.
- */
+/** How long a recovered subject must stay quiet before its recovery is told; `quietMs` if one was told lately, as a trouble may come and go. */
 const calmMs = 10_000
 /** How often a trouble that stays is told again. */
 const repeatMs = 600_000
@@ -16,8 +14,8 @@ type Lines = Map<string, Times>
 /** Reports troubles that each attempt meets again, without repeating itself. */
 export type Troubles = Readonly<{
   /**
-   * Tells the line, unless the same was told of this subject lately and has been heard since. By default, lines that differ only in numbers
-   * are the same.
+   * Tells the line, unless the same was told of this subject lately and has been heard since. By default, lines that differ only in numbers are the
+   * same.
    */
   hear(subject: string, line: string): void
   /** The subject can do again what failed. Silence alone does not say so: it may wait for something else. */

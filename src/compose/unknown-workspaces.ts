@@ -7,8 +7,8 @@ import type { Folders } from './folders.ts'
 const namedMax = 5
 
 /**
- * The workspaces that a projection's builds hold. Folders with other names are left out, such as a copy that somebody put there. None if
- * the index cannot be read: whoever folds it reports that.
+ * The workspaces that a projection's builds hold. Folders with other names are left out, such as a copy that somebody put there. None if the index
+ * cannot be read: whoever folds it reports that.
  */
 function workspacesOf(indexFolder: string, projection: string): readonly WorkspaceId[] {
   try {

@@ -32,13 +32,13 @@ export type DirectoryWriter = Readonly<{
   /** Appends all in one step; resolves when they are durable and the view shows them. Rejects as the stream does. */
   write: (events: readonly DirectoryEvent[]) => Promise<Position>
   /**
-   * The same, but writes nothing if another process has used the subject of the first event: the name, the e-mail or the key that it
-   * creates. `freeSince`: the position where the subject was last given up.
+   * The same, but writes nothing if another process has used the subject of the first event: the name, the e-mail or the key that it creates.
+   * `freeSince`: the position where the subject was last given up.
    */
   writeFirst: (events: readonly DirectoryEvent[], freeSince?: Position) => Promise<Result<Position, 'conflict'>>
   /**
-   * Decides from a view that shows every event of a subject, and writes that. Decides again if another process is first with the subject.
-   * Writes nothing for an empty decision. The decided events must have the subject.
+   * Decides from a view that shows every event of a subject, and writes that. Decides again if another process is first with the subject. Writes
+   * nothing for an empty decision. The decided events must have the subject.
    */
   writeDecided: (
     subject: string,

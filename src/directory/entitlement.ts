@@ -14,8 +14,8 @@ export function checkEntitlement(
 }
 
 /**
- * The same by the plan that is in the log now, because another process may just have changed it. If that cannot be told: by the plan that
- * is known here.
+ * The same by the plan that is in the log now, because another process may just have changed it. If that cannot be told: by the plan that is known
+ * here.
  */
 export async function checkEntitlementNow(
   directory: FollowedView,

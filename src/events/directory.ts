@@ -97,8 +97,8 @@ function uniqueSubject(kind: 'workspace' | 'email' | 'key', value: string): stri
 }
 
 /**
- * The subject of all changes of a workspace's members. Two at once conflict on it, since each is decided from who the members are. Older
- * events have none.
+ * The subject of all changes of a workspace's members. Two at once conflict on it, since each is decided from who the members are. Older events have
+ * none.
  */
 export const membersSubject = (workspaceId: WorkspaceId): string => `members-${workspaceId}`
 

@@ -27,10 +27,7 @@ export const askedTraceId = (text: string): string | undefined => parseTraceId(w
 /** As `askedTraceId`. */
 export const askedSpanId = (text: string): string | undefined => parseSpanId(withoutMark(text))
 
-/**
- * The hex of an id that is written as an unsigned decimal number (Datadog's): 16 digits, or more if it has more than 64 bits. Undefined for
- * 0.
- */
+/** The hex of an id that is written as an unsigned decimal number (Datadog's): 16 digits, or more if it has more than 64 bits. Undefined for 0. */
 export function hexOfDecimal(digits: string): string | undefined {
   const value = BigInt(digits)
   return value > 0n ? value.toString(16).padStart(16, '0') : undefined

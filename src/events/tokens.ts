@@ -115,8 +115,8 @@ function cut(text: string, max: number): string {
 const fieldReadMax = 8 * fieldLengthMax
 
 /**
- * As much of a field's name as its token uses. A sender may write names of a megabyte, and nest thousands of values under one. So joined
- * names are cut: otherwise each value would cost more than the bytes it came in.
+ * As much of a field's name as its token uses. A sender may write names of a megabyte, and nest thousands of values under one. So joined names are
+ * cut: otherwise each value would cost more than the bytes it came in.
  */
 export const tellingName = (field: string): string => field.slice(0, fieldReadMax)
 /** Whether the name may be longer than what its token uses. */
@@ -176,10 +176,7 @@ export const wholeToken = (field: string, value: string): string => `${fieldToke
  */
 export const opaqueId = (id: string): string => (wholeText(id) === id ? id : `${id} ${checksum(id)}`)
 
-/**
- * The beginning of the whole tokens of a field's values that begin like this. Of values beyond 96 characters, a token has only the first
- * 64.
- */
+/** The beginning of the whole tokens of a field's values that begin like this. Of values beyond 96 characters, a token has only the first 64. */
 export const wholePrefix = (field: string, beginning: string): string => `${fieldToken(field)}==${wholeText(beginning)}`
 
 function wholeBody(value: string): string {

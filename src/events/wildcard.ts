@@ -37,8 +37,8 @@ const wordCharacter = '[\\p{L}\\p{N}\\p{M}]'
 const charactersMax = 128
 
 /**
- * As many pieces as decide what a pattern matches. With more characters than any word has, it matches nothing, and neither does its
- * beginning. All pieces of a long pattern would make a larger expression than is allowed.
+ * As many pieces as decide what a pattern matches. With more characters than any word has, it matches nothing, and neither does its beginning. All
+ * pieces of a long pattern would make a larger expression than is allowed.
  */
 function tellingPieces(pieces: readonly WildcardPiece[]): readonly WildcardPiece[] {
   let characters = 0
@@ -49,8 +49,8 @@ function tellingPieces(pieces: readonly WildcardPiece[]): readonly WildcardPiece
 const isUnspacedPiece = (piece: WildcardPiece | undefined): boolean => isLiteral(piece) && isUnspaced(piece.literal)
 
 /**
- * Cuts the pattern where the tokenizer cuts, so that each segment is about one token. A wildcard beside a character of an unspaced script
- * may stand for whole tokens too: there it counts as `*`, and the segment that it ends is open on that side.
+ * Cuts the pattern where the tokenizer cuts, so that each segment is about one token. A wildcard beside a character of an unspaced script may stand
+ * for whole tokens too: there it counts as `*`, and the segment that it ends is open on that side.
  */
 function segmentsOf(pieces: readonly WildcardPiece[]): Segment[] {
   const segments: WildcardPiece[][] = [[]]

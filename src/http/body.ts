@@ -15,9 +15,8 @@ export type BodyBudget = Readonly<{
 }>
 
 /**
- * The budget of a process for all its requests. `shareOf`: the budget of one request of an owner. All requests of an owner together hold at
- * most half. A request that is almost alone may hold `loneBytesMax`, if that is more: otherwise the largest body allowed could be refused
- * for ever.
+ * The budget of a process for all its requests. `shareOf`: the budget of one request of an owner. All requests of an owner together hold at most
+ * half. A request that is almost alone may hold `loneBytesMax`, if that is more: otherwise the largest body allowed could be refused for ever.
  */
 export type SharedBodyBudget = BodyBudget & Readonly<{ shareOf(owner: string): BodyBudget }>
 
@@ -93,10 +92,7 @@ type BodyOptions = Readonly<{
 const tooLarge = (bytesMax: number): Refusal =>
   refusal('payload_too_large', `The body is larger than ${bytesMax} bytes; send smaller batches.`)
 
-/**
- * Gzip that no header declares would be stored as lines of noise, behind a 2xx. No format that is read here begins with these bytes (RFC
- * 1952).
- */
+/** Gzip that no header declares would be stored as lines of noise, behind a 2xx. No format that is read here begins with these bytes (RFC 1952). */
 const isGzip = (bytes: Uint8Array): boolean => bytes[0] === 0x1f && bytes[1] === 0x8b && bytes[2] === 0x08
 
 const packedUnsaid = refusal('invalid_body', 'The body is gzip, and no header says so: send "Content-Encoding: gzip".')

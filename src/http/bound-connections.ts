@@ -29,9 +29,9 @@ export type BoundConnections = Readonly<{
 }>
 
 /**
- * Keeps the number of connections bounded: above it, idle ones are closed. Otherwise kept-alive connections could use all files that the
- * process may open, and new senders would wait. Those that have asked nothing go first, then the one idle for longest; never one in use,
- * however many there are. A connection that was just opened is about to ask, so it stays.
+ * Keeps the number of connections bounded: above it, idle ones are closed. Otherwise kept-alive connections could use all files that the process may
+ * open, and new senders would wait. Those that have asked nothing go first, then the one idle for longest; never one in use, however many there are.
+ * A connection that was just opened is about to ask, so it stays.
  */
 export function boundConnections({ max, onClosed, ticks }: Bound): BoundConnections {
   // In the order of `since`.
@@ -61,8 +61,8 @@ export function boundConnections({ max, onClosed, ticks }: Bound): BoundConnecti
   }
   let isDue = false
   /**
-   * Waits until everything that has come is read: a connection that seems idle may have asked while this thread was busy, and not every
-   * sender would ask again.
+   * Waits until everything that has come is read: a connection that seems idle may have asked while this thread was busy, and not every sender would
+   * ask again.
    */
   const makeRoomSoon = (): void => {
     if (isDue || count() <= max) return

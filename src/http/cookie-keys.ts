@@ -29,8 +29,8 @@ function createSigner(key: string): (text: string) => Buffer {
 }
 
 /**
- * HMAC-SHA-1 in base64url without padding, as Koa's own default has it (`keygrip`). A browser sends the same cookie with every
- * request, so signatures are remembered. The ones sent are compared with them in constant time.
+ * HMAC-SHA-1 in base64url without padding, as Koa's own default has it (`keygrip`). A browser sends the same cookie with every request, so
+ * signatures are remembered. The ones sent are compared with them in constant time.
  */
 export function createCookieKeys(keys: readonly string[]): CookieKeys {
   const signers = keys.map(createSigner)

@@ -11,9 +11,9 @@ function isWorthKeeping(ctx: Context): boolean {
 }
 
 /**
- * Answers a request whose body has not been read to its end. To close at once would reset the connection, and many senders would see the
- * reset instead of the answer. So the whole answer is sent first, what still comes is dropped for a moment, and then the connection is
- * closed. A small rest is dropped and the connection stays; Node does that only for a body that nobody has begun to read.
+ * Answers a request whose body has not been read to its end. To close at once would reset the connection, and many senders would see the reset
+ * instead of the answer. So the whole answer is sent first, what still comes is dropped for a moment, and then the connection is closed. A small
+ * rest is dropped and the connection stays; Node does that only for a body that nobody has begun to read.
  */
 export function answerThenClose(ctx: Context): void {
   const { body, req, res } = ctx

@@ -15,8 +15,8 @@ type ListeningSocket = Readonly<{
 }>
 
 /**
- * Hints name the variables, not the flags, because variables work however the server is started: npm takes a flag for its own unless `--`
- * stands before it.
+ * Hints name the variables, not the flags, because variables work however the server is started: npm takes a flag for its own unless `--` stands
+ * before it.
  */
 const hints: Readonly<Record<string, string>> = {
   EADDRINUSE: 'another program has this port: stop that one, or set PORT (or OPERATIONS_PORT) to another',

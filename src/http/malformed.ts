@@ -52,8 +52,8 @@ function answerBare(socket: Socket, refused: Malformed, headers = ''): void {
 const closingMs = 5_000
 
 /**
- * Answers plain HTTP on a TLS port in plain HTTP. The answer goes through the socket below TLS, which Node does not document; without it,
- * the connection is closed.
+ * Answers plain HTTP on a TLS port in plain HTTP. The answer goes through the socket below TLS, which Node does not document; without it, the
+ * connection is closed.
  */
 function refusePlain(socket: Socket & Readonly<{ _parent?: Socket | null }>): void {
   const { _parent: below } = socket

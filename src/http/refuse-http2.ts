@@ -2,8 +2,8 @@ import http2, { type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 
 /**
- * gRPC senders begin with HTTP/2. From an answer in HTTP/1.1 they show their user only that it is not HTTP/2. So their first call is
- * refused in gRPC, with a status that they do not retry.
+ * gRPC senders begin with HTTP/2. From an answer in HTTP/1.1 they show their user only that it is not HTTP/2. So their first call is refused in
+ * gRPC, with a status that they do not retry.
  */
 const refused = {
   ':status': 200,

@@ -32,8 +32,8 @@ export function sendInPieces(ctx: Context): number {
 }
 
 /**
- * Breaks off an answer of which the client reads less than a piece within `stallMs`; after twice that at the latest. While the answer
- * itself has nothing to send, the client is not to blame.
+ * Breaks off an answer of which the client reads less than a piece within `stallMs`; after twice that at the latest. While the answer itself has
+ * nothing to send, the client is not to blame.
  */
 export function breakOffUnread(res: ServerResponse, gone: AbortSignal, stallMs: number): void {
   if (gone.aborted) return

@@ -40,9 +40,8 @@ const onSocket = (server: Server, hear: (socket: Socket) => void): unknown =>
   server.on(server instanceof https.Server ? 'secureConnection' : 'connection', hear)
 
 /**
- * Answers clients that close their sending side after a whole request (RFC 9112 §9.6). A request that sends something (POST) is stored and
- * answered; then the connection ends. A client that only asks may just as well have hung up, which looks the same, so its searches and
- * exports stop.
+ * Answers clients that close their sending side after a whole request (RFC 9112 §9.6). A request that sends something (POST) is stored and answered;
+ * then the connection ends. A client that only asks may just as well have hung up, which looks the same, so its searches and exports stop.
  */
 function answerHalfClosed(server: Server, underWay: ReadonlySet<ServerResponse>): void {
   // Node's own switch. Without it, Node closes a connection as soon as its client stops sending, whatever is under way.

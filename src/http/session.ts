@@ -8,8 +8,8 @@ import { fail, ok, type Result } from '#src/lib/result.ts'
 import { createCookieKeys } from './cookie-keys.ts'
 
 /**
- * Keeps sessions as the directory's events, so that every process knows them and a revoked one ends everywhere. Positions are the
- * directory's. The cookie carries one, so that a process that is behind can wait for it.
+ * Keeps sessions as the directory's events, so that every process knows them and a revoked one ends everywhere. Positions are the directory's. The
+ * cookie carries one, so that a process that is behind can wait for it.
  */
 type SessionStore = Readonly<{
   get(id: string, position: number): Promise<Session | undefined>

@@ -86,8 +86,8 @@ export async function receivedEvent(receipt: Receipt, accepted: Accepted, { byte
 type RefusedOptions = Readonly<{ spansMax: number; answer?: StoredAnswer; unlisted?: number }>
 
 /**
- * The event that records refused spans, for a request of which nothing else is stored; it has the request's own id. `unlisted`: how many
- * more spans were refused, whose ids are not listed.
+ * The event that records refused spans, for a request of which nothing else is stored; it has the request's own id. `unlisted`: how many more spans
+ * were refused, whose ids are not listed.
  */
 export function refusedEvent(
   receipt: Receipt,

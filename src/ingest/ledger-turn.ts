@@ -46,15 +46,13 @@ export type Month = MonthOptions &
     /** The open reservations of other processes, as last read. */
     others: readonly OpenReservation[]
     /**
-     * `knownAt`: the position at which it is known what counts. `inVain`: how often that was asked in vain since. `askedAt`: when it was
-     * last asked, by `ticks`.
+     * `knownAt`: the position at which it is known what counts. `inVain`: how often that was asked in vain since. `askedAt`: when it was last asked,
+     * by `ticks`.
      */
     recount: { knownAt: Position | undefined; inVain: number; askedAt: number }
   }
 
-/**
- * The ledger as it was read, and as this process would write it: without ended reservations, and with our own reduced to what was granted.
- */
+/** The ledger as it was read, and as this process would write it: without ended reservations, and with our own reduced to what was granted. */
 type Turn = Readonly<{
   standing: StandingLedger
   ended: readonly Readonly<{ id: string; spent: number }>[]
@@ -126,8 +124,8 @@ async function end({ ledger, holdings }: Month, { standing, ended, open, spent }
 }
 
 /**
- * The spans used, for warnings. Far from the limit, other processes may use little of what they hold: counted as used, it could pass a
- * warning mark, and fall behind it again when it is returned. Near the limit they hold only what their requests ask for.
+ * The spans used, for warnings. Far from the limit, other processes may use little of what they hold: counted as used, it could pass a warning mark,
+ * and fall behind it again when it is returned. Near the limit they hold only what their requests ask for.
  */
 const usedIn = ({ open, spent }: Turn, holder: string, isNear: boolean): number =>
   spent + sumOf(open.filter((each) => isNear || each.holder === holder))

@@ -44,8 +44,8 @@ const heldByOthers = refusal(
 )
 
 /**
- * The most time from a request's receipt to its append, in ms. After a suspension, a process goes on with requests that their senders have
- * repeated meanwhile. If such an event were older than the log's window (`repeatWindowMs`), it would not be recognised as the same request.
+ * The most time from a request's receipt to its append, in ms. After a suspension, a process goes on with requests that their senders have repeated
+ * meanwhile. If such an event were older than the log's window (`repeatWindowMs`), it would not be recognised as the same request.
  */
 const heldMsMax = 15 * 60_000
 

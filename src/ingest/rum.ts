@@ -127,8 +127,8 @@ const tellsTimes = ({ buffer, byteOffset, length }: Uint8Array): boolean =>
   Buffer.from(buffer, byteOffset, length).includes('"timestamp"')
 
 /**
- * Span ids and timestamps tell one click from the next: a body that has either is the same request when it comes again. Without them, and
- * without an `Idempotency-Key`, an equal body may be the next click, as equal log lines are two.
+ * Span ids and timestamps tell one click from the next: a body that has either is the same request when it comes again. Without them, and without an
+ * `Idempotency-Key`, an equal body may be the next click, as equal log lines are two.
  */
 function identified({ receipt, ...received }: Received, scan: RumScan): Received {
   const { bytes } = received.body
@@ -181,10 +181,7 @@ async function ingestRum(ctx: Context, context: IngestContext): Promise<Refusal 
   })
 }
 
-/**
- * Counts a body that was refused whole, under ids made from the body, so that retries count once: one id for its items and one for its
- * spans.
- */
+/** Counts a body that was refused whole, under ids made from the body, so that retries count once: one id for its items and one for its spans. */
 async function countRefusedWhole(
   context: IngestContext,
   received: Received,

@@ -48,8 +48,8 @@ function createRoom({ perOwnerMax, sizeMax }: Pick<FairGateOptions, 'perOwnerMax
 }
 
 /**
- * Bounds the total size inside. What does not fit waits for its turn, for a bounded time. Next is the owner who takes least; among equals,
- * the one who has waited longest. One owner's requests enter in order. One that is larger than the bound enters alone.
+ * Bounds the total size inside. What does not fit waits for its turn, for a bounded time. Next is the owner who takes least; among equals, the one
+ * who has waited longest. One owner's requests enter in order. One that is larger than the bound enters alone.
  */
 export function createFairGate({ waitingPerOwnerMax, waitMs, ...bounds }: FairGateOptions): FairGate {
   const { heldBy, whyNot, add } = createRoom(bounds)

@@ -19,8 +19,8 @@ function distance(a: string, b: string): number {
 }
 
 /**
- * The known name that somebody most likely meant; undefined if none is close. Close is within a third of its length in edits, and with at
- * least half of the shorter name unchanged: otherwise any word of two letters would mean `os`.
+ * The known name that somebody most likely meant; undefined if none is close. Close is within a third of its length in edits, and with at least half
+ * of the shorter name unchanged: otherwise any word of two letters would mean `os`.
  */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const typed = name.slice(0, 64).toLowerCase()

@@ -1,8 +1,8 @@
 /** The least length of a piece of text; the most is twice that. */
 const pieceCharacters = 256
 /**
- * A character that composes with nothing before it: no mark, no part of a Korean syllable, no vowel of Kirat Rai, and no second half of a
- * surrogate pair.
+ * A character that composes with nothing before it: no mark, no part of a Korean syllable, no vowel of Kirat Rai, and no second half of a surrogate
+ * pair.
  */
 const beginning = /[^\p{M}\u1160-\u11ff\u{16d67}\u{16d68}\udc00-\udfff]/u
 
@@ -13,8 +13,8 @@ function pieceEnd(text: string, start: number): number {
 }
 
 /**
- * A text in NFC (Unicode Standard Annex 15), in time linear in its length. A run of marks is sorted, which takes a minute for half a
- * million of them. So a longer run than a piece is normalised in pieces; no text that anybody reads has one.
+ * A text in NFC (Unicode Standard Annex 15), in time linear in its length. A run of marks is sorted, which takes a minute for half a million of
+ * them. So a longer run than a piece is normalised in pieces; no text that anybody reads has one.
  */
 export function toNfc(text: string): string {
   if (text.length <= pieceCharacters) return text.normalize('NFC')

@@ -1,6 +1,4 @@
-/**
- * The codes by which OpenSSL and Node name what is wrong with a server's certificate. Codes with ERR_SSL are what the server says of ours.
- */
+/** The codes by which OpenSSL and Node name what is wrong with a server's certificate. Codes with ERR_SSL are what the server says of ours. */
 const ofCertificates = /^(?!ERR_SSL).*(?:CERT|ISSUER|LEAF_SIGNATURE|INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH)/u
 
 /** Whether this process does not trust the certificate of the server that it connects to. */

@@ -14,8 +14,8 @@ type Observed = Readonly<{
 const liveTimeoutMs = 1_500
 
 /**
- * How many events of each log are missing in indexes and await a decision; read from the log at each scrape. Until an upgrade has caught
- * up, readers use an index of another version than the one that is folded: the letters of both count, an event once.
+ * How many events of each log are missing in indexes and await a decision; read from the log at each scrape. Until an upgrade has caught up, readers
+ * use an index of another version than the one that is folded: the letters of both count, an event once.
  */
 export function observeDeadLetters(metrics: Metrics, logs: readonly Observed[], folds: readonly FoldVersion[]): void {
   const openOf = async ({ log }: Observed, fold: FoldVersion): Promise<readonly Position[]> => {

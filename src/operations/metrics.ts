@@ -9,8 +9,8 @@ type Figures = readonly Sample[] | number
 /** Figures of one process, told in the text format of Prometheus 0.0.4. */
 export type Metrics = Readonly<{
   /**
-   * A figure that only grows; the returned function adds to it. Add 0 at the start if somebody watches for growth: Prometheus sees none in
-   * a series that begins with 1.
+   * A figure that only grows; the returned function adds to it. Add 0 at the start if somebody watches for growth: Prometheus sees none in a series
+   * that begins with 1.
    */
   counter(name: string, help: string): (labels: Labels, by?: number) => void
   /** How values spread over bounds (ascending); the returned function takes one value. */

@@ -28,8 +28,8 @@ export type Answered<Body extends object = object> = Promise<Result<Body, Refusa
 export type IndexState = AnswerOf<typeof indexStateSchema>
 
 /**
- * How far the index had followed the log. An index that was never built is at 0 and not complete. `askedAt`: when the search began, ms. So
- * a long search does not report that the projector has fallen silent meanwhile.
+ * How far the index had followed the log. An index that was never built is at 0 and not complete. `askedAt`: when the search began, ms. So a long
+ * search does not report that the projector has fallen silent meanwhile.
  */
 export function indexState(progress: Progress | undefined, askedAt: number): IndexState {
   if (progress === undefined) return { position: 0, head: 0, lag_ms: 0, complete: false }
@@ -41,10 +41,7 @@ type UnderstoodQuery = Readonly<{ tree: QueryTree; normalized: string; warnings:
 
 const noWarnings = (): readonly string[] => []
 
-/**
- * The checked search of `q`, or everything if there is none. `warningsOf`: further warnings about the tree, which depend on what is
- * searched.
- */
+/** The checked search of `q`, or everything if there is none. `warningsOf`: further warnings about the tree, which depend on what is searched. */
 export function understand(
   q: string | undefined,
   limits: Limits,

@@ -134,9 +134,7 @@ export async function answerNearestError(
 /** How many spans a search within a trace finds: several pages of them, and no more than an index gives places of at once. */
 const spansFoundMax = 4_000
 
-/**
- * Spans of a trace in the order of its pages; `isCut`: there are more. `warnings`: what of the search was understood otherwise than typed.
- */
+/** Spans of a trace in the order of its pages; `isCut`: there are more. `warnings`: what of the search was understood otherwise than typed. */
 export type SpansFound = Readonly<{ spans: readonly FoundSpan[]; isCut: boolean; warnings: readonly string[] }>
 
 /** The spans of a trace that a search of spans finds. */

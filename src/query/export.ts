@@ -37,15 +37,13 @@ function csvLine(item: LogItem, fields: readonly string[] | undefined): string {
   return csvRecord([...own, ...rest])
 }
 
-/**
- * The fields that get a column of their own. Readers of CSV find columns by name, so each name comes once; the fixed columns come first.
- */
+/** The fields that get a column of their own. Readers of CSV find columns by name, so each name comes once; the fixed columns come first. */
 const ownColumns = (fields: readonly string[] | undefined): readonly string[] | undefined =>
   fields === undefined ? undefined : [...new Set(fields)].filter((name) => !columnNames.has(name))
 
 /**
- * Whether whoever began an export may still have it. It may take hours; meanwhile they may be removed or get another password, or the plan
- * may change.
+ * Whether whoever began an export may still have it. It may take hours; meanwhile they may be removed or get another password, or the plan may
+ * change.
  */
 function permissionOf({ workspaceId, userId }: Session, directory: FollowedView): () => boolean {
   const since = directory.passwordPosition(userId)

@@ -44,8 +44,8 @@ export function createReads(limits: Limits): Reads {
   }
 
   /**
-   * A request keeps its place from before its answer is made until that has been sent. If its client hangs up, until the work on the answer
-   * has ended.
+   * A request keeps its place from before its answer is made until that has been sent. If its client hangs up, until the work on the answer has
+   * ended.
    */
   const read =
     ({ gate, size, refused }: Kind, takenBy: (ctx: Context) => number): Read =>

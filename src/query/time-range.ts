@@ -35,8 +35,7 @@ export function resolveRange(given: Bounds, byId: boolean, nowMs: number): Resul
 }
 
 /**
- * The time from which dates count as far in the future, where `to` is open: no clock that is merely ahead, and no mistaken time zone, gives
- * them.
+ * The time from which dates count as far in the future, where `to` is open: no clock that is merely ahead, and no mistaken time zone, gives them.
  */
 export const farFutureNs = (nowMs: number): bigint => BigInt(Math.trunc(nowMs)) * msNs + dayNs
 

@@ -29,8 +29,8 @@ export type CrewOptions = Readonly<{
 }>
 
 /**
- * How far a worker has come. `new`: not told to take over yet, so it has nothing to finish. `told`: told to, and may serve. `replaced`:
- * another one serves; it ends once it has answered its requests. `hangs`: it was killed for not answering, which is reported already.
+ * How far a worker has come. `new`: not told to take over yet, so it has nothing to finish. `told`: told to, and may serve. `replaced`: another one
+ * serves; it ends once it has answered its requests. `hangs`: it was killed for not answering, which is reported already.
  */
 type Stage = 'new' | 'told' | 'replaced' | 'hangs'
 
@@ -73,8 +73,8 @@ export function createCrew({ startWorker, report, silenceMs, stopPatienceMs, aft
     worker.kill()
   }
   /**
-   * Workers that have begun nothing end first, before the others stop: they hold the listening sockets too. Whoever connects when nobody
-   * accepts any more would wait there until they end, and then be reset.
+   * Workers that have begun nothing end first, before the others stop: they hold the listening sockets too. Whoever connects when nobody accepts any
+   * more would wait there until they end, and then be reset.
    */
   const stopAll = async (): Promise<void> => {
     const first = at('new')

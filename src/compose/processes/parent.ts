@@ -108,8 +108,8 @@ function after(ms: number, task: () => void): () => void {
 const tellBad = (line: string): void => console.error(line)
 
 /**
- * Mends the data folder, tells what was set aside or is missing, and returns a function that mends it again. Everything that this takes is
- * loaded now, because later the files of the program may be another version's; in a cluster nothing is.
+ * Mends the data folder, tells what was set aside or is missing, and returns a function that mends it again. Everything that this takes is loaded
+ * now, because later the files of the program may be another version's; in a cluster nothing is.
  */
 async function mend(dataFolder: string): Promise<() => Promise<void>> {
   const { mendDataFolder } = await import('../mend.ts')
@@ -135,8 +135,7 @@ async function serve(config: Config, argv: readonly string[], lock: Pick<HeldFol
       await mendAgain?.()
     },
     startWorker: () => {
-      // Without its folder, a worker would begin a new installation that knows no sender. Checked also when a worker is started beside
-      // another.
+      // Without its folder, a worker would begin a new installation that knows no sender. Checked also when a worker is started beside another.
       lock.check()
       return startWorkerProcess({ argv, place: sockets.place })
     },

@@ -7,8 +7,8 @@ import type { Stream } from '#streams/stream.ts'
 type Place = Readonly<{ indexFolder: string; stream: Pick<Stream, 'last'> }>
 
 /**
- * A writer for whom an erasure overtakes a write that fails for now, mostly for want of room. The erasures that the log holds further on
- * are done at once, because they may free that room.
+ * A writer for whom an erasure overtakes a write that fails for now, mostly for want of room. The erasures that the log holds further on are done at
+ * once, because they may free that room.
  */
 export function erasingAhead(writer: IndexWriter, { indexFolder, stream }: Place): IndexWriter {
   const eraseAhead = async (index: IndexName): Promise<void> => {

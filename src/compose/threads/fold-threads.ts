@@ -12,8 +12,8 @@ import { createRace } from './race.ts'
 const workerBytes = 512 * 1024 * 1024
 
 /**
- * How many workers fold at once: as many as processors (two at least), but no more than half of the memory has room for, since a server may
- * run beside.
+ * How many workers fold at once: as many as processors (two at least), but no more than half of the memory has room for, since a server may run
+ * beside.
  */
 export const workersFor = (processors: number, memory: number): number =>
   Math.max(1, Math.min(Math.max(2, processors), Math.floor(memory / 2 / workerBytes)))
@@ -21,8 +21,8 @@ export const workersFor = (processors: number, memory: number): number =>
 export const foldWorkers = (): number => workersFor(availableParallelism(), memoryBytes())
 
 /**
- * Up to this many events are folded by the caller's thread: another thread costs 0.3 s of a processor before it folds anything. Not more,
- * because the caller answers nobody meanwhile.
+ * Up to this many events are folded by the caller's thread: another thread costs 0.3 s of a processor before it folds anything. Not more, because
+ * the caller answers nobody meanwhile.
  */
 const fewEvents = 4
 
@@ -83,10 +83,7 @@ async function foldAllInThreads(
   if (first !== undefined) throw failed.signal.reason
 }
 
-/**
- * Folds each task in a thread of its own; if one fails the others are stopped. A few events are folded by the caller's thread, task by
- * task.
- */
+/** Folds each task in a thread of its own; if one fails the others are stopped. A few events are folded by the caller's thread, task by task. */
 export const foldInThreads =
   (log: LogPlace, index: IndexPlace): BuildPlace['fold'] =>
   async (tasks, onProgress, signal) => {

@@ -25,9 +25,8 @@ function lower(thread: number, to: number): void {
 }
 
 /**
- * Lowers the priority of a thread that folds, which on Linux is a thread's own, so that those who wait for an answer get the processors
- * first. V8's helper threads, which belong to the whole process, are lowered too: otherwise the slowest acks beside a fold took half as
- * long again.
+ * Lowers the priority of a thread that folds, which on Linux is a thread's own, so that those who wait for an answer get the processors first. V8's
+ * helper threads, which belong to the whole process, are lowered too: otherwise the slowest acks beside a fold took half as long again.
  */
 export function giveWay(to: number = niceness.folding): void {
   if (platform() !== 'linux') return

@@ -4,8 +4,8 @@ import { positionStep } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import type { Stream } from '#streams/stream.ts'
 
-// If all builds were folded from another log, a projector folds new ones and drops those. But if that log is lost, they are the only copy
-// of what it held, so they are dropped only if the operator says so.
+// If all builds were folded from another log, a projector folds new ones and drops those. But if that log is lost, they are the only copy of what it
+// held, so they are dropped only if the operator says so.
 
 type Options = Readonly<{
   stream: Pick<Stream, 'partition' | 'epoch'>

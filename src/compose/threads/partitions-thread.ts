@@ -32,8 +32,8 @@ const {
 } = cluster
 
 /**
- * This process may hold all partitions at times. Together they cache as much as one partition would, and their heartbeats go in one request
- * a second.
+ * This process may hold all partitions at times. Together they cache as much as one partition would, and their heartbeats go in one request a
+ * second.
  */
 const folding = {
   ...createFolding(),

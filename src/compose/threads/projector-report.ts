@@ -65,8 +65,8 @@ function createStanding(tell: Tell) {
 }
 
 /**
- * Without numbers that stand alone, such as how far a log goes, which differ at each attempt. Numbers within names stay: they tell builds
- * and the files of days apart.
+ * Without numbers that stand alone, such as how far a log goes, which differ at each attempt. Numbers within names stay: they tell builds and the
+ * files of days apart.
  */
 const withoutLoneNumbers = (line: string): string => line.replace(/(?<![\w.-])\d+(?![\w-])/g, '#')
 

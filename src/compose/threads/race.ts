@@ -4,8 +4,8 @@ import { positionStep, type Position } from '#src/events/envelope.ts'
 const partAhead = 1 / 32
 
 /**
- * For workers that fold the same log side by side: the returned function takes a position that a worker has reached, and is true once when
- * that worker is ahead of the last one. `events`: about how many there are.
+ * For workers that fold the same log side by side: the returned function takes a position that a worker has reached, and is true once when that
+ * worker is ahead of the last one. `events`: about how many there are.
  */
 export function createRace(workers: number, events: number): (share: number, position: Position) => boolean {
   const reached = new Map<number, Position>()

@@ -9,8 +9,8 @@ const statesMax = 1_000
 const edgesMax = 20_000
 
 /**
- * How many steps of automata may still be taken to make states; counted down. To read a text with known states costs next to nothing. But
- * an expression may need more states than are kept, and then makes one for each character, at a thousand times the cost.
+ * How many steps of automata may still be taken to make states; counted down. To read a text with known states costs next to nothing. But an
+ * expression may need more states than are kept, and then makes one for each character, at a thousand times the cost.
  */
 export type MatcherWork = { left: number }
 
