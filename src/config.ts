@@ -42,9 +42,7 @@ export const limits = {
   sessionIdCharactersMax: 128,
   queryCharactersMax: 4_096,
   queryTermsMax: 100,
-  /**
-   * Words that a search may repeat. A repeat costs a step for each record that has the word; different words cost no more than the index has words.
-   */
+  /** Words that a search may repeat. Each repeat costs a step a record that has the word; different words cost no more than the index has. */
   queryRepeatsMax: 600,
   queryDepthMax: 32,
   queryWarningsMax: 20,
@@ -78,9 +76,7 @@ export const limits = {
   keyOverlapMsMax: 30 * 86_400_000,
   /** Index files that a process keeps open. */
   indexFilesOpenMax: 256,
-  /**
-   * The same for the projector of an embedded server, and for its query threads together, where there is memory for more (compose/open-files.ts).
-   */
+  /** The same for the projector of an embedded server, and for its query threads together, if memory allows (compose/open-files.ts). */
   embeddedFilesOpenMax: 1_024,
   /** Files that a process must be allowed to open, or it does not start: it has some 90 without an index, and a search of a month opens 270. */
   openFilesMin: 512,
@@ -102,9 +98,7 @@ export const limits = {
   sampledEventsPerSecondMax: 2_000,
   /** How often expired days are dropped and logs are cut. */
   retentionEveryMs: 3_600_000,
-  /**
-   * Days that an event stays in the log, whatever its plan, because a month's allowance is counted from it; and how many days longer than its plan.
-   */
+  /** Days that an event stays in the log at least, because a month's allowance is counted from it; and how many days longer than its plan. */
   logDaysMin: 31,
   logDaysMore: 7,
   /** Days that a build which nobody folds may hold back the cut of the log, before it is dropped. */

@@ -22,10 +22,7 @@ type Found = Readonly<{
   letters: DeadLetters
 }>
 
-/**
- * The dead letters of the version that this program folds, and of the version that readers use, like `status`. They differ until an upgrade has
- * caught up.
- */
+/** Dead letters of the version that this program folds and of the one that readers use, as in `status`: two, until an upgrade has caught up. */
 async function lettersOf(stream: Stream, asked: AskedIndexes, clock: Clock): Promise<readonly Found[]> {
   const letters = createDeadLetters({ stream, clock })
   const { partition } = stream

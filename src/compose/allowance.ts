@@ -29,10 +29,7 @@ type AllowanceOptions = Readonly<{
   stream: Stream
   reader: IndexReader
   clock: Clock
-  /**
-   * Whether a holder has certainly ended. If holders may be on other machines, never: their spans are taken back when the reservation's time is
-   * over.
-   */
+  /** Whether a holder has certainly ended. Never, if it may be on another machine: its spans are taken back when their time is over. */
   isGone: (holder: string) => boolean
 }>
 

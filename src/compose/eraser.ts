@@ -27,9 +27,7 @@ type EraserOptions = ErasingOptions &
     onFailure?: (error: unknown) => void
   }>
 
-/**
- * How often an erased workspace is looked for again, since more of it may have come: after as long as it has been clean, but within these bounds.
- */
+/** How often an erased workspace is looked for again, since more may have come: after as long as it has been clean, within these bounds. */
 const lookEveryMs = 60_000
 const lookEveryMsMax = 3_600_000
 /** How soon it is tried again after a failure, or while more keeps coming. */

@@ -13,10 +13,7 @@ const readEventsMax = 1_000
 /** The reservation of spans that were stored without one. */
 const unreserved = ''
 
-/**
- * A month of a workspace. `spent`: by the newest of its ledger’s events that is left. `spans`: in the log, of each reservation that `spent` does not
- * include.
- */
+/** A month of a workspace. `spent`: by the newest ledger event that is left. `spans`: in the log, by reservation, that `spent` does not include. */
 type Counted = { workspaceId: WorkspaceId; month: Month; spent: number; spans: Map<string, number> }
 type Months = Map<string, Counted>
 

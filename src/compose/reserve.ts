@@ -71,10 +71,7 @@ const mustGiveUp = (file: string, bounds: RoomBounds): boolean => (statOf(file)?
 const newOf = (file: string): string => `${file}.new`
 const shown = (bytes: number): string => `${Math.floor(bytes / 1_024)} KiB`
 
-/**
- * Makes the file, of random bytes: no file system can store them in less. It gets its name once it is whole; until then it is missing, or still
- * given up.
- */
+/** Makes the file, of random bytes, which no file system can store in less. It gets its name once it is whole. */
 async function keep(file: string, bytes: number): Promise<void> {
   try {
     const handle = await open(newOf(file), 'w', 0o600)

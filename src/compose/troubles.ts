@@ -13,10 +13,7 @@ type Lines = Map<string, Times>
 
 /** Reports troubles that each attempt meets again, without repeating itself. */
 export type Troubles = Readonly<{
-  /**
-   * Tells the line, unless the same was told of this subject lately and has been heard since. By default, lines that differ only in numbers are the
-   * same.
-   */
+  /** Tells the line, unless the same was told of this subject lately and has been heard since. By default, numbers make no difference. */
   hear(subject: string, line: string): void
   /** The subject can do again what failed. Silence alone does not say so: it may wait for something else. */
   recovered(subject: string): void

@@ -96,10 +96,7 @@ function uniqueSubject(kind: 'workspace' | 'email' | 'key', value: string): stri
   return `unique-${kind}-${createHash('sha256').update(value).digest('hex').slice(0, 32)}`
 }
 
-/**
- * The subject of all changes of a workspace's members. Two at once conflict on it, since each is decided from who the members are. Older events have
- * none.
- */
+/** The subject of all changes of a workspace's members, so that two at once conflict: each is decided from who they are. Older events have none. */
 export const membersSubject = (workspaceId: WorkspaceId): string => `members-${workspaceId}`
 
 /**

@@ -60,10 +60,7 @@ export function boundConnections({ max, onClosed, ticks }: Bound): BoundConnecti
     if (closed > 0) onClosed(closed)
   }
   let isDue = false
-  /**
-   * Waits until everything that has come is read: a connection that seems idle may have asked while this thread was busy, and not every sender would
-   * ask again.
-   */
+  /** Reads what has come first: a connection that seems idle may have asked while this thread was busy, and not every sender asks again. */
   const makeRoomSoon = (): void => {
     if (isDue || count() <= max) return
     isDue = true

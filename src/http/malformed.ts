@@ -51,10 +51,7 @@ function answerBare(socket: Socket, refused: Malformed, headers = ''): void {
 /** How long a client that was refused may take to close the connection. */
 const closingMs = 5_000
 
-/**
- * Answers plain HTTP on a TLS port in plain HTTP. The answer goes through the socket below TLS, which Node does not document; without it, the
- * connection is closed.
- */
+/** Answers plain HTTP on a TLS port, through the socket below TLS. Node does not document that one; without it, the connection is closed. */
 function refusePlain(socket: Socket & Readonly<{ _parent?: Socket | null }>): void {
   const { _parent: below } = socket
   if (below?.writable !== true) return void socket.destroy()

@@ -45,10 +45,7 @@ export type Month = MonthOptions &
   Readonly<{ holdings: Holdings; counting: Counting; waiting: Waiting; bell: Bell }> & {
     /** The open reservations of other processes, as last read. */
     others: readonly OpenReservation[]
-    /**
-     * `knownAt`: the position at which it is known what counts. `inVain`: how often that was asked in vain since. `askedAt`: when it was last asked,
-     * by `ticks`.
-     */
+    /** `knownAt`: where it is known what counts. `inVain`: how often that was asked in vain since. `askedAt`: when last, by `ticks`. */
     recount: { knownAt: Position | undefined; inVain: number; askedAt: number }
   }
 

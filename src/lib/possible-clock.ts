@@ -12,9 +12,7 @@ export function checkClockAtStart(clockMinMs: number, now: number): void {
 
 const takenIn = { operation: 'take in', subject: 'a request', hint: 'set it; senders are told to come again' }
 
-/**
- * The time of what is received now, or done (`done`). Throws TransientError if the clock has been set back to an impossible time since the start.
- */
+/** The time of what is received now, or `done`. Throws TransientError if the clock was set back to an impossible time since the start. */
 export function possibleTime(clockMinMs: number, now: number, done = takenIn): number {
   if (now >= clockMinMs) return now
   throw new TransientError({ ...done, subject: `${done.subject} with a clock that says ${said(now)}` })

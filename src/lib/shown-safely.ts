@@ -1,9 +1,6 @@
 const control = /[^\P{Cc}\n\t]/gu
 
-/**
- * Escapes control characters as JSON does, so that JSON stays JSON. The text may hold what senders wrote, which must not steer the terminal that
- * shows it.
- */
+/** Escapes control characters as JSON does, so that JSON stays JSON: what senders wrote must not steer the terminal that shows it. */
 export const shownSafely = (text: string): string =>
   text.replace(control, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 

@@ -1,9 +1,6 @@
 /** The least length of a piece of text; the most is twice that. */
 const pieceCharacters = 256
-/**
- * A character that composes with nothing before it: no mark, no part of a Korean syllable, no vowel of Kirat Rai, and no second half of a surrogate
- * pair.
- */
+/** Composes with nothing before it: no mark, no part of a Korean syllable, no vowel of Kirat Rai, no second half of a surrogate pair. */
 const beginning = /[^\p{M}\u1160-\u11ff\u{16d67}\u{16d68}\udc00-\udfff]/u
 
 function pieceEnd(text: string, start: number): number {

@@ -41,10 +41,7 @@ function csvLine(item: LogItem, fields: readonly string[] | undefined): string {
 const ownColumns = (fields: readonly string[] | undefined): readonly string[] | undefined =>
   fields === undefined ? undefined : [...new Set(fields)].filter((name) => !columnNames.has(name))
 
-/**
- * Whether whoever began an export may still have it. It may take hours; meanwhile they may be removed or get another password, or the plan may
- * change.
- */
+/** Whether whoever began an export may still have it: within its hours they may be removed or get another password, or the plan may change. */
 function permissionOf({ workspaceId, userId }: Session, directory: FollowedView): () => boolean {
   const since = directory.passwordPosition(userId)
   return () =>

@@ -43,10 +43,7 @@ export function createReads(limits: Limits): Reads {
     refused: refusals('exports', 4),
   }
 
-  /**
-   * A request keeps its place from before its answer is made until that has been sent. If its client hangs up, until the work on the answer has
-   * ended.
-   */
+  /** A request keeps its place until its answer has been sent; if its client hangs up, until the work on the answer has ended. */
   const read =
     ({ gate, size, refused }: Kind, takenBy: (ctx: Context) => number): Read =>
     async (ctx, workspaceId, answer) => {

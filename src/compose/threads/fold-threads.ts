@@ -11,10 +11,7 @@ import { createRace } from './race.ts'
 /** Memory that a worker takes if the log holds events of the largest size. */
 const workerBytes = 512 * 1024 * 1024
 
-/**
- * How many workers fold at once: as many as processors (two at least), but no more than half of the memory has room for, since a server may run
- * beside.
- */
+/** How many workers fold at once: as many as processors (two at least) and as half of the memory has room for; a server may run beside. */
 export const workersFor = (processors: number, memory: number): number =>
   Math.max(1, Math.min(Math.max(2, processors), Math.floor(memory / 2 / workerBytes)))
 

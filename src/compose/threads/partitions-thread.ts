@@ -31,10 +31,7 @@ const {
   indexSettings: settings,
 } = cluster
 
-/**
- * This process may hold all partitions at times. Together they cache as much as one partition would, and their heartbeats go in one request a
- * second.
- */
+/** This process may hold all partitions: together they cache as much as one would, and their heartbeats go in one request a second. */
 const folding = {
   ...createFolding(),
   timers: inStep(systemTimers),
