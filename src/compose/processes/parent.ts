@@ -108,8 +108,8 @@ function after(ms: number, task: () => void): () => void {
 const tellBad = (line: string): void => console.error(line)
 
 /**
- * Mends the data folder, tells what was set aside or is missing, and returns a function that mends it again. Everything that this takes is loaded
- * now, because later the files of the program may be another version's; in a cluster nothing is.
+ * Mends the data folder, tells what was set aside or is missing, and returns a function that mends it again. All that this takes is loaded now,
+ * since later the files of the program may be of another version; a cluster loads none of it.
  */
 async function mend(dataFolder: string): Promise<() => Promise<void>> {
   const { mendDataFolder } = await import('../mend.ts')

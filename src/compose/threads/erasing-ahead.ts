@@ -6,10 +6,7 @@ import type { Stream } from '#streams/stream.ts'
 
 type Place = Readonly<{ indexFolder: string; stream: Pick<Stream, 'last'> }>
 
-/**
- * A writer for whom an erasure overtakes a write that fails for now, mostly for want of room. The erasures that the log holds further on are done at
- * once, because they may free that room.
- */
+/** A writer that applies the erasures further on in the log when a write fails for now, mostly for want of room: they may free it. */
 export function erasingAhead(writer: IndexWriter, { indexFolder, stream }: Place): IndexWriter {
   const eraseAhead = async (index: IndexName): Promise<void> => {
     for (const workspaceId of new Set(storedDays(indexFolder, index).map((day) => day.workspaceId))) {
