@@ -1,12 +1,12 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { getPriority, platform, setPriority } from 'node:os'
 
-/** Niceness of threads. `folding`: for readers. `ahead`: a worker that nobody has to wait for. `checking`: work that nobody waits for. */
+/** `folding`: of what folds for readers. `ahead`: of a worker that does not have to be waited for. `checking`: of what nobody waits for. */
 export const niceness = { folding: 10, ahead: 19, checking: 19 } as const
 
 const threadsFolder = '/proc/self/task'
 
-/** V8's helper threads in this process: they compile, and collect garbage, most of which folding makes. */
+/** V8's threads of this process: they collect garbage beside JavaScript, most of it that of who folds, and compile. */
 function helpersOfV8(): readonly number[] {
   if (!existsSync(threadsFolder)) return []
   return readdirSync(threadsFolder).flatMap((thread) => {
@@ -19,14 +19,14 @@ function helpersOfV8(): readonly number[] {
   })
 }
 
-/** `thread`: 0 is the caller. Never raises a priority again: only root may. */
+/** `thread`: 0 is the caller. One that gives way to more already keeps its priority: nobody but root may raise it again. */
 function lower(thread: number, to: number): void {
   if (getPriority(thread) < to) setPriority(thread, to)
 }
 
 /**
- * Lowers the priority of a thread that folds, which on Linux is a thread's own, so that those who wait for an answer get the processors first. V8's
- * helper threads, which belong to the whole process, are lowered too: otherwise the slowest acks beside a fold took half as long again.
+ * On Linux a priority is a thread's own: one that folds leaves the processors to those who wait for an answer, and so do V8's threads that
+ * work for it, which are the whole process's: with theirs as it was, the slowest acks beside a fold took half as long again.
  */
 export function giveWay(to: number = niceness.folding): void {
   if (platform() !== 'linux') return
