@@ -39,7 +39,7 @@ class ExactSerializer extends Serializer {
 /** 409: another writer was faster. Callers that handle it accept it as an answer. 500: as of a disk without a free byte. */
 const isPassing = (status: number): boolean => [408, 409, 429].includes(status) || status >= 500
 
-/** Elasticsearch says so in each answer. A proxy's own, as a 404 of one that has no backend for a moment, says nothing of an index. */
+/** Elasticsearch says so in each answer, but that a setting may not be changed for a block. A proxy's own, as a 404 of one that has no backend for a moment, says nothing of an index. */
 const isOurs = (headers: Readonly<Record<string, unknown>> | null | undefined): boolean =>
   headers?.['x-elastic-product'] === 'Elasticsearch'
 
@@ -191,7 +191,8 @@ export function openDriver(url: string, requestTimeoutMs = requestTimeoutMsDefau
         signal?.throwIfAborted()
         const answer = await ask(client, call)
         const { statusCode: status, headers, body } = answer
-        if (!isPassing(status) && !isOurs(headers)) throw notOurs(call, answer.meta.connection?.url.host ?? host)
+        if (!isPassing(status) && !isOurs(headers) && !isBlocked(reasonOf(body)))
+          throw notOurs(call, answer.meta.connection?.url.host ?? host)
         return { status, body: isJsonObject(body) ? body : {} }
       } catch (error) {
         // An abort is reported with the signal's reason.
