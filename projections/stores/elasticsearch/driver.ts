@@ -16,6 +16,7 @@ import {
   isTooLarge,
   masterlessHint,
   reasonOf,
+  tooLongHint,
 } from './reasons.ts'
 
 /** The oldest version that has all that we use; tests run with it. */
@@ -38,6 +39,9 @@ class ExactSerializer extends Serializer {
 
 /** 409: another writer was faster. Callers that handle it accept it as an answer. 500: as of a disk without a free byte. */
 const isPassing = (status: number): boolean => [408, 409, 429].includes(status) || status >= 500
+
+/** The request has more bytes than Elasticsearch takes, or what stands before it; each says so without its name. */
+const isTooLong = (status: number): boolean => status === 413
 
 /** Elasticsearch says so in each answer, but that a setting may not be changed for a block. A proxy's own, as a 404 of one that has no backend for a moment, says nothing of an index. */
 const isOurs = (headers: Readonly<Record<string, unknown>> | null | undefined): boolean =>
@@ -76,6 +80,7 @@ function responseFailure(error: errors.ResponseError, call: Call, { host, isKnow
   if (status === 401) return notLetIn(call, 'check user and password in ELASTICSEARCH_URL', cause, isKnown)
   if (status === 403) return notLetIn(call, forbiddenHint, cause, isKnown)
   if (status === 429) return new TransientError({ operation, subject, hint: busyHint, cause })
+  if (isTooLong(status)) return new TransientError({ operation, subject, hint: tooLongHint, cause })
   if (!isOurs(error.headers)) return notOurs(call, host, cause)
   if (isPassing(status)) return new TransientError({ operation, subject, cause })
   return new PermanentError({ operation, subject, cause })
@@ -191,8 +196,8 @@ export function openDriver(url: string, requestTimeoutMs = requestTimeoutMsDefau
         signal?.throwIfAborted()
         const answer = await ask(client, call)
         const { statusCode: status, headers, body } = answer
-        if (!isPassing(status) && !isOurs(headers) && !isBlocked(reasonOf(body)))
-          throw notOurs(call, answer.meta.connection?.url.host ?? host)
+        const isAnswer = isPassing(status) || isTooLong(status) || isOurs(headers) || isBlocked(reasonOf(body))
+        if (!isAnswer) throw notOurs(call, answer.meta.connection?.url.host ?? host)
         return { status, body: isJsonObject(body) ? body : {} }
       } catch (error) {
         // An abort is reported with the signal's reason.
