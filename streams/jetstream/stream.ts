@@ -121,7 +121,7 @@ export async function openJetStream(nats: Nats, options: JetStreamOptions): Prom
     })
   }
   const subjects = createSubjects(log, epoch)
-  const source = createMessageSource(nats, log, subjects)
+  const source = createMessageSource(nats, log, subjects, warn)
   const ends = watchedEnds(nats, log, info, { isExplained: source.has, warn })
   const head = async (): Promise<Position> => headOf((await ends()).last)
   const waker = createWaker(nats, storedSubject(log), head)
