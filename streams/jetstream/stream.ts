@@ -98,7 +98,8 @@ function watchedEnds(nats: Nats, log: LogName, opened: StreamInfo, telling: Tell
     const found = watch()
     const ends = await endsOf(nats, log, epoch, see)
     // Who puts an earlier configuration back takes the note of later cuts away. Without it, what was cut off is missing for whoever opens the log next.
-    if (ends.cut < known) await noteCut(nats, log, known)
+    // Where that fails, as for who may not change streams, another look, or somebody else, notes it.
+    if (ends.cut < known) await noteCut(nats, log, known).catch(() => {})
     known = Math.max(known, ends.cut)
     const noted = { ...ends, cut: known }
     await found(noted)

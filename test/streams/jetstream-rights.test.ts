@@ -10,7 +10,7 @@ import type { Stream } from '#streams/stream.ts'
 import { enginesTimeoutMs } from '#test/support/engines.ts'
 import { makeEvent, makeEvents } from '../support/make-event.ts'
 import { idsOf, rejection } from '../support/read-all.ts'
-import { testProvision } from './jetstream-log.ts'
+import { askServer, testProvision } from './jetstream-log.ts'
 import { startPlainNats } from './plain-nats.ts'
 
 const prefix = 'rights'
@@ -19,6 +19,7 @@ const forbidden = {
   appends: `${prefix}-telemetry.>`,
   copies: '$JS.API.DIRECT.GET.>',
   leader: '$JS.API.STREAM.MSG.GET.>',
+  settings: '$JS.API.STREAM.UPDATE.>',
 }
 const userWith = (name: string, permissions: string): string =>
   `{user: ${name}, password: x, permissions: {${permissions}}}`
@@ -83,6 +84,19 @@ describe('a user of NATS who lacks a right', function () {
     expect(warned[0])
       .to.match(/is read message by message, which is slow: ask \$JS\.API\.DIRECT\.GET\./)
       .and.to.match(/lacks a right/)
+  })
+
+  it('reads on where the note of a cut was taken away and it may not note that again', async () => {
+    const { last } = await own.append(makeEvents(3))
+    const stream = await openedAs('settings')
+    const all = await connectedAs('all')
+    const name = `${prefix}-TELEMETRY_0`
+    const { config } = (await askServer(all, `STREAM.INFO.${name}`)) as { config: object }
+    await own.cut(4096)
+    expect(await stream.head()).to.equal(last)
+    await askServer(all, `STREAM.UPDATE.${name}`, config)
+    expect(await stream.head()).to.equal(last)
+    expect(await own.head()).to.equal(last)
   })
 
   it('is told at once that it may not hear answers, or what is announced', async () => {

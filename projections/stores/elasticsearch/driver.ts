@@ -68,19 +68,25 @@ function hostIn(error: unknown): string | undefined {
 /** `isKnown`: it has answered us before. */
 type Server = Readonly<{ host: string; isKnown: boolean; requestTimeoutMs: number }>
 
+/** What goes by itself, or is there for somebody to lift. */
+function passingHint(status: number, reason: string): string | undefined {
+  if (isClosed(reason)) return closedHint
+  if (isMasterless(reason)) return masterlessHint
+  if (isBlocked(reason)) return blockedHint
+  if (isTooLong(status)) return tooLongHint
+  return status === 429 ? busyHint : undefined
+}
+
 function responseFailure(error: errors.ResponseError, call: Call, { host, isKnown }: Server): Error {
   const { operation, subject } = call
   const status = error.statusCode ?? 0
   const reason = reasonOf(error.body)
   const cause = new Error(`Elasticsearch answered ${status} ${reason}`.trim())
   if (call.bytesMax !== undefined && isTooLarge(reason)) return new LargeAnswerError(subject, { cause })
-  if (isClosed(reason)) return new TransientError({ operation, subject, hint: closedHint, cause })
-  if (isMasterless(reason)) return new TransientError({ operation, subject, hint: masterlessHint, cause })
-  if (isBlocked(reason)) return new TransientError({ operation, subject, hint: blockedHint, cause })
+  const hint = passingHint(status, reason)
+  if (hint !== undefined) return new TransientError({ operation, subject, hint, cause })
   if (status === 401) return notLetIn(call, 'check user and password in ELASTICSEARCH_URL', cause, isKnown)
   if (status === 403) return notLetIn(call, forbiddenHint, cause, isKnown)
-  if (status === 429) return new TransientError({ operation, subject, hint: busyHint, cause })
-  if (isTooLong(status)) return new TransientError({ operation, subject, hint: tooLongHint, cause })
   if (!isOurs(error.headers)) return notOurs(call, host, cause)
   if (isPassing(status)) return new TransientError({ operation, subject, cause })
   return new PermanentError({ operation, subject, cause })
