@@ -41,6 +41,11 @@ function isRefused(error: unknown): boolean {
   return /AUTH|PERMISSIONS/.test(code) || /auth/i.test(message)
 }
 
+/** So is one that has as many connections as it may: it says so, but the client does not tell. */
+const isSilent = (error: unknown): boolean => (error as Partial<NatsError>).code === ErrorCode.Timeout
+const silentHint =
+  'nothing was heard from there in time: is nats-server running there, is NATS_URL right, and may it have more connections (max_connections)?'
+
 /** Why the first connection failed, in one line. */
 function refusal(error: unknown, servers: readonly string[]): Error {
   const subject = servers.join(', ')
@@ -49,7 +54,8 @@ function refusal(error: unknown, servers: readonly string[]): Error {
     operation,
     subject,
     cause: error,
-    hint: reasonOf(error)?.hint ?? 'is nats-server running there, and is NATS_URL right?',
+    hint:
+      reasonOf(error)?.hint ?? (isSilent(error) ? silentHint : 'is nats-server running there, and is NATS_URL right?'),
   })
 }
 
