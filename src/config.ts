@@ -42,7 +42,7 @@ export const limits = {
   sessionIdCharactersMax: 128,
   queryCharactersMax: 4_096,
   queryTermsMax: 100,
-  /** Each costs a step for each record that has the word, while words that differ cost no more than there are words in the index. */
+  /** Words that a search may repeat. Each repeat costs a step a record that has the word; different words cost no more than the index has. */
   queryRepeatsMax: 600,
   queryDepthMax: 32,
   queryWarningsMax: 20,
@@ -74,17 +74,18 @@ export const limits = {
   keysPerWorkspaceMax: 1_000,
   originsPerKeyMax: 50,
   keyOverlapMsMax: 30 * 86_400_000,
+  /** Index files that a process keeps open. */
   indexFilesOpenMax: 256,
-  /** The same in an embedded server, of its projector and of its query threads, where there is memory for more (compose/open-files.ts). */
+  /** The same for the projector of an embedded server, and for its query threads together, if memory allows (compose/open-files.ts). */
   embeddedFilesOpenMax: 1_024,
   /** Files that a process must be allowed to open, or it does not start: it has some 90 without an index, and a search of a month opens 270. */
   openFilesMin: 512,
   /**
-   * An earlier time than this is none that a clock can have, ms since the Unix epoch: a machine without a clock of its own begins at 1970, or where
-   * its system was made, until its time is set. Not the newest event of the log: a clock that was ahead and was set right is before that.
+   * The earliest time that a clock can have, ms since the Unix epoch: a machine without a battery starts at 1970, or when its system was built,
+   * until its time is set. Not the time of the log's newest event: that is later than now if the clock was ahead and has been set right.
    */
   clockMinMs: Date.UTC(2026, 0, 1),
-  /** Room that an embedded server keeps on each of its disks, and gives up where less than this is free besides. */
+  /** Room that an embedded server reserves on each of its disks, and the free bytes below which it gives that room up. */
   reserveBytes: 4 * 1024 * 1024,
   reserveFreeBytesMin: 1024 * 1024,
   /** Threads of an embedded server that answer queries; one workspace never has all of them. */
@@ -97,7 +98,7 @@ export const limits = {
   sampledEventsPerSecondMax: 2_000,
   /** How often expired days are dropped and logs are cut. */
   retentionEveryMs: 3_600_000,
-  /** Days that an event stays in the log whatever its plan, since a month's allowance is counted from it; and how much longer than its plan. */
+  /** Days that an event stays in the log at least, because a month's allowance is counted from it; and how many days longer than its plan. */
   logDaysMin: 31,
   logDaysMore: 7,
   /** Days that a build which nobody folds may hold back the cut of the log, before it is dropped. */
@@ -120,8 +121,8 @@ export const limits = {
   /** Open reservations of one month of a workspace, over all processes. */
   reservationsOpenMax: 256,
   /**
-   * How often a request looks whether spans that others hold were returned, or whether fewer count, and how many times before it gets 503, or is
-   * refused where no projector counts.
+   * How often a request looks whether other processes have returned spans, or whether fewer spans count. After this many looks it gets 503, or is
+   * refused if no projector counts.
    */
   heldSpansPollMs: 100,
   heldSpansPollsMax: 25,
@@ -149,7 +150,7 @@ type Role = (typeof roles)[number]
 const secretCharactersMin = 32
 const secret = z.string().min(secretCharactersMin, `needs at least ${secretCharactersMin} random characters`)
 
-/** Words of its own: zod's are about types, and an operator wrote text. */
+/** With our own messages: zod speaks of types, while an operator wrote text. */
 function whole(min: number, max: number) {
   const error = `is a whole number from ${min} to ${max}`
   const digits = z.string().regex(/^\s*\d+\s*$/, error)
@@ -158,14 +159,14 @@ function whole(min: number, max: number) {
 const port = whole(0, 65_535)
 
 const addressError = 'is http(s)://host or http(s)://host:port'
-/** What paths are put behind, written as browsers write it: whether cookies are for https alone goes by how it begins. */
+/** An address that paths are appended to, written as browsers write it: whether cookies are only for https depends on how it begins. */
 const address = z
   .url({ protocol: /^https?$/i, error: addressError })
   .transform((text) => new URL(text))
   .refine(({ username, password, search, hash }) => username + password + search + hash === '', addressError)
   .transform(({ origin, pathname }) => origin + pathname.replace(/\/+$/, ''))
 
-/** What `parse` throws is the complaint. */
+/** The message of what `parse` throws becomes the complaint. */
 const complainOf = (parse: (text: string) => unknown) => (text: string, context: z.RefinementCtx<string>) => {
   try {
     parse(text)
@@ -207,7 +208,7 @@ const schema = z.object({
   INDEX_PREFIX: z
     .string()
     .regex(/^[a-z][a-z0-9-]{0,39}$/, 'has lower-case letters, digits and -, a letter first, at most 40')
-    // Who is named without that part and drops such a build would remove our indices with it.
+    // An installation with the name before that part would remove our indices when it drops its build of that name.
     .regex(
       /^(?!.*-[a-z]+-v\d+-\d{3,}(-|$))/,
       'is named like a build of another installation (-logs-v1-001): choose another',
@@ -234,7 +235,7 @@ export type LogConfig = Readonly<{
   natsUrl: string
   /** Fixed when the log is made. */
   partitions: number
-  /** The proof that NATS syncs before it acknowledges; undefined: there is none. */
+  /** How it is known that NATS syncs before it acknowledges; undefined: it is not. */
   durability: Readonly<{ monitoring: readonly string[] }> | Readonly<{ stated: true }> | undefined
   /** Accept a log that could lose acknowledged events. */
   allowLazyLog: boolean
@@ -263,7 +264,7 @@ export type Config = Readonly<{
   port: number
   host: string
   operationsPort: number | undefined
-  /** Of the embedded form. */
+  /** Only in the embedded form. */
   dataFolder: string
   baseUrl: string | undefined
   /** How often one workspace of one index is compared with the log. */
@@ -284,7 +285,7 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
-/** `--data-folder x`, `--port=1` → environment names. Each variable is also a flag: PORT is --port, BASE_URL --base-url. */
+/** `--data x`, `--port=1` → environment names. Each variable is also a flag: PORT is --port, BASE_URL --base-url. */
 function flagsToEnvironment(flags: readonly string[]): Record<string, string> {
   const names = new Map(Object.keys(schema.shape).map((name) => [`--${name.toLowerCase().replaceAll('_', '-')}`, name]))
   names.set('--data', 'THROUGHLINE_DATA')
@@ -330,7 +331,7 @@ const logOf = (data: Environment, natsUrl: string): LogConfig => ({
   indexPrefix: data.INDEX_PREFIX,
 })
 
-/** What is asked of the engines; undefined when none are named. */
+/** The cluster that the environment names; undefined if it names none. */
 function clusterOf(data: Environment): ClusterConfig | undefined {
   const { NATS_URL: natsUrl, ELASTICSEARCH_URL: elasticsearchUrl } = data
   if (natsUrl === undefined && elasticsearchUrl === undefined) return undefined
@@ -358,7 +359,7 @@ function tlsOf({ TLS_CERT: certFile, TLS_KEY: keyFile }: Environment): Config['t
   throw new ConfigError('TLS_CERT and TLS_KEY belong together: give both or neither')
 }
 
-/** A port that is bound and not yet listened on is given to who asks for it again; 0 is another each time. */
+/** Two sockets may be bound to one port before either listens, so equal ports are refused here. 0 is another port each time. */
 function portsOf({
   PORT: port,
   OPERATIONS_PORT: operationsPort,

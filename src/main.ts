@@ -15,8 +15,7 @@ async function main(argv: readonly string[]): Promise<number> {
   return composeCli(argv)
 }
 
-// What is kept holds what senders said, and what passwords are compared with: it is for this user alone, also in a data folder that was made for
-// others to look into.
+// Files hold what senders sent, and hashes of passwords: they are for this user alone, even in a data folder that others may look into.
 process.umask(0o077)
 try {
   process.exitCode = await main(process.argv.slice(2))

@@ -1,9 +1,9 @@
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Part } from '../index-audit.ts'
-import { compareLater, compareParts, type Comparison, type Difference, type Later } from './compare.ts'
+import { compareLater, compareParts, type Comparison, type Difference, type Later, type Sides } from './compare.ts'
 import { createEnds, createQueue } from './expected-fold.ts'
-import { freezeBoth, type Sides } from './freeze-both.ts'
+import { freezeBoth } from './freeze-both.ts'
 import { erasedAt, existingBuild, reachedIn, type VerifyTarget } from './verify-target.ts'
 
 /**

@@ -73,7 +73,8 @@ async function* pairs<T>(
 type WrongItem = Pair<SearchItem>
 const nameOf = ({ name }: SearchItem): string => name
 
-type Sides = Readonly<{ part: Part; indexed: FrozenPart; expected: FrozenPart; horizon: Horizon }>
+/** A part of the index, and the same part of the fold at the same position. */
+export type Sides = Readonly<{ part: Part; indexed: FrozenPart; expected: FrozenPart; horizon: Horizon }>
 
 /** How many differing ids are remembered, so that their terms are not reported again. */
 const knownMax = 10_000

@@ -1,5 +1,6 @@
 import { beforeAll, type Position } from '#src/events/envelope.ts'
 import type { FrozenPart, Part } from '../index-audit.ts'
+import type { Sides } from './compare.ts'
 import type { Limit } from './expected-fold.ts'
 import { awaitReached, erasedAt, reachedIn, type VerifyTarget } from './verify-target.ts'
 
@@ -44,7 +45,11 @@ function withAhead({ ahead, index }: VerifyTarget, part: Part, frozen: FrozenPar
  * the index has reached that position without changing the part. Undefined for a part that need not exist yet, and for one of a workspace
  * that was erased from the log while the index has not reached the erasure: it may hold all of it, some of it or nothing.
  */
-export async function freezeBoth(target: VerifyTarget, part: Part, beside: (limit: Limit) => Limit) {
+export async function freezeBoth(
+  target: VerifyTarget,
+  part: Part,
+  beside: (limit: Limit) => Limit,
+): Promise<Sides | undefined> {
   const { indexed, expected, index } = target
   const { workspaceId } = part
   for (;;) {
@@ -76,6 +81,3 @@ export async function freezeBoth(target: VerifyTarget, part: Part, beside: (limi
     }
   }
 }
-
-/** A part of the index, and the same part of the fold at the same position. */
-export type Sides = Exclude<Awaited<ReturnType<typeof freezeBoth>>, undefined>

@@ -83,7 +83,7 @@ async function catchUp(context: BuildContext, builds: readonly Begun[], options:
     before = size
     const startedAt = context.clock()
     const tell = (position: Position): void => onProgress({ phase: 'fold', position, from, until })
-    const tasks = builds.map(({ projection, index, after }) => ({ projection, index, after, until }))
+    const tasks = builds.map((build) => ({ ...build, until }))
     await foldShares(context, context.index, tasks, { eventsPerSecondMax, signal, onProgress: tell })
     if (isLast || context.clock() - startedAt < shortRoundMs) return until
   }

@@ -10,7 +10,7 @@ import type { Decoders } from './decoded-event.ts'
 /** The decoders of the wire protocols, as the projector uses them. */
 export function createDecoders(limits: Limits): Decoders {
   return {
-    open: (event) => openPayload(event),
+    open: openPayload,
     spans(payload, contentType, receivedAt) {
       const type = parseOtlpContentType(contentType)
       if (type === undefined) throw new Error(`spans are never stored as ${contentType}`)

@@ -33,10 +33,13 @@ function blamed({ event }: DecodedEvent, cause: unknown): PoisonError {
 }
 
 /**
- * The events that are to blame where folding or writing these events has failed: the one that a PoisonError names, and all that fail alone as
- * well, whatever is stored. One by one each would cost another fold of them all, and none would see that most fail. Beside one that is named these
- * are only such as are named alone, too: any other may fail for want of what is stored, and can be folded with the rest. Rejects with the failure
- * itself where it says what it is, or each event can be folded alone: then what is stored may be wrong.
+ * The events to blame after folding or writing a batch has failed. Each event is folded alone, into no documents.
+ * - If the failure names an event (PoisonError): that one, and all for which folding alone names them too. Others that fail alone may only lack what
+ *   is stored, and can be folded with the rest.
+ * - Otherwise: all that fail alone.
+ *
+ * All are found at once: found one by one, each would cost another fold of the batch, and nobody would see that most fail. Rejects with the failure
+ * itself if that is an operating failure, or if no event fails alone: then what is stored may be wrong.
  */
 export async function findPoison(
   projection: Projection,

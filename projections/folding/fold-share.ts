@@ -47,17 +47,17 @@ export function workerOf(workspaceId: WorkspaceId, place: number, workers: numbe
   return (mixed + Math.min(place, workers - 1)) % workers
 }
 
-type OpenLane = Readonly<{ lane: Lane; until: Position; takes: (workspaceId: WorkspaceId) => boolean }>
+type ShareLane = Readonly<{ lane: Lane; until: Position; takes: (workspaceId: WorkspaceId) => boolean }>
 
-async function openLanes(task: FoldTask, given: FoldShareOptions) {
+async function openShareLanes(task: FoldTask, given: FoldShareOptions) {
   const { stream, clock } = given
   const deadLetters = createDeadLetters({ stream, clock, decides: task.compares !== true })
   const wanted = task.workspaces && new Set(task.workspaces)
-  const lanes: OpenLane[] = []
+  const mayLeaveOutMost = (): boolean => task.compares === true
+  const lanes: ShareLane[] = []
   for (const [place, projection] of given.projections.entries()) {
     const build = task.builds.find((one) => one.projection === projection.name)
     if (build === undefined) continue
-    const mayLeaveOutMost = (): boolean => task.compares === true
     const live = async (): Promise<IndexName | undefined> => (await given.writer.roster(projection.name)).live
     const options = { ...given, epoch: stream.epoch, deadLetters, mayLeaveOutMost, live }
     const takes = (workspaceId: WorkspaceId): boolean =>
@@ -67,7 +67,11 @@ async function openLanes(task: FoldTask, given: FoldShareOptions) {
   return lanes
 }
 
-async function foldInLanes(lanes: readonly OpenLane[], events: readonly DecodedEvent[], last: Position): Promise<void> {
+async function foldInLanes(
+  lanes: readonly ShareLane[],
+  events: readonly DecodedEvent[],
+  last: Position,
+): Promise<void> {
   for (const { lane, until, takes } of lanes) {
     const mine = events.filter(({ event }) => event.position <= until && takes(event.workspaceId))
     await lane.fold(mine, Math.min(last, until))
@@ -83,7 +87,7 @@ async function keepPace(events: number, sinceMs: number, perSecond: number, opti
 /** Folds one worker's share from where it was left. It may be interrupted at any time, and resumed by any number of workers. */
 export async function foldShare(task: FoldTask, options: FoldShareOptions): Promise<void> {
   const { stream, clock, limits, decode, onProgress = () => {} } = options
-  const lanes = await openLanes(task, options)
+  const lanes = await openShareLanes(task, options)
   const until = Math.max(0, ...task.builds.map((build) => build.until))
   const startedAt = clock()
   let position = Math.min(until, ...lanes.map(({ lane }) => lane.position()))

@@ -7,6 +7,7 @@ import { changeRoster, claim, foldedBeside, followedAs, forget, isGone, keptMs, 
 import { tidied } from '../rosters/tidied.ts'
 import {
   LostRecordError,
+  noRoster,
   storedBuild,
   type IndexName,
   type IndexWriter,
@@ -89,9 +90,9 @@ async function askRosters({ projections, writer }: LanesOptions) {
 /** False when it is already open. */
 async function openBuild({ options, open, deadLetters, rosters }: Run, projection: Projection, index: IndexName) {
   if (open.of(index) !== undefined) return false
-  const isCandidate = (roster: Roster | undefined) => roster !== undefined && followedAs(roster, index) === 'candidate'
-  const mayLeaveOutMost = (): boolean => !isCandidate(rosters.get(projection.name))
-  const live = async (): Promise<IndexName | undefined> => rosters.get(projection.name)?.live
+  const roster = (): Roster => rosters.get(projection.name) ?? noRoster
+  const mayLeaveOutMost = (): boolean => followedAs(roster(), index) !== 'candidate'
+  const live = async (): Promise<IndexName | undefined> => roster().live
   const { epoch } = options.stream
   open.add(await openLane(projection, index, { ...options, epoch, deadLetters, mayLeaveOutMost, live }))
   return true
@@ -114,9 +115,9 @@ async function removeDropped({ options: { writer } }: Run, { name }: Projection,
 }
 
 /**
- * Lets go of builds that another process has removed: what is open of them would keep their room on the disk. Their names do not come again, so
- * nothing else goes. Looked for among the lanes too: one may have been removed while the roster that is known since was changed here, or before it
- * was opened here, and nobody else would remove what that has created.
+ * Drops builds that another process has removed: files that are still open here would keep their room on the disk. Names of builds are never
+ * used again, so nothing else can be dropped by mistake. Builds of open lanes are looked at too, not only those of the roster known here: a build
+ * may have been removed just before its lane was opened, which created it again, or while this process changed the roster.
  */
 async function letGoOfRemoved(
   { options: { writer }, rosters, open }: Run,

@@ -28,7 +28,7 @@ export type OpenLanes = Readonly<{
   add(lane: Lane): void
   /** Lets go of the projection's lanes of other builds. */
   keepOnly(projection: string, builds: readonly IndexName[]): void
-  /** A build that failed, or a projection: it stays stopped until the process is restarted. */
+  /** Whether a build, or a projection, has failed for good: it stays stopped until the process is restarted. */
   isStopped(name: string): boolean
   /** Lanes grouped by position, the furthest group first. A resting lane is in none. */
   groups(): readonly (readonly Lane[])[]
@@ -36,7 +36,7 @@ export type OpenLanes = Readonly<{
   goOn(): boolean
   /** Why none can go on: the failure of the lane that stopped last, when none is left; or that a record is gone from which they were opened. */
   failure(): unknown
-  /** All are opened that there are at first. */
+  /** To be called once the first lanes are open. */
   begin(): void
   /** Tells of projections that fold, once they do at first and where they have failed. To be called after a heartbeat of all lanes. */
   tellRecovered(): void

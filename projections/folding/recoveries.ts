@@ -8,8 +8,8 @@ type Awaited = Readonly<{ at: number; positions: ReadonlyMap<Lane, Position> }>
 type RecoveriesOptions = Readonly<{ clock: Clock; onRecovered?: (projection: string) => void }>
 
 /**
- * Which projections fold: those that were opened, of which an earlier run may have told that they stop, and those that have failed for a moment. That
- * one does not fail says nothing: it may wait for another that does.
+ * Tells once when a projection folds: after it was opened, because an earlier run may have reported it as stopped, and after it failed for a moment.
+ * It must have moved on, or be caught up: that it has not failed again says nothing, because it may only wait for another one that fails.
  */
 export function createRecoveries({ clock, onRecovered = () => {} }: RecoveriesOptions) {
   const awaited = new Map<string, Awaited>()

@@ -4,7 +4,7 @@ import { logCollection, logDocument } from './log-document.ts'
 /** Log records of servers, and the logs and exceptions of browsers: each a record of its own. */
 export const logsProjection: Projection = {
   name: 'logs',
-  version: 22,
+  version: 23,
   handles: ['logs.received', 'rum.received'],
   collections: { logs: logCollection },
   needs: () => [],

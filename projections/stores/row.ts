@@ -1,25 +1,9 @@
 import { sentinel, wholePrefix, wholeToken } from '#src/events/tokens.ts'
 import { clampInt64, int64Max, int64Min } from '#src/lib/int64.ts'
-import {
-  collectionsOf,
-  timeOfRecordId,
-  type Collection,
-  type Entry,
-  type Fields,
-  type NumberFrom,
-  type Projection,
-} from '../projection.ts'
+import { collectionsOf, timeOfRecordId, type Collection, type Entry, type Projection } from '../projection.ts'
 
 /** What every store needs to know of a collection. Plain data, stored with the index for its readers. */
-export type CollectionShape = Readonly<{
-  name: string
-  kind: 'document' | 'record'
-  lookbackDays: number
-  fields: Fields
-  countedBy?: readonly string[]
-  countedWhere?: NumberFrom
-  countedTogether?: boolean
-}>
+export type CollectionShape = Omit<Collection, 'belongsTo' | 'searchable'>
 
 export function shapeOf(collection: Collection<never>): CollectionShape {
   const { name, kind, lookbackDays, fields, countedBy, countedWhere, countedTogether } = collection

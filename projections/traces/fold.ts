@@ -256,7 +256,7 @@ function fold(event: DecodedEvent, documents: Documents): void {
  */
 export const tracesProjection: Projection = {
   name: 'traces',
-  version: 23,
+  version: 24,
   handles: ['spans.received', 'logs.received', 'rum.received', 'spans.refused'],
   collections: { traces, parts, spans, attributeSets },
   needs,

@@ -210,6 +210,7 @@ details.line, .below { margin: 0 }
 .below[open] > summary::before { content: '− '; content: '− ' / '' }
 .timeline .bar { max-width: none }
 .timeline .bar > :first-child { height: 100% }
+#critical-path > summary { overflow-wrap: anywhere }
 #critical-path > summary svg { display: inline-block; width: 2rem; height: .5rem }
 .line .timeline { background: linear-gradient(to right, var(--line) 1px, transparent 1px) content-box; background-size: 25% 100% }
 .ticks { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); font-size: .8rem; font-weight: normal; white-space: nowrap }

@@ -7,7 +7,7 @@ export type Asked = Readonly<{ progress: Progress | undefined; error: string | n
 /** Of each projection, by name. */
 export type AskedIndexes = ReadonlyMap<string, Asked>
 
-/** One that cannot be read, as after the way back to an older program, hides none of the others. */
+/** An index that cannot be read, as after going back to an older program, hides none of the others. */
 async function askIndex(index: IndexProgress, projection: string): Promise<Asked> {
   try {
     return { progress: await index.progress(projection), error: null }

@@ -6,7 +6,7 @@ import type { Verb } from './verb.ts'
 export const backUp: Verb = {
   usage: '--to FOLDER',
   about:
-    'copies the log, the directory and the secrets of a data folder into a new folder, as they stand at one moment, beside the running server; a server started on that folder folds the indexes again',
+    'copies the log, the directory and the secrets of a data folder, as of one moment, into a new folder; the server may be running; a server that is started on the copy folds the indexes again',
   options: { to: { type: 'string' } },
   run: async (given) => {
     const folder = required(given, 'to')

@@ -22,7 +22,7 @@ type Found = Readonly<{
   letters: DeadLetters
 }>
 
-/** Of the version that this program folds, and of the one that readers use, as `status` counts them: another until an upgrade has caught up. */
+/** Dead letters of the version that this program folds and of the one that readers use, as in `status`: two, until an upgrade has caught up. */
 async function lettersOf(stream: Stream, asked: AskedIndexes, clock: Clock): Promise<readonly Found[]> {
   const letters = createDeadLetters({ stream, clock })
   const { partition } = stream
@@ -37,7 +37,7 @@ async function lettersOf(stream: Stream, asked: AskedIndexes, clock: Clock): Pro
   return found
 }
 
-/** Does it with the dead letters of all partitions, in the order of partitions and projections. */
+/** Runs a task with the dead letters of all partitions, in the order of partitions and projections. */
 async function withLetters(
   { services, dataFolder, clock }: VerbContext,
   task: (found: readonly Found[]) => Promise<Outcome>,
@@ -60,7 +60,7 @@ function lettersAt(found: readonly Found[], name: string): readonly Found[] {
   return found.filter((one) => one.partition === partition && one.letter.position === position)
 }
 
-const positionSaid = 'POSITION as the list has it, 2/4096; 4096 alone is of partition 0'
+const positionSaid = 'POSITION as the list shows it (2/4096); 4096 alone is in partition 0'
 
 const notHeld = 'The log does not hold it any more.'
 
@@ -111,7 +111,7 @@ export const deadLettersList: Verb = {
 
 export const deadLettersShow: Verb = {
   names: ['POSITION'],
-  about: `shows one, with its bytes as received, decompressed; ${positionSaid}`,
+  about: `shows one event, with its bytes as received, decompressed; ${positionSaid}`,
   run: (given) => {
     const [name = ''] = given.names
     return withLetters(given, async (all) => {
@@ -139,7 +139,7 @@ const notToRetry = fail<Refused>({
   detail: `${notHeld} It cannot be folded; "throughline dead-letters drop" accepts that it stays out.`,
 })
 
-/** What this program does not fold cannot be retried, but it is counted by `status` until it is dropped. */
+/** Dead letters of another version cannot be retried by this program. But `status` counts them until they are dropped. */
 const toSettle = (found: readonly Found[], as: 'retried' | 'dropped'): readonly Found[] =>
   found.filter(({ isOwn }) => isOwn || as === 'dropped')
 
@@ -201,7 +201,7 @@ function settle({ as, about, done, all: saidOfAll }: Settle): Verb {
 
 export const deadLettersRetry = settle({
   as: 'retried',
-  about: `folds it, or all that are open, into its index after all, with the program as it is now; if that fails, it is listed again at a new position; ${positionSaid}`,
+  about: `folds the event, or all open ones, into its index after all, with this program; if that fails, it is listed again at a new position; ${positionSaid}`,
   done: 'It is folded when its index comes to this decision',
   all: (count) =>
     count === 1
@@ -211,7 +211,7 @@ export const deadLettersRetry = settle({
 
 export const deadLettersDrop = settle({
   as: 'dropped',
-  about: `accepts that it stays out, or that all do that are open: it is no longer counted; its bytes stay in the log; ${positionSaid}`,
+  about: `accepts that the event, or all open ones, stay out of the index: they are no longer counted; their bytes stay in the log; ${positionSaid}`,
   done: 'It stays out',
   all: (count) => (count === 1 ? '1 stays out' : `${count} stay out`),
 })

@@ -12,7 +12,7 @@ export const firstRun: Verb = {
   run: async (context) => {
     const { dataFolder, random, clock } = context
     const baseUrl = required(context, 'base-url').replace(/\/+$/, '')
-    // It is made once, and kept.
+    // The address is written once, and kept.
     if (!/^https?:$/.test(URL.parse(baseUrl)?.protocol ?? ''))
       throw new UsageError('--base-url is an address, http://… or https://…')
     const directory = await context.directory()

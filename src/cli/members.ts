@@ -15,7 +15,7 @@ export function wantedRole(context: VerbContext): MemberRole | undefined {
   throw new UsageError(`--role ${role} is neither owner nor member`)
 }
 
-/** Who comes first is its owner: a workspace of members alone would have nobody to see its audit. */
+/** The first member is the owner: in a workspace of plain members nobody could see the audit. */
 export const firstRole = (directory: Directory, { id }: Workspace): MemberRole =>
   directory.members(id).length === 0 ? 'owner' : 'member'
 

@@ -37,7 +37,7 @@ const jsonOf = ({ log, partition, workspaceId, source, copy, later, equal }: Com
   equal,
 })
 
-/** All partitions first: as long as the directory is not there, no key works there and nobody can sign in. */
+/** Copies the partitions before the directory: as long as the directory is not there, no key works there and nobody can sign in. */
 async function copy(given: VerbContext, logs: readonly CopiedLog[]): Promise<number> {
   // Nothing is written anywhere while one of them holds something else.
   for (const { targets } of logs) await Promise.all(targets.map((target) => target.copied()))

@@ -22,7 +22,7 @@ export function repeated({ options }: Given, name: string): readonly string[] {
   return Array.isArray(value) ? value.map(String) : []
 }
 
-/** A workspace by name or id, by its id also one that was erased; undefined when there is none. */
+/** A workspace by name or id; an erased one by its id only. Undefined if there is none. */
 export async function workspaceNamed(context: VerbContext, name: string): Promise<WorkspaceId | undefined> {
   const directory = await context.directory()
   return directory.workspaceNamed(name)?.id ?? directory.erasedWorkspaces().find(({ id }) => id === name)?.id
@@ -38,7 +38,7 @@ export async function workspaceOption(
   return name !== undefined && id === undefined ? unknownWorkspace(name) : ok(id)
 }
 
-/** A position in the log: as acknowledgements show it, `0/4096`, of one partition; without the partition, `4096`, of each. */
+/** A position in the log: of one partition, as acknowledgements show it (`0/4096`), or of each partition (`4096`). */
 export type GivenPosition = Readonly<{ partition: string | undefined; position: number }>
 
 /** Undefined when the text is no position. */
@@ -47,11 +47,11 @@ export function parsePosition(text: string): GivenPosition | undefined {
   return digits === undefined ? undefined : { partition, position: Number(digits) }
 }
 
-/** Whether a position says something of a partition. */
+/** Whether a position applies to a partition. */
 export const concerns = ({ partition }: GivenPosition, other: string | undefined): boolean =>
   partition === undefined || partition === other
 
-/** Throws UsageError where it is in none of these partitions: of all of them it would leave out nothing. */
+/** Throws UsageError if the position is of another partition than these: it would leave out nothing. */
 export function checkPartition(given: GivenPosition | undefined, partitions: readonly string[], option: string): void {
   const partition = given?.partition
   if (partition === undefined || partitions.includes(partition)) return
@@ -66,7 +66,7 @@ export function positionOption(given: Given, name: string): GivenPosition | unde
   return position
 }
 
-/** Alone what a person takes for a number: to JavaScript `0x1` is one, too. */
+/** Only what people take for a number: to JavaScript, `0x1` is one too. */
 const isDecimal = (text: string): boolean => /^(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(text)
 
 /** A positive number. */

@@ -8,7 +8,7 @@ const common: ParseArgsOptionsConfig = {
   json: { type: 'boolean' },
 }
 
-/** Of two values one would be taken in silence: of `--confirm a --confirm b`, which? */
+/** Refuses an option that is given twice, such as `--confirm a --confirm b`: one of the values would be ignored silently. */
 function refuseRepeated(tokens: readonly Readonly<{ kind: string; name?: string }>[], options: ParseArgsOptionsConfig) {
   const seen = new Set<string>()
   for (const { kind, name } of tokens) {
@@ -23,13 +23,13 @@ function refuseRepeated(tokens: readonly Readonly<{ kind: string; name?: string 
 const needsValue = (option: string, isLast: boolean): string =>
   `${option} needs a value${isLast ? '' : `; one that begins with a dash is written ${option}=-…`}`
 
-/** Node puts one sign in the place of whatever is no UTF-8: two names, or two passwords, would be one. */
+/** Refuses what is not UTF-8: Node replaces it by one sign, so that two names or passwords could become equal. */
 function refuseBroken(argv: readonly string[]): void {
   const broken = argv.find((word) => word.includes('\ufffd'))
   if (broken !== undefined) throw new UsageError(`${JSON.stringify(broken)} is not UTF-8: write it in a UTF-8 locale`)
 }
 
-/** What is wrong with words that cannot be read, in our words. */
+/** Says what is wrong with the words, instead of Node's message. */
 function explainWords(message: string, known: readonly string[]): string {
   const bare = /^Option '(?:-\w, )?(--[\w-]+)(?: <value>)?' argument (missing|is ambiguous)/.exec(message)
   if (bare !== null) return needsValue(bare[1] ?? '', bare[2] === 'missing')

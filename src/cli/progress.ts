@@ -33,12 +33,12 @@ function barOf({ phase }: Step, { events, of, perSecond, leftSeconds }: Told): s
   return `${phase.padEnd(7)}[${bar}] ${percent} %  ${events.toLocaleString('en')} events, ${perSecond.toLocaleString('en')}/s${left}`
 }
 
-/** Of a line that is broken only its last part would be overwritten: each time another would stay. The last column may break it too. */
+/** A line that wraps could not be overwritten whole: it would leave a rest each time. The last column may wrap it too. */
 const lineOf = (step: Step, told: Told, columns = 0): string =>
   // A terminal that does not know its width says 0.
   columns > 0 ? barOf(step, told).slice(0, columns - 1) : barOf(step, told)
 
-/** Does a task that tells the operator how far it is. */
+/** Runs a task that reports how far it is. */
 export async function withProgress<T>(
   { io, options, clock }: VerbContext,
   task: (tell: (step: Step) => void) => Promise<T>,

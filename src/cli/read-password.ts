@@ -34,7 +34,7 @@ async function readPassword({ stdin }: Pick<CliIo, 'stdin'>, isSure: boolean): P
   // A pipe left open must not keep the process alive.
   stdin.destroy?.()
   const [line = ''] = text.split(/\r?\n/, 1)
-  // Nobody could sign in with it: a browser sends what was meant.
+  // Nobody could sign in with it: a browser sends the intended characters.
   if (line.includes('\ufffd')) throw new UsageError('the password on standard input is not UTF-8')
   return line === '' ? undefined : line
 }

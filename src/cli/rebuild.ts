@@ -49,10 +49,10 @@ const eventsOf = ({ from, head }: RebuildPlan): number => Math.max(0, Math.round
 
 type Asked = Omit<RebuildOptions, 'from'> & Readonly<{ from: GivenPosition | undefined }>
 
-/** The event there is folded, and none before it. */
+/** The position just before an event, so that the event there is folded, and none before it. */
 const justBefore = (position: Position): Position => Math.max(0, Math.ceil(position / positionStep - 1) * positionStep)
 
-/** In one partition: a position of another leaves out nothing there. */
+/** The options for one partition: a position of another partition leaves out nothing there. */
 function optionsIn({ stream }: OpenBuilds, { from, ...options }: Asked): RebuildOptions {
   return from === undefined || !concerns(from, stream.partition)
     ? options

@@ -2,12 +2,12 @@ import type { EventType } from '#src/events/envelope.ts'
 import { isJsonObject, parseJson, type Json } from '#src/lib/json.ts'
 import { decodePartialSuccess } from '#src/wire/otlp/reply.ts'
 
-/** What of an event the other installation has refused, though it took the request; and why, where it says so. */
+/** What the other installation has refused of an event, though it took the request; and why, if it says so. */
 export type Rejected = Readonly<{ records: number; reason: string | undefined }>
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 
-/** A count as JSON has it: int64 is a string in OTLP, and what is 0 is left out. */
+/** A count in JSON: OTLP writes int64 as a string, and leaves out 0. */
 function countOf(value: Json | undefined): number | undefined {
   const count = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : (value ?? 0)
   return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : undefined
@@ -43,7 +43,7 @@ function jsonOf(body: Uint8Array): Json | undefined {
   }
 }
 
-/** What an ingest route says of an event that it has taken; undefined for what none of them says. */
+/** What an ingest route says about an event that it has taken; undefined if no ingest route would answer so. */
 export function rejectedOf(type: EventType, contentType: string, body: Uint8Array): Rejected | undefined {
   const isSpans = type === 'spans.received'
   if (isSpans && contentType.startsWith('application/x-protobuf')) return ofProtobuf(body)

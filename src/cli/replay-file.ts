@@ -12,7 +12,7 @@ export type PlacedEvent = Readonly<{ partition: string; event: RecordedEvent }>
 type Line = Readonly<{ partition: string; position: number; header: unknown; payload: string }>
 const first = { throughline: 'events', version: 1 }
 
-/** Removes a file where a signal ends this process, which then ends as without this. What it returns ends that. */
+/** Removes a file if a signal ends this process, which then ends as it would have. The returned function undoes this. */
 function removeOnSignals(path: string): () => void {
   const signals = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const
   const forget = (): void => signals.forEach((signal) => void process.off(signal, remove))
@@ -40,7 +40,7 @@ export async function createEventFile(path: string) {
   })
   const forget = removeOnSignals(path)
   const out = file.createWriteStream()
-  // Whoever writes is told.
+  // Each write learns of the failure by itself.
   out.on('error', () => undefined)
   const orRemove = async (task: () => Promise<void>): Promise<void> => {
     try {
@@ -68,7 +68,7 @@ export async function createEventFile(path: string) {
       await write({ partition, position: event.position, header, payload } satisfies Line)
       events++
     },
-    /** Removes what was written, where the rest of it cannot be had. */
+    /** Removes the file, if not all of the events could be had. */
     async abandon(): Promise<void> {
       out.destroy()
       forget()

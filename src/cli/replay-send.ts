@@ -20,7 +20,7 @@ const timeoutMs = 60_000
 /** Above this a body is sent packed: it may be larger than a body may be as sent. */
 const plainBytesMax = 1024 * 1024
 
-/** How long to wait before an event is sent again: as the other asks for, but a tenth of a second at least, and half a minute at most. */
+/** How long to wait before an event is sent again: as long as the other installation asks, but between a tenth of a second and half a minute. */
 export function waitMsOf(response: Response | undefined): number {
   const seconds = Number(response?.headers.get('Retry-After') ?? 1)
   return Math.min(waitMsMax, Math.max(100, Number.isFinite(seconds) ? seconds * 1_000 : 1_000))
@@ -34,7 +34,7 @@ function requestOf(event: RecordedEvent, key: string): RequestInit {
     headers: {
       Authorization: `Bearer ${key}`,
       'Content-Type': event.contentType,
-      // The event's id: what was sent before is not stored again, for as long as the other remembers that, a day or more.
+      // The event's id, so that an event sent again is not stored again, as long as the other remembers it: a day or more.
       'Idempotency-Key': event.id,
       ...(isPacked ? { 'Content-Encoding': 'gzip' } : {}),
     },
@@ -61,7 +61,7 @@ const faultOf = (cause: unknown): string => {
 
 type Sent = Readonly<{ address: string; key: string; tellWaiting: (reason: string) => void }>
 
-/** Sends an event until it is stored. What of it was not, because the other has refused that. */
+/** Sends an event until it is stored. Resolves with what of it the other installation has refused. */
 async function deliver(event: RecordedEvent, { address, key, tellWaiting }: Sent): Promise<Rejected> {
   const operation = 'send'
   const subject = `the event at ${event.position} to ${address}`
@@ -73,7 +73,7 @@ async function deliver(event: RecordedEvent, { address, key, tellWaiting }: Sent
       const type = response.headers.get('Content-Type') ?? ''
       const rejected = response.ok ? rejectedOf(event.type, type, said) : undefined
       if (rejected !== undefined) return rejected
-      // A 2xx of somebody else, as of a page for whatever is asked, stores nothing.
+      // A 2xx from another program, such as a page for any address, means that nothing is stored.
       const what = response.ok ? `, which is not how an event is taken` : ''
       const hint = `it answers ${response.status}${what}: ${Buffer.from(said).toString().slice(0, 300)}`
       throw new PermanentError({ operation, subject, hint })

@@ -6,7 +6,7 @@ import { createEventFile, type PlacedEvent } from './replay-file.ts'
 import { createSender } from './replay-send.ts'
 import { UsageError, type Outcome, type VerbContext } from './verb.ts'
 
-/** Where events go; `take` says what of one was not taken there, undefined for one that cannot go there. */
+/** Where events go. `take` says what of an event was refused there; undefined for an event that cannot go there. */
 type Sink = Readonly<{
   take(placed: PlacedEvent): Promise<Rejected | undefined>
   end(): Promise<void>
@@ -34,7 +34,7 @@ async function sinkOf(given: VerbContext): Promise<Sink> {
   if (url !== undefined) {
     const said = (waiting: string): string =>
       `${given.options['json'] === true ? JSON.stringify({ waiting }) : waiting}\n`
-    // Else the events of all tenants would become those of the one whose keys are given.
+    // Without it, the events of all workspaces would become those of the one whose keys are given.
     if (optional(given, 'workspace') === undefined) throw new UsageError('--to-url needs --workspace')
     const send = createSender(url, given.io.env, (reason) => given.io.stderr.write(said(reason)))
     return { take: async ({ event }) => send(event), end: async () => {}, done: `sent to ${url}` }
@@ -48,7 +48,7 @@ async function sinkOf(given: VerbContext): Promise<Sink> {
   return { take, end: () => file.end(), abandon: () => file.abandon(), done: `written to ${out}` }
 }
 
-/** What is not brought to its end leaves nothing where it was to go. */
+/** Runs a task with the sink. If it fails or is refused, nothing is left of what it wrote. */
 export async function withSink(given: VerbContext, task: (sink: Sink) => Promise<Outcome>): Promise<Outcome> {
   const sink = await sinkOf(given)
   try {

@@ -3,10 +3,10 @@ import { ok } from '#src/lib/result.ts'
 import type { Rejected } from './replay-answer.ts'
 import type { PlacedEvent } from './replay-file.ts'
 
-/** So many events of which something was refused are named. */
+/** How many events with refused records are listed. */
 const rejectionsMax = 20
 
-/** What has become of the events, and the first of those of which something was refused where they went. */
+/** Counts what became of the events, and lists the first ones of which something was refused. */
 export function createTally() {
   const counts = { events: 0, left_out: 0, rejected: 0 }
   const rejections: { partition: string; position: Position; rejected: number; reason: string | null }[] = []

@@ -34,7 +34,7 @@ function typesOf(given: VerbContext): ReadonlySet<string> | undefined {
 
 const isPosition = (bound: Bound | undefined): bound is GivenPosition => bound !== undefined && 'position' in bound
 
-/** As for searches, and as nobody means it. A position and a time cannot be held against each other. */
+/** Refuses a range that ends before it begins. A position and a time cannot be compared. */
 function refuseBackwards(from: Bound | undefined, to: Bound | undefined): void {
   if (from === undefined || to === undefined) return
   if (isPosition(from) && isPosition(to) && !concerns(from, to.partition ?? from.partition)) {
@@ -49,7 +49,7 @@ function refuseBackwards(from: Bound | undefined, to: Bound | undefined): void {
 /** Which events the options ask for. */
 export type Wanted = Readonly<{
   isWanted: (placed: PlacedEvent) => boolean
-  /** Nothing of other partitions. */
+  /** Whether events of a partition can be among them. */
   concerns: (partition: string) => boolean
   /** Throws UsageError where what is asked for is in none of these. */
   checkPartitions: (partitions: readonly string[]) => void

@@ -16,7 +16,7 @@ const eventsAtOnce = 256
 async function* eventsOf(stream: Stream, { after, until }: Wanted): AsyncGenerator<PlacedEvent> {
   const head = Math.min(await stream.head(), until)
   const first = await stream.first()
-  // What was cut cannot be shown: it begins with what is left.
+  // If the beginning was cut, start with what is left.
   for (let position = after < (first?.position ?? 0) ? 0 : after; position < head;) {
     const events = await readCurrent(stream, position, eventsAtOnce)
     for (const event of events) if (event.position <= head) yield { partition: stream.partition, event }
@@ -31,19 +31,19 @@ async function* eventsOfAll(logs: readonly Stream[], wanted: Wanted): AsyncGener
   for (const log of logs) if (wanted.concerns(log.partition)) yield* eventsOf(log, wanted)
 }
 
-/** Which workspace is meant. An id is taken as it stands: one of a file need not be known here, nor one that the directory has lost. */
+/** The workspace that is meant. An id is taken as it is: one in a file need not be known here, and the directory may have lost one. */
 async function workspaceOf(given: VerbContext, name: string): Promise<WorkspaceId | undefined> {
   const id = isOfTenant(name) ? workspaceIdOf(name) : undefined
   if (id !== undefined && optional(given, 'in') !== undefined) return id
   return (await workspaceNamed(given, name)) ?? id
 }
 
-/** So many workspaces of a file are named. */
+/** How many workspaces of a file are named. */
 const othersMax = 20
 
 /**
- * That nothing of the workspace was met, though a file has events, or where the directory does not know it: whoever sends it would take the
- * exit code 0 for all is there.
+ * The refusal if no event of the workspace was found, though the file has events, or the directory does not know the workspace. With exit code 0,
+ * whoever sends the events would believe that all are there.
  */
 async function noneOf(
   given: VerbContext,

@@ -5,7 +5,7 @@ import type { OpenBuilds } from './services.ts'
 import type { Verb } from './verb.ts'
 import { inPartition, projectionsNamed, withAllBuilds } from './with-builds.ts'
 
-/** `isBack`: whether readers have gone back; undefined where no build is kept. */
+/** `isBack`: whether readers have gone back; undefined if no build is kept. */
 type Asked = Readonly<{ builds: OpenBuilds; projection: Projection; isBack: boolean | undefined }>
 
 type Moved = Readonly<{ projection: string; partition: string; index: string; former: string }>
@@ -24,8 +24,8 @@ async function askAll(partitions: readonly OpenBuilds[], name: string): Promise<
 }
 
 /**
- * Of all that are asked to go back: who can, where any can. What a call that was broken off has moved is back, and stays where others are
- * not: else the next call would return it to what it has left.
+ * Those that go back now, of all that are asked to. If an interrupted call has moved some, only the others go: a second move would return the first
+ * ones to what they left.
  */
 function movable(asked: readonly Asked[]): readonly Asked[] {
   const able = asked.filter((one) => one.isBack !== undefined)
@@ -58,7 +58,7 @@ const whyItStays = ({ projection: { name }, isBack: back }: Asked): string =>
 
 export const rollback: Verb = {
   names: ['PROJECTION|all'],
-  about: 'moves readers back to the build that they used before; it was folded on, so it is just as fresh',
+  about: 'moves readers back to the build that they used before; that has been folded since, so it is just as fresh',
   writes: true,
   run: async (given) => {
     const { moved, isOneOfMany, staying } = await withAllBuilds(given, (partitions) =>

@@ -14,19 +14,19 @@ import { UsageError, type CliIo, type Given, type Outcome, type Verb } from './v
 import type { CliServices } from './services.ts'
 import { verbs } from './verbs.ts'
 
-/** Longer than a connection takes to come back; a verb ends then, where a server would wait for as long as it takes. */
+/** How long a verb waits for a log that is away, while a server would wait without limit: longer than a connection takes to come back. */
 const patienceMs = 5_000
 
 type NamedVerb = Verb & Readonly<{ name: string }>
 const names = Object.keys(verbs)
-/** They start a server. */
+/** Words that start a server. */
 const roles = ['ingest', 'project', 'query', 'all']
 const load = async (name: string): Promise<NamedVerb> => ({
   ...(await present(verbs[name], 'its name is known')()),
   name,
 })
 
-/** The exit code of a failure of what the words name; 1 where that is no verb. */
+/** The exit code of a failure of the verb that the words name; 1 if they name none. */
 export async function failureCodeOf(argv: readonly string[]): Promise<number> {
   const name = names.find((each) => each === argv.slice(0, each.split(' ').length).join(' '))
   return (name === undefined ? undefined : (await load(name)).failureCode) ?? 1
@@ -44,8 +44,8 @@ async function helpText(shown: readonly string[]): Promise<string> {
 
 ${lines.join('\n')}
 
-  --json         answers with one line of JSON, the last where a verb also tells how far it is, or prints
-                 events; why nothing was done is one on stderr: {"error": …}
+  --json         answers with one line of JSON, after the lines of progress or events that some verbs
+                 print; a failure is one line of JSON on stderr: {"error": …}
   --data FOLDER  the server's data folder (THROUGHLINE_DATA, else ./data); the server may be running
   --version      prints the version, and that of Node
 
@@ -127,11 +127,14 @@ async function runVerb(verb: NamedVerb, given: Given, io: CliIo, services: CliSe
   }
 }
 
-/** Of a setting that is missing or wrong the caller tells, as at the start of a server. */
+/** Missing or wrong settings are reported by the caller, as at the start of a server. */
 const isOfSettings = (error: unknown): boolean => error instanceof Error && error.name === 'ConfigError'
 const stackOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error))
 
-/** A verb whose exit code 1 means something else has a `failureCode`: also a failure that nobody expected ends with it. */
+/**
+ * Reports the error, and returns the exit code. A verb whose exit code 1 means something else has a `failureCode`: it ends with that even after an
+ * unexpected failure.
+ */
 function explainFailure(
   error: unknown,
   { asJson, io, verb }: Readonly<{ asJson: boolean; io: CliIo; verb: NamedVerb | undefined }>,
@@ -162,14 +165,14 @@ function tell(outcome: Outcome, asJson: boolean, io: CliIo, failureCode = 1): nu
   return failureCode
 }
 
-/** Words that are no verbs, of which the help for all tells. */
+/** Words that are not verbs, but are explained by the whole help. */
 const toldWithAll = ['help', 'version', ...roles]
 
 const isHelpFlag = (word: string): boolean => word === '--help' || word === '-h'
 
 /**
- * What is asked for: by `help` before some words the verbs that begin with these; by `--help` behind some words the verb that they name, or those
- * that begin with the first of them. Throws UsageError where `help` is before words that are no verb's.
+ * The verbs whose help is asked for. `help WORDS`: the verbs that begin with these words. `WORDS --help`: the verb that the words name, or those
+ * that begin with the first word. Throws UsageError if `help` is followed by words that name no verb.
  */
 function verbsAskedAbout(argv: readonly string[]): readonly string[] {
   const [first = 'help', second = ''] = argv
@@ -196,7 +199,7 @@ export async function runCli(argv: readonly string[], io: CliIo, services: CliSe
   const asJson = asksForJson(argv)
   let verb: NamedVerb | undefined
   try {
-    // Before anything else is read: who asks how a verb is written has not written it yet.
+    // First of all: somebody who asks how a verb is written has not written it completely.
     const asked = verbsAskedAbout(argv)
     if (asked.length > 0) {
       io.stdout.write(await helpText(asked))

@@ -11,14 +11,14 @@ import type { Stream } from '#streams/stream.ts'
 /** An index of one partition, as far as "throughline status" reads it. */
 export type IndexProgress = Pick<IndexReader, 'progress' | 'close'>
 
-/** A folder whose disk is full, and what telemetry is not, because of that. */
+/** A folder whose disk is full. `not`: what is not done with telemetry because of that. */
 export type FullDisk = Readonly<{ folder: string; not: string }>
 
-/** The engines of a data folder, or of a cluster, and what else compose.ts knows. Everything opened here is closed by the command line. */
+/** What verbs need of a data folder, or of a cluster; made by compose/cli.ts. The command line closes everything that it opens here. */
 export type CliServices = Readonly<{
   plans: Plans
   limits: Limits
-  /** The directory's log, for appending beside running servers, and what keys the hashes of its keys. */
+  /** The directory's log, for appending beside running servers, and the pepper of its keys. */
   openDirectory(dataFolder: string): Promise<Readonly<{ stream: Stream; pepper: string }>>
   /** The telemetry logs, for reading and for decisions, in order of the partitions. */
   openLogs(dataFolder: string): Promise<readonly Stream[]>
@@ -34,7 +34,7 @@ export type CliServices = Readonly<{
   backUp(dataFolder: string, folder: string): Promise<BackedUp>
   /** Both sides of a move from the embedded form to a cluster's log. Throws PermanentError while a server runs on the folder. */
   openMove(request: MoveRequest): Promise<OpenMove>
-  /** Ends what the engines are reached by, after all that was opened. */
+  /** Closes the connections to the engines, after everything that was opened. */
   close(): Promise<void>
   /** Names of the projections, in the order in which `status` shows them. */
   projections: readonly string[]
@@ -45,9 +45,9 @@ export type BackedUp = Readonly<{ log: Position; directory: Position }>
 
 export type OpenBuilds = BuildContext & Readonly<{ close(): Promise<void> }>
 
-/** `natsUrl`: where to; without it what the environment names. `verifyOnly`: nothing is made there. */
+/** `natsUrl`: the target; undefined: the one that the environment names. `verifyOnly`: nothing is created there. */
 export type MoveRequest = Readonly<{ dataFolder: string; natsUrl: string | undefined; verifyOnly: boolean }>
-/** A data folder, held against servers, and the log of a cluster. `secrets`: what the cluster is to be given. */
+/** A data folder, locked against servers, and the log of a cluster. `secrets`: what the cluster needs. */
 export type OpenMove = Readonly<{
   secrets: Secrets
   telemetry: CopiedLog

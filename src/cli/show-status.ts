@@ -89,7 +89,7 @@ function versionText(indexes: readonly IndexStatus[]): readonly string[] {
   ]
 }
 
-/** Whether nobody folds them cannot be told from here: one long batch, or one that an engine does not take, is as silent. */
+/** It cannot be told from here whether anybody folds them: one long batch, or one that an engine does not take, is silent too. */
 function silentText(indexes: readonly IndexStatus[]): readonly string[] {
   const silent = indexes.filter(({ state }) => state === 'silent')
   if (silent.length === 0) return []

@@ -6,7 +6,7 @@ const textMax = 400
 
 const cut = (text: string): string => (text.length > textMax ? `${text.slice(0, textMax)}…` : text)
 
-/** Of both sides what differs: a document is long and one character may be wrong. */
+/** Only the members that differ, with both sides: a document is long, and one character may be wrong. */
 function sidesOf({ indexed, expected }: Difference): readonly string[] {
   const names = [...new Set([...Object.keys(indexed ?? {}), ...Object.keys(expected ?? {})])].filter(
     (name) => name !== 'row' && indexed?.[name] !== expected?.[name],
@@ -47,14 +47,14 @@ function fromText(comparedFrom: Verdict['comparedFrom']): string {
   return ` Compared from ${[first[1], ...later].join(', ')} on: the log was cut before.`
 }
 
-/** Up to where was compared: workspaces are at one place, or some are further than others. */
+/** The position of the comparison: workspaces may be at different ones. */
 function positionText({ position, workspaces }: Verdict): string {
   const places = workspaces.map((of) => of.position).toSorted((a, b) => a - b)
   const [first = position, last = first] = [places[0], places.at(-1)]
   return first === last ? `at position ${first}` : `at positions ${first} to ${last}`
 }
 
-/** Where a build is. `isOneOfMany`: in one of several partitions, whose builds have the same names. */
+/** The partition of a build. `isOneOfMany`: there are others, whose builds have the same names. */
 export type Place = Readonly<{ partition: string; isOneOfMany: boolean }>
 export type PlacedVerdict = Verdict & Place
 

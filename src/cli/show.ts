@@ -7,11 +7,11 @@ export const counted = (count: number, one: string, many = `${one}s`): string =>
 
 export const isoTime = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())
 
-/** Of a key that was made and whose secret nobody has been shown. */
+/** What to do about a key whose secret nobody has seen. */
 export const unseenSecret = ({ id }: Key): string =>
   `the key ${id} is made and its secret lost: throughline key revoke ${id}, and make another`
 
-/** The same of a password. */
+/** The same for a password. */
 export const unseenPassword = ({ email }: User): string =>
   `the new password is lost: throughline user password ${shellWord(email)} makes another`
 

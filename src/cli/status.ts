@@ -88,7 +88,7 @@ const notBuilt: Asked = { progress: undefined, error: null }
 
 export const status: Verb = {
   about:
-    'shows how far the log and each index are, partition by partition; the exit code is 1 where an index cannot be read, which is said with the rest',
+    'shows how far the log and each index are, partition by partition; exit code 1 if an index cannot be read, after all others are shown',
   run: async ({ services, dataFolder, clock, directory: open }) => {
     const directory = await open()
     // Indexes first: one is then never shown ahead of the log.

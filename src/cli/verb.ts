@@ -12,7 +12,7 @@ export type CliIo = Readonly<{
   stderr: Readonly<{ write(text: string): unknown; isTTY?: boolean; columns?: number }>
   stdin: NodeJS.ReadableStream & { isTTY?: boolean; destroy?: () => unknown }
   env: Readonly<Record<string, string | undefined>>
-  /** Told before the answer is written: what to say where that fails. */
+  /** Called before the answer is written, with what to say if that fails. */
   ifUnseen?: (detail: string) => void
 }>
 
@@ -22,8 +22,8 @@ export class UsageError extends Error {
 }
 
 /**
- * What a verb has done: as JSON, and as text for people. The exit code is 0 where it says no other. `unseen`: what is to be
- * said where the answer, which alone has a secret, cannot be written.
+ * What a verb has done: as JSON, and as text for people. The exit code is 0 by default. `unseen`: what to say if the answer, the only place of a
+ * secret, cannot be written.
  */
 type Done = Readonly<{ json: Readonly<Record<string, unknown>>; text: string; exitCode?: number; unseen?: string }>
 export type Outcome = Result<Done, Refused>
@@ -53,7 +53,7 @@ export type Verb = Readonly<{
   usage?: string
   about: string
   options?: ParseArgsOptionsConfig
-  /** Whether it writes anything that is dated: a clock that is impossible then refuses it, as it does a server. */
+  /** Whether it writes anything with a time: then it is refused if the clock is impossible, like a server. */
   writes?: boolean
   /** The exit code of a failure, where it is not 1. */
   failureCode?: number

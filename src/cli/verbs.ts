@@ -1,8 +1,8 @@
 import type { Verb } from './verb.ts'
 
 /**
- * Every verb by its name, one word or two, in the order of the help. Each is loaded when it is asked for: most need little, and to load what
- * all of them need took longer than they do.
+ * Every verb by its name, one word or two, in the order of the help. Each is loaded only when it is asked for: to load what all of them need takes
+ * longer than most verbs run.
  */
 export const verbs: Readonly<Record<string, () => Promise<Verb>>> = {
   'workspace create': async () => (await import('./workspace-create.ts')).workspaceCreate,

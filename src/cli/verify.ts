@@ -10,7 +10,7 @@ import { UsageError, type Verb, type VerbContext } from './verb.ts'
 import type { OpenBuilds } from './services.ts'
 import { projectionsNamed, withBuilds } from './with-builds.ts'
 
-/** About this part of the workspaces, at random; one at least. */
+/** This part of the workspaces, at random; at least one. */
 async function sampleOf(
   context: OpenBuilds,
   indexes: readonly string[],
@@ -36,7 +36,7 @@ async function sampleOf(
 type Missing = Readonly<{ projection: string; partition: string }>
 type Verified = Readonly<{ verdicts: readonly PlacedVerdict[]; missing: readonly Missing[] }>
 
-/** Whether a log holds more than the mark with which ingest begins it: until then a partition is not yet folded by right. */
+/** Whether a log holds more than the event with which ingest begins it. Until then nobody has to have folded the partition. */
 const holdsFacts = async ({ stream }: OpenBuilds): Promise<boolean> =>
   (await stream.read(beforeAll, 2)).some(({ type }) => type !== 'allowance.began')
 
@@ -86,7 +86,7 @@ export const verify: Verb = {
     const workspace = await workspaceOption(given)
     if (!workspace.ok) return workspace
     const { value: workspaceId } = workspace
-    // Or what was found in the partitions before it would go untold.
+    // Refused before the first comparison: what was found in earlier partitions would not be shown.
     const refuseOne = async (context: OpenBuilds) =>
       refuseOtherVersions(context, await liveBuilds(context, namesOf(given, context)))
     const verifyOne = (context: OpenBuilds, place: Place) => verifyPartition(given, context, workspaceId, place)

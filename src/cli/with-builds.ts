@@ -8,7 +8,7 @@ import type { OpenBuilds } from './services.ts'
 import type { Place } from './show-verdict.ts'
 import { UsageError, type VerbContext } from './verb.ts'
 
-/** Does it once, with the builds of all partitions, in their order. */
+/** Runs a task once, with the builds of all partitions in their order. */
 export async function withAllBuilds<T>(
   { services, dataFolder }: VerbContext,
   task: (partitions: readonly OpenBuilds[]) => Promise<T>,
@@ -21,7 +21,7 @@ export async function withAllBuilds<T>(
   }
 }
 
-/** A failure in one of several partitions, which have builds of the same names: it says in which. */
+/** A failure that names its partition: builds of different partitions have the same names. */
 function placed(error: unknown, { stream: { partition } }: OpenBuilds): unknown {
   if (!isOperatingFailure(error)) return error
   const isSaid = error.message.match(/\bpartition \w+/g)?.includes(`partition ${partition}`) === true
@@ -30,7 +30,7 @@ function placed(error: unknown, { stream: { partition } }: OpenBuilds): unknown 
   return error instanceof TransientError ? new TransientError(context) : new PermanentError(context)
 }
 
-/** Does it in one of the partitions; where there are several, a failure names it. */
+/** Runs a task in one of the partitions; if there are several, a failure names it. */
 export const inPartition = <T>(
   partitions: readonly OpenBuilds[],
   builds: OpenBuilds,
@@ -41,15 +41,15 @@ export const inPartition = <T>(
   })
 
 type Choice = Readonly<{
-  /** Only the partition that it is in. */
+  /** Only the partition that holds it. */
   workspaceId?: WorkspaceId | undefined
-  /** Refuses, by their names, the partitions that are chosen. */
+  /** Called with the names of the chosen partitions; throws to refuse them. */
   checkChosen?: (partitions: readonly string[]) => void
-  /** Done for each of these before anything else: what it refuses in one begins in none. */
+  /** Run in each chosen partition before the task begins in any; throws to refuse. */
   check?: (builds: OpenBuilds) => Promise<unknown>
 }>
 
-/** Does it for the builds of each partition, in their order, or for those that are chosen. */
+/** Runs a task with the builds of each partition, in their order, or of those that are chosen. */
 export const withBuilds = <T>(
   context: VerbContext,
   task: (builds: OpenBuilds, place: Place) => Promise<T>,

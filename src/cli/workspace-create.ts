@@ -6,7 +6,7 @@ import type { Verb } from './verb.ts'
 export const workspaceCreate: Verb = {
   names: ['NAME'],
   usage: '[--plan PLAN]',
-  about: 'creates a workspace, on the plan free unless another of the README’s is named',
+  about: 'creates a workspace, on the plan free unless another one is named; the README lists the plans',
   options: { plan: { type: 'string' } },
   writes: true,
   run: async (context) => {

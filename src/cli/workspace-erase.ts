@@ -23,16 +23,16 @@ import { withBuilds } from './with-builds.ts'
 type Named = Readonly<{ id: WorkspaceId; name: string }>
 
 const eventsAtOnce = 256
-/** So long every process takes at most to refuse the keys of a workspace that is no more. */
+/** The longest time that a process takes until it refuses the keys of an erased workspace. */
 const refusedAfterMs = 1_000
 const patienceMs = 60_000
-/** When whoever folded a build was lost, another has taken it over by then. */
+/** By then another process has taken over a build whose process was lost. */
 const takeoverMs = 15_000
 const pollMs = 100
 
 /**
- * Also one that is erased: an erasure that was broken off is finished by asking for it again. By then a workspace made since may have its name,
- * and must not be taken for it.
+ * Finds the workspace, also an erased one: to ask again finishes an erasure that was interrupted. A new workspace may have its name by then, and
+ * must not be taken for it.
  */
 function workspaceOf(directory: Directory, name: string): Result<Named, Refused> {
   const living = directory.workspaceNamed(name)
@@ -52,7 +52,7 @@ function countsText({ events, bytes, spans, logs, rum_events: rumEvents }: Count
   return `${counted(events, 'event')} of the log, ${counted(bytes, 'byte')} as stored: ${held.join(', ')}`
 }
 
-/** What the log of its partition holds of it. */
+/** Counts the workspace's events in the log of its partition. */
 async function countEvents({ stream }: OpenBuilds, { id }: Named) {
   const counts = { events: 0, bytes: 0, spans: 0, logs: 0, rum_events: 0 }
   const head = await stream.head()
@@ -71,7 +71,7 @@ async function countEvents({ stream }: OpenBuilds, { id }: Named) {
   return counts
 }
 
-/** Builds that hold anything of it, and for how many days. */
+/** The builds that hold anything of the workspace, and for how many days. */
 async function buildsWith({ index, projections }: OpenBuilds, { id }: Named) {
   const [writer, audit] = [index.writer(), index.audit()]
   try {
@@ -96,10 +96,10 @@ function setAside({ services, dataFolder }: VerbContext) {
   return { folders, lines: folders.length === 0 ? [] : [text] }
 }
 
-/** By its id: its name is free again. */
+/** Named by its id, because its name is free again. */
 const again = ({ id }: Named): string => `throughline workspace erase ${id} --confirm ${id}`
 
-/** What is said around what would go, or is left. */
+/** The lines around the list of what would go, or is left. */
 function aroundPreview({ names }: VerbContext, workspace: Named, isErased: boolean) {
   const called = `Workspace ${workspace.name} (${workspace.id})`
   const named = shellWord(names[0] ?? workspace.name)
@@ -162,7 +162,7 @@ async function awaitBuilds({ index, projections, stream, clock, timers }: OpenBu
   }
 }
 
-/** What is to be done about the builds that still hold some of it. */
+/** What the operator can do about the builds that still hold some of it. */
 function stillToCome(pending: readonly string[], { projections }: OpenBuilds): readonly string[] {
   const isOwn = (build: string): boolean => projections.some((of) => buildNumber(of, build) !== undefined)
   const [own, others] = [pending.filter(isOwn), pending.filter((build) => !isOwn(build))]
@@ -177,14 +177,14 @@ async function eraseIn(builds: OpenBuilds, workspace: Named) {
   const isGone = await eraseWorkspace({ stream, projections, clock, newId: randomId }, id)
   const erasure = await stream.last(erasureSubject(id))
   const told = erasure === undefined ? [] : await awaitBuilds(builds, erasure)
-  // Of another log, as before a backup was restored: they never come to the erasure.
+  // Builds of another log, as from before a backup was restored, never reach the erasure.
   const others = (await buildsWith(builds, workspace)).filter(({ build }) => !told.some((one) => one.build === build))
   const all = [...told, ...others.map(({ build }) => ({ build, erased: false }))]
   const pending = all.filter(({ erased }) => !erased).map(({ build }) => build)
   return { isGone, builds: all, pending, waiting: stillToCome(pending, builds) }
 }
 
-/** From then on it is gone, whatever keeps its events from being removed just now. */
+/** The workspace is closed from then on, whatever keeps its events from being removed now. */
 function brokenOff(workspace: Named, cause: Error): TransientError {
   const hint = `it is closed, and what it sent goes when the server can remove it; or run this again: ${again(workspace)}`
   return new TransientError({ operation: 'finish erasing', subject: `workspace ${workspace.name}`, cause, hint })

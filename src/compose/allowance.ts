@@ -29,7 +29,7 @@ type AllowanceOptions = Readonly<{
   stream: Stream
   reader: IndexReader
   clock: Clock
-  /** Where holders may be on any machine, none is known to be dead: its spans are taken back when their time is over. */
+  /** Whether a holder has certainly ended. Never, if it may be on another machine: its spans are taken back when their time is over. */
   isGone: (holder: string) => boolean
 }>
 

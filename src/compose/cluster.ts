@@ -49,16 +49,16 @@ const noProjector: Projector = {
   close: async () => undefined,
 }
 
-/** Where samples are taken, by all processes of this user: who comes next removes what one that was killed has left, which is customer data. */
+/** Where all processes of this user take samples: so the next one removes what a killed one has left, which is customer data. */
 const samplesFolder = (): string => join(tmpdir(), `throughline-samples-${process.getuid?.() ?? 'own'}`)
 
 function tidySamples(dataFolder: string): void {
   try {
-    // What lies in another user's may be a link to anywhere.
+    // A folder of another user may hold links to anywhere.
     makeOwnFolder(dataFolder)
     tidyScratch(dataFolder)
   } catch {
-    // The next sample meets it too, and says so. Folding needs no samples.
+    // The next sample fails in the same way and says so. Folding needs no samples.
   }
 }
 

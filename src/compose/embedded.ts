@@ -32,7 +32,7 @@ import { tellUnknownWorkspaces } from './unknown-workspaces.ts'
  */
 const directoryPollMs = 10
 
-/** A log that can take no more refuses all that wait for it, and what still comes; so long these refusals may take to go out. */
+/** When a log is broken, everyone who waits for it is refused, and so is what still comes. This is how long these refusals may take to be sent. */
 const refusalsMs = 250
 
 /** Prints what the first run of a data folder has made. */
@@ -76,7 +76,7 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
   const directory = await openDirectory(directoryStream, clock, secrets.pepper)
   tellUnknownWorkspaces(folders, directory)
   const thread = createProjectorThread('projector-thread.ts', { ...folders, dataFolder } satisfies ProjectorData)
-  // What an index is compared with takes room.
+  // A sample needs room for what the index is compared with.
   const places = () =>
     fullDisksOf(dataFolder).length > 0 ? [] : thread.folded().map((partition) => ({ dataFolder, partition }))
   const sampler = createSampler({ places, everyMs })

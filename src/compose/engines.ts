@@ -37,8 +37,8 @@ export type Engines = Readonly<{
 }>
 
 /**
- * The process cannot continue: its answers would be wrong from now on, or after `answersMs`, in which those that wait hear of it. The next
- * start recovers from the log.
+ * Returns what ends the process: it cannot continue, because its answers would be wrong from now on. With `answersMs`, it ends that much later, so
+ * that those who wait are answered first. The next start recovers from the log.
  */
 export function giveUp(what: string, answersMs = 0) {
   return (error: Error): void => {

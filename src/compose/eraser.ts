@@ -11,7 +11,7 @@ import type { Stream } from '#streams/stream.ts'
 import { withBeside, type ProjectorThread } from './threads/projector.ts'
 import { createRetryReport } from './troubles.ts'
 
-/** What is erased, and where from. */
+/** Which workspaces are erased, and from which logs. */
 export type ErasingOptions = Readonly<{
   directory: Pick<Directory, 'erasedWorkspaces'>
   partitions: number
@@ -21,28 +21,25 @@ export type ErasingOptions = Readonly<{
 
 type EraserOptions = ErasingOptions &
   Readonly<{
-    /** The partitions that are this process's to look after now. */
+    /** The partitions that this process folds now. */
     folded: () => readonly string[]
     timers?: Timers
     onFailure?: (error: unknown) => void
   }>
 
-/**
- * How often it is looked whether more of an erased workspace came: of one that has been clean for a while, after as long again, but between
- * these two.
- */
+/** How often an erased workspace is looked for again, since more may have come: after as long as it has been clean, within these bounds. */
 const lookEveryMs = 60_000
 const lookEveryMsMax = 3_600_000
 /** How soon it is tried again after a failure, or while more keeps coming. */
 const retryMs = 5_000
 const tickMs = 500
-/** Erasing from a long log takes minutes and may be broken off anywhere: so long a process that is to end waits for it. */
+/** How long a process that is to end waits for an erasure. That of a long log takes minutes; it may be broken off anywhere. */
 const endPatienceMs = 1_000
 
 /** Since when nothing was found of a workspace, and when it is looked for again. */
 type Clean = Readonly<{ sinceMs: number; dueAt: number }>
 
-/** What the directory says is erased goes from the logs that this process folds. A log stays open once it was needed. */
+/** Erases what the directory says is erased from the logs that this process folds. A log stays open once it was needed. */
 function createSweep({ directory, folded, partitions, openLog, clock }: EraserOptions, hasStopped: () => boolean) {
   const logs = new Map<string, Promise<Stream>>()
   const logOf = async (partition: string): Promise<Stream> => {
@@ -90,8 +87,9 @@ function createSweep({ directory, folded, partitions, openLog, clock }: EraserOp
 }
 
 /**
- * Erases from the logs what the directory says is no more: at the start, when the directory or this process's share of the partitions
- * changes, and from time to time, for what a process that had not heard of it has appended. So what a command line was killed at is done.
+ * Erases from the logs what the directory says is erased: at the start, when the directory or this process's share of the partitions changes, and
+ * from time to time, because a process that did not know of the erasure yet may have appended more. So an erasure whose command was killed is
+ * finished.
  */
 export function createEraser(options: EraserOptions): Readonly<{ start(): void; stop(): Promise<void> }> {
   const { directory, folded, clock, timers = systemTimers } = options
@@ -138,7 +136,7 @@ export function createEraser(options: EraserOptions): Readonly<{ start(): void; 
   }
 }
 
-/** A projector beside which what is erased goes from its logs. */
+/** A projector with an eraser beside it, for the partitions that it folds. */
 export const withEraser = (projector: ProjectorThread, options: ErasingOptions): ProjectorThread =>
   withBeside(projector, createEraser({ ...options, folded: projector.folded }))
 

@@ -5,19 +5,19 @@ import type { Ticks } from '#src/lib/clock.ts'
 import { isOperatingFailure } from '#src/lib/failure.ts'
 import { shownInLine, shownSafely } from '#src/lib/shown-safely.ts'
 
-/** Only the message of a failure the operator can act on, in one line where it is not of all settings; anything else with its stack. */
+/** What the operator is shown of an error: the message alone if they can act on it, in one line, or one line a setting; else the stack. */
 export function explain(error: unknown): string {
   if (isOperatingFailure(error)) return shownInLine(error.message)
   if (error instanceof ConfigError) return shownSafely(error.message)
   return shownSafely(error instanceof Error ? (error.stack ?? error.message) : String(error))
 }
 
-/** Of failures that every request may meet, such as a full disk: lines at once, and then each second. */
+/** How many lines failures that every request may meet, such as a full disk, get at once, and then each second. */
 const [linesBurst, linesPerSecond] = [20, 1]
 
 /**
- * Reports failed requests, whose senders know their ids. One line for each that every request may meet, but not for so many that they fill the disk
- * that the output goes to, and hide what else is said: then they are counted.
+ * Reports failed requests by the ids that their senders know. Failures that every request may meet get a few lines a second and are counted beyond
+ * that: they would fill the disk that the output goes to, and hide what else is said.
  */
 export function createFailureReport(ticks: Ticks): (failure: RequestFailure) => void {
   const options = { policy: 'lines', perSecond: linesPerSecond, burst: linesBurst, bucketsMax: 1 }

@@ -6,11 +6,11 @@ import { createExpectedAudit } from '#projections/stores/elasticsearch/expected.
 import { createSqliteIndexAudit } from '#projections/stores/sqlite/auditing/audit.ts'
 
 /**
- * What a folder of index files holds. `all`: an index as it is served. The others hold what an index is compared with: `sums`, of one in files, with
- * sums in place of its postings; `entries`, of one in Elasticsearch, its entries alone, folded from the log of that epoch.
+ * What a folder of index files holds. `all`: an index as it is served. The others are made to compare an index with: `sums`, for an index in files,
+ * has sums in place of the postings; `entries`, for an index in Elasticsearch, has only the entries, folded from the log of that epoch.
  */
 export type FilesForm = Readonly<{ keeps: 'all' } | { keeps: 'sums' } | { keeps: 'entries'; clusterEpoch: string }>
-/** Files that are read whole; plain data, which a thread can be given. */
+/** Such a folder. Plain data, which can be passed to a thread. */
 export type FilesPlace = FilesForm & Readonly<{ folder: string }>
 
 function projectionOf(index: string) {
@@ -18,7 +18,7 @@ function projectionOf(index: string) {
   return found && withSeenEvents(found)
 }
 
-/** Reads them in the form in which the index is. */
+/** Reads the folder in the form of the index that it is compared with. */
 export function createFilesAudit(place: FilesPlace): IndexAudit {
   const { folder } = place
   if (place.keeps === 'sums') return createSqliteIndexAudit({ folder, summed: projectionOf })

@@ -39,7 +39,7 @@ function kindOf(operation: string, subject: string): 'file' | 'folder' | undefin
   }
 }
 
-/** Throws PermanentError where a file stands in a folder's place or a folder in a file's, which who opens them would take for a failing disk. */
+/** Throws PermanentError if a file stands in a folder's place, or a folder in a file's: to open them would look like a failing disk. */
 export function checkPlaces(dataFolder: string, operation: string): void {
   const { log, directory, logFolder, indexFolder, quarantineFolder } = foldersOf(dataFolder)
   for (const folder of [dataFolder, logFolder, indexFolder, quarantineFolder]) {

@@ -6,7 +6,7 @@ import { limits } from '#src/config.ts'
 import { createClock } from '#src/lib/clock.ts'
 import { systemTimers } from '#src/lib/timers.ts'
 
-/** What this program folds by; the log is the caller's. */
+/** What a fold of this program needs, except the log. */
 export const createFolding = (): Omit<Folding, 'stream'> => ({
   projections,
   decode: createDecoder(createDecoders(limits)),

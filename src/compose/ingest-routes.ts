@@ -13,7 +13,7 @@ import type { Engines } from './engines.ts'
 import { bodiesHeld } from './memory.ts'
 import { createRetryReport } from './troubles.ts'
 
-/** Whoever has the key may send it as often as they like: that it cannot be flagged, as on a full disk, is told as all is that is tried again. */
+/** Flags a leaked key. That may fail with each request that presents it, as on a full disk, so a failure is told without repeating it. */
 export function flagsExposed(directory: Pick<Directory, 'flagExposed'>, clock: Clock): (key: Key) => void {
   const onFailure = createRetryReport(clock, 'a leaked key could not be flagged; trying again where it is sent again')
   return (key) => void directory.flagExposed(key, '/api/rum/v1/ingest').catch(onFailure)
@@ -33,7 +33,7 @@ export function ingestRoutes(
     })),
     limits,
     budget: createBodyBudget(bodiesHeld(limits.bodiesInFlightBytesMax), limits.bodyBytesMax + limits.decodedBytesMax),
-    checkRoom: files?.checkRoom ?? (() => {}),
+    checkRoom: files?.checkRoom,
     clock,
     ticks: systemTicks,
     newId: randomId,

@@ -16,7 +16,7 @@ import type { PartitionOf } from '#src/events/partition.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import type { Stream } from '#streams/stream.ts'
 
-/** Of a workspace of which the directory says nothing yet. */
+/** For a workspace that the directory does not know yet. */
 const unknown = longestKeeping(plans)
 
 /** How long records are kept, read from the directory's stream each time it is asked. */
@@ -28,7 +28,7 @@ export function createKeepings(directory: Pick<Stream, 'read'>): () => Promise<K
   }
 }
 
-/** The first days that readers see, by a directory that is opened for this question. */
+/** The first day that readers of a workspace see, by a directory that is opened and closed for this question. */
 export async function readFirstDays(openDirectory: () => Promise<Stream>, clock: Clock): Promise<FirstDay> {
   const directory = await openDirectory()
   try {
@@ -39,7 +39,7 @@ export async function readFirstDays(openDirectory: () => Promise<Stream>, clock:
   }
 }
 
-/** Readers for requests, which show of each workspace what its plan keeps, and know the builds of another version. */
+/** Readers for requests: they show what the plan of the workspace keeps, and say so where a build is of another version. */
 export function retainedReaders(
   readerOf: PartitionOf<IndexReader>,
   directory: Pick<Directory, 'workspace'>,

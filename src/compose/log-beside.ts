@@ -2,7 +2,7 @@ import type { LogFile } from '#streams/sqlite/log-file.ts'
 import { createSqliteStream, openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { ConflictError, type Stream } from '#streams/stream.ts'
 
-/** Who writes beside the server appends little at a time. */
+/** Whoever writes beside the server appends little at a time. */
 export const limitsBeside = {
   appendQueueEventsMax: 64,
   appendQueueBytesMax: 1_048_576,
@@ -11,8 +11,8 @@ export const limitsBeside = {
 }
 
 /**
- * A log that another thread or process writes: for reading, and for the few decisions that its readers put into it. It is opened for
- * writing by the first of them, and where it is cut or something is erased.
+ * A log that another thread or process writes: for reading, and for the few events that readers append, such as decisions about dead letters. It is
+ * opened for writing at the first append, cut or erasure.
  */
 export async function openLogBeside(log: LogFile): Promise<Stream> {
   const reader = await openSqliteStreamReader(log)
@@ -23,7 +23,7 @@ export async function openLogBeside(log: LogFile): Promise<Stream> {
       return await task(await own)
     } catch (error) {
       if (error instanceof ConflictError) throw error
-      // What could not be opened is opened anew the next time; so is what an I/O error has broken. Others may have done so by now.
+      // It could not be opened, or an I/O error has broken it: the next call opens it anew, unless another call has done so already.
       if (writer === own) writer = undefined
       await own.then((stream) => stream.close()).catch(() => undefined)
       throw error

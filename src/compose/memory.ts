@@ -7,8 +7,8 @@ export const memoryBytes = (): number => Math.min(totalmem(), process.constraine
 const ownBytes = 256 * 1024 * 1024
 
 /**
- * How many bytes of bodies a process holds at once: a quarter of the memory beyond what a server takes by itself, since what a body becomes until it
- * is in the log and the indexes takes more than the body. From 1 GiB on, as many as may be.
+ * How many bytes of request bodies a process holds at once: a quarter of the memory beyond the server's own, because a body takes more than its size
+ * until it is in the log and the indexes. With 1 GiB or more: `most`.
  */
 export const bodiesHeld = (most: number, memory: number = memoryBytes()): number =>
   Math.min(most, Math.max(most / 6, Math.floor((memory - ownBytes) / 4)))

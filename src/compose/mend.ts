@@ -34,7 +34,7 @@ async function checkWorkspaces(next: LogFile, directoryFile: string): Promise<vo
   throw new PermanentError({ operation: 'start', subject: directoryFile, hint })
 }
 
-/** The same for a directory without damage or events, as after its WAL was removed, where the log holds what senders have sent. */
+/** The same for an undamaged directory without events, as after its WAL was removed, if the log holds events of senders. */
 async function checkNotEmptied({ directory: { file }, log }: Folders, directory: Verdict): Promise<void> {
   if (directory.kind !== 'sound' || directory.head > 0 || !existsSync(log.file)) return
   const sent: ReadonlySet<string> = new Set(telemetryEventTypes)
@@ -51,7 +51,7 @@ async function checkNotEmptied({ directory: { file }, log }: Folders, directory:
  */
 export async function mendDataFolder(dataFolder: string): Promise<boolean> {
   const isSetAside = await mendLogs(dataFolder)
-  // What the log can rebuild is not set aside.
+  // Indexes are not set aside: the log can rebuild them.
   removeDamaged(foldersOf(dataFolder).indexFolder, projectionNames, (line) => console.error(line))
   return isSetAside
 }

@@ -65,7 +65,7 @@ export async function openMove(request: MoveRequest, environment: NodeJS.Process
     const sessionKeys = keys === '' ? undefined : keys.split(',')
     // With another pepper the cluster would recognise no key.
     const secrets = loadSecrets({ dataFolder, random: randomBytes, sessionKeys, pepper: environment['KEY_PEPPER'] })
-    // What is compared must be there.
+    // With `verifyOnly` nothing is made: the copy must be there.
     const nats = await connectLogs(config, 'move-log', { mustExist: verifyOnly })
     closers.push(() => nats.close())
     const { log, directory: directoryLog } = foldersOf(dataFolder)

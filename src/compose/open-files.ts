@@ -25,8 +25,8 @@ export function checkOpenFiles(openFilesMin: number, max: number | undefined = o
 }
 
 /**
- * How many connections a server of this process keeps while some of them are idle. Of as few files as it starts with, index files take half, and what
- * it has open besides a fifth.
+ * How many connections a server keeps while some of them are idle. Index files take half of the handles; of the fewest that a server starts with,
+ * everything else takes a fifth.
  */
 export const connectionsMax = (handles: number = openFilesMax() ?? Infinity): number => Math.floor(handles / 4)
 
@@ -40,15 +40,15 @@ const indexFileHandles = 3
 export const indexFilesOpen = (most: number, threads: number, handles: number = openFilesMax() ?? Infinity): number =>
   Math.min(most, Math.max(1, Math.floor(handles / 2 / indexFileHandles / threads)))
 
-/** What an index file that is open takes in memory, where it is large: its pages, and its prepared statements. */
+/** Memory of a large index file that is open: its pages and prepared statements. */
 const indexFileBytes = 8 * 1024 * 1024
 
 type Most = Readonly<{ indexFilesOpenMax: number; embeddedFilesOpenMax: number }>
 type Room = Readonly<{ memory: number; handles: number | undefined }>
 
 /**
- * How many index files the projector of an embedded server has open at once, and its query threads together as many. What goes beyond is closed and
- * opened again: in each batch, where it is synced too, and in each search of all days.
+ * How many index files the projector of an embedded server keeps open; its query threads together keep as many. Others are closed and opened again:
+ * in each batch, which also syncs them, and in each search of all days.
  */
 export function embeddedFilesOpen(
   { indexFilesOpenMax, embeddedFilesOpenMax }: Most,
@@ -58,6 +58,6 @@ export function embeddedFilesOpen(
   return indexFilesOpen(held, 2, handles ?? Infinity)
 }
 
-/** The same of whoever reads or writes few of them beside these. */
+/** The same for those who read or write a few index files beside these. */
 export const fewFilesOpen = ({ indexFilesOpenMax }: Pick<Most, 'indexFilesOpenMax'>): number =>
   indexFilesOpen(indexFilesOpenMax, 8)

@@ -15,11 +15,11 @@ import { createRoomCheck, type RoomUse } from './reserve.ts'
 
 export type ClusterPlace = Readonly<{ cluster: ClusterConfig; partition: string }>
 export type LogPlace = Readonly<{ file: string; partition: string }> | ClusterPlace
-/** What is given up of a full disk is not for builds, nor for what they are compared with. */
+/** The disk that must have room: the reserve of a full disk is not for builds, nor for what they are compared with. */
 export type Room = Readonly<{ dataFolder: string; use: RoomUse }>
 export type IndexPlace = Readonly<{ folder: string; keeps?: Kept; room?: Room }> | ClusterPlace
 
-/** Opens something over a NATS connection of its own, which ends with it, or where it cannot be opened. */
+/** Opens something over a NATS connection of its own, which is closed with it, or at once if it cannot be opened. */
 export async function overOwnConnection<T extends Readonly<{ close(): Promise<void> }>>(
   { natsUrl: url }: ClusterConfig,
   name: string,
@@ -63,7 +63,7 @@ export const indexesOf = (
 /** Nobody reads a build that several writers share: it is refreshed once, when all are done. */
 const refreshSharedEveryMs = 60_000
 
-/** A writer of files. Nothing that it begins or writes takes of the room that is given up; without `room`, it does not look. */
+/** A writer of index files. With `room`, it begins and writes nothing while the reserve of that disk is given up. */
 export function createFilesWriter(
   options: Parameters<typeof createSqliteIndexWriter>[0],
   room?: Room,

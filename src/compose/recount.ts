@@ -13,7 +13,7 @@ const readEventsMax = 1_000
 /** The reservation of spans that were stored without one. */
 const unreserved = ''
 
-/** A month of a workspace: `spent` by the newest of its ledger’s events that is left, and in the log by each reservation that is not in that. */
+/** A month of a workspace. `spent`: by the newest ledger event that is left. `spans`: in the log, by reservation, that `spent` does not include. */
 type Counted = { workspaceId: WorkspaceId; month: Month; spent: number; spans: Map<string, number> }
 type Months = Map<string, Counted>
 
@@ -56,8 +56,8 @@ async function countMonths(stream: Stream, from: Month): Promise<readonly Counte
 }
 
 /**
- * What a ledger’s lost events said of spans is counted in the log that is left: what its newest one says was spent, and what is stored by
- * reservations that this one does not know to have ended. Nobody holds any: to be called while no server runs on the log.
+ * Corrects the ledgers of a log that has lost events. Spent is what the newest ledger event that is left says, and the spans stored under
+ * reservations that this event does not say have ended. To be called while no server runs on the log, so that nobody holds a reservation.
  */
 export async function recountLedgers(log: LogFile, clock: Clock): Promise<void> {
   const stream = await createSqliteStream({ ...log, thread: false, limits: limitsBeside })

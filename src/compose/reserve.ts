@@ -10,12 +10,12 @@ import { bytesLeftIn } from '#src/lib/room-left.ts'
 import { systemTimers } from '#src/lib/timers.ts'
 import { foldersOf } from './folders.ts'
 
-// Room that a full disk gives back: a file that says nothing. What SQLite needs beside each file that it opens has room then, and so have
-// sessions, revoked keys, and what makes room. It would be gone at once if telemetry were taken and folded meanwhile: neither is, until the file
-// is there again. A file that is empty was given up; none, as on a disk that never had the room, or that does not say what it has, keeps nobody from
-// anything.
+// The reserve is a file of random bytes on each disk of a data folder. When the disk is full, the file is emptied. The freed room is for what must
+// still work: the files that SQLite makes beside each database, sessions, revoked keys, and the verbs that free space. Telemetry is neither accepted
+// nor folded until the file is whole again: it would use up that room at once. An empty file means that the reserve is given up. No file means that
+// it was never made, because the disk had no room for it or does not say what is free: then nothing waits.
 
-/** `bytesLeft`: on the disk of a folder, unless it is asked itself; undefined where that is not known. */
+/** `bytesLeft`: what is free on the disk of a folder; undefined if the disk does not say. */
 type RoomBounds = Pick<Limits, 'reserveFreeBytesMin'> & Readonly<{ bytesLeft?: (folder: string) => number | undefined }>
 type Bounds = RoomBounds & Pick<Limits, 'reserveBytes'>
 
@@ -23,7 +23,7 @@ type Tell = (line: string) => void
 
 const name = 'reserve'
 
-/** Undefined also where this user may not look at it: who opens it says so. */
+/** Undefined also if this user may not look at it: whoever opens it reports that. */
 function statOf(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false })
@@ -32,12 +32,12 @@ function statOf(path: string): Stats | undefined {
   }
 }
 
-/** What is done with telemetry, which waits while a disk that it needs is full. */
+/** What waits while a disk that it needs is full: accepting telemetry, or folding it. */
 type Use = 'accepted' | 'folded'
-type Kept = Readonly<{ file: string; uses: ReadonlySet<Use> }>
+type ReserveFile = Readonly<{ file: string; uses: ReadonlySet<Use> }>
 
 /** One file for each disk that a data folder lies on. */
-function filesIn(dataFolder: string): readonly Kept[] {
+function filesIn(dataFolder: string): readonly ReserveFile[] {
   const { logFolder, indexFolder } = foldersOf(dataFolder)
   const onDisks = new Map<number, Readonly<{ file: string; uses: Set<Use> }>>()
   const places = [
@@ -48,14 +48,14 @@ function filesIn(dataFolder: string): readonly Kept[] {
   for (const [folder, use] of places) {
     const disk = statOf(folder)?.dev
     if (disk === undefined) continue
-    const kept = onDisks.get(disk) ?? { file: join(folder, name), uses: new Set<Use>() }
-    kept.uses.add(use)
-    onDisks.set(disk, kept)
+    const reserve = onDisks.get(disk) ?? { file: join(folder, name), uses: new Set<Use>() }
+    reserve.uses.add(use)
+    onDisks.set(disk, reserve)
   }
   return [...onDisks.values()]
 }
 
-const usesOf = ({ uses }: Kept, word: 'and' | 'or'): string => [...uses].join(` ${word} `)
+const usesOf = ({ uses }: ReserveFile, word: 'and' | 'or'): string => [...uses].join(` ${word} `)
 
 const leftBeside = (file: string, { bytesLeft = bytesLeftIn }: RoomBounds): number | undefined =>
   bytesLeft(dirname(file))
@@ -66,12 +66,12 @@ function isFull(file: string, bounds: RoomBounds): boolean {
 }
 
 const isGivenUp = (file: string): boolean => statOf(file)?.size === 0
-/** Whether there is no room but what it holds. */
-const isNeeded = (file: string, bounds: RoomBounds): boolean => (statOf(file)?.size ?? 0) > 0 && isFull(file, bounds)
+/** Whether the disk is full and the reserve still holds room. */
+const mustGiveUp = (file: string, bounds: RoomBounds): boolean => (statOf(file)?.size ?? 0) > 0 && isFull(file, bounds)
 const newOf = (file: string): string => `${file}.new`
 const shown = (bytes: number): string => `${Math.floor(bytes / 1_024)} KiB`
 
-/** Of random bytes, which no disk can store in less. It gets its name once it is whole: until then it is none, or still given up. */
+/** Makes the file, of random bytes, which no file system can store in less. It gets its name once it is whole. */
 async function keep(file: string, bytes: number): Promise<void> {
   try {
     const handle = await open(newOf(file), 'w', 0o600)
@@ -88,74 +88,74 @@ async function keep(file: string, bytes: number): Promise<void> {
   }
 }
 
-type Settle = (kept: Kept, bounds: Bounds) => string | undefined | Promise<string | undefined>
+type Settle = (reserve: ReserveFile, bounds: Bounds) => string | undefined | Promise<string | undefined>
 
-/** Builds take room where they are folded. */
-const remedy = ({ uses }: Kept): string =>
+/** What the operator can do. Builds take room only on the disk of the indexes. */
+const remedy = ({ uses }: ReserveFile): string =>
   uses.has('folded') ? 'remove something beside it, or throughline drop BUILD' : 'remove something beside it'
 
-const giveUpWhereNeeded: Settle = (kept, bounds) => {
-  const { file } = kept
+const giveUpWhereNeeded: Settle = (reserve, bounds) => {
+  const { file } = reserve
   const { reserveBytes } = bounds
-  if (!isNeeded(file, bounds)) return undefined
-  // Which takes no room itself, and no inode.
+  if (!mustGiveUp(file, bounds)) return undefined
+  // To empty a file takes no room and no inode.
   truncateSync(file, 0)
   return (
     `the disk of ${dirname(file)} is full: ${file} is given up, which leaves ${shown(reserveBytes)} for searches, sign-ins and what makes room. ` +
-    `No telemetry is ${usesOf(kept, 'or')} until ${shown(2 * reserveBytes)} are free: ${remedy(kept)}`
+    `No telemetry is ${usesOf(reserve, 'or')} until ${shown(2 * reserveBytes)} are free: ${remedy(reserve)}`
   )
 }
 
-const keepWhereThereIsRoom: Settle = async (kept, bounds) => {
-  const { file } = kept
+const keepWhereThereIsRoom: Settle = async (reserve, bounds) => {
+  const { file } = reserve
   const isEmpty = isGivenUp(file)
   if (existsSync(file) && !isEmpty) return undefined
   const left = leftBeside(file, bounds)
-  // Of a data folder that was copied to such a disk: it could not be kept again.
+  // The data folder was copied to a disk that does not say what is free: the reserve could not be made again there.
   if (left === undefined) rmSync(file, { force: true })
   if (left === undefined || left < 2 * bounds.reserveBytes) return undefined
   await keep(file, bounds.reserveBytes)
-  return isEmpty ? `the disk of ${dirname(file)} has room again: telemetry is ${usesOf(kept, 'and')}` : undefined
+  return isEmpty ? `the disk of ${dirname(file)} has room again: telemetry is ${usesOf(reserve, 'and')}` : undefined
 }
 
 async function settleEach(settle: Settle, dataFolder: string, bounds: Bounds, tell: Tell): Promise<void> {
-  for (const kept of filesIn(dataFolder)) {
+  for (const reserve of filesIn(dataFolder)) {
     try {
-      const line = await settle(kept, bounds)
+      const line = await settle(reserve, bounds)
       if (line !== undefined) tell(line)
     } catch {
-      // A disk that cannot be written to says so where something must be.
+      // If the disk cannot be written to, whoever has to write reports it.
     }
   }
 }
 
-const giveUpAtStart: Settle = (kept, bounds) => {
+const giveUpAtStart: Settle = (reserve, bounds) => {
   // Left by a server that was killed.
-  rmSync(newOf(kept.file), { force: true })
-  return giveUpWhereNeeded(kept, bounds)
+  rmSync(newOf(reserve.file), { force: true })
+  return giveUpWhereNeeded(reserve, bounds)
 }
 
-/** Gives room up where a disk is full. Before a start, and while no other server runs there. */
+/** Gives up the reserve of each full disk. To be called before a start, while no other server runs on the folder. */
 export const giveUpReserve = (dataFolder: string, bounds: Bounds, tell: Tell): Promise<void> =>
   settleEach(giveUpAtStart, dataFolder, bounds, tell)
 
-/** As of a quota, which a disk does not count when it says what is free. */
+/** Out of room, also by a quota: what a disk says is free does not count quotas. */
 const isOutOfRoom = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')
 
-/** Turns that are let pass after it could not be kept for that: while it is tried, it takes what others could. */
+/** How many turns to wait after there was no room for the reserve: each attempt takes room from others while it lasts. */
 const restTurns = 120
 
 /**
- * Returns what does this, but only where it was needed when it was asked before, too: who writes telemetry has seen that meanwhile, and waits
- * (`createRoomCheck`), or would take at once what is given up. Where there is room, it keeps some again.
+ * Returns a function that takes one turn. A turn gives up the reserve of a full disk only if the turn before found that disk full too: by then those
+ * who write telemetry know it and wait (`createRoomCheck`), so they do not take the freed room. Where there is room again, it makes the file anew.
  */
 export function createSettling(dataFolder: string, bounds: Bounds, tell: Tell): () => Promise<void> {
   let neededBefore: ReadonlySet<string> = new Set()
   let rest = 0
-  const keepOrRest: Settle = async (kept) => {
+  const keepOrRest: Settle = async (reserve) => {
     try {
-      return await keepWhereThereIsRoom(kept, bounds)
+      return await keepWhereThereIsRoom(reserve, bounds)
     } catch (error) {
       if (isOutOfRoom(error)) rest = restTurns
       throw error
@@ -163,9 +163,9 @@ export function createSettling(dataFolder: string, bounds: Bounds, tell: Tell): 
   }
   return async () => {
     const needed = new Set<string>()
-    const giveUpWhereKnown: Settle = (kept) => {
-      if (neededBefore.has(kept.file)) return giveUpWhereNeeded(kept, bounds)
-      if (isNeeded(kept.file, bounds)) needed.add(kept.file)
+    const giveUpWhereKnown: Settle = (reserve) => {
+      if (neededBefore.has(reserve.file)) return giveUpWhereNeeded(reserve, bounds)
+      if (mustGiveUp(reserve.file, bounds)) needed.add(reserve.file)
       return undefined
     }
     await settleEach(giveUpWhereKnown, dataFolder, bounds, tell)
@@ -177,7 +177,7 @@ export function createSettling(dataFolder: string, bounds: Bounds, tell: Tell): 
 
 const settleEveryMs = 500
 
-/** Does this now, and from then on twice a second. Returns what ends it. */
+/** Takes a turn now, and from then on two a second. Returns a function that ends it. */
 export async function keepReserve(dataFolder: string, bounds: Bounds, tell: Tell): Promise<() => void> {
   const settle = createSettling(dataFolder, bounds, tell)
   let settling: Promise<void> | undefined
@@ -188,7 +188,7 @@ export async function keepReserve(dataFolder: string, bounds: Bounds, tell: Tell
   return systemTimers.every(settleEveryMs, settleAgain)
 }
 
-/** Where a start has failed, tells which disk lacks room, if one does, and how much it takes. */
+/** After a failed start: tells which disk lacks room, if one does, and how much a start takes. */
 export function tellMissingRoom(dataFolder: string, bounds: Bounds, tell: Tell): void {
   for (const { file } of filesIn(dataFolder)) {
     if (!isFull(file, bounds)) continue
@@ -197,37 +197,40 @@ export function tellMissingRoom(dataFolder: string, bounds: Bounds, tell: Tell):
   }
 }
 
-/** Where there is no room but what was given up. */
+/** The disks whose reserve is given up. */
 export const fullDisksOf = (dataFolder: string): readonly FullDisk[] =>
   filesIn(dataFolder)
     .filter(({ file }) => isGivenUp(file))
-    .map((kept) => ({ folder: dirname(kept.file), not: usesOf(kept, 'or') }))
+    .map((reserve) => ({ folder: dirname(reserve.file), not: usesOf(reserve, 'or') }))
 
-/** How long there is believed to be room: less than `settleEveryMs`. And none: until it is given up, where that is needed for so long. */
+/**
+ * How long a check believes what it saw. That there is room: for less than `settleEveryMs`, so that writers know of a full disk before its reserve
+ * is given up. That there is none: until the reserve has been given up, if the disk stays full.
+ */
 const [roomBelievedMs, fullBelievedMs] = [200, 3 * settleEveryMs]
 
-/** `compared`: files that are there for a while, beside the indexes or not. */
+/** `compared`: temporary files that an index is compared with. */
 export type RoomUse = Use | 'compared'
 
-const needs = (dataFolder: string, use: RoomUse, { file, uses }: Kept): boolean =>
+const needs = (dataFolder: string, use: RoomUse, { file, uses }: ReserveFile): boolean =>
   use === 'compared' ? file === join(dataFolder, name) : uses.has(use)
 
-/** Whether its room is given up, or about to be. Not where that is no more than an empty file says of a disk that does not say what it has. */
-const isWanting = (file: string, bounds: RoomBounds): boolean =>
-  isGivenUp(file) ? leftBeside(file, bounds) !== undefined : isNeeded(file, bounds)
+/** Whether the reserve is given up, or about to be. On a disk that does not say what is free, an empty file means nothing. */
+const lacksRoom = (file: string, bounds: RoomBounds): boolean =>
+  isGivenUp(file) ? leftBeside(file, bounds) !== undefined : mustGiveUp(file, bounds)
 
-/** Throws TransientError while the room on a disk is given up that is needed for this, or about to be. */
+/** Returns a check that throws TransientError while the reserve of a disk that this use needs is given up, or about to be. */
 export function createRoomCheck(
   dataFolder: string,
   use: RoomUse,
   bounds: RoomBounds,
   ticks: Ticks = systemTicks,
 ): () => void {
-  let [believedUntil, full] = [Number.NEGATIVE_INFINITY, undefined as Kept | undefined]
+  let [believedUntil, full] = [Number.NEGATIVE_INFINITY, undefined as ReserveFile | undefined]
   return () => {
     const now = ticks()
     if (now >= believedUntil) {
-      full = filesIn(dataFolder).find((kept) => needs(dataFolder, use, kept) && isWanting(kept.file, bounds))
+      full = filesIn(dataFolder).find((reserve) => needs(dataFolder, use, reserve) && lacksRoom(reserve.file, bounds))
       believedUntil = now + (full === undefined ? roomBelievedMs : fullBelievedMs)
     }
     if (full === undefined) return

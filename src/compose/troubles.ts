@@ -1,9 +1,9 @@
 import type { Clock } from '#src/lib/clock.ts'
 import { explain } from './failure.ts'
 
-/** Longer than one attempt takes to fail, also where a server gives no answer: what is not heard for longer is no longer met. */
+/** A trouble that is not heard of for this long is over: each attempt fails sooner, even if a server gives no answer. */
 const quietMs = 90_000
-/** How long nothing is heard of a subject that has recovered before that is told; `quietMs` where it was told lately, as a trouble may come and go. */
+/** How long a recovered subject must stay quiet before its recovery is told; `quietMs` if one was told lately, as a trouble may come and go. */
 const calmMs = 10_000
 /** How often a trouble that stays is told again. */
 const repeatMs = 600_000
@@ -11,15 +11,15 @@ const repeatMs = 600_000
 type Times = { heardAt: number; toldAt: number }
 type Lines = Map<string, Times>
 
-/** What is told of troubles that are met again at each attempt. */
+/** Reports troubles that each attempt meets again, without repeating itself. */
 export type Troubles = Readonly<{
-  /** Tells it, unless it was told of this subject lately and has been heard since; unless `keyOf` is given, numbers in it tell no difference. */
+  /** Tells the line, unless the same was told of this subject lately and has been heard since. By default, numbers make no difference. */
   hear(subject: string, line: string): void
-  /** It could do what it could not do when it was heard last. That it is silent says nothing: it may wait for something else. */
+  /** The subject can do again what failed. Silence alone does not say so: it may wait for something else. */
   recovered(subject: string): void
-  /** Tells of each subject that has recovered, and of which nothing was heard for a while since, that it goes on. To be called from time to time. */
+  /** Tells which subjects have recovered and stayed quiet for a while since. To be called from time to time. */
   sweep(): void
-  /** What is heard next of these subjects is news. */
+  /** Forgets these subjects: what is heard of them next is news. */
   forget(isMeant: (subject: string) => boolean): void
 }>
 
@@ -27,7 +27,7 @@ const withoutNumbers = (line: string): string => line.replace(/\d+(?:\.\d+)*/g, 
 
 type TroublesOptions = Readonly<{ clock: Clock; tell?: (line: string) => void; keyOf?: (line: string) => string }>
 
-/** `tell`: on standard error, unless it is given. `keyOf`: what two lines that tell the same have in common. */
+/** `tell`: to standard error by default. `keyOf`: the same for two lines that tell the same. */
 export function createTroubles({
   clock,
   tell = (line) => console.error(line),
@@ -48,7 +48,7 @@ export function createTroubles({
       const key = keyOf(line)
       const lines = known.get(subject) ?? (new Map() as Lines)
       known.set(subject, lines)
-      // Each line of a trouble may have other words, as of a request: what was not heard again is no longer held.
+      // Lines may differ each time, as by the address of a request: those that are not heard again are dropped.
       for (const [other, times] of lines) if (isQuiet(times)) lines.delete(other)
       const before = lines.get(key)
       const isNews = before === undefined || now - before.toldAt >= repeatMs
@@ -74,7 +74,7 @@ export function createTroubles({
   }
 }
 
-/** Tells what fails at each attempt until it does not, and why: `what` names what could not be done. */
+/** Reports a task that is tried again until it succeeds: why it fails, without repeating itself. `what`: what could not be done. */
 export function createRetryReport(clock: Clock, what: string): (error: unknown) => void {
   const troubles = createTroubles({ clock })
   return (error) => troubles.hear(what, `${what}: ${explain(error)}`)

@@ -7,8 +7,8 @@ import type { Folders } from './folders.ts'
 const namedMax = 5
 
 /**
- * The workspaces of a projection's builds, without folders that have another name, as a copy of a build that was put into it; none of an index
- * that cannot be read, which is told by whoever folds it.
+ * The workspaces that a projection's builds hold. Folders with other names are left out, such as a copy that somebody put there. None if the index
+ * cannot be read: whoever folds it reports that.
  */
 function workspacesOf(indexFolder: string, projection: string): readonly WorkspaceId[] {
   try {

@@ -64,7 +64,7 @@ type Options = Readonly<{
   onStop: (error: Error) => void
   /** Following has failed for now, and is tried again: until then the view is as it was. */
   onRetry?: ((error: unknown) => void) | undefined
-  /** So long the log is tried again until its head is reached, ms; as long as it takes if not given. */
+  /** How long the log is tried again until its head is reached, ms; without limit by default. */
   patienceMs?: number
 }>
 

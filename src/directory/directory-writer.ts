@@ -9,7 +9,7 @@ import { ConflictError, type Expected, type Stream } from '#streams/stream.ts'
 import type { HeldView } from './directory-view.ts'
 import type { RandomBytes } from './keys.ts'
 
-/** A refused command: what was wrong with which field. Nothing was written that is of any effect, unless it says so. */
+/** A refused command: what was wrong with which field. Nothing was written, or nothing that has an effect, unless the detail says so. */
 export type Refused = Readonly<{
   code: 'exists' | 'unknown' | 'invalid'
   field: string
@@ -19,7 +19,7 @@ export type Refused = Readonly<{
 }>
 export const refuse = (code: Refused['code'], field: string, detail: string) => fail<Refused>({ code, field, detail })
 
-/** Also of one that was erased at the same moment: what a command has written in it then is of no effect. */
+/** Also for a workspace that was erased at the same moment: what the command has written in it has no effect. */
 export const noSuchWorkspace = refuse('unknown', 'workspace', 'There is no such workspace.')
 
 /** What commands work with: the view to decide from, and the log to write to. */
@@ -32,13 +32,13 @@ export type DirectoryWriter = Readonly<{
   /** Appends all in one step; resolves when they are durable and the view shows them. Rejects as the stream does. */
   write: (events: readonly DirectoryEvent[]) => Promise<Position>
   /**
-   * The same, but writes nothing if another process was first with the subject of the first event: with the name, the e-mail or the key that
-   * it creates. `freeSince`: the position where that was last given up.
+   * The same, but writes nothing if another process has used the subject of the first event: the name, the e-mail or the key that it creates.
+   * `freeSince`: the position where the subject was last given up.
    */
   writeFirst: (events: readonly DirectoryEvent[], freeSince?: Position) => Promise<Result<Position, 'conflict'>>
   /**
-   * Writes what is decided from a view that shows every event of a subject; where another process is first with it, decides again. Nothing is
-   * written for an empty decision. The decided events must have the subject.
+   * Decides from a view that shows every event of a subject, and writes that. Decides again if another process is first with the subject. Writes
+   * nothing for an empty decision. The decided events must have the subject.
    */
   writeDecided: (
     subject: string,
@@ -59,7 +59,7 @@ type Options = Readonly<{
 
 /** How long what was written may take to come back to the view. */
 const followTimeoutMs = 5_000
-/** How often something is decided again because another was first. */
+/** How often a decision is made again because another process was first. */
 const attemptsMax = 16
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
@@ -67,7 +67,7 @@ const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 export function createDirectoryWriter(options: Options): DirectoryWriter {
   const { stream, view, clock, clockMinMs, random, followed } = options
   function seal(events: readonly DirectoryEvent[]): readonly NewEvent[] {
-    // A session, or an overlap of keys, that begins by a clock that cannot be would be over once that is right.
+    // If the clock is impossible, a session or an overlap of keys that begins now would be over once the clock is right.
     const at = possibleTime(clockMinMs, clock(), {
       operation: 'write to',
       subject: 'the directory',

@@ -13,10 +13,7 @@ export function checkEntitlement(
   return refusal('entitlement_required', detail, { feature })
 }
 
-/**
- * The same by the plan that is in the log now: another process may just have changed it. Where that cannot be told, by the plan that is known
- * here.
- */
+/** The same by the plan that is in the log now, since another process may just have changed it. If that cannot be told: by the one known here. */
 export async function checkEntitlementNow(
   directory: FollowedView,
   workspaceId: WorkspaceId,

@@ -68,7 +68,7 @@ function settlePending(directory: Directory, dataFolder: string): FirstRun | und
     if (firstRun !== undefined && directory.findKey(firstRun.keys.api) !== undefined) {
       if (publish(dataFolder, file)) settled = firstRun
     } else if (!directory.isEmpty()) {
-      // On an empty directory the file may belong to another process that is about to append. On this one nobody can any more.
+      // While the directory is empty, the file may belong to another process that is about to append. Now none can.
       rmSync(file, { force: true })
     }
   }

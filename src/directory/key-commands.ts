@@ -66,7 +66,7 @@ function checkKey(
   return origins.ok ? ok({ name, scopes: [...new Set(scopes)], origins: origins.value }) : origins
 }
 
-/** The key is there, and nobody can be told its secret again. */
+/** The refusal if the key was made before: nobody can be told its secret again. */
 function madeBefore(view: DirectoryWriter['view'], keyId: string): Refused {
   const key = view.key(keyId)
   const which = key === undefined ? 'a key' : `the key ${key.prefix}…${key.last4}`

@@ -19,12 +19,12 @@ export type WantedKey = Readonly<{
   /** Publishable keys only: origins that browsers may send from; none means any. */
   origins?: readonly string[]
   by?: string | null
-  /** Of a wish that may come again, as when a form is sent once more: the same text with the same wish makes one key. */
+  /** For a request that may be sent again, such as a form: the same text with the same wish makes one key. */
   once?: string | undefined
 }>
 /** The secret exists only here: it is shown once and cannot be recovered. */
 export type CreatedKey = Readonly<{ key: Key; secret: string }>
-/** The id of a key of which there can be one. Nobody without the pepper finds a text that leads to an id that there is. */
+/** The id of a key that can exist only once. Nobody without the pepper can find a text that leads to an existing id. */
 const idOfOne = (pepper: string, of: unknown): string =>
   `k${createHmac('sha256', pepper).update(JSON.stringify(of)).digest('hex').slice(0, 16)}`
 

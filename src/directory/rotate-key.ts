@@ -18,7 +18,7 @@ export type WantedRotation = Readonly<{
   by?: string | null
 }>
 
-/** `successor`: of a key that was rotated. Who sends a form again, as a reload does, learns which one that has made. */
+/** `successor`: of the rotated key. Whoever sends the form again, as by a reload, learns which key that has made. */
 function rotatedAlready(state: string, successor: Key | undefined): Result<never, Refused> {
   const which = successor === undefined ? '' : `, ${successor.prefix}…${successor.last4}`
   return refuse('invalid', 'key', `This key ${state}; rotate the one that took its place${which}.`)

@@ -45,7 +45,7 @@ export interface SessionCommands {
  * of a later hour.
  */
 function createFailureLedger({ clock, write }: DirectoryWriter): SessionCommands['recordFailedSignIn'] {
-  /** No more than there are people: what is not known is one account. */
+  /** One entry for each person, and one for all unknown accounts together, so it stays bounded. */
   const kept = new Map<string | null, { hour: number; written: number; missed: number }>()
   const all = { hour: 0, written: 0 }
   return async ({ userId, address }) => {

@@ -15,8 +15,8 @@ type Membership = Readonly<{ workspaceId: WorkspaceId; role?: MemberRole; by?: s
 
 export interface UserCommands {
   /**
-   * A new person, as a member of one workspace. Addresses are unique, ignoring case. Where the workspace is erased at the same moment, there may
-   * be the account without it; the refusal says so then.
+   * A new person, as a member of one workspace. Addresses are unique, ignoring case. If the workspace is erased at the same moment, the account may
+   * exist without it; the refusal then says so.
    */
   createUser(wanted: Membership & Readonly<{ email: string; password: string }>): Promise<Result<User, Refused>>
   /** Idempotent. An existing member gets the role, if one is given. The last owner stays an owner. */
@@ -24,8 +24,8 @@ export interface UserCommands {
   /** Refused for the last member and the last owner. Ends the person's sessions in the workspace. */
   removeMember(wanted: Membership & Readonly<{ userId: string }>): Promise<Result<void, Refused>>
   /**
-   * Ends all sessions of the person. `passwordPosition`: of the password that was given for it (`authenticate`); refused if that has been
-   * changed since, also at the same moment. The position of the new one.
+   * Ends all sessions of the person. `passwordPosition`: of the password that was given for it (`authenticate`); refused if that has been changed
+   * since, also at the same moment. Resolves with the position of the new one.
    */
   changePassword(
     wanted: Readonly<{ userId: string; password: string; passwordPosition?: Position }>,
@@ -43,7 +43,7 @@ function emailProblem(email: string): string | undefined {
   return undefined
 }
 
-/** The log takes an append by the state of one subject, and for an account that is its address, not the workspace. */
+/** An append can depend on one subject only, and for an account that is its address, not the workspace. */
 const outlived = (email: string) =>
   refuse(
     'unknown',
@@ -119,7 +119,7 @@ export function createUserCommands(writer: DirectoryWriter, passwords: Passwords
       const before = check()
       if (!before.ok) return before
       const event = userCreated(writer, email, await passwords.hash(password))
-      // That took its time.
+      // To hash takes time: others may have written meanwhile.
       const now = check()
       if (!now.ok) return now
       const membership = { type: 'directory.member.added', workspaceId, userId: event.userId, role, by } as const

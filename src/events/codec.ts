@@ -28,7 +28,7 @@ export type EventFields = Omit<EventHeader, 'encoding' | 'crc'>
 
 /** Below this many bytes, compression costs 20 µs and decompression 25 µs, to save some 90 bytes. */
 const packedBytesMin = 1024
-/** Nothing the edge accepts is larger when unpacked; a payload that claims to be is damage. */
+/** Nothing that ingest accepts is larger when unpacked; a payload that claims to be larger is damaged. */
 const decodedBytesMaxDefault = 128 * 1024 * 1024
 
 const partitionTypes: ReadonlySet<string> = new Set([
@@ -89,7 +89,7 @@ export function parseHeader(text: string): EventHeader {
  */
 export function checkHeader(header: EventHeader): void {
   try {
-    // Its own fields are what the text would hold; a key that is null is left out there.
+    // Checked without making the text: the fields are what it would hold, except a `keyId` of null, which it leaves out.
     headerOf({ ...header, keyId: header.keyId ?? undefined } as unknown as JsonObject)
   } catch (cause) {
     throw new PermanentError({ operation: 'check event header', subject: formatHeader(header).slice(0, 120), cause })
@@ -204,7 +204,7 @@ export function sealGzip(fields: EventFields, gzip: Uint8Array): NewEvent {
   return { ...fields, encoding: 'gzip', crc: crc32(gzip), payload: gzip }
 }
 
-/** A buffer for all of it at once, if the header's size is right: growing in steps costs twice as much, time and memory. */
+/** One buffer for the whole payload, if the size in the header is right: to grow it in steps costs twice the time and memory. */
 const unpacking = ({ counts }: EventHeader, maxOutputLength: number) => ({
   maxOutputLength,
   chunkSize: Math.min(Math.max(counts.bytes, 1024), maxOutputLength) + 64,

@@ -96,7 +96,7 @@ function uniqueSubject(kind: 'workspace' | 'email' | 'key', value: string): stri
   return `unique-${kind}-${createHash('sha256').update(value).digest('hex').slice(0, 32)}`
 }
 
-/** Of all changes of a workspace's members: two at once conflict on it where one is decided by who the members are. Older events have none. */
+/** The subject of all changes of a workspace's members, so that two at once conflict: each is decided from who they are. Older events have none. */
 export const membersSubject = (workspaceId: WorkspaceId): string => `members-${workspaceId}`
 
 /**

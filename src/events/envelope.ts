@@ -44,10 +44,10 @@ export type EventType =
 /** `workspace.route.hash`: made by the server, so that no two workspaces can share one. */
 export type EventId = string
 
-/** The id of an event beside a request's own one: it says what was refused of it, and goes with it. */
+/** The id of an event that goes with a request's own one, and says what of the request was refused. */
 export const besideId = (id: EventId): EventId => `${id}/refused`
 
-/** What was accepted of a request, as counted at the edge. Bytes are of the payload as decoded (uncompressed). */
+/** What was accepted of a request, as counted by ingest. Bytes are of the payload as decoded (uncompressed). */
 export type Counts = Readonly<{ spans: number; logs: number; rumEvents: number; refused: number; bytes: number }>
 export const noCounts: Counts = { spans: 0, logs: 0, rumEvents: 0, refused: 0, bytes: 0 }
 

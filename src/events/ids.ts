@@ -19,15 +19,15 @@ export function parseTraceId(text: string): string | undefined {
 /** A span id as 16 lower-case hex digits; undefined when it is not one, or all zero. */
 export const parseSpanId = (text: string): string | undefined => parseId(text, 16)
 
-/** Before an id that OpenTelemetry for Python prints, and debuggers. */
+/** Removes the `0x` that OpenTelemetry for Python, and debuggers, print before an id. */
 const withoutMark = (text: string): string => text.trim().replace(/^0x/i, '')
 
-/** A trace id as a person asks for it, who pastes it from wherever it is written: as `parseTraceId`, between blanks, or behind `0x`. */
+/** A trace id that a person has pasted from somewhere: as `parseTraceId`, also with blanks around it or `0x` before it. */
 export const askedTraceId = (text: string): string | undefined => parseTraceId(withoutMark(text))
 /** As `askedTraceId`. */
 export const askedSpanId = (text: string): string | undefined => parseSpanId(withoutMark(text))
 
-/** An id that is written as an unsigned decimal number (Datadog's): 16 hex digits, or more where it has more than 64 bits. Undefined for 0. */
+/** The hex of an id that is written as an unsigned decimal number (Datadog's): 16 digits, or more if it has more than 64 bits. Undefined for 0. */
 export function hexOfDecimal(digits: string): string | undefined {
   const value = BigInt(digits)
   return value > 0n ? value.toString(16).padStart(16, '0') : undefined

@@ -33,7 +33,7 @@ function parseRelativeNs(text: string, nowNs: bigint): bigint | undefined {
 }
 
 /**
- * RFC 3339, and what people write of it, which is UTC, as all times that we show: `2026-11-21`, `2026-11-21 12:00`,
+ * RFC 3339, and shorter forms that people write; without a zone they are UTC, like all times that we show: `2026-11-21`, `2026-11-21 12:00`,
  * `2026-11-21T12:00:00.123`, `2026-11-21 12:00 UTC`, `2026-11-21T12:00Z`.
  */
 function parseWrittenNs(text: string): bigint | undefined {
@@ -43,10 +43,10 @@ function parseWrittenNs(text: string): bigint | undefined {
 }
 
 /**
- * A point in time as `from` and `to` take it: RFC 3339 (also without a zone, which is UTC), a date, Unix s / ms / µs / ns, or
- * relative to now (`15m`, `-1h`, `now-2d`). Nanoseconds since the Unix epoch; undefined when it is none of these, or not within
- * the years 1 to 9999. A `+` that a query string turned into a blank is understood; before a length of time (`+1h`) it cannot be told
- * from a blank that somebody pasted, which would mean the opposite, so that is none.
+ * A point in time as `from` and `to` take it: RFC 3339 (also without a zone, which is UTC), a date, Unix s / ms / µs / ns, or relative to now
+ * (`15m`, `-1h`, `now-2d`). Nanoseconds since the Unix epoch; undefined for anything else, and outside the years 1 to 9999. A query string turns `+`
+ * into a blank, which is understood, except before a length of time: ` 1h` may be `+1h` or `1h` with a pasted blank, which mean opposite times, so
+ * it is neither.
  */
 export function parseTimeNs(text: string, nowMs: number): bigint | undefined {
   if (/^ [\d.]+\p{L}/u.test(text)) return undefined

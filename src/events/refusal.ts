@@ -41,9 +41,9 @@ export type Refusal = Readonly<{
   expected?: readonly string[]
   /** `not_found`: how far the index had followed the log when it did not know the id. */
   index?: Readonly<{ position: number; head: number; lag_ms: number; complete: boolean }>
-  /** Of a request that can be read: how many records go with it, as far as they were counted. */
+  /** How many records the refused request has, as far as they could be counted. */
   records?: number
-  /** Of a browser's request, whose spans are not among its records: how many spans go with it. */
+  /** How many spans a refused request of a browser has; `records` does not include them. */
   spans?: number
   /** `method_not_allowed`. */
   allow?: readonly string[]

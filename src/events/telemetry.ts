@@ -67,7 +67,7 @@ export type RefusedSpan = Readonly<{ traceId: string; spanId: string; reason: Re
 
 export const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
 export type Level = (typeof levels)[number]
-/** Of a log that says that something went wrong. */
+/** Whether the level of a log says that something went wrong. */
 export const isErrorLevel = (level: string | null | undefined): boolean => level === 'error' || level === 'fatal'
 
 /** A structured log as received; `fields` are the sender's own, untouched. */

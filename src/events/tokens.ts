@@ -14,7 +14,7 @@ const fieldLengthMax = 128
 const unspaced =
   '[[\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Hangul}\\p{scx=Bopomofo}' +
   '\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Myanmar}]&&[\\p{L}\\p{N}]]'
-/** A character of a token of several: source of a class of a regular expression with the flag `v`. */
+/** A character that can be in a token of several characters: the source of a class of a regular expression with the flag `v`. */
 export const runCharacter = `[[\\p{L}\\p{N}\\p{M}]--${unspaced}]`
 const token = new RegExp(`${unspaced}\\p{M}*|${runCharacter}+`, 'gv')
 const asciiWord = /[a-z0-9]+/g
@@ -76,10 +76,10 @@ function placedIn(text: string): PlacedWord[] {
   }))
 }
 
-/** Made when it is first needed, by few: it costs 20 ms, which every thread and every verb would pay for at its start. */
+/** Made when it is first needed, which is rare: it takes 20 ms, which each thread and each verb would spend at its start. */
 let graphemes: Intl.Segmenter | undefined
 
-/** As `placedWords`, of a text that is not NFC: composed character by character, of which each has its place in the text. */
+/** As `placedWords`, for a text that is not NFC: it is composed character by character, and the place of each in the text is kept. */
 function placedInComposed(text: string): PlacedWord[] {
   const places: Readonly<{ start: number; end: number }>[] = []
   let composed = ''
@@ -111,12 +111,12 @@ function cut(text: string, max: number): string {
   return /[\ud800-\udbff]$/.test(short) ? short.slice(0, -1) : short
 }
 
-/** More of a name than folding could bring down to the length of its token: composing makes one unit of four at most. */
+/** Folding may shorten a name: composing makes at most four units one. From this many characters on, the token is certainly full. */
 const fieldReadMax = 8 * fieldLengthMax
 
 /**
- * As much of a field's name as its token uses. A sender may write names of a megabyte, and nest thousands of values under one: joined names
- * are cut, so that each value costs no more than the bytes it came in.
+ * As much of a field's name as its token uses. A sender may write names of a megabyte, and nest thousands of values under one. So joined names are
+ * cut: otherwise each value would cost more than the bytes it came in.
  */
 export const tellingName = (field: string): string => field.slice(0, fieldReadMax)
 /** Whether the name may be longer than what its token uses. */
@@ -127,7 +127,7 @@ const fieldTokensKnownMax = 4_096
 
 /** A field's name as it stands in tokens: folded, without blanks; `@field` is `field`. */
 export function fieldToken(field: string): string {
-  // Not kept: a part of a text keeps all of it in memory.
+  // Not remembered: a part of a text keeps the whole text in memory.
   if (isCutName(field)) return makeFieldToken(tellingName(field))
   const known = fieldTokensKnown.get(field)
   if (known !== undefined) return known
@@ -176,7 +176,7 @@ export const wholeToken = (field: string, value: string): string => `${fieldToke
  */
 export const opaqueId = (id: string): string => (wholeText(id) === id ? id : `${id} ${checksum(id)}`)
 
-/** What the whole token of each value of a field that begins so begins with; of values beyond 96 characters only their first 64 are told. */
+/** The beginning of the whole tokens of a field's values that begin like this. Of values beyond 96 characters, a token has only the first 64. */
 export const wholePrefix = (field: string, beginning: string): string => `${fieldToken(field)}==${wholeText(beginning)}`
 
 function wholeBody(value: string): string {
@@ -214,13 +214,13 @@ export const sameAsMessageToken = (field: string): string => `${fieldToken(field
 /** `field=`: the field is there, and its value is not looked for as text. */
 export const presenceToken = (field: string): string => `${fieldToken(field)}=`
 
-/** Whether a token is a word of a field, and no mark or whole value, which begin alike. */
+/** Whether a token is a word of a field, and not a whole value or a mark, whose tokens begin alike. */
 export const isFieldWord = (token: string): boolean => /^[^=]*=[^=~]/.test(token)
 
-/** A token of a field's name has one of these behind it; no word has any. */
+/** The signs behind a field's name in its tokens; words have none. */
 export const fieldSigns = '=#'
 
-/** What a token of a field's name begins with, up to its sign; undefined for a word. */
+/** The beginning of a field's token, up to and with its sign; undefined for a word. */
 export function fieldBeginning(token: string): string | undefined {
   const end = token.search(/[=#]/)
   return end === -1 ? undefined : token.slice(0, end + 1)

@@ -37,8 +37,8 @@ const wordCharacter = '[\\p{L}\\p{N}\\p{M}]'
 const charactersMax = 128
 
 /**
- * As many pieces as tell what a pattern matches: with more characters than any word has it matches none, as its beginning does. An expression of
- * all of a long one would be larger than expressions may be.
+ * As many pieces as decide what a pattern matches. With more characters than any word has, it matches nothing, and neither does its beginning. All
+ * pieces of a long pattern would make a larger expression than is allowed.
  */
 function tellingPieces(pieces: readonly WildcardPiece[]): readonly WildcardPiece[] {
   let characters = 0
@@ -49,8 +49,8 @@ function tellingPieces(pieces: readonly WildcardPiece[]): readonly WildcardPiece
 const isUnspacedPiece = (piece: WildcardPiece | undefined): boolean => isLiteral(piece) && isUnspaced(piece.literal)
 
 /**
- * Cut where the tokenizer cuts, so that each is of one token. A wildcard beside a character of an unspaced script may stand
- * for tokens too: there it is a `*`, and what it cuts is open on that side.
+ * Cuts the pattern where the tokenizer cuts, so that each segment is about one token. A wildcard beside a character of an unspaced script may stand
+ * for whole tokens too: there it counts as `*`, and the segment that it ends is open on that side.
  */
 function segmentsOf(pieces: readonly WildcardPiece[]): Segment[] {
   const segments: WildcardPiece[][] = [[]]
@@ -68,7 +68,7 @@ function segmentsOf(pieces: readonly WildcardPiece[]): Segment[] {
 
 const isOpen = (segment: Segment): boolean => typeof segment.at(-1) === 'string'
 
-/** The segment that begins with the piece, unless it is of the one before it, which begins with an unspaced character. */
+/** The segment that begins with this piece; none if the piece belongs to the segment before it, which begins with an unspaced character. */
 function behindUnspaced(before: WildcardPiece[], piece: WildcardPiece): WildcardPiece[][] {
   const open = isOpen(before)
   if (isLiteral(piece) && (open || !mark.test(piece.literal))) return [open ? ['any', piece] : [piece]]
@@ -133,7 +133,7 @@ export function wildcardAtEndOnly(pattern: string): boolean {
   return pieces.at(-1) === 'any' && pieces.slice(0, -1).every(isLiteral)
 }
 
-/** True when it is met wherever a text has its letters: a star at each end, only characters of words between. */
+/** True when it matches wherever a text has these letters: a star at each end, and only characters of words between. */
 export function wildcardIsAnywhere(pattern: string): boolean {
   const pieces = wildcardPieces(pattern)
   const between = pieces.slice(1, -1)

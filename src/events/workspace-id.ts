@@ -14,5 +14,5 @@ export function workspaceIdOf(text: string): WorkspaceId {
   return text as WorkspaceId
 }
 
-/** Whether it is an id as the directory makes them. Its own events have another, and so have other things that may stand where ids do. */
+/** Whether the directory could have made this id. The directory's own events have another one, and so may other things that stand where ids do. */
 export const isOfTenant = (text: string): boolean => /^w[0-9a-f]{16}$/.test(text)

@@ -50,7 +50,7 @@ export function createHttpApp({ routes, session, random, trustedProxies, report,
   const boot = randomBytes(6).toString('base64url')
   let requests = 0
   const fail = (ctx: Context, error: unknown): void => {
-    // Koa tells of a body that fails twice: as the body's own error, and as the end of the answer.
+    // Koa reports a body that fails twice: as the body's error, and as the end of the answer.
     if (ctx.state['failure'] === error) return
     ctx.state['failure'] = error
     report({ requestId: requestIdOf(ctx), method: ctx.method, path: (ctx.req.url ?? '').split('?', 1)[0] ?? '', error })

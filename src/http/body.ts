@@ -15,12 +15,12 @@ export type BodyBudget = Readonly<{
 }>
 
 /**
- * The budget of a process for all its requests. `shareOf`: the budget of one request of an owner. All of an owner hold at most half of it together.
- * One that is as good as alone may hold `loneBytesMax`, if that is more: who sends the largest that is allowed would be refused for ever otherwise.
+ * The budget of a process for all its requests. `shareOf`: the budget of one request of an owner. All requests of an owner together hold at most
+ * half. A request that is almost alone may hold `loneBytesMax`, if that is more: otherwise the largest body allowed could be refused for ever.
  */
 export type SharedBodyBudget = BodyBudget & Readonly<{ shareOf(owner: string): BodyBudget }>
 
-/** Others may hold this part, as small requests do at any time, while one is taken for alone. */
+/** A request counts as alone while others hold at most this part (1/8) of the budget, as small requests do at any time. */
 const besideLone = 8
 
 function createBudget(bytesMax: number) {
@@ -92,7 +92,7 @@ type BodyOptions = Readonly<{
 const tooLarge = (bytesMax: number): Refusal =>
   refusal('payload_too_large', `The body is larger than ${bytesMax} bytes; send smaller batches.`)
 
-/** As lines of text it would be stored as noise, behind a 2xx: nothing that is read here begins with these bytes (RFC 1952). */
+/** Gzip that no header declares would be stored as lines of noise, behind a 2xx. No format that is read here begins with these bytes (RFC 1952). */
 const isGzip = (bytes: Uint8Array): boolean => bytes[0] === 0x1f && bytes[1] === 0x8b && bytes[2] === 0x08
 
 const packedUnsaid = refusal('invalid_body', 'The body is gzip, and no header says so: send "Content-Encoding: gzip".')
@@ -159,7 +159,7 @@ function receive(
     let timer: NodeJS.Timeout
     const wait = (): void => {
       const until = performance.now() + bodyTimeoutMs
-      // Who was not read is not slow: most senders never repeat what was answered with 408.
+      // If this process was held up, the sender is not to blame: most senders never repeat what was answered with 408.
       const isHeld = (): boolean => performance.now() - until > heldMs
       timer = setTimeout(() => (isHeld() ? wait() : finish(fail(slow))), bodyTimeoutMs)
     }

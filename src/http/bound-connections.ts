@@ -1,14 +1,14 @@
 import type { Socket } from 'node:net'
 import type { Ticks } from '#src/lib/clock.ts'
 
-/** A connection without a request for so long is one that its sender does not need at the moment. */
+/** A connection without a request for this long is one that its sender does not need at the moment. */
 const quietMsMin = 1_000
 const checkEveryMs = 1_000
 
 type Bound = Readonly<{
   /** How many connections may be open while some of them are idle. */
   max: number
-  /** So many idle ones were closed to make room. */
+  /** Called with how many idle ones were closed to make room. */
   onClosed: (count: number) => void
   ticks: Ticks
 }>
@@ -23,15 +23,15 @@ export type BoundConnections = Readonly<{
   /** That request has been answered, or has failed. */
   answered(socket: Socket): void
   count(): number
-  /** Closes those on which nothing has come yet, as browsers open them in advance: to Node they are not idle. */
+  /** Closes connections on which nothing has come yet. Browsers open such ones in advance; to Node they are not idle. */
   closeSilent(): void
   end(): void
 }>
 
 /**
- * Keeps connections to a number: above it, idle ones are closed. Without that, as many as the process may have open files keep every new sender
- * waiting for as long as they are kept alive. Those that have asked nothing go first, then the one idle for longest; none that is in use,
- * however many these are. One that has just been opened is about to ask.
+ * Keeps the number of connections bounded: above it, idle ones are closed. Otherwise kept-alive connections could use all files that the process may
+ * open, and new senders would wait. Those that have asked nothing go first, then the one idle for longest; never one in use, however many there are.
+ * A connection that was just opened is about to ask, so it stays.
  */
 export function boundConnections({ max, onClosed, ticks }: Bound): BoundConnections {
   // In the order of `since`.
@@ -49,7 +49,7 @@ export function boundConnections({ max, onClosed, ticks }: Bound): BoundConnecti
         if (closed >= most || since > quietSince) break
         quiet.delete(socket)
         if (socket.bytesRead > bytesRead) {
-          // Maybe the beginning of a request, in several packets: it is quiet from now on.
+          // It may be the beginning of a request in several packets: the connection counts as quiet from now on.
           quiet.set(socket, { since: ticks(), bytesRead: socket.bytesRead })
           continue
         }
@@ -60,7 +60,7 @@ export function boundConnections({ max, onClosed, ticks }: Bound): BoundConnecti
     if (closed > 0) onClosed(closed)
   }
   let isDue = false
-  /** Once all that has come is read: who seems idle may have asked while this thread was busy, and not every sender would do so again. */
+  /** Reads what has come first: a connection that seems idle may have asked while this thread was busy, and not every sender asks again. */
   const makeRoomSoon = (): void => {
     if (isDue || count() <= max) return
     isDue = true
@@ -86,7 +86,7 @@ export function boundConnections({ max, onClosed, ticks }: Bound): BoundConnecti
     },
     answered(socket) {
       const requests = busy.get(socket)
-      // It is gone.
+      // The connection is gone.
       if (requests === undefined) return
       if (requests > 1) busy.set(socket, requests - 1)
       else {

@@ -4,8 +4,8 @@ import type { Context } from 'koa'
 const withPort = /^(?:(\d{1,3}(?:\.\d{1,3}){3}):\d{1,5}|\[([\da-fA-F:.]+)\](?::\d{1,5})?)$/
 
 /**
- * Where a request comes from. Some proxies write the port behind the address in `X-Forwarded-For` (Azure Application Gateway does), which is
- * another with each connection: by it nobody would be known again, or held to a rate.
+ * The address that a request comes from, without a port. Some proxies append the port in `X-Forwarded-For` (Azure Application Gateway does). It
+ * differs with each connection, so by it no client would be recognised or held to a rate.
  */
 export function clientAddress({ ip }: Pick<Context, 'ip'>): string {
   const [, plain, bracketed] = withPort.exec(ip) ?? []

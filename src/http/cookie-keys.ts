@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { present } from '#src/lib/assert.ts'
 
 /** What signs cookies and tells whose signature one bears: the form that Koa's `app.keys` takes. */
 type CookieKeys = Readonly<{
@@ -10,43 +11,39 @@ type CookieKeys = Readonly<{
 }>
 
 const signaturesKnownMax = 4_096
-/** A cookie's name and value are short; somebody may send others. */
+/** Longer texts are not remembered: our cookies are short, but anybody may send others. */
 const textKnownMax = 256
 
+/** HMAC-SHA-1 by one key. Signatures are remembered up to a bound, and then all forgotten. */
+function createSigner(key: string): (text: string) => Buffer {
+  const known = new Map<string, Buffer>()
+  return (text) => {
+    const kept = known.get(text)
+    if (kept !== undefined) return kept
+    const signature = Buffer.from(createHmac('sha1', key).update(text).digest('base64url'))
+    if (text.length > textKnownMax) return signature
+    if (known.size >= signaturesKnownMax) known.clear()
+    known.set(text, signature)
+    return signature
+  }
+}
+
 /**
- * HMAC-SHA-1 in base64url without padding, as Koa's own default has it (`keygrip`). A browser sends the same cookie with every
- * request, so signatures are kept: all forgotten at a bound. Those sent are compared with them in constant time.
+ * HMAC-SHA-1 in base64url without padding, as Koa's own default has it (`keygrip`). A browser sends the same cookie with every request, so
+ * signatures are remembered. The ones sent are compared with them in constant time.
  */
 export function createCookieKeys(keys: readonly string[]): CookieKeys {
-  const known = keys.map(() => new Map<string, Buffer>())
-
-  function signature(text: string, index: number): Buffer {
-    const ofKey = known[index]
-    const kept = ofKey?.get(text)
-    if (kept !== undefined) return kept
-    const made = Buffer.from(
-      createHmac('sha1', keys[index] ?? '')
-        .update(text)
-        .digest('base64url'),
-    )
-    if (ofKey === undefined || text.length > textKnownMax) return made
-    if (ofKey.size >= signaturesKnownMax) ofKey.clear()
-    ofKey.set(text, made)
-    return made
-  }
-
-  function isSignedBy(index: number, text: string, given: Buffer): boolean {
-    const own = signature(text, index)
-    return own.length === given.length && timingSafeEqual(own, given)
-  }
-
-  const index = (text: string, given: string): number => {
-    const bytes = Buffer.from(given)
-    return keys.findIndex((_, at) => isSignedBy(at, text, bytes))
+  const signers = keys.map(createSigner)
+  const index = (text: string, signature: string): number => {
+    const given = Buffer.from(signature)
+    return signers.findIndex((sign) => {
+      const own = sign(text)
+      return own.length === given.length && timingSafeEqual(own, given)
+    })
   }
   return {
-    sign: (text) => signature(text, 0).toString(),
-    verify: (text, given) => index(text, given) >= 0,
+    sign: (text) => present(signers[0], 'there is a key that signs')(text).toString(),
+    verify: (text, signature) => index(text, signature) >= 0,
     index,
   }
 }

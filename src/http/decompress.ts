@@ -1,4 +1,4 @@
-import zlib, { type ZlibOptions, type ZstdOptions } from 'node:zlib'
+import zlib, { type ZstdOptions } from 'node:zlib'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { freeBytes, joinBytes } from '#src/lib/free-bytes.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
@@ -9,7 +9,7 @@ export type Encoding = (typeof encodings)[number]
 /** Accounts for bytes as they are produced; false: the budget has no room for them. */
 export type TakeBytes = (bytes: number) => boolean
 
-/** Smaller results are inflated on the event loop: 512 KiB block it for a millisecond. */
+/** Results up to this size are inflated on the event loop, where 512 KiB take a millisecond. */
 const syncBytesMax = 512 * 1024
 const chunkBytesMax = 1024 * 1024
 /** A zstd body with more frames is refused: each costs a decompressor, whatever its size. */
@@ -48,10 +48,10 @@ function isZlib(body: Uint8Array): boolean {
 }
 
 function streamOf(encoding: Encoding, body: Uint8Array, chunkSize: number) {
-  const options: ZlibOptions = { chunkSize }
+  const options = { chunkSize }
   if (encoding === 'gzip') return zlib.createGunzip(options)
-  if (encoding === 'br') return zlib.createBrotliDecompress({ chunkSize })
-  if (encoding === 'zstd') return zlib.createZstdDecompress({ ...zstdOptions, chunkSize })
+  if (encoding === 'br') return zlib.createBrotliDecompress(options)
+  if (encoding === 'zstd') return zlib.createZstdDecompress({ ...zstdOptions, ...options })
   return isZlib(body) ? zlib.createInflate(options) : zlib.createInflateRaw(options)
 }
 
@@ -83,7 +83,7 @@ function inflateInSteps(
       const stream = streamOf(encoding, rest, frame === 1 ? chunkSize : laterFramesChunkBytes)
       const stop = (refused: Refusal): void => {
         stream.destroy()
-        // The last may be of a buffer that the stream still writes to.
+        // The last chunk may lie in a buffer that the stream still writes to.
         for (const chunk of chunks.splice(0).slice(0, -1)) freeBytes(chunk)
         resolve(fail(refused))
       }
@@ -115,7 +115,7 @@ function inflateInSteps(
 function gunzipAtOnce(body: Uint8Array): Uint8Array | undefined {
   try {
     const options = { maxOutputLength: syncBytesMax, chunkSize: hintOf('gzip', body) + 64, info: true }
-    // With `info` it gives more than its type says. Zeros after the end are no error to it.
+    // With `info` the result has more than its type says. Zeros after the end count as no error.
     const { buffer, engine } = zlib.gunzipSync(body, options) as unknown as { buffer: Buffer; engine: zlib.Gunzip }
     return engine.bytesWritten === body.length ? buffer : undefined
   } catch {

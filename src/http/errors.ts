@@ -47,10 +47,10 @@ type Answering = Readonly<{ requestId?: string; random?: () => number }>
 /** The id under which the server's own log speaks of this request. */
 export const requestIdOf = (ctx: Context): string => (ctx.state as Answering).requestId ?? ''
 
-/** Whether it is one that passes by itself. */
+/** Whether the refusal may pass by itself, so that the sender should come back. */
 export const isPassing = (code: RefusalCode): boolean => [429, 503].includes(statusOf(code))
 
-/** The refusal with its time to come back, where it is one that passes. */
+/** The refusal, with the time after which to come back if it may pass by itself. */
 export function withRetry(ctx: Context, refused: Refusal): Refusal {
   if (refused.retryAfterS !== undefined || !isPassing(refused.code)) return refused
   return { ...refused, retryAfterS: retryAfterS((ctx.state as Answering).random ?? Math.random) }
@@ -110,13 +110,13 @@ const unavailable: Refusal = refusal(
   'The service could not do this just now; nothing is wrong with the request. Send it again.',
 )
 
-/** To send the same again may be in vain. */
+/** For work that was not done in time: the same request may fail again. */
 const late: Refusal = refusal(
   'unavailable',
   'This was not done in the time there is for it. Ask for less, such as a shorter time, fewer conditions or words without *; if it asks little, send it again later.',
 )
 
-/** As of a damaged index file: to send the same again is in vain before somebody has acted. */
+/** For a lasting fault, such as a damaged index file: the same request fails until somebody has repaired it. */
 const broken: Refusal = refusal(
   'unavailable',
   'The service cannot do this before whoever runs it has mended something; nothing is wrong with the request. The server’s output says what.',

@@ -1,7 +1,7 @@
-/** A timer that fires so much too late, in ms, was held up with all of its process, as by SIGSTOP: what came meanwhile has not been read yet. */
+/** If a timer fires this late, in ms, the whole process was held up, as by SIGSTOP: what has come meanwhile is not read yet. */
 export const heldMs = 1_000
 
-/** Whether this process has just been held up; not any more when it has read on. */
+/** Tells whether this process has just been held up; no longer once it has read what came meanwhile. */
 export function watchHeld(): Readonly<{ isHeld(): boolean; end(): void }> {
   let readAt = performance.now()
   // A turn's timers come first, then what can be read, then this.

@@ -1,6 +1,6 @@
 import type { Context } from 'koa'
 
-/** A rest of a body up to this size is read and dropped, and the connection stays. */
+/** If no more than this is left of a body, it is read and dropped, and the connection stays. */
 const restBytesMax = 1024 * 1024
 const lingerMs = 1_000
 
@@ -11,10 +11,9 @@ function isWorthKeeping(ctx: Context): boolean {
 }
 
 /**
- * Answers a request whose body has not been read to its end. Closing at once would reset the connection, and many senders
- * would see the reset instead of the answer: so the whole answer goes out first, what still comes is dropped for a
- * moment, and then the connection is closed. A small rest is dropped, and the connection stays: Node would do so only with a body that
- * nobody has begun to read.
+ * Answers a request whose body has not been read to its end. To close at once would reset the connection, and many senders would see the reset
+ * instead of the answer. So the whole answer is sent first, what still comes is dropped for a moment, and then the connection is closed. A small
+ * rest is dropped and the connection stays; Node does that only for a body that nobody has begun to read.
  */
 export function answerThenClose(ctx: Context): void {
   const { body, req, res } = ctx

@@ -14,7 +14,7 @@ type ListeningSocket = Readonly<{
   close(): void
 }>
 
-/** They name the variables, which work however the server is started: npm takes a flag for its own unless `--` stands before it. */
+/** Hints name variables, which work however the server is started: npm takes a flag for its own unless `--` stands before it. */
 const hints: Readonly<Record<string, string>> = {
   EADDRINUSE: 'another program has this port: stop that one, or set PORT (or OPERATIONS_PORT) to another',
   EACCES: 'this user may not take this port: choose one from 1024 up',

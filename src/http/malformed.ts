@@ -5,7 +5,7 @@ import { randomId } from '#src/lib/random-id.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { behindPreface, refuseHttp2 } from './refuse-http2.ts'
 
-/** What is refused before it is anybody's request: with a problem document, like everything else. */
+/** A request that is refused before it reaches any route: with a problem document, like all others. */
 type Malformed = Readonly<{ status: number; detail: string }>
 
 const tooSlow: Malformed = { status: 408, detail: 'The request did not come to its end in time.' }
@@ -33,7 +33,7 @@ function unparsedOf({ code }: NodeJS.ErrnoException, { headerBytesMax, isHeld }:
   return isHeld() ? notRead : tooSlow
 }
 
-/** It has the members of any other problem; its id is in no log, since nothing is logged of these. */
+/** Like any other problem document. Its id is in no log, because these refusals are not logged. */
 function problemText({ status, detail }: Malformed): string {
   const members = { type: 'about:blank', title: STATUS_CODES[status], status, detail }
   const code = status === 503 ? 'unavailable' : 'invalid_request'
@@ -51,24 +51,21 @@ function answerBare(socket: Socket, refused: Malformed, headers = ''): void {
 /** How long a client that was refused may take to close the connection. */
 const closingMs = 5_000
 
-/**
- * Who speaks plain HTTP where TLS is spoken, in words that it understands. They go by the socket below that of TLS, which Node tells nobody of;
- * without it the connection is closed.
- */
+/** Answers plain HTTP on a TLS port, through the socket below TLS. Node does not document that one; without it, the connection is closed. */
 function refusePlain(socket: Socket & Readonly<{ _parent?: Socket | null }>): void {
   const { _parent: below } = socket
   if (below?.writable !== true) return void socket.destroy()
   below.on('error', () => undefined)
-  // Closed with what it has sent unread, the connection would be reset and the answer lost.
+  // If the connection were closed with unread bytes, it would be reset and the answer lost.
   below.setTimeout(closingMs, () => below.destroy())
   answerBare(below, notTls)
 }
 
-/** What never became a request. */
+/** Refuses bytes that never became a request. */
 export function refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket, bounds: Bounds): void {
   const http2 = behindPreface(error)
   if (error.code === 'ERR_SSL_HTTP_REQUEST') return refusePlain(socket)
-  // Whoever has not come to the end of TLS's handshake can be told nothing, and Node leaves the connection to us.
+  // Before the TLS handshake is done nothing can be said, and Node leaves the connection to us.
   if (error.code === 'ECONNRESET' || error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT' || !socket.writable) socket.destroy()
   else if (http2 !== undefined) refuseHttp2(socket, http2)
   else {
@@ -77,23 +74,23 @@ export function refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket, bou
   }
 }
 
-/** `CONNECT`, for which Node closes the connection where nobody answers. */
+/** Refuses `CONNECT`: without a listener, Node closes the connection without an answer. */
 export function refuseConnect(socket: Socket): void {
   socket.on('error', () => undefined)
   answerBare(socket, noTunnel, 'Allow: GET, HEAD, POST\r\n')
-  // Node's server does not count it among its own any more: whoever leaves it half open would keep the server from its end.
+  // Node's server no longer counts this socket: if its client left it half open, the server could never close.
   socket.destroySoon()
 }
 
-/** A request's target as a path (RFC 9112 §3.2): an absolute one names it too. Undefined: neither is there, and Koa would throw. */
+/** The path of a request's target (RFC 9112 §3.2), which may also be an absolute address. Undefined if it is neither: Koa would throw. */
 function pathIn(target: string): string | undefined {
   if (target === '*' || (target.startsWith('/') && !/[#\s]/.test(target))) return target
-  // With a fragment or a blank in it Koa has even a path parsed as an address, which throws for `//a@[/#`.
+  // Given a fragment or a blank, Koa parses even a path as an address, which throws for `//a@[/#`.
   const url = URL.parse(target.startsWith('/') ? `http://localhost${target}` : target)
   return url?.protocol === 'http:' || url?.protocol === 'https:' ? url.pathname + url.search : undefined
 }
 
-/** Proxies in front may go by another one of several than we do (RFC 9112 §3.2). Node keeps the first. */
+/** With several Host headers, a proxy in front may use another one than we do (RFC 9112 §3.2): Node keeps the first. */
 function hasOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length
   return hosts === 1 || (hosts === 0 && httpVersion === '1.0')

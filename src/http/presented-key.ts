@@ -22,7 +22,7 @@ function basicPassword(encoded: string): string {
 function keyOfAuthorization(header: string): string {
   const value = percentDecoded(header).trim()
   const blank = value.search(/\s/)
-  // A scheme alone is what a sender makes of a key that was not set.
+  // A scheme alone is sent when the variable with the key was not set.
   if (blank < 0) return /^(?:bearer|basic)$/i.test(value) ? '' : value
   const rest = value.slice(blank).trim()
   const scheme = value.slice(0, blank).toLowerCase()

@@ -2,8 +2,8 @@ import http2, { type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 
 /**
- * A sender that speaks gRPC begins with HTTP/2, and shows its user nothing of an answer in HTTP/1.1 but that it is none. So its first call is
- * refused in its own words, which it does not repeat.
+ * gRPC senders begin with HTTP/2. From an answer in HTTP/1.1 they show their user only that it is not HTTP/2. So their first call is refused in
+ * gRPC, with a status that they do not retry.
  */
 const refused = {
   ':status': 200,
@@ -24,7 +24,7 @@ function refuseCall(stream: ServerHttp2Stream, contentType = ''): void {
   stream.on('error', () => undefined)
   if (!contentType.startsWith('application/grpc')) return session?.goaway(http2.constants.NGHTTP2_HTTP_1_1_REQUIRED, 0)
   stream.respond(refused, { endStream: true })
-  // What is still on its way is not waited for (RFC 9113 §8.1).
+  // The rest of the request is not waited for (RFC 9113 §8.1).
   stream.close(http2.constants.NGHTTP2_NO_ERROR)
   session?.close()
 }

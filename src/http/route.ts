@@ -69,11 +69,11 @@ const nameOf = ({ method, path }: Readonly<{ method: string; path: string }>): s
 const routeAbove = (routes: readonly Route[], address: string): Route | undefined =>
   routes.filter(({ path }) => address.startsWith(`${path}/`)).sort((a, b) => b.path.length - a.path.length)[0]
 
-/** For a sender at a wrong address: what most of them show of an answer is its text. */
+/** The right paths, for a sender at a wrong one: of an answer, most senders show only the text. */
 const addresses =
   'Traces are sent to /api/traces/v1/otlp, logs to /api/logs/v1/ingest, browser events to /api/rum/v1/ingest.'
 
-/** What is wrong with an address, and for a program that sends to it, which are right. */
+/** What is wrong with an address; a program that sends is also told the right ones. */
 const withAddresses = (ctx: Context, wrong: string): string =>
   ctx.method === 'POST' && !/^\/app(?:\/|$)/.test(ctx.path) ? `${wrong} ${addresses}` : wrong
 

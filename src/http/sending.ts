@@ -20,7 +20,7 @@ export function* piecesOf(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)
 }
 
-/** Sends a long answer piece by piece, so that it can be seen whether its client takes it. How many bytes it has. */
+/** Sends a long answer in pieces, so that it shows whether the client reads it. Returns its length in bytes. */
 export function sendInPieces(ctx: Context): number {
   const { body } = ctx
   if (typeof body !== 'string' && !Buffer.isBuffer(body)) return 0
@@ -32,8 +32,8 @@ export function sendInPieces(ctx: Context): number {
 }
 
 /**
- * Breaks an answer off of which the client takes nothing more, or less than a piece, for so long; after twice that at the latest. While
- * it is the answer that has nothing to give, its client is not to blame.
+ * Breaks off an answer of which the client reads less than a piece within `stallMs`; after twice that at the latest. While the answer itself has
+ * nothing to send, the client is not to blame.
  */
 export function breakOffUnread(res: ServerResponse, gone: AbortSignal, stallMs: number): void {
   if (gone.aborted) return

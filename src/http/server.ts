@@ -16,7 +16,7 @@ export type HttpServer = Readonly<{
   retire(): Promise<void>
   /** As `retire`, but connections without a request under way are closed after a moment, in which one on its way is answered. */
   stop(): Promise<void>
-  /** How many are open; over TLS, those whose handshake is done. */
+  /** How many are open; over TLS, only those that have finished the handshake. */
   connections(): number
 }>
 
@@ -32,22 +32,22 @@ type HttpServerOptions = Readonly<{
 }>
 
 const checkIntervalMs = 1_000
-/** A request that is on its way while its sender learns nothing yet arrives within this. */
+/** How long idle connections stay after a stop: a request sent before its sender could know arrives within this. */
 const lastRequestsMs = 200
 
-/** The sockets that HTTP goes by: over TLS there is another one within that of the connection. */
+/** Hears of the sockets that carry HTTP: over TLS, the one inside the connection's own. */
 const onSocket = (server: Server, hear: (socket: Socket) => void): unknown =>
   server.on(server instanceof https.Server ? 'secureConnection' : 'connection', hear)
 
 /**
- * Who shuts down writing behind a whole request that sends something has it stored, and gets its answer (RFC 9112 §9.6); the connection ends
- * with that. Who only asks may as well have hung up, which looks the same: searches and exports stop then.
+ * Answers clients that close their sending side after a whole request (RFC 9112 §9.6). A request that sends something (POST) is stored and answered;
+ * then the connection ends. A client that only asks may just as well have hung up, which looks the same, so its searches and exports stop.
  */
 function answerHalfClosed(server: Server, underWay: ReadonlySet<ServerResponse>): void {
-  // Node's own switch; without it Node closes a connection as soon as its client writes no more, whatever is under way.
+  // Node's own switch. Without it, Node closes a connection as soon as its client stops sending, whatever is under way.
   Object.assign(server, { httpAllowHalfOpen: true })
   onSocket(server, (socket) => {
-    // Only now over TLS: who ends within the handshake is gone.
+    // Over TLS this is set only now: a client that ends within the handshake is gone.
     socket.allowHalfOpen = true
     socket.on('end', () => {
       for (const { req } of underWay) if (req.socket === socket && req.method !== 'POST') socket.end()
@@ -59,7 +59,7 @@ function bound(server: Server, options: HttpServerOptions): BoundConnections {
   const { connectionsMax: max = Infinity, onClosed = () => undefined, onRefused, ticks = systemTicks } = options
   const connections = boundConnections({ max, onClosed, ticks })
   onSocket(server, connections.opened)
-  // Many at once, none of them idle yet: what else needs files, such as an index, has the others.
+  // Connections may be many at once, and none of them idle yet. The rest of the files is for everything else, such as an index.
   server.maxConnections = 2 * max
   server.on('drop', () => onRefused?.())
   server.on('close', connections.end)
@@ -73,7 +73,7 @@ const timeoutsOf = (limits: HttpServerOptions['limits']): http.ServerOptions => 
   requestTimeout: limits.headersTimeoutMs + limits.bodyTimeoutMs + 5_000,
   connectionsCheckingInterval: checkIntervalMs,
   maxHeaderSize: limits.headerBytesMax,
-  // Node would answer without a word; here it is looked for with everything else.
+  // Node would refuse without a body; it is checked here with everything else.
   requireHostHeader: false,
   noDelay: true,
 })
@@ -92,7 +92,7 @@ export function createHttpServer(
   let gone: Promise<void> | undefined
   let isStopping = false
   const underWay = new Set<ServerResponse>()
-  // What nobody awaits would end the process where it rejects.
+  // A rejection that nobody awaits would end the process.
   const answer = async (...given: Parameters<typeof callback>): Promise<unknown> => callback(...given)
   const listener: RequestListener = (request, response) => {
     const { socket } = request
@@ -112,7 +112,7 @@ export function createHttpServer(
       request.socket.destroy()
     })
   }
-  // Whoever can speak HTTP/1.1 does; who speaks only HTTP/2 gets far enough to be told what is taken instead.
+  // Clients that can speak HTTP/1.1 get it; those that speak only HTTP/2 get far enough to be told what is supported.
   const secure = { ...timeouts, ...tls, ALPNProtocols: ['http/1.1', 'h2'], handshakeTimeout: limits.headersTimeoutMs }
   const server = tls === undefined ? http.createServer(timeouts, listener) : https.createServer(secure, listener)
   answerHalfClosed(server, underWay)
@@ -142,7 +142,7 @@ export function createHttpServer(
       const closeIdle = (): void => {
         isStopping = true
         server.closeIdleConnections()
-        // What has come meanwhile is read before that.
+        // Deferred, so that what has come meanwhile is read first.
         setImmediate(connections.closeSilent)
       }
       const waiting = setTimeout(closeIdle, lastRequestsMs)

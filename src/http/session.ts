@@ -8,8 +8,8 @@ import { fail, ok, type Result } from '#src/lib/result.ts'
 import { createCookieKeys } from './cookie-keys.ts'
 
 /**
- * Where sessions are kept: by the directory's events, so that every process knows them and a revoked one ends everywhere.
- * A position is the directory's; the cookie carries it, so that a process that is behind can wait for it.
+ * Keeps sessions as the directory's events, so that every process knows them and a revoked one ends everywhere. Positions are the directory's. The
+ * cookie carries one, so that a process that is behind can wait for it.
  */
 type SessionStore = Readonly<{
   get(id: string, position: number): Promise<Session | undefined>
@@ -98,7 +98,7 @@ export function createSessionMiddleware({ keys, secure, store, cookieMaxAgeMs, n
       app,
     )
     return (ctx, next) => {
-      // Behind a proxy that ends TLS the connection itself is plain; BASE_URL is what counts.
+      // Behind a proxy that ends TLS the connection itself is plain: BASE_URL decides.
       if (secure === true) ctx.cookies.secure = true
       return middleware(ctx, next)
     }

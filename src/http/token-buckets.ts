@@ -38,7 +38,7 @@ export function createTokenBuckets({ policy, perSecond, burst, bucketsMax, ticks
       const bucket = known ?? { tokens: burst, at: now }
       bucket.tokens = Math.min(burst, bucket.tokens + ((now - bucket.at) / 1_000) * perSecond)
       bucket.at = now
-      // Last used last, so that the first of the map is the one to go.
+      // Moved to the end, so that the first of the map is the one unused for longest.
       if (known !== undefined) buckets.delete(name)
       buckets.set(name, bucket)
       if (buckets.size > bucketsMax) buckets.delete(buckets.keys().next().value ?? '')
@@ -56,7 +56,7 @@ export function setRateLimit(ctx: Context, { policy, remaining, waitS, burst, pe
   ctx.set('RateLimit', `"${policy}";r=${remaining};t=${waitS}`)
 }
 
-/** Where a bucket is empty. */
+/** The refusal of a request whose bucket is empty. */
 export function rateLimited({ policy, perSecond }: Taken): Refusal {
   return refusal('rate_limited', `This ${policy} may send ${perSecond} requests a second; send larger batches.`)
 }

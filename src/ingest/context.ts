@@ -32,7 +32,7 @@ export type IngestContext = Readonly<{
 /** An admitted request, with its body and its identity. `budget`: what the body is held under. */
 export type Received = Readonly<{ credential: Credential; body: Body; budget: BodyBudget; receipt: Receipt }>
 
-/** An admitted request, before its body is read. `identifiedWithoutKey`: its body tells it from any other. */
+/** An admitted request, before its body is read. `identifiedWithoutKey`: its body tells it from others, without an `Idempotency-Key`. */
 type Admitted = Readonly<{
   credential: Credential
   surface: Surface

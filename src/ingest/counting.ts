@@ -8,7 +8,7 @@ export type Counting = Readonly<{
   /** Spans spent, once counted. */
   result(id: string): number | undefined
   hasResults(): boolean
-  /** Forgets all others: their end is in the ledger. */
+  /** Forgets all other results: the ends of those reservations are in the ledger. */
   keep(ids: ReadonlySet<string>): void
   isBusy(): boolean
   /** Resolves when no count is running. */

@@ -61,7 +61,7 @@ function missing(surface: Surface): Refusal {
   return refusal('missing_credential', `${rules[surface].path} needs ${rules[surface].wants}. ${howToSend}`)
 }
 
-/** Why this key is none of ours, as far as its form tells: whoever reads it in a sender's log cannot see what was sent. */
+/** Why this key is unknown, as far as its form tells: whoever reads the answer in a sender's log cannot see the key that was sent. */
 function unknownKey(surface: Surface, secret: string): Refusal {
   const { wants, path } = rules[surface]
   const takes = `${path} takes ${wants}.`
@@ -99,7 +99,7 @@ function checkOrigin(surface: Surface, key: Key, origin: string | undefined): Re
   )
 }
 
-/** On the browser's way in, every key that is presented must be publishable: another one has leaked by being here. */
+/** Where browsers send, every presented key must be publishable: any other one has leaked by being in a page. */
 function checkNoSecret(
   directory: DirectoryView,
   keys: readonly string[],

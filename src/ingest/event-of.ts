@@ -86,8 +86,8 @@ export async function receivedEvent(receipt: Receipt, accepted: Accepted, { byte
 type RefusedOptions = Readonly<{ spansMax: number; answer?: StoredAnswer; unlisted?: number }>
 
 /**
- * The event that records refused spans, under the request's own id: when nothing else of it was stored. `unlisted`: how many more spans were
- * refused, without their ids.
+ * The event that records refused spans, for a request of which nothing else is stored; it has the request's own id. `unlisted`: how many more spans
+ * were refused, whose ids are not listed.
  */
 export function refusedEvent(
   receipt: Receipt,
@@ -105,7 +105,7 @@ export function refusedEvent(
   return sealEvent({ ...fields, contentType: 'application/json' }, payload)
 }
 
-/** The same beside the request's own event, which has the answer. */
+/** The same for a request that has its own event, which holds the answer. */
 export const refusedBeside = (
   receipt: Receipt,
   refused: readonly RefusedSpan[],

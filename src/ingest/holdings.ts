@@ -74,7 +74,7 @@ export function createHoldings({ ledger, ticks, limits }: HoldingsOptions): Hold
   let usedAfter = Infinity
   let isUntold = false
 
-  /** The holding of a grant whose request has ended; undefined if others have ended its reservation, and so counted it. */
+  /** The holding of a grant whose request has ended; undefined if another process has ended its reservation, and so has counted it. */
   const end = ({ reservation }: Grant): Holding | undefined => {
     const holding = holdings.get(reservation)
     if (holding !== undefined) holding.underWay--

@@ -36,7 +36,7 @@ export type MonthOptions = Readonly<{
   counted: (position: Position) => Promise<number | undefined>
   /** A failure that no request waits for. The work is tried again. */
   onFailure: (error: unknown) => void
-  /** Ends every pause. Abort it before `giveBack`, which tells who waits to come again. */
+  /** Ends every pause. Abort it before `giveBack`, which tells those who wait to come again. */
   signal: AbortSignal
 }>
 
@@ -45,11 +45,11 @@ export type Month = MonthOptions &
   Readonly<{ holdings: Holdings; counting: Counting; waiting: Waiting; bell: Bell }> & {
     /** The open reservations of other processes, as last read. */
     others: readonly OpenReservation[]
-    /** The position at which it is known what counts; how often that was asked since in vain; when last, by `ticks`. */
+    /** `knownAt`: where it is known what counts. `inVain`: how often that was asked in vain since. `askedAt`: when last, by `ticks`. */
     recount: { knownAt: Position | undefined; inVain: number; askedAt: number }
   }
 
-/** The ledger as read, and as it would be without ended reservations and with our own cut to what is granted. */
+/** The ledger as it was read, and as this process would write it: without ended reservations, and with our own reduced to what was granted. */
 type Turn = Readonly<{
   standing: StandingLedger
   ended: readonly Readonly<{ id: string; spent: number }>[]
@@ -76,7 +76,7 @@ function spentOf({ holdings, counting, holder }: Month, entry: OpenReservation):
   const counted = counting.result(entry.id)
   if (counted !== undefined || entry.holder !== holder) return counted
   const holding = holdings.find(entry.id)
-  // Its event was written, but we never learned of it: nothing was granted from it.
+  // The event was written, but this process never learned of it, so it granted nothing from it.
   if (holding === undefined) return 0
   return holdings.isDrained(holding) && !holding.isDoubtful ? holding.granted : undefined
 }
@@ -100,7 +100,7 @@ function turnOf(month: Month, standing: StandingLedger): Turn {
 async function begin(month: Month): Promise<Turn> {
   const { ledger, holder, holdings, counting, waiting } = month
   const standing = await ledger.read()
-  // What is waited for, the current holding cannot grant.
+  // The current holding cannot grant what is waited for.
   if (!waiting.isEmpty()) holdings.retire()
   const others = standing.open.filter((entry) => entry.holder !== holder)
   month.others = others
@@ -121,8 +121,8 @@ async function end({ ledger, holdings }: Month, { standing, ended, open, spent }
 }
 
 /**
- * Far from the limit, others hold parts of which they may use little. Counted as used, these would pass a warning's mark, and fall behind it
- * again when they are given back. Near it, others hold what their requests ask for.
+ * The spans used, for warnings. Far from the limit, other processes may use little of what they hold: counted as used, it could pass a warning mark,
+ * and fall behind it again when it is returned. Near the limit they hold only what their requests ask for.
  */
 const usedIn = ({ open, spent }: Turn, holder: string, isNear: boolean): number =>
   spent + sumOf(open.filter((each) => isNear || each.holder === holder))
@@ -141,7 +141,7 @@ async function reserve(month: Month, turn: Turn, { spans, limit, isNear }: Reser
   holdings.add({ id, limit, since, usedBefore: usedIn(turn, holder, isNear), isNear, spans })
 }
 
-/** Between two looks at what counts, once it has been waited for in vain. */
+/** The pause between two looks at what counts, once several were in vain. */
 const recountPauseMs = 1_000
 
 /** Before refusing anything: does less count than the ledger says, because a request is twice in the log? */

@@ -60,7 +60,7 @@ async function ingestLogs(ctx: Context, context: IngestContext): Promise<Refusal
   return withBody(ctx, context, admitted, (received) => store(ctx, context, received))
 }
 
-/** Protobuf is not taken here, and is OTLP: its senders (the Collector, Java) show the message of no other format. */
+/** Protobuf is not supported here, and it is OTLP: its senders (the Collector, Java) show the message only of an OTLP error. */
 function refuse(ctx: Context, refused: Refusal): void {
   const isOtlp = parseOtlpContentType(contentTypeOf(ctx)) === 'application/x-protobuf'
   return isOtlp ? refuseOtlp(ctx, refused) : sendProblem(ctx, refused)

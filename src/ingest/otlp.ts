@@ -125,11 +125,11 @@ const route = { method: 'POST', auth: 'key', refuse: refuseOtlp } as const
 
 const onlyTraces = `Only traces are taken over OTLP, at ${endpoint}`
 
-/** An agent reads no such variable, and drops what is refused so: its own pipeline is where it can be kept. */
+/** An agent does not read that variable, and drops what is refused: the signal is kept by changing its own pipeline. */
 const switchOff = (signal: string): string =>
   `set OTEL_${signal.toUpperCase()}_EXPORTER=none in an SDK; in an agent such as the Collector take this exporter out of its ${signal} pipeline.`
 
-/** Where SDKs send their other signals, each minute anew, unless they are told not to. */
+/** The paths where SDKs send their other signals, every minute unless they are told not to. */
 const otherSignals = (base: string): readonly Route[] => [
   {
     ...route,

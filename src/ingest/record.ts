@@ -44,12 +44,12 @@ const heldByOthers = refusal(
 )
 
 /**
- * The most time from a request's receipt to its append, in ms. A process that is suspended goes on with requests whose senders have sent them
- * again meanwhile; an event received longer ago than the log's window (`repeatWindowMs`) would not be known as a repeat of theirs.
+ * The most time from a request's receipt to its append, in ms. After a suspension, a process goes on with requests that their senders have repeated
+ * meanwhile. If such an event were older than the log's window (`repeatWindowMs`), it would not be recognised as the same request.
  */
 const heldMsMax = 15 * 60_000
 
-/** The credential, and whether its plan has been refreshed from the head of the log, not only taken as this process last knew it. */
+/** `isRenewed`: whether the plan was refreshed from the head of the log, instead of taken as this process last knew it. */
 type Plan = Readonly<{ credential: Credential; isRenewed: boolean }>
 /** Granted spans; or the outcome of an earlier copy of the request; or a refreshed plan, to ask again by. */
 type Reserved = Readonly<{ grant: Grant }> | Readonly<{ earlier: RecordedSpans }> | Readonly<{ plan: Plan }>

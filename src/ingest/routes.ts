@@ -24,7 +24,7 @@ type IngestOptions = Readonly<{
   limits: Limits
   budget: SharedBodyBudget
   /** Throws TransientError while the log has no room. */
-  checkRoom?: () => void
+  checkRoom?: (() => void) | undefined
   clock: Clock
   ticks: Ticks
   /** 32 hex characters at random. */

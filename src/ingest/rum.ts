@@ -21,7 +21,7 @@ import { countedEvent, receivedEvent, refusedBeside, refusedEvent, requestEventI
 
 const path = '/api/rum/v1/ingest'
 
-/** What of a body may be kept: by the plan, and of its spans by the allowance. */
+/** The parts of a body that may be kept: by the plan, and its spans by the allowance. */
 type Kept = Readonly<{
   logs: number
   rumEvents: number
@@ -87,7 +87,7 @@ async function eventsOf(
   return [event, refusedBeside(receipt, refused, { spansMax })]
 }
 
-/** What the first of these requests was told: only what was not taken whole has its answer kept. */
+/** What the first copy of the request was told. An answer is stored only if something was refused. */
 const answerAgain = (scan: RumScan, { answer }: EventHeader): string =>
   answer ?? JSON.stringify({ accepted: scan.accepted, rejected: 0 })
 
@@ -122,13 +122,13 @@ async function store(
   return accept(ctx, outcomeOf(scan, credential, grant.granted).answer)
 }
 
-/** SDKs put one on each item. */
+/** SDKs put a timestamp on each item. */
 const tellsTimes = ({ buffer, byteOffset, length }: Uint8Array): boolean =>
   Buffer.from(buffer, byteOffset, length).includes('"timestamp"')
 
 /**
- * Spans have ids, and times tell one click from the next: a body with either is the same request when it comes again. Without them, and
- * without a key, an equal body may be the next click, as equal log lines are two.
+ * Span ids and timestamps tell one click from the next: a body that has either is the same request when it comes again. Without them, and without an
+ * `Idempotency-Key`, an equal body may be the next click, as equal log lines are two.
  */
 function identified({ receipt, ...received }: Received, scan: RumScan): Received {
   const { bytes } = received.body
@@ -145,7 +145,7 @@ function lacksFeature({ counts, spans }: RumScan, { workspace }: Credential): bo
   return isWithoutLogs || (spans !== undefined && !features.includes('tracing'))
 }
 
-/** Parts are refused for good: by the plan as it is at this moment, which another process may just have changed. */
+/** Parts are refused for good, so the plan must be the newest: another process may just have changed it. */
 async function storeByPlan(
   ctx: Context,
   context: IngestContext,
@@ -181,7 +181,7 @@ async function ingestRum(ctx: Context, context: IngestContext): Promise<Refusal 
   })
 }
 
-/** Under ids made from the body, so that retries count once: one for its items and one for its spans. */
+/** Counts a body that was refused whole, under ids made from the body, so that retries count once: one id for its items and one for its spans. */
 async function countRefusedWhole(
   context: IngestContext,
   received: Received,

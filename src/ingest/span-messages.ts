@@ -37,7 +37,7 @@ export function spanMessage(outcome: SpanOutcome): string {
     parts.push(`${allowance}: ${ofSpans(overAllowance, total)} rejected. It resets on ${resetDateOf(month)} (UTC).`)
   }
   if (invalid > 0) parts.push(`${ofSpans(invalid, total)} rejected as invalid; the first: ${firstInvalid}.`)
-  // Said once, to the request that crosses the mark: also where some of its spans are invalid.
+  // Said once, to the request that crosses the mark, even if some of its spans are invalid.
   const warning = overAllowance > 0 ? '' : warningOf(outcome)
   return [...parts, warning].filter(Boolean).join(' ')
 }

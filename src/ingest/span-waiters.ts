@@ -25,7 +25,7 @@ export function createWaiting(waitingMax: number) {
       const other = waiting.findIndex(({ asked }) => asked.limit !== limit)
       return waiting.slice(0, other < 0 ? undefined : other).map(({ asked }) => asked.spans)
     },
-    /** Nothing has come free meanwhile: who has waited for long enough is told to come again. */
+    /** Nothing has come free: those who have waited long enough are told to come again. */
     disappoint: (pollsMax: number): void => {
       for (const waiter of waiting) if (++waiter.polls >= pollsMax) waiter.resolve('pending')
       waiting = waiting.filter(({ polls }) => polls < pollsMax)
@@ -38,7 +38,7 @@ export function createWaiting(waitingMax: number) {
   }
 }
 
-/** Something has come free, or may have: wakes who waits for it. */
+/** Wakes those who wait for spans, when some have or may have come free. */
 export function createBell(timers: Timers, signal: AbortSignal) {
   let ring = (): void => {}
   return {

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 
 const storage = new AsyncLocalStorage<AbortSignal>()
 
-/** The signal of whom the running task is for: who asks something of others on the way finds it without being handed it by each. */
+/** The abort signal of the request that the running task works for: code deep below finds it here, and not as a parameter of every call. */
 export const abortScope = {
   run: <T>(signal: AbortSignal, task: () => T): T => storage.run(signal, task),
   /** Undefined outside of any scope. */

@@ -1,5 +1,5 @@
 export const dayMs = 86_400_000
-/** Asked for each record, of a few days in all. */
+/** Remembered, because it is asked for each record, and the records are of a few days. */
 const daysKnown = new Map<number, string>()
 const daysKnownMax = 1_000
 

@@ -26,7 +26,7 @@ export function syncFolder(folder: string): void {
 export function writeDurably(file: string, text: string, flags: 'w' | 'wx' = 'wx'): void {
   const descriptor = openSync(file, flags, 0o600)
   try {
-    // Unlike `writeSync`, which writes what there is room for and says how much that was.
+    // `writeSync` would write only what there is room for, without an error.
     writeFileSync(descriptor, text)
     fsyncSync(descriptor)
   } finally {

@@ -14,7 +14,7 @@ export class TransientError extends Error {
   }
 }
 
-/** Was not done in the time there is for it: what does it is busy or away, or it is too much to ask. */
+/** Was not done in time: the engine is busy or away, or the request asks for too much. */
 export class LateError extends TransientError {}
 
 /** Will not pass by itself: somebody has to act. */
@@ -25,6 +25,6 @@ export class PermanentError extends Error {
   }
 }
 
-/** Whether it says itself what it was and what can be done about it. */
+/** Whether the error's own message says what failed and what can be done. */
 export const isOperatingFailure = (error: unknown): error is TransientError | PermanentError =>
   error instanceof TransientError || error instanceof PermanentError

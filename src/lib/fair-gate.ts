@@ -1,9 +1,9 @@
 import { createFairLine } from './fair-line.ts'
 
-/** What is inside: what it takes may change until it leaves. */
+/** One that is inside. The size that it takes may change until it leaves. */
 export type Stay = Readonly<{ takes(size: number): void; leave(): void }>
 
-/** Why nobody was let in: the owner has all that one may have, or all together take as much as there is. */
+/** Why one was not let in: its owner has all that one owner may have, or all owners together take all there is. */
 export type Full = 'owner' | 'all'
 
 export type FairGate = Readonly<{
@@ -48,8 +48,8 @@ function createRoom({ perOwnerMax, sizeMax }: Pick<FairGateOptions, 'perOwnerMax
 }
 
 /**
- * What all that is inside takes has a bound, and what does not fit waits a bounded time for its turn. Next is the owner who takes least,
- * of these who has waited longest; those of one owner come in in their order. What takes more than there is comes in alone.
+ * Bounds the total size inside. What does not fit waits for its turn, for a bounded time. Next is the owner who takes least; among equals, the one
+ * who has waited longest. One owner's requests enter in order. One that is larger than the bound enters alone.
  */
 export function createFairGate({ waitingPerOwnerMax, waitMs, ...bounds }: FairGateOptions): FairGate {
   const { heldBy, whyNot, add } = createRoom(bounds)
@@ -101,7 +101,7 @@ export function createFairGate({ waitingPerOwnerMax, waitMs, ...bounds }: FairGa
   return {
     async enter(owner, size, signal) {
       signal?.throwIfAborted()
-      // Who waits of the same owner goes first; who waits of others does not fit, or is next anyway.
+      // Those of the same owner who wait go first. Those of other owners do not fit now, or are next anyway.
       const { length: before } = waiting.of(owner)
       const full = before === 0 ? whyNot(owner, size) : 'owner'
       if (full !== undefined && before >= waitingPerOwnerMax) return whyNot(owner, size) ?? full

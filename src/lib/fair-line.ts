@@ -1,4 +1,4 @@
-/** A queue of what owners wait for. */
+/** A queue of items, each of an owner. */
 type FairLine<One> = Readonly<{
   of(owner: string): readonly One[]
   add(owner: string, one: One): void

@@ -1,4 +1,4 @@
-/** Smaller ones are left to the garbage collector, and may be slices of a shared pool. */
+/** Smaller buffers are left to the garbage collector; they may be slices of a shared pool. */
 const freedBytesMin = 16 * 1024
 
 /**
@@ -12,7 +12,7 @@ export function freeBytes(bytes: Uint8Array): void {
   if (isWhole && buffer instanceof ArrayBuffer) buffer.transfer(0)
 }
 
-/** All of these in one, `bytes` long. Each is freed as soon as it is copied, so that what they hold is not held twice. */
+/** Joins the chunks, which are `bytes` long together. Each is freed as soon as it is copied, so that no byte is held twice for long. */
 export function joinBytes(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
   const joined = Buffer.allocUnsafeSlow(bytes)
   let at = 0

@@ -1,4 +1,4 @@
-/** What was answered to all, and the place of this call among them. */
+/** The answer to all calls, and the place of this call among them. */
 type Gathered<Answer> = Readonly<{ answer: Answer; at: number }>
 
 /** Asks once for all calls of one turn of the event loop. */

@@ -182,8 +182,8 @@ export function createJsonReader(bytes: Uint8Array): JsonReader {
 }
 
 /**
- * Reads the array whose bracket is at `at`, item by item (`reader.depth()` is the item's). The end of the array, or of the item at which
- * `visit` gave false, which is to read no further.
+ * Reads the array whose bracket is at `at`, item by item (`reader.depth()` is the item's). Stops if `visit` returns false. Returns the end of the
+ * array, or of the item at which it stopped.
  */
 export function eachItem(
   bytes: Uint8Array,
@@ -205,8 +205,8 @@ export function eachItem(
 }
 
 /**
- * Reads the object whose brace is at `at`, member by member, in order, repeated keys too; a key becomes text when it is asked
- * for, and begins at `keyStart`. The end of the object.
+ * Reads the object whose brace is at `at`, member by member, in order, repeated keys too. A key becomes text only when it is asked for; it begins at
+ * `keyStart`. Returns the end of the object.
  */
 export function eachMember(
   bytes: Uint8Array,

@@ -8,8 +8,8 @@ const parseWithSource = JSON.parse as (text: string, reviver?: Reviver) => unkno
 const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => unknown }
 
 /**
- * Number literals for which the slow, exact way is needed: with 16 or more digits, or a huge exponent. Each by itself, and where text
- * begins apart: a search for what begins with one of a few characters skips, as one for alternatives does not.
+ * Number literals that need the slow, exact way: those with 16 or more digits, or a huge exponent. One expression each, and one for the beginning of
+ * the text: the engine skips ahead to a few possible first characters, but not to alternatives.
  */
 const longInteger = /[:[,\s]-?\d{16}/
 const firstLongInteger = /^-?\d{16}/

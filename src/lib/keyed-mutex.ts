@@ -1,4 +1,4 @@
-/** Runs actions of the same key one after the other, whatever becomes of them; of others side by side. */
+/** Runs actions of one key one after the other, also after one has failed; actions of different keys run at the same time. */
 export function createKeyedMutex() {
   const last = new Map<string, Promise<unknown>>()
   return {

@@ -29,7 +29,7 @@ export function makeFolder(folder: string, { operation, hint }: Readonly<{ opera
   }
 }
 
-/** The same in the system's temporary folder, where others may have made it before: it must be this user's alone. */
+/** The same in the system's temporary folder, where another user may have made the folder before: it must belong to this user alone. */
 export function makeOwnFolder(folder: string): void {
   const [operation, hint] = ['make the folder', 'choose another by TMPDIR']
   makeFolder(folder, { operation, hint })

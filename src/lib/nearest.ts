@@ -19,15 +19,15 @@ function distance(a: string, b: string): number {
 }
 
 /**
- * The known name somebody most likely meant; undefined if none is close: within a third of its length, and with at least half of the shorter one as
- * it was, or `os` would be meant by any word of two letters.
+ * The known name that somebody most likely meant; undefined if none is close. Close is within a third of its length in edits, and with at least half
+ * of the shorter name unchanged: otherwise any word of two letters would mean `os`.
  */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const typed = name.slice(0, 64).toLowerCase()
   const awayMax = ({ length }: string): number =>
     Math.min(Math.max(2, Math.ceil(length / 3)), Math.min(typed.length, length) / 2)
   const [best] = known
-    // It takes an edit for each character more or less. Names that senders choose may be long, and many.
+    // Each character more or less costs an edit, so most names need no comparison: those that senders choose may be long, and many.
     .filter((other) => Math.abs(other.length - typed.length) <= awayMax(other))
     .map((other) => ({ other, away: distance(typed, other.toLowerCase()) }))
     .filter(({ other, away }) => away <= awayMax(other))

@@ -1,4 +1,4 @@
-/** A task that is done when it is first called for, and no more then. If it throws, it is tried again. */
+/** A function that runs the task at its first call and gives that result from then on. If the task throws, the next call runs it again. */
 export function once<T>(make: () => T): () => T {
   let made: { value: T } | undefined
   return () => (made ??= { value: make() }).value

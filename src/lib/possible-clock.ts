@@ -2,7 +2,7 @@ import { PermanentError, TransientError } from './failure.ts'
 
 const said = (now: number): string => new Date(now).toISOString()
 
-/** What was received by such a clock would be acknowledged, and past all retention at once. */
+/** What is received with such a clock would be acknowledged, and be past all retention at once. */
 export function checkClockAtStart(clockMinMs: number, now: number): void {
   if (now >= clockMinMs) return
   const hint =
@@ -12,13 +12,13 @@ export function checkClockAtStart(clockMinMs: number, now: number): void {
 
 const takenIn = { operation: 'take in', subject: 'a request', hint: 'set it; senders are told to come again' }
 
-/** The time of what is received now, or is `done`. Throws TransientError where the clock was set back since to one that cannot be. */
+/** The time of what is received now, or `done`. Throws TransientError if the clock was set back to an impossible time since the start. */
 export function possibleTime(clockMinMs: number, now: number, done = takenIn): number {
   if (now >= clockMinMs) return now
   throw new TransientError({ ...done, subject: `${done.subject} with a clock that says ${said(now)}` })
 }
 
-/** Before a verb writes: what it dates by such a clock, and is to last for some time, is over as soon as that is right. */
+/** Before a verb writes: what it dates with such a clock, and should last for some time, would be over as soon as the clock is right. */
 export function checkClockToWrite(clockMinMs: number, now: number, operation: string): void {
   if (now >= clockMinMs) return
   const hint =

@@ -5,7 +5,7 @@ type Call = Readonly<{ call: number; method: string; args: readonly unknown[] }>
 type Answer = Readonly<{ call: number; value?: unknown; error?: Readonly<{ name: string; message: string }> }>
 type Port = Pick<MessagePort | Worker, 'postMessage' | 'on'>
 
-/** Errors cross threads by name and text alone: one that says itself what it was has its class again. */
+/** Errors cross threads as name and text only. Gives an operating failure its class again. */
 export function revive(error: Readonly<{ name: string; message: string }>): Error {
   const context = { operation: error.message, subject: '' }
   if (error.name === 'TransientError') return new TransientError(context)

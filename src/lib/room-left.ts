@@ -3,9 +3,8 @@ import { statfsSync, type StatsFs } from 'node:fs'
 type Blocks = Pick<StatsFs, 'bavail' | 'blocks' | 'bsize'>
 
 /**
- * Bytes that are free on the disk of a folder, as `df` says. To root, too: of what ext4 keeps for root it names some megabytes that root cannot have
- * either. Undefined where nobody says, as of some network and FUSE file systems, which answer that they have no blocks at all, or nothing: who writes
- * finds out.
+ * Free bytes on the disk of a folder, as `df` says. For root too: of what ext4 reserves for root, some megabytes cannot be had either. Undefined if
+ * the file system does not say, like some network and FUSE ones, which report no blocks at all: whoever writes there finds out.
  */
 export function bytesLeftIn(folder: string, ask: (folder: string) => Blocks = statfsSync): number | undefined {
   try {

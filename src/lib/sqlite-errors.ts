@@ -13,7 +13,7 @@ export const sqliteCodes = {
 
 /** The file ends before a page it should have. */
 const shortRead = sqliteCodes.ioError | (2 << 8)
-/** The file beside a WAL that connections share could not be opened, or made as large as it must be. */
+/** The file that connections of a WAL share could not be opened, or not be made as large as it must be. */
 const noSharedFile: readonly number[] = [sqliteCodes.ioError | (18 << 8), sqliteCodes.ioError | (19 << 8)]
 
 /** The extended result code of an error of `node:sqlite`; undefined for any other error. */

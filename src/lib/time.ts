@@ -26,7 +26,7 @@ export function parseRfc3339Ns(text: string): bigint | undefined {
   const found = rfc3339.exec(text)
   if (found === null) return undefined
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = found.slice(1, 7).map(Number)
-  const [, , , , , , , fraction = '', offsetHours = '+00', offsetMinutes = '00'] = found
+  const [fraction = '', offsetHours = '+00', offsetMinutes = '00'] = found.slice(7)
   const midnight = midnightMs(year, month, day)
   if (midnight === undefined) return undefined
   const offsetS = Number(offsetHours) * 3_600 + Number(`${offsetHours.slice(0, 1)}${offsetMinutes}`) * 60

@@ -20,7 +20,7 @@ export const systemTimers: Timers = {
   turn: () => turn(),
 }
 
-/** What is done every so many ms is done in one turn of the event loop with all else of that interval, whenever it began. */
+/** Timers whose tasks of one interval all run in the same turn of the event loop, whenever they began. */
 export function inStep(timers: Timers): Timers {
   const steps = new Map<number, Readonly<{ tasks: Set<() => void>; stop: () => void }>>()
   const begin = (ms: number) => {

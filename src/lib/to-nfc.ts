@@ -1,6 +1,6 @@
-/** A piece of a text is at least so long, and at most twice that. */
+/** The least length of a piece of text; the most is twice that. */
 const pieceCharacters = 256
-/** No mark, no part of a Korean syllable, no vowel of Kirat Rai and no half of a character: it is composed with nothing before it. */
+/** Composes with nothing before it: no mark, no part of a Korean syllable, no vowel of Kirat Rai, no second half of a surrogate pair. */
 const beginning = /[^\p{M}\u1160-\u11ff\u{16d67}\u{16d68}\udc00-\udfff]/u
 
 function pieceEnd(text: string, start: number): number {
@@ -10,8 +10,8 @@ function pieceEnd(text: string, start: number): number {
 }
 
 /**
- * A text in NFC (Unicode Standard Annex 15), in time that grows with its length: marks in a row are sorted by each other, which takes a minute for
- * half a million. Some hundreds of them are composed in pieces, as there are in no text that anybody reads.
+ * A text in NFC (Unicode Standard Annex 15), in time linear in its length. A run of marks is sorted, which takes a minute for half a million of
+ * them. So a longer run than a piece is normalised in pieces; no text that anybody reads has one.
  */
 export function toNfc(text: string): string {
   if (text.length <= pieceCharacters) return text.normalize('NFC')

@@ -10,8 +10,8 @@ function mayWrite(path: string): boolean {
 }
 
 /**
- * Which file keeps this user from writing a database of SQLite: its own, or one beside it, which SQLite makes with the mode that the database has
- * just then, and names in no error. The database's own where none of them does.
+ * Which file keeps this user from writing a SQLite database: its own, or one that SQLite keeps beside it. SQLite makes those with the mode that the
+ * database has at that moment, and names them in no error. If none does: the database's own.
  */
 export const unwritableOf = (file: string): string =>
   [file, `${file}-wal`, `${file}-shm`].find((path) => existsSync(path) && !mayWrite(path)) ?? file

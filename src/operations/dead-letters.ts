@@ -4,18 +4,18 @@ import type { Position } from '#src/events/envelope.ts'
 import type { Stream } from '#streams/stream.ts'
 import type { Metrics, Sample } from './metrics.ts'
 
-/** `liveVersion`: of the index of a projection that readers use. */
+/** `liveVersion`: the version of the index of a projection that readers use. */
 type Observed = Readonly<{
   log: Pick<Stream, 'partition' | 'epoch' | 'last'>
   liveVersion: (projection: string) => Promise<number | undefined>
 }>
 
-/** What the log says of dead letters is told also where the index does not answer. */
+/** How long an index may take to say its version. After that, only the letters of the version that is folded are told. */
 const liveTimeoutMs = 1_500
 
 /**
- * How many events of each log the indexes are without, with nobody's decision: asked of the log when the figure is. Until an upgrade has caught up,
- * readers use an index of another version than the one that is folded: both count, an event once.
+ * How many events of each log are missing in indexes and await a decision; read from the log at each scrape. Until an upgrade has caught up, readers
+ * use an index of another version than the one that is folded: the letters of both count, an event once.
  */
 export function observeDeadLetters(metrics: Metrics, logs: readonly Observed[], folds: readonly FoldVersion[]): void {
   const openOf = async ({ log }: Observed, fold: FoldVersion): Promise<readonly Position[]> => {

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import type { Metrics } from './metrics.ts'
 
-/** How much room there is on the volume of a data folder: retention goes by age, so a volume that is too small fills up. */
+/** The room on the volume of a data folder. Retention goes by age, so a volume that is too small fills up. */
 export function observeDisk(metrics: Metrics, folder: string): void {
   const one = (blocks: 'bavail' | 'blocks') => async () => {
     const volume = await statfs(folder)

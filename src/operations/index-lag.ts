@@ -5,14 +5,14 @@ import type { Metrics, Sample } from './metrics.ts'
 type Index = Readonly<{ partition: string; reader: IndexReader }>
 type Options = Readonly<{ indexes: readonly Index[]; projections: readonly string[]; clock: Clock }>
 
-/** One index that cannot be read hides none of the others; where none can be, that is what is told. */
+/** An index that cannot be read hides none of the others; if none can be read, that failure is reported. */
 function whole(samples: readonly PromiseSettledResult<readonly Sample[]>[]): readonly Sample[] {
   const failed = samples.find((each) => each.status === 'rejected')
   if (failed !== undefined && samples.every(({ status }) => status === 'rejected')) throw failed.reason
   return samples.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
 }
 
-/** How far each index is, as its projector last said: asked of the index when the figures are. */
+/** How far each index is, as its projector last wrote; read from the index at each scrape. */
 export function observeIndexes(metrics: Metrics, { indexes, projections, clock }: Options): void {
   const each = async (value: (progress: Progress) => number): Promise<readonly Sample[]> => {
     const samples = indexes.flatMap(({ partition, reader }) =>

@@ -9,20 +9,20 @@ type Figures = readonly Sample[] | number
 /** Figures of one process, told in the text format of Prometheus 0.0.4. */
 export type Metrics = Readonly<{
   /**
-   * A figure that only grows; what is returned adds to it. Add 0 at the start where somebody watches for growth: Prometheus sees none in a series
+   * A figure that only grows; the returned function adds to it. Add 0 at the start if somebody watches for growth: Prometheus sees none in a series
    * that begins with 1.
    */
   counter(name: string, help: string): (labels: Labels, by?: number) => void
-  /** How values spread over bounds (ascending); what is returned takes one. */
+  /** How values spread over bounds (ascending); the returned function takes one value. */
   histogram(name: string, help: string, bounds: readonly number[]): (labels: Labels, value: number) => void
   /** Figures that are read when they are asked for. One that cannot be read is left out. */
   gauge(name: string, help: string, read: () => Figures | Promise<Figures>): void
-  /** The same of a figure that only grows, and is counted elsewhere. */
+  /** The same for a figure that only grows and is counted elsewhere. */
   total(name: string, help: string, read: () => number): void
   text(): Promise<string>
 }>
 
-/** A figure that an engine must be asked for hides no other where that does not answer: scrapers wait some 10 s. */
+/** A figure that an engine is asked for must not hide the others when the engine does not answer: scrapers wait some 10 s. */
 const readTimeoutMsDefault = 2_000
 
 export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8'

@@ -11,7 +11,7 @@ const kinds: readonly (readonly [kind: string, of: (counts: Counts) => number])[
   ['rum_event', ({ rumEvents }) => rumEvents],
 ]
 
-/** Logs that tell what is appended to them: how many records, how long it takes, how much waits. */
+/** Wraps logs so that metrics tell what is appended: how many records, how long it takes, and how much waits. */
 export function createStreamObserver(metrics: Metrics): (stream: Stream) => Stream {
   const accepted = metrics.counter(
     'throughline_records_accepted_total',
@@ -45,7 +45,7 @@ export function createStreamObserver(metrics: Metrics): (stream: Stream) => Stre
         }
         return appended
       } catch (error) {
-        // An answer, and no failure: another process has taken the reservation back, and the request goes on under another.
+        // A conflict is an answer, not a failure: another process has closed the reservation, and the request goes on under a new one.
         if (!(error instanceof ConflictError)) failed({})
         throw error
       } finally {

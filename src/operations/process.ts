@@ -28,14 +28,11 @@ export function observeProcess(metrics: Metrics, openFilesMax: () => number | un
     'Files and connections that are open.',
     async () => (await readdir(openFilesFolder)).length,
   )
-  metrics.gauge('process_max_fds', 'How many files and connections may be open.', () => {
-    const max = openFilesMax()
-    return max === undefined ? [] : max
-  })
+  metrics.gauge('process_max_fds', 'How many files and connections may be open.', () => openFilesMax() ?? [])
   observeEventLoop(metrics)
 }
 
-/** Begins with the first question, because the measuring itself takes a timer: who never asks has none. */
+/** Starts measuring at the first scrape, because measuring takes a timer: whoever never asks has none. */
 function observeEventLoop(metrics: Metrics): void {
   const lag = monitorEventLoopDelay({ resolution: 10 })
   metrics.gauge(

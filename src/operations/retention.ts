@@ -5,7 +5,7 @@ type Log = Pick<Stream, 'partition' | 'first'>
 /** What retention has done here, and what keeps it from more. */
 type Done = Readonly<{ daysDropped(): number; buildsHolding(): number }>
 
-/** Where each log begins, which is asked of it when the figure is; what this process has dropped of indexes, and what keeps it from cutting. */
+/** Where each log begins, read from it at each scrape; what this process has dropped of indexes; and what keeps it from cutting logs. */
 export function observeRetention(metrics: Metrics, logs: readonly Log[], { daysDropped, buildsHolding }: Done): void {
   const firsts = async (valueOf: (first: Readonly<{ position: number; receivedAt: number }>) => number) => {
     const samples = logs.map(async ({ partition, first }): Promise<readonly Sample[]> => {

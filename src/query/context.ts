@@ -28,8 +28,8 @@ export type Answered<Body extends object = object> = Promise<Result<Body, Refusa
 export type IndexState = AnswerOf<typeof indexStateSchema>
 
 /**
- * How far the index had followed the log. An index that was never built is at 0 and not complete. `askedAt`: when the search began, ms. One that took
- * long does not speak of an index whose projector has fallen silent since.
+ * How far the index had followed the log. An index that was never built is at 0 and not complete. `askedAt`: when the search began, ms. So a long
+ * search does not report that the projector has fallen silent meanwhile.
  */
 export function indexState(progress: Progress | undefined, askedAt: number): IndexState {
   if (progress === undefined) return { position: 0, head: 0, lag_ms: 0, complete: false }
@@ -41,7 +41,7 @@ type UnderstoodQuery = Readonly<{ tree: QueryTree; normalized: string; warnings:
 
 const noWarnings = (): readonly string[] => []
 
-/** The checked search of `q`; everything, when there is none. `warningsOf`: what else is to be said of it, by what it searches. */
+/** The checked search of `q`, or everything if there is none. `warningsOf`: further warnings about the tree, which depend on what is searched. */
 export function understand(
   q: string | undefined,
   limits: Limits,
@@ -53,7 +53,7 @@ export function understand(
   return ok({ ...parsed.value, warnings: [...warnings].slice(0, limits.queryWarningsMax) })
 }
 
-/** Where a request stands: whose it is, and its query string as typed. */
+/** Whose request it is, for which endpoint, and its query string as typed. */
 export type Where = Readonly<{ endpoint: string; workspaceId: WorkspaceId; search: string }>
 
 export type Walk = Readonly<{ binding: Binding; place: Place | undefined; range: Range }>

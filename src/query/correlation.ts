@@ -48,7 +48,7 @@ function readId(given: Given): Result<CorrelationId, Refusal> {
   return fail(refusal('invalid_parameter', detail, { errors: paths.map((path) => ({ path, message: detail })) }))
 }
 
-/** What the plan does not include: the parts, and what the projection calls them. */
+/** What the plan does not include, as the projection names the parts (`omit`) and as the answer does (`omitted`). */
 function lacking(workspace: Workspace | undefined) {
   const features = workspace?.plan.features ?? []
   const [tracing, logs] = [features.includes('tracing'), features.includes('logs')]
@@ -73,7 +73,7 @@ function readAfter(
 type CorrelationAnswer = AnswerOf<typeof correlationAnswer>
 const endpoint = 'correlation'
 
-/** The answer's own form: cursors where the projection has keys; parts that the plan lacks are left out. */
+/** The form of the answer: cursors instead of the projection's keys, without the parts that the plan lacks. */
 function shape(
   found: Correlation,
   cursorOf: (part: PagedPart, key: WalkKey | null) => string | null,
@@ -108,7 +108,7 @@ const cursorAt = (context: QueryContext, binding: Binding, part: PagedPart, key:
 /** A span of a trace whose page is asked for. */
 export type SpanOfTrace = Readonly<{ traceId: string; spanId: string }>
 
-/** Cursors with which the correlation of `search` shows the page of the trace that holds the span; the first that does is the right one. */
+/** Cursors that lead the correlation of `search` to the page with this span. The first whose page shows the span is the right one. */
 export async function answerSpanCursors(
   context: QueryContext,
   workspaceId: WorkspaceId,
@@ -131,10 +131,10 @@ export async function answerNearestError(
   return ok(await nearestError(context.readerOf(workspaceId), workspaceId, { traceId, ...of }))
 }
 
-/** Spans that are found in one trace: of several of its pages, and no more than an index gives of places at once. */
+/** How many spans a search within a trace finds: several pages of them, and no more than an index gives places of at once. */
 const spansFoundMax = 4_000
 
-/** Spans of a trace in the order of its pages, whether there are more of them, and what of the search was not taken as it was typed. */
+/** Spans of a trace in the order of its pages; `isCut`: there are more. `warnings`: what of the search was understood otherwise than typed. */
 export type SpansFound = Readonly<{ spans: readonly FoundSpan[]; isCut: boolean; warnings: readonly string[] }>
 
 /** The spans of a trace that a search of spans finds. */

@@ -30,18 +30,18 @@ const queryHeaderCharactersMax = 4_096
 
 const cellText = (value: unknown): string => (value === null || value === undefined ? '' : textOrJson(value))
 
-/** With names, a column for each of these fields, which are then all that an item has; else all of them as JSON in one. */
+/** With `fields`, a column for each of them, and nothing else. Without, all fields as JSON in one column. */
 function csvLine(item: LogItem, fields: readonly string[] | undefined): string {
   const own = columns.map((column) => cellText(item[column]))
   const rest = fields?.map((name) => cellText(item.fields[name])) ?? [stringifyJson(item.fields)]
   return csvRecord([...own, ...rest])
 }
 
-/** Fields that get a column of their own. Readers of CSV go by names: no two columns have one, and what every record has comes first. */
+/** The fields that get a column of their own. Readers of CSV find columns by name, so each name comes once; the fixed columns come first. */
 const ownColumns = (fields: readonly string[] | undefined): readonly string[] | undefined =>
   fields === undefined ? undefined : [...new Set(fields)].filter((name) => !columnNames.has(name))
 
-/** Whether who has begun an export may have it still: it takes hours, in which others may shut them out, or change the plan. */
+/** Whether whoever began an export may still have it: within its hours they may be removed or get another password, or the plan may change. */
 function permissionOf({ workspaceId, userId }: Session, directory: FollowedView): () => boolean {
   const since = directory.passwordPosition(userId)
   return () =>

@@ -132,7 +132,7 @@ export function prepareLogs(
   return ok({ walk: walk.value, query: { normalized, warnings }, filters })
 }
 
-/** The neighbours asked for; without a record to be around, there are none to ask for. */
+/** The neighbours asked for. `before` and `after` are refused without `around`. */
 function readNeighbours(
   given: z.output<typeof logSearchParameters>,
 ): Result<Pick<LogRequest, 'around' | 'before' | 'afterCount'>, Refusal> {

@@ -24,7 +24,7 @@ export const parsedText = <Value>(parse: (given: string) => Value | undefined, w
     })
     .optional()
 
-/** A parameter that may be repeated or hold a comma-separated list; an item may stand in quotes, as in a search, for commas of its own. */
+/** A parameter that may be repeated, or hold a comma-separated list. An item with commas of its own stands in quotes, as in a search. */
 export const listOf = <Item extends z.ZodType>(item: Item, max: number) => z.array(item).min(1).max(max).optional()
 
 /** A whole number between two bounds. */
@@ -59,7 +59,7 @@ export const shared = {
   }),
 }
 
-/** Also as pages show it, with a blank before the unit: `21.5 ms`. */
+/** Takes a duration also as pages show it, with a blank before the unit: `21.5 ms`. */
 const parseShownDurationNs = (typed: string): bigint | undefined =>
   parseDurationNs(typed.trim().replace(/(?<=\d)\s+(?=[a-zµμ]+$)/i, ''))
 
@@ -86,7 +86,7 @@ type Issue = Readonly<{ path: string; message: string }>
 
 const refuseAll = (issues: readonly Issue[]) =>
   fail(
-    // A path is a parameter and perhaps a place in its list, which people need not count.
+    // A path is a parameter, perhaps with a place in its list; people need only the parameter.
     refusal('invalid_parameter', issues.map(({ path, message }) => `${path.split('.')[0]}: ${message}`).join('; '), {
       errors: issues,
     }),
@@ -102,7 +102,7 @@ function unknownParameter(name: string, known: readonly string[]): Readonly<{ ok
   return fail(refusal('unknown_parameter', message, { errors: [{ path: name, message }] }))
 }
 
-/** Words that are chosen from are lower case; senders know many of them in capitals (`ERROR`, `SERVER`). */
+/** Values of enumerations are lower case, but senders know many of them in capitals (`ERROR`, `SERVER`). */
 const ofChoice = (kind: unknown, word: string): string => (kind instanceof z.ZodEnum ? word.toLowerCase() : word)
 
 /** The texts of a parameter in the form that its schema takes: a list, a number, or the text itself. */
@@ -114,7 +114,7 @@ function given(kind: unknown, texts: readonly string[]): unknown {
   return kind instanceof z.ZodNumber && /^\d{1,9}$/.test(only) ? Number(only) : ofChoice(kind, only)
 }
 
-/** What is wrong with a value, in the words of who gave it. */
+/** What is wrong with a value, in the words of whoever gave it. */
 function messageOf(issue: z.core.$ZodIssue): string {
   if (issue.code === 'invalid_value') return `not one of ${issue.values.map(String).join(', ')}`
   if (issue.code === 'too_big' && issue.origin === 'string') return `longer than ${issue.maximum} characters`

@@ -7,10 +7,10 @@ import { abortScope } from '#src/lib/abort-scope.ts'
 import { createFairGate, type FairGate, type Full } from '#src/lib/fair-gate.ts'
 
 type Answer = () => Promise<Refusal | void>
-/** Answers a request when it is its turn, or refuses it. `answer` sets the body, which counts as under way until it has gone out. */
+/** Answers a request when it is its turn, or refuses it. `answer` sets the body, which counts against the gate until it has been sent. */
 type Read = (ctx: Context, workspaceId: WorkspaceId, answer: Answer) => Promise<Refusal | void>
 
-/** What all reads of a process have in common, whoever asks: the API, the pages, the export. */
+/** The gates that all reads of a process pass: the API, the pages, and the export. */
 export type Reads = Readonly<{ query: Read; export: Read }>
 
 type Kind = Readonly<{ gate: FairGate; size: number; refused: Readonly<Record<Full, Refusal>> }>
@@ -43,7 +43,7 @@ export function createReads(limits: Limits): Reads {
     refused: refusals('exports', 4),
   }
 
-  /** Inside from before the answer is made until it has gone out, also where its client hangs up meanwhile: who has left holds nothing. */
+  /** A request keeps its place until its answer has been sent; if its client hangs up, until the work on the answer has ended. */
   const read =
     ({ gate, size, refused }: Kind, takenBy: (ctx: Context) => number): Read =>
     async (ctx, workspaceId, answer) => {

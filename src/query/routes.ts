@@ -21,7 +21,7 @@ type QueryOptions = QueryContext &
     /** Shared with the pages. */
     searches: Searches
     reads: Reads
-    /** How a person is refused an export, which a page leads to; as everybody else if not given. */
+    /** The form in which a person is refused an export, to which a page links; by default that of everybody else. */
     refuseExport?: NonNullable<Route['refuse']>
   }>
 

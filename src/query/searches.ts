@@ -31,9 +31,7 @@ export type LogSearchAnswer = AnswerOf<typeof logSearchAnswer>
 /** One question: the workspace that asks, and the query string of the endpoint that documents it. */
 type Search<Body extends object> = (workspaceId: WorkspaceId, search: string) => Answered<Body>
 
-/**
- * The searches, as the API answers them and the pages show them, by what the plan includes.
- */
+/** The searches that the API answers and the pages show, checked against the plan. */
 export type Searches = Readonly<{
   traces: Search<TraceSearchAnswer>
   correlation: Search<CorrelationAnswer>
@@ -48,9 +46,9 @@ export type Searches = Readonly<{
   /** The spans of a trace that `q` finds, in the order of its pages. */
   spansFound(workspaceId: WorkspaceId, traceId: string, q: string): Promise<Result<SpansFound, Refusal>>
   logs: Search<LogSearchAnswer>
-  /** Of browsers. What its plan lacks of them is left out. */
+  /** Sessions of browsers, without what the plan lacks of them. */
   sessions: Search<SessionSearchAnswer>
-  /** Its entitlements are checked with its key. */
+  /** The listing. Its entitlements are checked with its key. */
   listing: Search<AnswerOf<typeof traceListingAnswer>>
 }>
 

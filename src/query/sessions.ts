@@ -15,7 +15,7 @@ import {
 import { limitOf, listOf, readParameters, shared, text } from './parameters.ts'
 import { rangeAnswer } from './time-range.ts'
 
-/** Records of browsers that a page is made of, and sessions that it lists: the most of each. */
+/** The most browser records that a page is made of, and the most sessions that it lists. */
 const recordsMax = 2_000
 const sessionsMax = 200
 
@@ -26,7 +26,7 @@ const sessionSearchParameters = z.object({
   from: shared.from,
   to: shared.to,
   cursor: shared.cursor,
-  /** Of records that are read. */
+  /** How many records are read for a page. */
   limit: limitOf(recordsMax, recordsMax),
 })
 

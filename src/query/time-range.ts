@@ -34,9 +34,7 @@ export function resolveRange(given: Bounds, byId: boolean, nowMs: number): Resul
   return ok({ ...(fromNs === undefined ? {} : { fromNs }), ...(toNs === undefined ? {} : { toNs }) })
 }
 
-/**
- * Where `to` is open, dates from then on are far: of no clock that is merely ahead, and of no time zone that was taken for another.
- */
+/** Where `to` is open, dates from this time on are far in the future: no clock that is merely ahead, and no mistaken time zone, gives them. */
 export const farFutureNs = (nowMs: number): bigint => BigInt(Math.trunc(nowMs)) * msNs + dayNs
 
 /** The range as answers show it; null where it is open. */

@@ -6,7 +6,7 @@ import type { Nats } from './nats.ts'
 import type { MessageSource } from './message-source.ts'
 import { noteCut, type Ends } from './stream-state.ts'
 import { wholePart } from './publish.ts'
-import { catchUpPauseMs, catchUpTimeoutMs, isBehind } from './reader.ts'
+import { catchUpPauseMs, catchUpTimeoutMs, behindFailure } from './reader.ts'
 import type { LogName } from './subjects.ts'
 
 /** `ends` returns the current ends of the log. */
@@ -39,7 +39,7 @@ export async function firstOf(log: LogName, { ends, source }: Reads): Promise<Fi
     // If the log was cut just now, the next try begins after the cut.
     if (damage !== undefined && (await ends()).first === first) throw damage
     // No damage: the replica that answered does not have the event yet.
-    if (performance.now() - started > catchUpTimeoutMs) throw isBehind(log)
+    if (performance.now() - started > catchUpTimeoutMs) throw behindFailure(log)
     if (damage === undefined) await sleep(catchUpPauseMs)
   }
 }

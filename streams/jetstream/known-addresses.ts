@@ -20,8 +20,8 @@ const soon = async <T>(asked: Promise<T>): Promise<T | undefined> => {
 }
 
 /**
- * From now on a resolver that does not answer holds up no attempt to connect to that server: then it is tried where its name has led before. The
- * client would wait for half a minute for each of its servers in turn, and those that it knows by their addresses come last.
+ * From now on, if the resolver does not answer in time, the server is tried at the addresses that its name stood for before. The client alone would
+ * wait half a minute for each of its named servers in turn, and try those that it knows by address last.
  */
 export function keepAddresses(server: NamedServer): void {
   if (watched.has(server)) return

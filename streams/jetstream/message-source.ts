@@ -21,8 +21,8 @@ export type MessageSource = Readonly<{
 }>
 
 /**
- * How many messages before this one hold parts of its event. An event has the position of its last part, so who asks for what comes right before it
- * meets one of its other parts, or the last.
+ * How many messages before this one hold parts of the same event. An event of several messages has the position of the last one, so a read from just
+ * before that position begins in the middle of the event.
  */
 const partsBefore = (message: Stored | undefined, sequence: number): number =>
   message?.sequence === sequence ? message.part.index - 1 : 0

@@ -51,13 +51,15 @@ function watchAttempt(
 }
 
 /**
- * From now on the client has one socket. It forgets an attempt to connect that was not answered in time, as by a server that hangs or cannot be
- * reached. Once that server goes on, the attempt comes to its end all the same: the server soon closes it, the client takes that for the end of the
- * connection that it has by now, and makes another one beside it, whose bytes it reads into the same message. So whatever was tried before is
- * closed before the next attempt. And a connection over which nothing comes any more is closed at once: the client would wait until all that it has
- * written is sent, which takes the system a quarter of an hour to give up. Returns what ends the last attempt, to be called when the connection is
- * closed: the client would go on with it, and stay connected for good where that succeeds. With a client that is made otherwise it does nothing.
- * `onFailed` hears why an attempt failed, of which the client says nothing.
+ * Keeps the client to one socket.
+ * - The client forgets an attempt to connect that was not answered in time, as by a server that hangs or cannot be reached. Once that server goes on,
+ *   the attempt succeeds all the same, and the server soon closes it. The client takes that for the end of the connection that it has by now, makes
+ *   another one beside it, and reads the bytes of both into one message. So whatever was tried before is closed before the next attempt.
+ * - When nothing comes over a connection any more, the client waits until all that it has written is sent, which the system tries for a quarter of an
+ *   hour. So the socket is closed at once.
+ *
+ * Returns a function that ends the last attempt, to be called when the connection is closed: the client would go on with that attempt, and stay
+ * connected if it succeeds. With a client that is made otherwise nothing is done. `onFailed` hears why an attempt failed; the client does not say.
  */
 export function keepOneSocket(connection: NatsConnection, onFailed: (error: unknown) => void): () => void {
   const protocol = (connection as unknown as Inside).protocol

@@ -14,9 +14,8 @@ export function hearSockets(hear: (socket: Socket) => void): () => void {
 const madeBy = new AsyncLocalStorage<Set<Socket>>()
 
 /**
- * What `connecting` resolves with, after one or several attempts in turn. The sockets of attempts that failed are closed: the client forgets that
- * of a server which takes a connection and says nothing, as one that hangs, and it would keep a command from its end for as long as the server
- * hangs.
+ * Runs `connecting`, which may make several attempts in turn, and closes the sockets of those that failed. The client forgets the socket of a
+ * server that accepts a connection and then says nothing, as one that hangs does. Such a socket would keep a command from ending for as long.
  */
 export async function closingWhatFails<T>(connecting: () => Promise<T>): Promise<T> {
   const made = new Set<Socket>()

@@ -61,8 +61,8 @@ function creationFailure(error: ServerError, { stream }: LogName, replicas: numb
 }
 
 /**
- * The stream, where several processes make the logs at once and another one was first; else throws the failure. The server compares with its room
- * before it finds that the stream is there.
+ * After a stream could not be created: returns it if another process has just made it, else throws the failure. If the server says that it has no
+ * room, the stream may exist all the same, because the server checks its room first.
  */
 async function madeByAnother(nats: Nats, { stream }: LogName, failure: Error, error: ServerError): Promise<StreamInfo> {
   if (error.code === serverCodes.streamExistsOtherwise)

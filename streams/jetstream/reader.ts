@@ -16,7 +16,7 @@ export const catchUpPauseMs = 50
 
 export const headOf = (sequence: number): Position => (sequence === 0 ? beforeAll : sequence * positionStep)
 
-export const isBehind = (log: LogName): TransientError =>
+export const behindFailure = (log: LogName): TransientError =>
   new TransientError({
     operation: 'read',
     subject: `stream ${log.stream}`,
@@ -103,7 +103,7 @@ export function createRead(
       if (damage !== undefined) throw damage
       const patient = performance.now() - started < catchUpTimeoutMs
       if (await hasCaughtUp(after, next, patient)) return []
-      if (!patient) throw isBehind(log)
+      if (!patient) throw behindFailure(log)
       await sleep(catchUpPauseMs)
     }
   }

@@ -35,15 +35,18 @@ export const replicasOn = (nats: Pick<Nats, 'server'>, asked: number | undefined
   asked ?? (nats.server().cluster ? 3 : 1)
 
 const formatVersion = '1'
-const nsPerMs = 1_000_000
+const duplicateWindowNs = repeatWindowMs * 1_000_000
 
 /** Where the server republishes the headers of stored messages, for followers. */
 export const storedSubject = ({ root }: LogName): string => `stored.${root}`
 
+const subjectsIn = ({ root }: LogName, epoch: string): string => `${root}.${epoch}.>`
+const republishedTo = (log: LogName): string => `${storedSubject(log)}.>`
+
 export function configOf(log: LogName, { epoch, partitions, replicas, bytesMax }: Wanted): StreamConfig {
   return {
     name: log.stream,
-    subjects: [`${log.root}.${epoch}.>`],
+    subjects: [subjectsIn(log, epoch)],
     storage: 'file',
     retention: 'limits',
     discard: 'new',
@@ -51,13 +54,13 @@ export function configOf(log: LogName, { epoch, partitions, replicas, bytesMax }
     max_bytes: bytesMax,
     max_age: 0,
     max_msgs_per_subject: -1,
-    duplicate_window: repeatWindowMs * nsPerMs,
+    duplicate_window: duplicateWindowNs,
     deny_delete: true,
     allow_direct: true,
     allow_atomic: true,
     // Rollups remove messages. Also, the look-up of ids relies on this refusal (publish.ts).
     allow_rollup_hdrs: false,
-    republish: { src: '>', dest: `${storedSubject(log)}.>`, headers_only: true },
+    republish: { src: '>', dest: republishedTo(log), headers_only: true },
     metadata: { epoch, partitions: String(partitions), version: formatVersion },
   }
 }
@@ -83,22 +86,16 @@ export function lossesOf(config: StreamConfig, replicas: number): readonly strin
 /** Settings of a stream that this program cannot work with, whatever the operator allows. */
 export function misfitsOf(config: StreamConfig, log: LogName, partitions: number): readonly string[] {
   const { epoch = '', version } = config.metadata
-  const wanted = configOf(log, { epoch, partitions, replicas: 1, bytesMax: 0 })
+  const subjects = subjectsIn(log, epoch)
   const stored = config.metadata['partitions']
   return [
     ...check(epoch !== '', 'its metadata has no epoch: another program has made it'),
     ...check(version === formatVersion, `its format is version ${version ?? 'unknown'}, not ${formatVersion}`),
     ...check(stored === String(partitions), `it was made for PARTITIONS=${stored ?? '?'}, which cannot be changed`),
-    ...check(
-      config.subjects.length === 1 && config.subjects[0] === wanted.subjects[0],
-      `its subjects are not ${wanted.subjects[0] ?? ''}`,
-    ),
+    ...check(config.subjects.length === 1 && config.subjects[0] === subjects, `its subjects are not ${subjects}`),
     ...check(config.allow_direct && config.allow_atomic, 'allow_direct and allow_atomic are not both set'),
-    ...check(config.duplicate_window >= wanted.duplicate_window, 'its duplicate_window is less than an hour'),
-    ...check(
-      config.republish?.dest === wanted.republish?.dest,
-      `it does not republish to ${wanted.republish?.dest ?? ''}`,
-    ),
+    ...check(config.duplicate_window >= duplicateWindowNs, 'its duplicate_window is less than an hour'),
+    ...check(config.republish?.dest === republishedTo(log), `it does not republish to ${republishedTo(log)}`),
     ...check(config.sealed !== true, 'it is sealed'),
     ...check(config.subject_transform === undefined, 'what it stores by its subject_transform cannot be read'),
     ...check(config.mirror === undefined && config.sources === undefined, 'it is a copy of another stream'),

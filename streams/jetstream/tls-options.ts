@@ -1,13 +1,13 @@
 import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 
-/** The client compares the certificate of a server that is an address, not a name, with this: what Node does where it is told no name. */
+/** The name that Node checks a certificate for when it is given none. The client gives none for a server that is an IP address. */
 const nameOfAddresses = 'localhost'
 
 const hostOf = (server: string): string => server.slice(0, server.lastIndexOf(':')).replaceAll(/[[\]]/g, '')
 
 /**
- * By these it connects to servers (`host:port`) whose certificates are for the hosts that they are named by. Which of the addresses it is connected to
- * is not known here: as all of them are of one service, the certificate of any of them will do.
+ * TLS options that check certificates for the hosts of these servers (`host:port`), also where a host is an IP address. Which of the servers a
+ * connection leads to is not known here. All of them are of one service, so a certificate for any of them is accepted.
  */
 export function tlsOptionsFor(servers: readonly string[]): object {
   const hosts = servers.map(hostOf)

@@ -3,7 +3,7 @@ import { byAnotherHand } from './stored.ts'
 import type { Ends } from './stream-state.ts'
 import type { LogName } from './subjects.ts'
 
-/** An age limit takes message after message: what goes after something was told waits so long, and is told together. */
+/** An age limit takes message after message. So after a warning, further losses are told together, this much later. */
 const quietMs = 600_000
 
 export type Telling = Readonly<{
@@ -14,10 +14,9 @@ export type Telling = Readonly<{
 }>
 
 /**
- * Compares each look at a log's ends with the one that it was opened with, and says that its beginning has gone where neither retention nor an
- * erasure took it. Readers that have passed it do not miss it: without this, nobody would say so before the next run of retention. What
- * was missing at the opening, that run says. Called at the beginning of a look; what it returns, with what that finds: of looks that overlap, none is
- * the one before another.
+ * Warns if the beginning of an open log is gone and neither retention nor an erasure took it. Readers that are past it do not notice, so without
+ * this nobody would say so before the next run of retention. That run also tells what was missing when the log was opened. Call what this returns
+ * when a look at the log's ends begins, and what that returns with the ends found. If looks overlap, none of them is the one before another.
  */
 export function watchBeginning(
   { stream }: LogName,

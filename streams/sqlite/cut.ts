@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { sequenceOf } from './row.ts'
 
 /**
  * Where the beginning of a log was cut off: the last removed sequence, kept in `meta`. The mark is set first, so all readers stop seeing
@@ -21,10 +22,7 @@ const markSql = "SELECT CAST(value AS INTEGER) AS seq FROM meta WHERE name = 'cu
 
 export function createCutMark(database: DatabaseSync): Cut['mark'] {
   const select = database.prepare(markSql)
-  return () => {
-    const seq = select.get()?.['seq']
-    return typeof seq === 'number' ? seq : 0
-  }
+  return () => sequenceOf(select.get())
 }
 
 export function createCut(database: DatabaseSync): Cut {

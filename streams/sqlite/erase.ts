@@ -4,7 +4,7 @@ import { isErasure } from '#src/events/erasure.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { damageOf } from './failure.ts'
 import type { IdTable } from './ids.ts'
-import { rowCrc } from './row.ts'
+import { rowCrc, sequenceOf } from './row.ts'
 
 /** What to erase, and the sequence of the last row already checked (0: none yet). */
 export type ErasureStep = Readonly<{ workspaceId: WorkspaceId; upTo: Position; after: number }>
@@ -67,9 +67,6 @@ function takeSome(all: Iterable<Row>): Readonly<{ rows: readonly Row[]; isCutSho
   }
   return { rows, isCutShort: false }
 }
-
-const sequenceOf = (row: Record<string, unknown> | undefined, none: number): number =>
-  typeof row?.['seq'] === 'number' ? row['seq'] : none
 
 export function createErase(database: DatabaseSync, ids: IdTable, file: string): Erase {
   const marks = createMarks(database)

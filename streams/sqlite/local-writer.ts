@@ -22,6 +22,11 @@ export interface RemoteWriter {
 /** The writer in this thread. It runs checkpoints in the turn after a commit, when the answer has been sent. */
 export function createLocalWriter(options: LogWriterOptions): RemoteWriter {
   let open: Readonly<{ writer: LogWriter; announcer: Announcer }> | undefined
+  /** The writer for one call; it tidies in the next turn. */
+  const writer = (): LogWriter => {
+    setImmediate(() => open?.writer.tidy())
+    return present(open, 'a writer is opened first').writer
+  }
   return {
     open: async () => {
       const announcer = createAnnouncer(options.file)
@@ -33,22 +38,14 @@ export function createLocalWriter(options: LogWriterOptions): RemoteWriter {
       }
     },
     commit: async (group) => {
-      const { writer } = present(open, 'a writer is opened first')
-      setImmediate(() => open?.writer.tidy())
       try {
-        return writer.commit(group)
+        return writer().commit(group)
       } finally {
         freeBytes(group.payloads)
       }
     },
-    cut: async (upTo) => {
-      setImmediate(() => open?.writer.tidy())
-      return present(open, 'a writer is opened first').writer.cut(upTo)
-    },
-    erase: async (step) => {
-      setImmediate(() => open?.writer.tidy())
-      return present(open, 'a writer is opened first').writer.erase(step)
-    },
+    cut: async (upTo) => writer().cut(upTo),
+    erase: async (step) => writer().erase(step),
     broken: async () => open?.writer.broken() ?? false,
     close: async () => {
       open?.writer.close()

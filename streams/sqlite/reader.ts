@@ -18,7 +18,7 @@ import { damageOf, notedFailureOf } from './failure.ts'
 import type { LogFile } from './log-file.ts'
 import { createIsLeft } from './erase.ts'
 import { createIdLookup } from './ids.ts'
-import { rowCrc } from './row.ts'
+import { rowCrc, sequenceOf } from './row.ts'
 
 /** Reads a log over its own connection in the calling thread. The writer never makes it wait. */
 export type LogReader = Readonly<{
@@ -89,7 +89,7 @@ function createRead(database: DatabaseSync, { file, partition }: LogFile, places
 export function createLogReader(log: LogFile, busyTimeoutMs: number, { bytesLeft }: Disk = {}): LogReader {
   const { database, epoch } = openForReading(log, busyTimeoutMs)
   const lookup = createIdLookup(database)
-  const selectHead = database.prepare('SELECT max(seq) AS head FROM events')
+  const selectHead = database.prepare('SELECT max(seq) AS seq FROM events')
   const selectLast = database.prepare(
     'SELECT seq, crc, header, payload FROM events WHERE subject = ? ORDER BY seq DESC LIMIT 1',
   )
@@ -100,10 +100,7 @@ export function createLogReader(log: LogFile, busyTimeoutMs: number, { bytesLeft
       throw notedFailureOf(error, operation, log.file)
     }
   }
-  const head = (): Position => {
-    const value = selectHead.get()?.['head']
-    return typeof value === 'number' ? value * positionStep : beforeAll
-  }
+  const head = (): Position => sequenceOf(selectHead.get()) * positionStep
   const cut = createCutMark(database)
   const selectFirst = database.prepare('SELECT seq, crc, header, payload FROM events WHERE seq > ? ORDER BY seq')
   const first = (): FirstEvent | undefined => {

@@ -7,7 +7,7 @@ import { appendedOf, withBeside, type Appended, type AppendedEvent, type Expecte
 import { createCut, type Cut } from './cut.ts'
 import { createErase, type Erase } from './erase.ts'
 import { createIdLookup, createIdTable, type Found } from './ids.ts'
-import { rowCrc } from './row.ts'
+import { rowCrc, sequenceOf } from './row.ts'
 
 /** An event on its way to the writer: what the writer must know, the header as text, and the number of payload bytes. */
 type PackedEvent = Readonly<{
@@ -55,8 +55,6 @@ export function prepare(database: DatabaseSync, file: string): Statements {
   const insert = database.prepare('INSERT INTO events (seq, crc, subject, header, payload) VALUES (?, ?, ?, ?, ?)')
   const ids = createIdTable(database)
   const cut = createCut(database)
-  const sequence = (row: Record<string, unknown> | undefined): number =>
-    typeof row?.['seq'] === 'number' ? row['seq'] : 0
   return {
     begin: () => void begin.run(),
     commit: () => void commit.run(),
@@ -64,9 +62,9 @@ export function prepare(database: DatabaseSync, file: string): Statements {
       // SQLite rolls back by itself after some errors.
       if (database.isTransaction) database.exec('ROLLBACK')
     },
-    head: () => sequence(head.get()),
+    head: () => sequenceOf(head.get()),
     headOfSubject: (subject) => {
-      const seq = sequence(headOfSubject.get(subject))
+      const seq = sequenceOf(headOfSubject.get(subject))
       return seq > cut.mark() ? seq * positionStep : beforeAll
     },
     insert: (seq, event, payload) => {

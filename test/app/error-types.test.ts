@@ -18,6 +18,10 @@ const records: readonly (readonly [message: string, fields: JsonObject])[] = [
   ['Quarkus', { exception: { exceptionType: 'java.lang.IllegalStateException', message: 'no funds' } }],
   ['WildFly', { stackTrace: ': java.io.IOException: reset\n\tat J.main(J.java:14)\n' }],
   ['zap', { error: 'dial tcp: refused', stacktrace: 'main.main\n\t/srv/main.go:34\nruntime.main\n\t/go/proc.go:290' }],
+  [
+    'structlog 26',
+    { exception: [{ exc_type: 'LookupError', exc_value: 'no sku', frames: [] }, { exc_type: 'OSError' }] },
+  ],
   ['none', { type: 'request' }],
 ]
 
@@ -58,6 +62,7 @@ describe('types of errors above a list of logs', () => {
       'java.lang.IllegalStateException 1',
       'java.io.IOException 1',
       'TypeError 1',
+      'LookupError 1',
     ])
     for (const [type, messages] of [
       ['Up "stream" 2', ['pino 1', 'pino 2']],
@@ -67,6 +72,7 @@ describe('types of errors above a list of logs', () => {
       ['java.lang.IllegalStateException 1', ['Quarkus']],
       ['java.io.IOException 1', ['WildFly']],
       ['TypeError 1', ['TypeError: x is null']],
+      ['LookupError 1', ['structlog 26']],
     ] as const) {
       const addressOf = (name: string): string =>
         present(

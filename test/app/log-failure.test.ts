@@ -60,6 +60,30 @@ const shapes: readonly (readonly [logger: string, fields: JsonObject, said: stri
     'java.lang.IllegalStateException: no funds',
   ],
   [
+    'Quarkus as ECS',
+    {
+      exception: {
+        ...{ refId: 1n, exceptionType: 'java.lang.IllegalArgumentException', 'error.message': 'bad order' },
+        frames: [{ class: 't.Shop$Worker', method: 'work', line: 13n }],
+        causedBy: { exception: { refId: 2n, exceptionType: 'java.lang.RuntimeException', 'error.message': 'no id' } },
+      },
+    },
+    'java.lang.IllegalArgumentException: bad order',
+  ],
+  [
+    'structlog, dict_tracebacks',
+    {
+      exception: [
+        {
+          ...{ exc_type: 'KeyError', exc_value: 'no such sku', exc_notes: [], syntax_error: null, is_cause: false },
+          ...{ frames: [{ filename: '/app/web.py', lineno: 18n, name: 'fail' }], is_group: false, exceptions: [] },
+        },
+        { exc_type: 'OSError', exc_value: 'gone', exc_notes: [], syntax_error: null, is_cause: true, frames: [] },
+      ],
+    },
+    'KeyError: no such sku',
+  ],
+  [
     'Quarkus, formatted',
     { stackTrace: ': java.lang.IllegalStateException: no funds\n\tat J.main(J.java:14)\n' },
     'java.lang.IllegalStateException: no funds',

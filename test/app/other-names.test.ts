@@ -11,9 +11,18 @@ describe('a search that finds nothing', () => {
   })
 
   it('by a name of other tools leads to the name that finds it', async () => {
+    const attributes = {
+      'http.response.status_code': 500n,
+      'url.path': '/orders',
+      'db.system.name': 'postgresql',
+      'db.query.text': 'SELECT 1',
+      'db.namespace': 'shop',
+      'server.address': 'db1',
+      'deployment.environment.name': 'production',
+    }
     await site.index(
       logs(1, { message: 'declined', level: 'error', service: 'web' }),
-      spans(2, { id: 'a', status: 'error', service: 'web', attributes: { 'http.response.status_code': 500n } }),
+      spans(2, { id: 'a', status: 'error', service: 'web', attributes }),
     )
     const meantBy = async (path: string, typed: string): Promise<string> => {
       const { text } = await browser.get(`${path}?service=web&q=${encodeURIComponent(typed)}`)
@@ -63,6 +72,25 @@ describe('a search that finds nothing', () => {
       ['status:15', ''],
       ['my.status:500', ''],
       ['status=ok', ''],
+      ['http.target:orders', 'url.path:orders'],
+      ['db.system=postgresql', 'db.system.name=postgresql'],
+      ['@db.statement:SELECT', 'db.query.text:SELECT'],
+      ['db.name:shop', 'db.namespace:shop'],
+      ['span.db.name:shop', 'span.db.namespace:shop'],
+      ['app.db.name:shop', ''],
+      ['my.http.method:GET', ''],
+      ['net.peer.name=db1', 'server.address=db1'],
+      ['env:production', 'deployment.environment.name:production'],
+      ['deployment.environment=production', 'deployment.environment.name=production'],
+      ['my.env:production', ''],
+      ['name:"env:production"', ''],
+      ['resource_name:operation', 'name:operation'],
+      ['kind=SPAN_KIND_SERVER', 'kind=SERVER'],
+      ['>1ns', 'duration:&gt;1ns'],
+      ['status=error AND (>=1ns OR absent)', 'status=error AND (duration:&gt;=1ns OR absent)'],
+      ['minDuration=1ns', 'duration:&gt;=1ns'],
+      ['max_duration:1h', 'duration:&lt;=1h'],
+      ['"took >1ns"', ''],
     ] as const) {
       expect(await meantBy('/app/traces', typed), typed).to.equal(meant)
     }

@@ -291,6 +291,9 @@ describe('the way on', () => {
     const hint = /Nothing has arrived this month\. <a href="\/app\/connect">/
     await site.index()
     expect((await browser.get('/app')).text).to.match(hint)
+    site.clock.advance(70_000)
+    const behind = (await browser.get('/app')).text
+    expect(behind).to.include('What has just arrived is not counted yet').and.not.match(hint)
     const counts = { ...noCounts, rumEvents: 1 }
     await site.index(givenEvent('rum.received', 1, {}, { workspace, counts }))
     expect((await browser.get('/app')).text).to.not.match(hint)

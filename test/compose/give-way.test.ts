@@ -55,6 +55,19 @@ describe('a thread that folds', () => {
     expect(await priorityAfter(19)).to.equal(19)
   })
 
+  it('goes on as it was where the system lets nobody change a priority', () => {
+    const program = `
+      import { syncBuiltinESMExports } from 'node:module'
+      import os from 'node:os'
+      os.setPriority = () => { throw new Error('uv_os_setpriority returned EPERM (operation not permitted)') }
+      syncBuiltinESMExports()
+      const { giveWay } = await import(${folding})
+      giveWay(19)
+      console.log('goes on')`
+    const said = execFileSync(process.execPath, ['--input-type=module', '--eval', program], { encoding: 'utf8' })
+    expect(said.trim()).to.equal('goes on')
+  })
+
   it('has V8’s threads give way with it, and nobody else', function () {
     if (platform() !== 'linux') this.skip()
     const own = getPriority()

@@ -104,6 +104,22 @@ describe('pages on narrow screens', () => {
     await page.context().close()
   })
 
+  it('have no name of a service that is wider than they are', async () => {
+    const parentSpanId = '1'.repeat(16)
+    const span = { traceId: 'e'.repeat(32), spanId: parentSpanId, startNs: nowNs(), durationNs: msNs }
+    const service = 'x'.repeat(200)
+    await sendingTo(server, server.firstRun.keys).spans([
+      { ...span, service },
+      { ...span, spanId: '2'.repeat(16), parentSpanId, service },
+    ])
+    const { tab: page } = await openSignedIn(browser, server, { viewport })
+    do await page.goto(`/app/trace/${span.traceId}`)
+    while ((await page.locator('#critical-path').count()) === 0)
+    const beyond = await page.locator('main').evaluate((main) => main.scrollWidth - main.clientWidth)
+    expect(beyond).to.equal(0)
+    await page.context().close()
+  })
+
   it('have lists of traces that need not be pushed aside on a tablet', async () => {
     const start = nowNs()
     const ids = (n: number) => ({ traceId: 'a'.repeat(32), spanId: `000000000000000${n}` })

@@ -9,9 +9,9 @@ import { stringifyJson } from '#src/lib/json.ts'
  * its projection stops: a digest never changes without its version.
  */
 const known = {
-  traces: '23 -nh-5HYImeRY',
-  logs: '22 4xYWEUy04MVu',
-  correlation: '19 _anNk10yzOQ-',
+  traces: '24 -nh-5HYImeRY',
+  logs: '23 4xYWEUy04MVu',
+  correlation: '20 _anNk10yzOQ-',
   allowance: '13 pPR9ntiZrqpF',
 }
 

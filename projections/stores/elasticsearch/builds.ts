@@ -19,8 +19,6 @@ export const recordOf = async ({ records, partition }: Place, index: IndexName):
 /** Of all that write at once, such as the workers of a rebuild, one succeeds each time. */
 const attemptsMax = 100
 
-type Change = JsonObject | undefined
-
 /**
  * All changes of a build's record, by compare-and-set: two owners of a partition may write it, as at a handover, and other partitions do. `change` gives
  * the fields to replace, each whole, or nothing; it is asked again where the record was changed meanwhile. `known`: what the record was last known to
@@ -29,7 +27,7 @@ type Change = JsonObject | undefined
 export async function changeBuild(
   place: Place,
   index: IndexName,
-  change: (source: JsonObject) => Change | Promise<Change>,
+  change: (source: JsonObject) => JsonObject | undefined | Promise<JsonObject | undefined>,
   known?: StoredRecord,
 ): Promise<StoredRecord | undefined> {
   const id = buildId(index, place.partition)

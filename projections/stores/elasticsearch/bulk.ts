@@ -76,7 +76,7 @@ const bytesPerUnitMax = 3
 function createBatches(given: Iterable<Operation>) {
   const operations = given[Symbol.iterator]()
   let current = operations.next()
-  /** Where one cannot be made there is no next: nobody who asks again is given the one before it, as if all were well. */
+  /** If making the next operation throws, the batches have ended: a later call must not get the operation before it once more. */
   const advance = (): void => {
     current = { done: true, value: undefined }
     current = operations.next()

@@ -24,12 +24,12 @@ export type Call = Readonly<{
 }>
 
 /**
- * Parameters of what reads: of the copies of a shard, the one of the node that is asked, if it has one. Another node may hang, and as long as the
- * master counts it in, maybe because it leads itself, each answer that is to come from it would be waited for.
+ * Parameters of a read: from the copy of each shard that the asked node itself has, if it has one. Another node may hang. Reads from its copies would
+ * wait until the master removes it from the cluster, and nobody removes it where it is the master.
  */
 export const nearest = { preference: '_local' } as const
 
-/** Parameters of what names indices by a wildcard: those that are there, also those that somebody has hidden (`index.hidden`). */
+/** Parameters of a request that names indices by a wildcard: all that exist and are open, hidden ones (`index.hidden`) too. */
 export const everyOpen = { ignore_unavailable: true, allow_no_indices: true, expand_wildcards: 'open,hidden' } as const
 
 /** The answer has more bytes than the call allows. A smaller request may succeed. */

@@ -7,7 +7,7 @@ import type { Place } from './place.ts'
 const askEveryMs = 5_000
 const lookEveryMs = 60_000
 
-/** Forbids again that indices are made automatically, as often as one looks. All builds share that. */
+/** Puts the template that forbids automatic creation of our indices there again, in case somebody removed it: once a minute, for all builds. */
 export function createForbid(place: Place, now: () => number): () => Promise<void> {
   let askedAt = now()
   return async () => {
@@ -43,7 +43,7 @@ export function createDayWatch(
       await noteDays(place, index, isKnown)
       ;[seenVersion, lookAt] = [version, now() + lookEveryMs]
     },
-    /** What somebody has closed fails whoever needs it: it is looked for with the next heartbeat. */
+    /** A task fails if it needs an index that somebody has closed. So after a failure the next heartbeat looks at once. */
     async orLookSoon<T>(task: Promise<T>): Promise<T> {
       try {
         return await task

@@ -23,6 +23,9 @@ export async function prepareState(place: Place, settings: IndexSettings): Promi
   await elasticsearch.send({ ...change, path: `/${names.state}/_settings`, body: stateReading(settings) })
 }
 
+/** As `everyOpen` (call.ts), and closed indices too. */
+const everyIndex = { ...everyOpen, expand_wildcards: 'open,closed,hidden' } as const
+
 /** The server's message if its nodes have as many shards as they may. It has no error type of its own. */
 const noShardsLeft = /maximum .*shards open/
 
@@ -90,11 +93,7 @@ async function listIndices(
     subject,
     method: 'GET',
     path: `/_cluster/state/metadata/${wildcard}`,
-    query: {
-      filter_path: parts.join(),
-      ...everyOpen,
-      expand_wildcards: 'open,closed,hidden',
-    },
+    query: { filter_path: parts.join(), ...everyIndex },
   })
   const indices = objectIn(objectIn(body['metadata'])['indices'])
   const all = Object.keys(indices).sort()
@@ -122,8 +121,12 @@ export async function setBack(
   const done: string[] = []
   for (const name of new Set([...lazy, ...piped])) {
     const call = { operation: 'set back', subject: name } as const
-    const query = { ...everyOpen, expand_wildcards: 'open,closed,hidden' }
-    const settings = { method: 'PUT', path: `/${name}/_settings`, query, body: { ...syncing, ...unpiped } } as const
+    const settings = {
+      method: 'PUT',
+      path: `/${name}/_settings`,
+      query: everyIndex,
+      body: { ...syncing, ...unpiped },
+    } as const
     const { status, body } = await elasticsearch.send({ ...call, ...settings, accept: [403] })
     const reason = reasonOf(body)
     if (status === 403 && isBlocked(reason)) continue

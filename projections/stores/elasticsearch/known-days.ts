@@ -11,7 +11,7 @@ import type { Place } from './place.ts'
 // with the next document of that day, or the day would look empty. The UUID tells an index made anew from one that another process has just made, such
 // as another partition, or the earlier owner of this one. Each partition names the indices that it meets, and removes a name before retention may
 // remove the index.
-// One that somebody has closed is there, but searches pass over it: so the record says for as long which ones those are.
+// An index that somebody has closed still exists, but searches skip it. So the record says which ones are closed, as long as they are.
 
 /** Those that are not there, or only under this name. A UUID is '' where the program that named the index noted none. */
 const missedOf = (named: Days, there: Days): readonly string[] =>

@@ -9,25 +9,25 @@ type Ask = (options: unknown) => Promise<Answered>
 type Connection = ReturnType<ClusterConnectionPool['createConnection']>
 type ConnectionOptions = ConstructorParameters<typeof UndiciConnection>[0]
 
-/** Begins the message of an error before which nothing was sent. */
+/** How the message of an error begins if nothing was sent before it. */
 const notConnected = 'not connected: '
 export const isUnsent = (error: unknown): boolean => error instanceof Error && error.message.startsWith(notConnected)
 
-/** Begins that of one whose certificate was not taken. */
+/** The same, if the server's certificate was refused. */
 const notTrusted = `${notConnected}its certificate: `
 export const isNotTrusted = (message: string): boolean => message.startsWith(notTrusted)
 
 /**
- * Begins the message of an error of a connection that the other side closed before an answer began, and soon: one that waited for an answer and
- * gave up would do so again. The driver passes on only what its connection says.
+ * How the message begins if the other side closed the connection before an answer began, and within `droppedWithinMs`. If it closed later, it had
+ * given up waiting, and would do so again. A text is needed because the driver passes on only the message of an error.
  */
 const dropped = 'dropped: '
 const isDropped = (error: unknown): boolean => error instanceof Error && error.message.startsWith(dropped)
 
-/** A connection that was closed as it was used again says so in less. */
+/** A connection that was closed just as it was used again fails sooner than this. */
 const droppedWithinMs = 2_000
 
-/** Asks once more where the connection was dropped: whoever stands before a server closes those that are idle, maybe as one is used again. */
+/** Asks once more if the connection was dropped: a proxy closes idle connections, perhaps just as one is used again. */
 export const askAgainIfDropped = <T>(ask: () => Promise<T>, signal?: AbortSignal): Promise<T> =>
   ask().catch((error: unknown) => {
     if (!isDropped(error) || signal?.aborted === true) throw error
@@ -36,12 +36,12 @@ export const askAgainIfDropped = <T>(ask: () => Promise<T>, signal?: AbortSignal
 
 type Refused = Readonly<{ code?: string; syscall?: string; message: string }>
 
-/** As by what stands before a server that is away. */
+/** As a proxy does whose server is away. */
 const cutInHandshake = /^Client network socket disconnected before secure TLS connection/u
 
 const closedByOther = /^(?:other side closed|read ECONNRESET|write (?:ECONNRESET|EPIPE))/u
 
-/** The driver passes on the message of an error alone; that of several addresses of one name, of which none was reached, is empty. */
+/** The error with one of these beginnings, if one fits. An error about several addresses of one name, none of which was reached, has no message. */
 function telling(error: unknown, afterMs: number): unknown {
   const { code = '', syscall = '', message } = error as Refused
   if (isUntrusted(error)) return new Error(notTrusted + message.trim(), { cause: error })
@@ -53,8 +53,8 @@ function telling(error: unknown, afterMs: number): unknown {
 }
 
 /**
- * How long a connection is kept that is not used: what stands between may forget one that is idle, most soon after a minute, and some then drop its
- * packets. What is sent on it would wait for as long as a slow search may take, since new connections show that the node is there.
+ * How long an unused connection is kept. A firewall or proxy between may forget idle connections, mostly after a minute or more, and then drop
+ * their packets. A request on one would wait as long as a slow search may, because pings on new connections say that the node is there.
  */
 const idleMs = 30_000
 
@@ -86,14 +86,14 @@ const pingMs = 3_000
 const ping = { requestId: 'ping', name: 'ping', context: null, timeout: pingMs }
 
 /**
- * A node that was silent for longer may have stood still until the master left it out, for which the master takes half a minute. It goes on with what it
- * had, for seconds: acknowledged records are missing there, beside the progress of other nodes.
+ * A node that was silent for longer may have been paused until the master removed it from the cluster, which takes half a minute. After that it
+ * answers for some seconds from what it had before: acknowledged records are missing, while the progress that other nodes tell includes them.
  */
 const doubtMs = 10_000
 
 /**
- * How long, and how often in turn, a node is asked whether it is there before it counts as one that is not. `pauseMs`: an answer is doubted where this
- * process itself stood still for longer meanwhile, maybe with the node.
+ * When a node counts as lost: it was pinged `times` times in a row, and each ping had `ms` to be answered. `pauseMs`: if this process itself stood
+ * still for longer during a request, the answer is doubted, because the node may have stood still too.
  */
 type Patience = Readonly<{ ms: number; times: number; pauseMs: number }>
 const ofSeveral: Patience = { ms: pingMs, times: 1, pauseMs: doubtMs }

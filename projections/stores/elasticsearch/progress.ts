@@ -29,9 +29,8 @@ export function createProgress(
   let { checkpoint: written, checkpoint: recorded, heartbeat: told } = start
   let toldAt = -Infinity
   let record: StoredRecord | undefined
-  const tell = async (checkpoint: Position, heartbeat: Heartbeat): Promise<void> => {
-    const told = { checkpoint, heartbeat }
-    record = await changeBuild(place, index, (source) => furthestOf(progressIn(source), told), record)
+  const write = async (progress: BuildProgress): Promise<void> => {
+    record = await changeBuild(place, index, (source) => furthestOf(progressIn(source), progress), record)
   }
   /** Records the checkpoint without telling readers; false if the build no longer exists. */
   const save = async (): Promise<boolean> => {
@@ -59,7 +58,7 @@ export function createProgress(
       const checkpoint = written
       const isNews = furthest(heartbeat) > furthest(told) || isComplete(heartbeat) !== isComplete(told)
       if (!isNews && now() - toldAt < everyMs) return
-      await tell(checkpoint, heartbeat)
+      await write({ checkpoint, heartbeat })
       if (record === undefined) throw lostRecord(index)
       ;[recorded, told, toldAt] = [checkpoint, heartbeat, now()]
     },
@@ -68,7 +67,7 @@ export function createProgress(
       const passedMs = now() - toldAt
       if (passedMs < afterMs) return
       ;[told, toldAt] = [{ ...told, at: told.at + Math.round(passedMs) }, now()]
-      await tell(recorded, told)
+      await write({ checkpoint: recorded, heartbeat: told })
     },
   }
 }

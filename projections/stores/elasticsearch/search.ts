@@ -9,7 +9,7 @@ import { createSizedHits } from '../within-size.ts'
 import { bigintIn, hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
 import { everyOpen, nearest, type Elasticsearch } from './call.ts'
 import { documentOf } from './document.ts'
-import { and, type Query } from './filter.ts'
+import { and, ofWorkspace, type Query } from './filter.ts'
 import { areAllRead, notRead } from './indices.ts'
 import { bodyField, idField, numberField, positionField, timeField } from './mapping.ts'
 import { dayIn, documentKey, withoutCopies } from './names.ts'
@@ -258,7 +258,7 @@ function idsBody({ workspaceId, days }: Pick<Target, 'workspaceId' | 'days'>, id
     size: ids.length,
     track_total_hits: false,
     _source: source,
-    query: and([{ term: { _routing: workspaceId } }, { ids: { values } }, ...(days === undefined ? [] : [days])]),
+    query: and([ofWorkspace(workspaceId), { ids: { values } }, ...(days === undefined ? [] : [days])]),
     collapse: { field: idField },
     sort: [{ _index: 'desc' }],
   }

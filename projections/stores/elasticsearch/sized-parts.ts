@@ -33,8 +33,8 @@ export function createSeenSizes(): SeenSizes {
 }
 
 /**
- * Asks for so many documents, or for a quarter of them, and of these, where they are too large together: that is known only when they come, or when
- * Elasticsearch cannot gather them. One alone is taken as large as it is. `size`: how many were asked for in the end.
+ * Asks for so many documents. If they are too large together, it asks for a quarter of them, and again: that is known only when they come, or when
+ * Elasticsearch cannot gather them. A single document may be of any size. `size` of the result: how many were asked for in the end.
  */
 export async function askFitting<R>(
   size: number,

@@ -61,7 +61,7 @@ type Options = Readonly<{
   share: string | undefined
   /** Creates the state index, once. */
   prepare(): Promise<void>
-  /** Forbids again that indices are made automatically, as often as one looks. All builds share that. */
+  /** See day-watch.ts. */
   forbid(): Promise<void>
 }>
 

@@ -3,6 +3,7 @@ import { compareText } from '#src/lib/compare-text.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Fingerprint, FrozenPart, IndexAudit, Part } from '../../index-audit.ts'
 import type { IndexName } from '../../index-store.ts'
+import type { DocumentId } from '../../projection.ts'
 import { createDigester, fingerprintOf, noSearchItems } from '../digest.ts'
 import type { Row } from '../row.ts'
 import type { StoredEntry } from './read.ts'
@@ -37,13 +38,15 @@ function freezePart(build: Build | undefined, { workspaceId, day }: Part): Froze
         mine.sort((a, b) => compareText(a.entry.id, b.entry.id)),
       )
   }
+  const find = (collection: string, id: DocumentId): StoredEntry | undefined =>
+    held.get(collection)?.find(({ entry }) => entry.id === id)
   return {
     position: held.size === 0 ? 0 : (build?.checkpoint.position ?? 0),
     exact: true,
     async *entries(collection) {
       for (const { entry } of held.get(collection) ?? []) yield entry
     },
-    entry: async (collection, id) => held.get(collection)?.find(({ entry }) => entry.id === id)?.entry,
+    entry: async (collection, id) => find(collection, id)?.entry,
     digests: async () =>
       [...held].map(([collection, entries]) => {
         const content = createDigester()
@@ -54,12 +57,12 @@ function freezePart(build: Build | undefined, { workspaceId, day }: Part): Froze
       for (const stored of held.get(collection) ?? []) yield printOf(stored)
     },
     async fingerprint(collection, id) {
-      const found = held.get(collection)?.find(({ entry }) => entry.id === id)
+      const found = find(collection, id)
       return found && printOf(found)
     },
     ...noSearchItems,
     async stored(collection, id) {
-      const found = held.get(collection)?.find(({ entry }) => entry.id === id)
+      const found = find(collection, id)
       if (found === undefined) return undefined
       const { document, ...place } = found.entry
       return {

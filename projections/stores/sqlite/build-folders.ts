@@ -6,7 +6,7 @@ import { isBuildOf, type IndexName, type StoredBuild } from '../../index-store.t
 import { looked, namesIn } from './folder-names.ts'
 import { buildFolder, dayOfFile, droppedFolder, isDropped, workspaceFolder } from './paths.ts'
 import { storedBuildRecord } from './build-record.ts'
-import { syncFolderIfThere } from './sync-files.ts'
+import { syncIfThere } from './sync-files.ts'
 
 function storedBuild(folder: string, index: IndexName): StoredBuild | undefined {
   const meta = storedBuildRecord(folder, index)
@@ -63,10 +63,10 @@ export function removeDays(folder: string, files: readonly string[]): void {
   try {
     for (const file of files) removeFile(file)
     if (!existsSync(folder)) return
-    syncFolderIfThere(folder)
+    syncIfThere(folder)
     if (readdirSync(folder).length > 0) return
     rmdirSync(folder)
-    syncFolderIfThere(dirname(folder))
+    syncIfThere(dirname(folder))
   } catch (cause) {
     throw new TransientError({ operation: 'remove', subject: folder, cause })
   }

@@ -40,7 +40,7 @@ export const storedDays = (folder: string, index: IndexName): readonly LostDay[]
 export const nameDays = (meta: Database, days: readonly LostDay[]): void => insert(meta, 'days', days)
 
 /** When a build is opened: notes the named files that are gone, and names those that are there. Within a transaction. */
-export function renameDays(meta: Database, stored: readonly LostDay[]): void {
+export function nameDaysAnew(meta: Database, stored: readonly LostDay[]): void {
   if (areDaysNamed(meta)) noteGone(meta, stored)
   else meta.exec('DELETE FROM days')
   nameDays(meta, stored)

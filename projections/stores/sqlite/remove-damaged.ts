@@ -10,7 +10,7 @@ import { layoutOf } from './layout.ts'
 import { livePath, metaPath } from './paths.ts'
 import { readRoster } from './rosters.ts'
 import { readBuildRecord } from './build-record.ts'
-import { syncFolderIfThere } from './sync-files.ts'
+import { syncIfThere } from './sync-files.ts'
 
 /**
  * The damage of a file; undefined if `read` can read it, or fails for another reason. All pages of the file are checked, because it is small, and a
@@ -52,5 +52,5 @@ export function removeDamaged(folder: string, projections: readonly string[], te
   if (damage === undefined) return
   tell(`${live} is damaged: it is made again from the indexes that are there (${damage})`)
   for (const file of [`${live}-wal`, `${live}-shm`, live]) rmSync(file, { force: true })
-  syncFolderIfThere(folder)
+  syncIfThere(folder)
 }

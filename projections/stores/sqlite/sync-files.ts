@@ -2,10 +2,8 @@ import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { TransientError } from '#src/lib/failure.ts'
 
-/** Makes the creation and removal of files in a folder durable, unless the folder is gone. */
-export const syncFolderIfThere = (folder: string): void => syncPath(folder)
-
-function syncPath(path: string): void {
+/** Makes a file durable, or the creation and removal of files in a folder, unless it is gone. */
+export function syncIfThere(path: string): void {
   let descriptor: number
   try {
     descriptor = openSync(path, 'r')
@@ -28,11 +26,11 @@ function syncPath(path: string): void {
  * SQLite syncs both when it moves commits there. `created`: new files, whose names must be durable too.
  */
 export function syncDatabases(paths: Iterable<string>, created: Iterable<string>): void {
-  for (const path of paths) syncPath(`${path}-wal`)
+  for (const path of paths) syncIfThere(`${path}-wal`)
   const folders = new Set<string>()
   for (const path of created) {
-    syncPath(path)
+    syncIfThere(path)
     for (const folder of [dirname(path), dirname(dirname(path)), dirname(dirname(dirname(path)))]) folders.add(folder)
   }
-  for (const folder of folders) syncPath(folder)
+  for (const folder of folders) syncIfThere(folder)
 }

@@ -3,6 +3,7 @@ import type { Workspace } from '#src/directory/directory.ts'
 import type { Route } from '#src/http/route.ts'
 import { present } from '#src/lib/assert.ts'
 import type { Usage } from '#projections/allowance/query.ts'
+import { isCaughtUp } from '#projections/index-store.ts'
 import { filterScript } from '../assets.ts'
 import {
   baseUrlOf,
@@ -30,9 +31,12 @@ function usageOf({ plan }: Workspace, usage: Usage | undefined): Html {
   </p>`
 }
 
-/** For who has just begun, and for who wonders why nothing is found. */
-function nothingYet(usage: Usage | undefined): Html {
+/** For who has just begun, and for who wonders why nothing is found. Not while the count is behind: it may be of a workspace that has sent much. */
+function nothingYet(usage: Usage | undefined, nowMs: number): Html {
   if (usage === undefined || usage.spans + usage.total.logs + usage.total.rumEvents > 0) return html``
+  if (usage.progress === undefined || !isCaughtUp(usage.progress, nowMs)) {
+    return html`<p class="note">What has just arrived is not counted yet.</p>`
+  }
   return html`<p class="notice">
     Nothing has arrived this month. <a href="/app/connect">Connect</a> a program that sends traces, logs or browser
     events.
@@ -105,7 +109,7 @@ async function sendOverview(ctx: Context, app: AppContext, services: Html): Prom
       <strong>${workspace.plan.name}</strong> (${features === '' ? 'no features' : features}; kept for
       ${workspace.plan.retentionDays} days).
     </p>
-    ${usageOf(workspace, usage)}${nothingYet(usage)}
+    ${usageOf(workspace, usage)}${nothingYet(usage, app.clock())}
     <h2>The last hour</h2>
     ${services}${lastHourLinks(workspace)} ${findPart(workspace)}
     <h2>Where to send</h2>

@@ -1,16 +1,18 @@
+import { isJsonObject } from '#src/lib/json.ts'
 import { isOfLines } from '../format.ts'
 import { oneLine, type Condition } from './clause.ts'
 import { dottedFields } from './field-table.ts'
 
 // The names under which loggers put an error beside their message: pino and bunyan (`err.message`), ECS, winston and Datadog
 // (`error.message`, `error.kind`), OpenTelemetry (`exception.type`), Monolog (`context.exception.class`), loguru (`record.exception.value`),
-// log4j (`thrown.name`), logback (`throwable.className`), Quarkus and WildFly (`exception.exceptionType`); as one text Go's loggers and
-// Rust's (`error`, `err`), structlog, .NET and NLog (`exception`), Python's JSON formatters (`exc_info`), logback's Logstash encoder
-// (`stack_trace`), Serilog (`@x`).
+// log4j (`thrown.name`), logback (`throwable.className`), Quarkus and WildFly (`exception.exceptionType`, in Quarkus's ECS beside
+// `exception.error.message`), structlog's dicts (`exception.exc_type`, in a list that begins with what was raised last); as one text Go's
+// loggers and Rust's (`error`, `err`), structlog, .NET and NLog (`exception`), Python's JSON formatters (`exc_info`), logback's Logstash
+// encoder (`stack_trace`), Serilog (`@x`).
 
-const saidWithin = /(?:^|\.)(?:err|error|exception|thrown|throwable)\.(?:message|msg|value)$/i
+const saidWithin = /(?:^|\.)(?:err|error|exception|thrown|throwable)\.(?:message|msg|value|exc_value)$/i
 const typeWithin =
-  /(?:^|\.)(?:err|error|exception|thrown|throwable)\.(?:type|name|kind|class|className|exceptionType)$/i
+  /(?:^|\.)(?:err|error|exception|thrown|throwable)\.(?:type|name|kind|class|className|exceptionType|exc_type)$/i
 const asOneText = /(?:^|\.)(?:err|error|exception)$/i
 const asStack = /(?:^|\.)(?:exc_info|exc_text|stack|stacktrace|stack_trace|@x)$/i
 
@@ -35,8 +37,15 @@ const isSaid = (line: string, message: string): boolean =>
 
 type Log = Readonly<{ message: string; fields: Readonly<Record<string, unknown>> }>
 
+/** As they are named in the index, which goes into lists. */
+const rowsOf = (fields: Log['fields']): ReturnType<typeof dottedFields> =>
+  dottedFields(fields).flatMap((row) => {
+    const first: unknown = Array.isArray(row.value) && asOneText.test(row.name) ? row.value[0] : undefined
+    return isJsonObject(first) ? dottedFields(first, `${row.name}.`) : [row]
+  })
+
 const textsOf = ({ fields }: Log): readonly Named[] =>
-  dottedFields(fields).flatMap(({ name, value }): readonly Named[] =>
+  rowsOf(fields).flatMap(({ name, value }): readonly Named[] =>
     typeof value === 'string' && /\S/.test(value) && !(asStack.test(name) && callsOfGo.test(value))
       ? [[name, value]]
       : [],
@@ -47,7 +56,8 @@ export function logFailureOf(log: Log): string | undefined {
   const texts = textsOf(log)
   const find = (names: RegExp): Named | undefined => texts.find(([name]) => names.test(name))
   const said = find(saidWithin) ?? find(asOneText) ?? find(asStack)
-  const isOfIt = ([name]: Named): boolean => said === undefined || outerOf(name) === outerOf(said[0])
+  const isOfIt = ([name]: Named): boolean =>
+    said === undefined || [outerOf(name), `${outerOf(name)}.error`].includes(outerOf(said[0]))
   const [, type = ''] = texts.find((each) => typeWithin.test(each[0]) && isOfIt(each)) ?? []
   const line = lineOf(said?.[1] ?? type)
   if (line === '' || isSaid(line, log.message)) return undefined

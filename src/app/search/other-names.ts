@@ -25,15 +25,40 @@ const ofLogs: readonly Habit[] = [
   [/(?<![\w.])@?(?:msg|body)(?=:|=|!=)/gi, 'message'],
 ]
 
+/** What attributes were called in OpenTelemetry before, by what they are called now. */
+const renamedSince: Readonly<Record<string, string>> = {
+  'http.status_code': 'http.response.status_code',
+  'http.method': 'http.request.method',
+  'http.url': 'url.full',
+  'http.target': 'url.path',
+  'db.system': 'db.system.name',
+  'db.statement': 'db.query.text',
+  'db.name': 'db.namespace',
+  'db.operation': 'db.operation.name',
+  'net.peer.name': 'server.address',
+}
+/** Behind the name of a place too; behind any other it is a part of a longer name, as `app.db.name` is. */
+const olderNames = Object.entries(renamedSince).map(([older, here]): Habit => {
+  const name = older.replaceAll('.', String.raw`\.`)
+  const places = String.raw`(?<=(?<![\w.])(?:(?:span|resource|scope|event)\.)?)`
+  return [new RegExp(`${places}${name}(?=[:=!<>])`, 'gi'), here]
+})
+
 const ofTraces: readonly Habit[] = [
   [/(?<![\w.])@?error(?::|=)"?true"?(?!\w)/gi, 'status=error'],
   [/(?<![\w.])@?(?:otel\.)?status[._]code(?=(?::|=|!=)"?(?:error|ok|unset)\b)/gi, 'status'],
   [/(?<![\w.])@?status(?::|=)"?(?:err|fail(?:ed|ure)?)"?(?=[\s)]|$)/gi, 'status=error'],
-  [/(?<!\w)http\.status_code(?=[:=!<>])/gi, 'http.response.status_code'],
+  ...olderNames,
   [/(?<![\w.])@?status(?:_code)?(?=(?::|=|!=)(?:\[|[<>]=?)?[1-5](?:\d\d\b|\*))/gi, 'http.response.status_code'],
-  [/(?<!\w)http\.method(?=[:=!])/gi, 'http.request.method'],
-  [/(?<!\w)http\.url(?=[:=!])/gi, 'url.full'],
+  [/(?<![\w.])@?(?:(?:resource\.)?deployment\.environment|env)(?=[:=!])/gi, 'deployment.environment.name'],
+  [/(?<![\w.])@?(?:resource|operation)_name(?=[:=!])/gi, 'name'],
+  [/(?<=(?<![\w.])kind(?::|=|!=))SPAN_KIND_/gi, ''],
+  [/(?<![\w.])@?min_?duration[:=](?=\d)/gi, 'duration:>='],
+  [/(?<![\w.])@?max_?duration[:=](?=\d)/gi, 'duration:<='],
 ]
+
+/** Tools whose search has a field for durations take one with its sign by itself; here it is a text, in quotes. */
+const bareDuration = /(?<![^\s(])"([<>]=?)(\d{1,9}(?:\.\d{1,9})?(?:ns|us|ms|s|m|h))"(?=[\s)]|$)/g
 
 const sources =
   'java|kt|scala|groovy|js|mjs|cjs|jsx|ts|mts|cts|tsx|vue|py|rb|php|go|rs|cs|fs|c|cc|cpp|h|swift|ex|erl|sql'
@@ -95,7 +120,8 @@ const renamed = (query: string, [typed, here]: Habit): string =>
 
 function inOwnNames(path: string, query: string): string {
   const isOfTraces = path === '/app/traces' || path === mapPath
-  const named = (isOfTraces ? ofTraces : ofLogs).reduce(renamed, query)
+  const timed = isOfTraces ? query.replace(bareDuration, 'duration:$1$2') : query
+  const named = (isOfTraces ? ofTraces : ofLogs).reduce(renamed, timed)
   return withValues(named, isOfTraces ? spanNames : levelNames)
 }
 

@@ -158,7 +158,8 @@ async function sendPatterns(ctx: Context, app: AppContext): Promise<void> {
   if (!read.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, read.error))
   const { range, facets, query } = read.value.first
   const moves = rangeMoves(path, asked, range, app.clock())
-  const names: CountNames = (search) => app.searches.logs(sessionHere(ctx).workspaceId, search)
+  const names: CountNames = (search) =>
+    app.searches.logs(sessionHere(ctx).workspaceId, searched(new URLSearchParams(search)).toString())
   const isEmpty = read.value.said.length === 0
   const meant = isEmpty ? await meantBy(path, asked, query.normalized, names) : html``
   const results = await resultsOf(asked, read.value, meant, app.clock())

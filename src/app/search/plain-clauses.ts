@@ -1,10 +1,11 @@
 import { leavesGroupOut, textOrRegex } from './passed-over.ts'
 
-/** Where a search asks for a value of a field. `text`: as it stands there; `replacedBy`: the same search with something else in its place. */
+/** Where a search asks for a value of a field. `text`: as it stands there, at `index`; `replacedBy`: the same search with something else in its place. */
 export type PlainClause = Readonly<{
   name: string
   value: string
   text: string
+  index: number
   replacedBy: (clause: string) => string
 }>
 
@@ -19,6 +20,6 @@ export function plainClauses(normalized: string, names: readonly string[]): read
     if (name === undefined) return []
     const replacedBy = (clause: string): string =>
       normalized.slice(0, index) + clause + normalized.slice(index + text.length)
-    return [{ name, value: quoted ?? bare, text, replacedBy }]
+    return [{ name, value: quoted ?? bare, text, index, replacedBy }]
   })
 }

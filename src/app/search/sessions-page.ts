@@ -95,7 +95,7 @@ const namesOf =
     const result = await searches.sessions(workspaceId, own.toString())
     if (!result.ok) return result
     const values = [...new Set(result.value.sessions.map(({ service }) => service ?? ''))].map((value) => ({ value }))
-    return ok({ facets: [{ field: 'service', values }] })
+    return ok({ sessions: result.value.sessions, facets: [{ field: 'service', values }] })
   }
 
 type Shown = Readonly<{ asked: Asked; meant: Html; nowMs: number }>

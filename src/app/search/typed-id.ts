@@ -8,6 +8,9 @@ import type { Asked } from './search-parts.ts'
 /** Ids as senders and other tools write them: of a trace, of a span, a `traceparent`, a UUID. */
 const idLike =
   /^(?:(?:0x)?[\da-f]{16}|(?:0x)?[\da-f]{32}|[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})$/i
+const withoutQuotes = (typed: string): string => typed.replace(/^"(.*)"$/, '$1')
+export const looksLikeId = (typed: string): boolean => idLike.test(withoutQuotes(typed))
+
 /** Ids of sessions are whatever their sender makes up. */
 const word = /^[\w.~-]{1,128}$/
 
@@ -47,9 +50,9 @@ type Found = Readonly<{ sessionIds: readonly (string | null)[]; isEmpty: boolean
  */
 export async function lookUpTyped(ctx: Context, app: AppContext, asked: Asked, found: Found): Promise<TypedId> {
   const typed = asked.conditions.get('q')?.trim() ?? ''
-  const bare = typed.replace(/^"(.*)"$/, '$1')
+  const bare = withoutQuotes(typed)
   const address = `/app/find?id=${encodeURIComponent(bare)}`
-  const isId = idLike.test(bare)
+  const isId = looksLikeId(typed)
   const isLikely = isId || found.isEmpty || found.sessionIds.includes(typed)
   const known = isLikely && word.test(typed) && isAlone(asked) ? await isKnown(ctx, app, typed) : undefined
   if (known === true) return { address }

@@ -7,7 +7,7 @@ const replacedPatienceMs = 30_000
 /** A worker that was told to stop is killed this long after its patience has run out. */
 const closeTimeoutMs = 10_000
 
-/** What is told of workers. */
+/** What is reported about workers. */
 export type WorkerEvent =
   | Readonly<{ kind: 'serves'; pid: number; instead: number | undefined }>
   /** A replaced worker has answered all of its requests. */
@@ -29,12 +29,12 @@ export type CrewOptions = Readonly<{
 }>
 
 /**
- * How far a worker has come. `new`: it has not been told to take over, and has nothing that it would have to finish. `told`: it was, and may serve.
- * `replaced`: another serves, and it ends once it has answered its requests. `hangs`: it is killed, which is reported already.
+ * How far a worker has come. `new`: not told to take over yet, so it has nothing to finish. `told`: told to, and may serve. `replaced`: another one
+ * serves; it ends once it has answered its requests. `hangs`: it was killed for not answering, which is reported already.
  */
 type Stage = 'new' | 'told' | 'replaced' | 'hangs'
 
-/** One that has not ended when its patience is over is killed. */
+/** Stops a worker, and kills it if it has not ended when its patience is over. */
 function stopWorker(worker: SupervisedWorker, patienceMs: number, after: After): void {
   worker.stop(patienceMs)
   const cancel = after(patienceMs + closeTimeoutMs, worker.kill)
@@ -73,8 +73,8 @@ export function createCrew({ startWorker, report, silenceMs, stopPatienceMs, aft
     worker.kill()
   }
   /**
-   * Workers that have begun nothing end at once, and before the others stop: they hold the listening sockets, too, and who connects when nobody
-   * accepts any more would wait there until they end, and be reset.
+   * Workers that have begun nothing end first, before the others stop: they hold the listening sockets too. Whoever connects when nobody accepts any
+   * more would wait there until they end, and then be reset.
    */
   const stopAll = async (): Promise<void> => {
     const first = at('new')
@@ -92,7 +92,7 @@ export function createCrew({ startWorker, report, silenceMs, stopPatienceMs, aft
       return worker
     },
     isStopping: (): boolean => isStopping,
-    /** It is about to be told to take over. */
+    /** To be called just before a worker is told to take over. */
     touch: (worker: SupervisedWorker): void => {
       // It may have ended while the others let go.
       if (!isStopping && stages.has(worker)) stages.set(worker, 'told')

@@ -4,8 +4,8 @@ import { giveUpReserve, tellMissingRoom } from '../reserve.ts'
 type Given = Parameters<typeof giveUpReserve>
 
 /**
- * Only one embedded server may use a data folder. Where a full disk has no room for its lock either, the reserve is given up for it; not that of a
- * server that runs there, which does so itself in time.
+ * Locks the data folder, which only one embedded server may use. If a full disk has no room even for the lock, the reserve is given up first; but
+ * not the reserve of a server that runs there, which gives it up by itself.
  */
 export async function lockData(...[dataFolder, bounds, tell]: Given): Promise<HeldFolder> {
   try {

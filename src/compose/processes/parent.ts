@@ -108,8 +108,8 @@ function after(ms: number, task: () => void): () => void {
 const tellBad = (line: string): void => console.error(line)
 
 /**
- * Mends the data folder, tells of what was set aside or is missing, and returns what mends it again. All that this takes is loaded now, and not
- * in a cluster: later the files of the program may be those of another version.
+ * Mends the data folder, tells what was set aside or is missing, and returns a function that mends it again. All that this takes is loaded now,
+ * since later the files of the program may be of another version; a cluster loads none of it.
  */
 async function mend(dataFolder: string): Promise<() => Promise<void>> {
   const { mendDataFolder } = await import('../mend.ts')
@@ -135,7 +135,7 @@ async function serve(config: Config, argv: readonly string[], lock: Pick<HeldFol
       await mendAgain?.()
     },
     startWorker: () => {
-      // A worker that found no folder would begin another installation, which knows no sender; also where one serves, or ends, beside it.
+      // Without its folder, a worker would begin a new installation that knows no sender. Checked also when a worker is started beside another.
       lock.check()
       return startWorkerProcess({ argv, place: sockets.place })
     },
@@ -203,7 +203,7 @@ async function serveLocked(config: Config, argv: readonly string[]): Promise<num
   } finally {
     stopKeeping?.()
     if (code !== 0) tellMissingRoom(dataFolder, limits, tellBad)
-    // Also where it could not start: the process id of one that has ended says nothing, and is another's one day.
+    // Also if the start failed: the process id of a process that has ended means nothing, and is another process's one day.
     lock.release()
   }
 }

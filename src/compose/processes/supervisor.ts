@@ -28,7 +28,7 @@ const restartPauseMaxMs = 5_000
 /** Starts a worker and lets it take over. At any moment at most one worker folds the log. */
 function createBringUp(crew: Crew, after: After): () => Promise<SupervisedWorker> {
   /** Kills the worker if the promise takes longer, which then rejects with the worker's end. */
-  const inTime = async <T>(ms: number, worker: SupervisedWorker, promise: Promise<T>): Promise<T> => {
+  const orKill = async <T>(ms: number, worker: SupervisedWorker, promise: Promise<T>): Promise<T> => {
     const cancel = after(ms, worker.kill)
     try {
       return await promise
@@ -69,12 +69,12 @@ function createBringUp(crew: Crew, after: After): () => Promise<SupervisedWorker
   const goBack = async (): Promise<void> => {
     const serving = crew.serving()
     if (serving === undefined) return
-    await inTime(stepTimeoutMs, serving, serving.takeOver())
+    await orKill(stepTimeoutMs, serving, serving.takeOver())
   }
   const takeOver = async (next: SupervisedWorker): Promise<void> => {
     try {
       crew.touch(next)
-      await inTime(stepTimeoutMs, next, next.takeOver())
+      await orKill(stepTimeoutMs, next, next.takeOver())
       if (!crew.has(next)) throw new Error('it ended at once')
     } catch (error) {
       await goBack()
@@ -85,7 +85,7 @@ function createBringUp(crew: Crew, after: After): () => Promise<SupervisedWorker
   return async () => {
     const next = crew.start()
     try {
-      await inTime(startTimeoutMs, next, next.ready)
+      await orKill(startTimeoutMs, next, next.ready)
       await clearFor(next)
       await takeOver(next)
     } catch (error) {

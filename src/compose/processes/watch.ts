@@ -2,7 +2,7 @@
 export type Watched = Readonly<{
   /** It answers when its event loop comes to it. */
   ask(): void
-  /** How many times it has answered; undefined: a program from before, which does not know the question. */
+  /** How many times it has answered; undefined: a program too old to know the question. */
   answers(): number | undefined
 }>
 
@@ -10,7 +10,7 @@ export type Watched = Readonly<{
 export type After = (ms: number, task: () => void) => () => void
 
 type WatchOptions = Readonly<{
-  /** So long may it give no answer, ms; 0: for ever. */
+  /** How long it may give no answer, ms; 0: no limit. */
   silenceMs: number
   after: After
   onSilence: () => void

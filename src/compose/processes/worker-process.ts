@@ -5,13 +5,13 @@ import type { FromWorker, ToWorker } from './messages.ts'
 import { WorkerEnded, type Ending, type SupervisedWorker } from './supervised-worker.ts'
 
 type WorkerProcessOptions = Readonly<{
-  /** Of the command line, which the worker reads as the parent has. */
+  /** The arguments of the command line: the worker reads the same as its parent. */
   argv: readonly string[]
-  /** Where the worker finds the bound sockets of the parent: the descriptors are of this process. */
+  /** The bound sockets of the parent, by the parent's descriptors. */
   place: Place
 }>
 
-/** Where the inherited sockets stand in the worker: behind its three standard streams and the channel to the parent. */
+/** The descriptors of these sockets in the worker: after its three standard streams and the channel to the parent. */
 const workerFd = 4
 const workerOperationsFd = 5
 
@@ -61,7 +61,7 @@ export function startWorkerProcess(options: WorkerProcessOptions): SupervisedWor
   child.on('message', (message: FromWorker) => {
     if (message.kind === 'here') answers = (answers ?? 0) + 1
     if (message.kind === 'ready' && message.answers === true) answers = 0
-    // Given up meanwhile, and asked again since.
+    // This answers an earlier order to let go, which was given up meanwhile.
     if (message.kind === 'letGo' && message.turn !== turns) return
     waiting.get(message.kind)?.(message)
     waiting.delete(message.kind)

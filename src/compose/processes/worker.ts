@@ -40,9 +40,9 @@ async function serve(server: WorkerServer, message: ToWorker): Promise<void> {
 
 // Signals to the whole process group (Ctrl-C) are for the parent, which then says what is to be done.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => undefined)
-// Whoever read what it prints may be gone.
+// Whoever read the output may be gone.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined)
-// As after a kill: what was acknowledged is durable, and a new parent must not find a worker of the old one.
+// Ends like a killed process: what was acknowledged is durable, and a new parent must not find a worker of the old one.
 process.on('disconnect', () => process.exit(1))
 process.on('message', (message: ToWorker) => {
   // Told to stop before it was ready: it has done nothing yet.

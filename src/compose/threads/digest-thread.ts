@@ -7,9 +7,9 @@ import { createFilesAudit, type FilesPlace } from '../files-audit.ts'
 import type { DigestThread } from './digests.ts'
 import { giveWay, niceness } from './give-way.ts'
 
-// Reads parts of an index, or of what it is compared with, while the thread that asks does something else.
+// Makes digests of parts of an index, or of what it is compared with, while the asking thread does something else.
 
-// Where both processors fold, the fold is what is waited for.
+// If the folds take all processors, it is the folds that are waited for.
 giveWay(niceness.checking)
 const audit = createFilesAudit(workerData as FilesPlace)
 serveRemote(present(parentPort, 'digests are made in a thread'), {

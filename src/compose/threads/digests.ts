@@ -5,7 +5,7 @@ import type { FilesPlace } from '../files-audit.ts'
 
 export type DigestThread = Required<Pick<BuildPlace, 'digests'>>
 
-/** Digests of a place by one thread, which begins when the first are asked for. `end` before the place is removed. */
+/** Digests of a place, made by one thread, which starts with the first request. Call `end` before the place is removed. */
 export function createDigestThread(place: FilesPlace): DigestThread & Readonly<{ end(): Promise<void> }> {
   let worker: Worker | undefined
   let remote: DigestThread | undefined

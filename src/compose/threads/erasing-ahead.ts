@@ -6,7 +6,7 @@ import type { Stream } from '#streams/stream.ts'
 
 type Place = Readonly<{ indexFolder: string; stream: Pick<Stream, 'last'> }>
 
-/** While a write waits, for room as a rule, what the log says further on is erased does not wait behind it: it may be what gives room. */
+/** A writer that applies the erasures further on in the log when a write fails for now, mostly for want of room: they may free it. */
 export function erasingAhead(writer: IndexWriter, { indexFolder, stream }: Place): IndexWriter {
   const eraseAhead = async (index: IndexName): Promise<void> => {
     for (const workspaceId of new Set(storedDays(indexFolder, index).map((day) => day.workspaceId))) {

@@ -12,7 +12,7 @@ import type { ProjectorMessage, ProjectorOrder } from './projector-messages.ts'
 
 export type Tell = (message: ProjectorMessage) => void
 
-/** The life of a thread that folds: runs once it is told to start, until it is told to stop. */
+/** The life of a thread that folds: it runs when it is told to start, until it is told to stop. */
 export async function runWhenTold(run: (tell: Tell, signal: AbortSignal) => Promise<void>): Promise<void> {
   const port = present(parentPort, 'the projector runs in a thread')
   const stopped = new AbortController()
@@ -34,7 +34,7 @@ type FoldedPartition = Readonly<{
   writer: IndexWriter
   directory: Pick<Stream, 'read'>
   folding: ReturnType<typeof createFolding>
-  /** What the operator calls a projection of it. */
+  /** The name of a projection in messages to the operator. */
   nameOf: (projection: string) => string
 }>
 

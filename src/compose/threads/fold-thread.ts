@@ -3,7 +3,7 @@ import { present } from '#src/lib/assert.ts'
 import { foldPlaced, type FoldSaid, type PlacedTask } from './fold-task.ts'
 import { giveWay, niceness } from './give-way.ts'
 
-// One worker of a rebuild, or of a fold that is compared with. It says how far it is, position by position, and ends.
+// One worker of a rebuild, or of a fold that an index is compared with. It reports each position it reaches, and ends.
 
 const port = present(parentPort, 'a fold runs in a thread')
 
@@ -13,7 +13,7 @@ giveWay()
 
 await foldPlaced(workerData as PlacedTask, (position) => {
   say(position)
-  // It is told nothing but that it is ahead (race.ts). Looked for here, since a fold of files waits for nothing, and so would not hear it.
+  // The only message is that it is ahead (race.ts). It has to be looked for here: a fold of files never waits, so no event would arrive.
   if (receiveMessageOnPort(port) !== undefined) giveWay(niceness.ahead)
 })
 say('folded')

@@ -8,18 +8,18 @@ import type { IndexPlace, LogPlace } from '../places.ts'
 import { foldPlaced, type FoldSaid, type PlacedTask } from './fold-task.ts'
 import { createRace } from './race.ts'
 
-/** What a worker takes where events of the largest size are in the log. */
+/** Memory that a worker takes if the log holds events of the largest size. */
 const workerBytes = 512 * 1024 * 1024
 
-/** How many workers fold at once: by the processors, and as many as half of the memory has room for, since a server may run beside. */
+/** How many workers fold at once: as many as processors (two at least) and as half of the memory has room for; a server may run beside. */
 export const workersFor = (processors: number, memory: number): number =>
   Math.max(1, Math.min(Math.max(2, processors), Math.floor(memory / 2 / workerBytes)))
 
 export const foldWorkers = (): number => workersFor(availableParallelism(), memoryBytes())
 
 /**
- * So few events are folded by the caller's thread: another one costs 0.3 s of a processor before it folds anything. Not more, since the caller's
- * answers nobody meanwhile.
+ * Up to this many events are folded by the caller's thread: another thread costs 0.3 s of a processor before it folds anything. Not more, because
+ * the caller answers nobody meanwhile.
  */
 const fewEvents = 4
 
@@ -80,7 +80,7 @@ async function foldAllInThreads(
   if (first !== undefined) throw failed.signal.reason
 }
 
-/** Folds by a thread for each task; when one fails the others are stopped. By the caller's thread, one task after the other, where few events are left. */
+/** Folds each task in a thread of its own; if one fails the others are stopped. A few events are folded by the caller's thread, task by task. */
 export const foldInThreads =
   (log: LogPlace, index: IndexPlace): BuildPlace['fold'] =>
   async (tasks, onProgress, signal) => {

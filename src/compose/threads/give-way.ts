@@ -19,9 +19,16 @@ function helpersOfV8(): readonly number[] {
   })
 }
 
-/** `thread`: 0 is the caller. One that gives way to more already keeps its priority: nobody but root may raise it again. */
+/**
+ * `thread`: 0 is the caller. One that gives way to more already keeps its priority: nobody but root may raise it again. Where a service manager or
+ * a sandbox lets nobody change one (systemd's `SystemCallFilter=~@resources`), or the thread has ended, all else goes on as it would.
+ */
 function lower(thread: number, to: number): void {
-  if (getPriority(thread) < to) setPriority(thread, to)
+  try {
+    if (getPriority(thread) < to) setPriority(thread, to)
+  } catch {
+    // Those who wait for an answer wait longer, as elsewhere than on Linux.
+  }
 }
 
 /**

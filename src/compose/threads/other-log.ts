@@ -4,19 +4,19 @@ import { positionStep } from '#src/events/envelope.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import type { Stream } from '#streams/stream.ts'
 
-// Where its builds are of another log, a projector folds new ones and drops those. If that other log is lost, they are the only copy of what it
-// said: then they are dropped only if somebody says so.
+// If all builds were folded from another log, a projector folds new ones and drops those. But if that log is lost, they are the only copy of what it
+// held, so they are dropped only if the operator says so.
 
 type Options = Readonly<{
   stream: Pick<Stream, 'partition' | 'epoch'>
   writer: Pick<IndexWriter, 'builds'>
   projections: readonly Projection[]
-  /** Somebody says so; `tell` says what goes. */
+  /** The operator says so (ALLOW_LOST_LOG); `tell` reports what is dropped. */
   allowLostLog: boolean
   tell: (line: string) => void
 }>
 
-/** Refuses a log that no build of the partition is of, where they were folded from another. */
+/** Refuses a log that no build of the partition was folded from, if there are builds of another. */
 export async function refuseOtherLog({ stream, writer, projections, allowLostLog, tell }: Options): Promise<void> {
   const builds = (await Promise.all(projections.map(({ name }) => writer.builds(name)))).flat()
   const position = Math.max(0, ...builds.map(foldedBy))

@@ -31,10 +31,7 @@ const {
   indexSettings: settings,
 } = cluster
 
-/**
- * All partitions may be this process's at times: together they keep as much loaded as one would, and what they tell each second goes in one
- * request.
- */
+/** This process may hold all partitions: together they cache as much as one would, and their heartbeats go in one request a second. */
 const folding = {
   ...createFolding(),
   timers: inStep(systemTimers),
@@ -88,14 +85,14 @@ const printBeside =
         'remove them, or give them names that do not begin with INDEX_PREFIX-',
     )
 
-/** Of each partition. What all of them ask of the records of builds at once, as at a start, goes in one request. */
+/** One for each partition. They ask for the records of builds at the same time, as at a start, and share one request. */
 const places = connectPlaces({ url, prefix }, [...Array(partitions).keys()])
 type Reached = Readonly<{ nats: Nats; place: Place }>
 
 /** Folds one partition until its lease ends. The connections stay: what is opened over them is closed, whichever step fails. */
 async function fold({ nats, place }: Reached, tell: Tell, signal: AbortSignal): Promise<void> {
   const { partition } = place
-  // Nobody else asks after a log in which nothing comes.
+  // Warns of the log's settings, because nobody else looks at a log in which nothing arrives.
   const stream = await openJetStream(nats, { partition: String(partition), prefix, limits, warn: print })
   try {
     const directory = await openJetStream(nats, { partition: directoryPartition, prefix, limits })

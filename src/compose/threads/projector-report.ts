@@ -16,7 +16,7 @@ const describeFailed = ({ projection, reason, retried }: Failed): string =>
 const describeLeftOut = ({ projection, position, reason }: LeftOut): string =>
   `projection ${projection} leaves out the event at ${position} (see throughline dead-letters list): ${shownInLine(reason)}`
 
-/** As after an upgrade: until readers move, answers are not complete. */
+/** Happens after an upgrade, among others: answers are not complete until readers move. */
 function describeBeside({ projection, index, live, moved }: Beside): string {
   if (moved) return `projection ${projection}: readers use ${index} now; ${live} is kept to roll back to`
   return `projection ${projection} is folded into ${index}; readers use ${live} until that has caught up`
@@ -30,7 +30,7 @@ function describeWait(wait: RetentionWaits): string {
   return `partition ${wait.partition} has received nothing since ${since}: what has expired is removed at ${until}; if this machine's clock is ahead, stop the server before`
 }
 
-/** Which builds keep logs from being cut, partition by partition; the operator hears of it when that changes. */
+/** Which builds keep logs from being cut, partition by partition; the operator is told of changes. */
 function createHolding(tell: Tell) {
   const held = new Map<string, readonly string[]>()
   return {
@@ -50,7 +50,7 @@ function createHolding(tell: Tell) {
   }
 }
 
-/** Which day retention has come to where it is behind, partition by partition; the operator hears of each. */
+/** Tells the day that retention has reached in each partition where it is behind. */
 function createStanding(tell: Tell) {
   const told = new Map<string, string>()
   return ({ partition, standsAt }: RetentionDone): void => {
@@ -64,10 +64,13 @@ function createStanding(tell: Tell) {
   }
 }
 
-/** Numbers in names tell builds apart, and files of days; one that stands alone, such as how far a log goes, is another at each attempt. */
+/**
+ * Without numbers that stand alone, such as how far a log goes, which differ at each attempt. Numbers within names stay: they tell builds and the
+ * files of days apart.
+ */
 const withoutLoneNumbers = (line: string): string => line.replace(/(?<![\w.-])\d+(?![\w-])/g, '#')
 
-/** What is tried again is told once, and that it goes on; so is what stops a projection. */
+/** Reports failures: what is tried again is told once, and again when it has recovered; so is what stops a projection. */
 function createFailures(tell: Tell) {
   const troubles = createTroubles({ clock: createClock(), tell })
   // Apart from those, which are forgotten when a partition ceases or the thread ends: what stops all projections of a partition ends its fold,
@@ -95,7 +98,7 @@ function createFailures(tell: Tell) {
 
 export type ProjectorReport = Readonly<{
   hear(message: ProjectorMessage): void
-  /** To be called from time to time: tells that what was in trouble goes on. */
+  /** To be called from time to time: tells what has recovered. */
   sweep(): void
   /** The thread ends by this failure. */
   failed(reason: string): void
@@ -109,7 +112,7 @@ export type ProjectorReport = Readonly<{
   buildsHolding(): number
 }>
 
-/** Where lines go, unless that is given: troubles to standard error, news to standard output. */
+/** Where lines go. By default troubles go to standard error, and news to standard output. */
 type Lines = Readonly<{ tell?: Tell; tellNews?: Tell }>
 
 export function createProjectorReport({

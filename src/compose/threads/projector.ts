@@ -16,14 +16,14 @@ const restartPauseMsMax = 10_000
 /** How long it may take to let go: it has the lowest priority, and a replacement of the worker waits for it. */
 const letGoMsMax = 15_000
 
-/** How long to wait before one that has ended is started again: each time twice as long where it ends before that is over. */
+/** How long to wait before a thread that has ended is started again: twice as long each time, unless it lived longer than the longest pause. */
 export const pauseAfter = (pauseMs: number, livedMs: number): number =>
   livedMs > restartPauseMsMax ? restartPauseMs : Math.min(Math.max(2 * pauseMs, restartPauseMs), restartPauseMsMax)
 
 /**
- * A projector in a thread of its own: `program` is a file beside this one, which gets `data`. It is loaded at once and waits to be
- * started. One that ends is started again after a pause, from where its indexes are, and after a longer one each time it ends at once, as
- * where its log cannot be read; until then ingest goes on, and readers are told that the indexes are not complete.
+ * A projector in a thread of its own: `program` is a file beside this one, which gets `data`. It is loaded at once and waits to be started. A thread
+ * that ends is started again after a pause, and continues from where its indexes are. The pause grows each time the thread ends soon, for example if
+ * its log cannot be read. Meanwhile ingest goes on, and readers are told that the indexes are not complete.
  */
 export function createProjectorThread(program: string, data: object, { letGoMs = letGoMsMax } = {}): ProjectorThread {
   let isRunning = false
@@ -69,7 +69,7 @@ export function createProjectorThread(program: string, data: object, { letGoMs =
       if (thread === undefined) return
       const ended = new Promise((resolve) => void thread.once('exit', resolve))
       tell(thread, 'stop')
-      // As after a crash: what is not committed is folded again.
+      // Harmless, as a crash is: what is not committed is folded again.
       const late = setTimeout(() => void thread.terminate(), letGoMs)
       await ended
       clearTimeout(late)
@@ -81,8 +81,8 @@ export function createProjectorThread(program: string, data: object, { letGoMs =
 }
 
 /**
- * What is done beside a projector, where it runs and only while it does. Both are told to stop at once: one of them that is started again
- * before the other has stopped goes on.
+ * A projector with work beside it, which starts and stops with it. Both are told to stop at the same time; if one is started again before the other
+ * has stopped, it goes on.
  */
 export const withBeside = (
   projector: ProjectorThread,

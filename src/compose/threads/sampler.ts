@@ -2,11 +2,11 @@ import { Worker } from 'node:worker_threads'
 import type { IndexSample } from '#src/operations/index-samples.ts'
 import type { ClusterPlace } from '../places.ts'
 
-/** A partition whose indexes are compared. `dataFolder`: where there is room for a while; embedded, where they are too. */
+/** A partition whose indexes are compared. `dataFolder`: where temporary files may go; in an embedded server the indexes are there too. */
 export type SamplePlace = Readonly<{ dataFolder: string; partition: string }> & Partial<Pick<ClusterPlace, 'cluster'>>
 
 type SamplerOptions = Readonly<{
-  /** What is sampled next, one after the other; asked each time. */
+  /** What to sample next, in this order; asked before each round. */
   places: () => readonly SamplePlace[]
   everyMs: number
 }>
@@ -15,7 +15,7 @@ export type Sampler = Readonly<{
   start(): void
   /** Resolves when no sample is under way any more. */
   stop(): Promise<void>
-  /** Whoever listens hears of each sample. */
+  /** Calls the listener with each sample. */
   listen(onSample: (sample: IndexSample) => void): void
 }>
 

@@ -9,12 +9,12 @@ const statesMax = 1_000
 const edgesMax = 20_000
 
 /**
- * How many steps of automata may still be looked at to make states; it is counted down. Reading a text by states that are made costs next to
- * nothing, but an expression may need more of them than are kept, for each character one: a thousand times as much.
+ * How many steps of automata may still be taken to make states; counted down. To read a text with known states costs next to nothing. But an
+ * expression may need more states than are kept, and then makes one for each character, at a thousand times the cost.
  */
 export type MatcherWork = { left: number }
 
-/** Once `work` is used up (`left` below 0), nothing matches any more: whoever gives it looks at it. */
+/** Once `work` is used up (`left` below 0), nothing matches any more: the caller has to check `left`. */
 type LinearMatcher = (text: string, work?: MatcherWork) => boolean
 
 /**

@@ -51,7 +51,7 @@ export function literalPrefix(node: RegexNode): string {
   return prefix
 }
 
-/** A text that every match contains, behind what it begins with: the longest that stands in the expression outside its choices; '' where there is none. */
+/** The longest text that every match contains after its beginning, outside of choices; '' if there is none. */
 export function literalBehind(node: RegexNode): string {
   let longest = ''
   let current = ''

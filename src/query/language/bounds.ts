@@ -104,7 +104,7 @@ function warnOfUnit({ reader, warn }: Parse, field: string, text: string, { unit
   warn(`${field} is compared with ${text}, and ${word} is looked for as a word; write ${text}${word} for both together`)
 }
 
-/** What to write instead of this bound: whoever types a time there wants the range that a search has beside it. */
+/** What to write instead of this bound. Somebody who types a time here wants the search's own time range. */
 function comparedWith(text: string, ofLevels: boolean): string {
   if (ofLevels) return 'a level or a number'
   const isTime = /^(?:\d{4}-\d\d|now\b)/.test(text)

@@ -127,7 +127,7 @@ function parseItem(parse: Parse, { name, exact }: FieldContext): Part {
   return exact ? exactWord(parse, name, word) : valueWord(parse, name, word)
 }
 
-/** `level = 'error'`, as in SQL: the marks are of the value. */
+/** `level = 'error'`, as in SQL: here single quotes are part of the value. */
 function warnOfSingle({ reader, warn }: Parse, { name, exact }: FieldContext): void {
   const [, quoted] = reader.peek(/'([^'"]+)'(?=[\s)]|$)/) ?? []
   if (quoted !== undefined) warn(`' is no quotation mark here; write ${name}${exact ? '=' : ':'}${inQuotes(quoted)}`)
@@ -165,7 +165,7 @@ function exactWord(parse: Parse, field: string, word: Word): Part {
   return equalsPart(parse, field, word.text, word.start)
 }
 
-/** `level:error,warn` and `level:(error, warn)`: a comma is of the value, and mostly no value holds it. */
+/** `level:error,warn` and `level:(error, warn)`: the comma is part of the value, and mostly no value has one. */
 function warnOfList({ warn }: Parse, named: string, { text }: Word): void {
   const values = text.split(',').filter((each) => each !== '')
   if (values.length === 0 || !text.includes(',', 1)) return
@@ -174,14 +174,14 @@ function warnOfList({ warn }: Parse, named: string, { text }: Word): void {
     warn(`the comma in ${named}${text} is no OR; write ${named}(${either.join(' OR ')}) for either`)
 }
 
-/** `level:(error warn)`: what Lucene takes for either is both here, and few fields hold two values. */
+/** `level:(error warn)`: Lucene takes this for either of them. Here it asks for both, and few fields hold two values. */
 export function warnOfBoth({ field, warn }: Parse, parts: readonly Part[]): void {
   if (field === undefined || parts.length < 2) return
   const values = parts.map((part) => {
     if (part?.kind === 'match') return part.text
     return part?.kind === 'equals' ? part.value : undefined
   })
-  // Of a comma something else is said.
+  // A comma gets another warning (`warnOfList`).
   if (!values.every((value): value is string => value !== undefined && !value.includes(','))) return
   const [both, either] = [' ', ' OR '].map((sign) => values.map(asGroupItem).join(sign))
   const named = `${field.name}${field.exact ? '=' : ':'}`

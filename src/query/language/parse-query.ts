@@ -101,7 +101,7 @@ function refusePipe(reader: Reader): void {
   ])
 }
 
-/** `f:(-5 OR 3)`: a sign that stands first may be meant as the number's; that of `f:(500 -502)` is not. */
+/** `f:(-5 OR 3)`: a minus sign that comes first may be meant as part of a number; the one of `f:(500 -502)` is not. */
 function warnOfNumber({ reader, field, warn }: Parse): void {
   reader.blanks()
   const number = field === undefined ? undefined : reader.peek(/-\d[\d.]*/)?.[0]

@@ -14,7 +14,7 @@ export type Reader = Readonly<{
   /** Steps over white space; true when there was some. */
   blanks(): boolean
   moveTo(position: number): void
-  /** What stands from there on, for words about it: a number would have people count, from where is not plain. */
+  /** The text from there on, to be quoted in a message: a position would make people count, and it is not clear from where. */
   quote(position: number): string
   stop(detail: string, expected: readonly string[], position?: number): never
 }>

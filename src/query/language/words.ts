@@ -52,7 +52,7 @@ export function takeWord(reader: Reader, stopAtOperator: boolean): Word | undefi
   let wild = false
   for (;;) {
     if (stopAtOperator && endsName(reader, text)) break
-    // A letter needs no escape: a sign before it is one of a path, as in `C:\logs\app`.
+    // A backslash before a letter is no escape but part of a path, as in `C:\logs\app`.
     const found = reader.take(/\\([^\p{L}\p{N}])|(?!&&)[^\s()"|]/u)
     if (found === undefined) break
     const [taken, escaped = taken] = found

@@ -8,9 +8,10 @@
 // `logging.googleapis.com/trace`, `serviceContext`), roarr (`context.logLevel`), MongoDB (`t.$date`), LogTape (`properties`), LogLayer
 // (`metadata`), Rust's json-subscriber (`openTelemetry`) and logforth (`diags`), AWS's Powertools (`xray_trace_id`), Axiom's logger
 // (`fields`), pino in browsers (`messages`, `level.label`), structlog's guide (`span.trace_id`), and what OpenTelemetry's and Datadog's
-// tracers put into logs of Python and Node (`otelServiceName`, `dd.service`). Last, by what shippers say of a container that names no service:
-// Fluent Bit and Fluentd (`kubernetes.labels`), Vector (`kubernetes.pod_labels`), Elastic's (`kubernetes.container.name`), Docker
-// (`container_name`; in journald `CONTAINER_NAME`, beside an id of the container as `SYSLOG_IDENTIFIER`), syslog (`appname`, `ident`).
+// tracers put into logs of Python and Node (`otelServiceName`, `dd.service`; of loguru in `record.extra`). Last, by what shippers say of a
+// container that names no service: Fluent Bit and Fluentd (`kubernetes.labels`), Vector (`kubernetes.pod_labels`), Elastic's
+// (`kubernetes.container.name`), Docker (`container_name`; in journald `CONTAINER_NAME`, beside an id of the container as
+// `SYSLOG_IDENTIFIER`), syslog (`appname`, `ident`).
 
 /** If you change these, raise the version of the projection of logs: the field that tells a log's time is not searched as text. */
 export const timeNames = [
@@ -118,6 +119,7 @@ export const traceNames = [
   'traceid',
   'trace-id',
   'diags.trace_id',
+  'record.extra.otelTraceID',
 ] as const
 export const spanNames = [
   'span_id',
@@ -149,6 +151,7 @@ export const spanNames = [
   'spanid',
   'span-id',
   'diags.span_id',
+  'record.extra.otelSpanID',
 ] as const
 export const sessionNames = ['session_id', 'sessionId', 'session.id', 'rum.sessionId', 'faro.session.id'] as const
 export const serviceNames = [
@@ -162,6 +165,7 @@ export const serviceNames = [
   'SYSLOG_IDENTIFIER',
   'PROGRAM',
   'otelServiceName',
+  'record.extra.otelServiceName',
   'dd.service',
   'serviceContext.service',
   'resource.service.name',

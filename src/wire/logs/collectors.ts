@@ -4,8 +4,8 @@ import { levelNames, messageNames, serviceNames, spanNames, traceNames } from '.
 import type { Dialect } from './dialect.ts'
 import { asText, firstOf, namesOf } from './fields.ts'
 import type { IdsInText } from './ids-in-text.ts'
-import { spanIdOf, traceIdOf } from './ids.ts'
-import { levelByName } from './level.ts'
+import { isDecimal, spanIdOf, traceIdOf, traceparentOf } from './ids.ts'
+import { levelByName, levelByNumber, numberOf } from './level.ts'
 
 // What loggers write that were made for the collector of one maker, told by what stands beside it, as in senders.ts.
 
@@ -46,13 +46,16 @@ const messageOfEvent = (event: JsonObject): string | undefined =>
 
 const idsOfEvent = (event: JsonObject): IdsInText | undefined =>
   inParts(partsOfEvent(event), (part) => {
-    const traceId = firstOf(part, traces, (value) => traceIdOf(value))
-    return traceId === undefined ? undefined : { traceId, spanId: firstOf(part, spans, (value) => spanIdOf(value)) }
+    const traceId = firstOf(part, traces, (value, name) => traceIdOf(value, isDecimal(name)))
+    if (traceId === undefined) return traceparentOf(part['traceparent'])
+    return { traceId, spanId: firstOf(part, spans, (value, name) => spanIdOf(value, isDecimal(name))) }
   })
 
-/** Mezmo, which was LogDNA: a line, and the app or the file that it is of. */
+/** Mezmo, which was LogDNA: a line, and the app or the file that it is of. A number beside a file is the place in it. */
 const isOfMezmo = ({ line, timestamp, app, file }: JsonObject): boolean =>
-  typeof line === 'string' && typeof timestamp === 'number' && (typeof app === 'string' || typeof file === 'string')
+  typeof line === 'string' &&
+  typeof timestamp === 'number' &&
+  (typeof app === 'string' || (typeof file === 'string' && !/^\d+$/.test(line)))
 const mezmoMessages = namesOf(['line'])
 
 /** Google Cloud's logger for winston, where it prints: what was said is in an object. */
@@ -62,9 +65,15 @@ function saidToGoogle(record: JsonObject): JsonObject | undefined {
 }
 const googleServices = namesOf(['serviceContext.service'])
 
+/** pino's and bunyan's: any other number may be of whatever the event is of. */
+const levelByTens = (value: Json): Level | undefined => (numberOf(value) % 10 === 0 ? levelByNumber(value) : undefined)
+
 function levelOf(record: JsonObject): Level | undefined {
   const event = eventOfSplunk(record)
-  return event === undefined ? undefined : inParts(partsOfEvent(event), (part) => firstOf(part, levels, levelByName))
+  if (event === undefined) return undefined
+  const by = (read: (value: Json) => Level | undefined): Level | undefined =>
+    inParts(partsOfEvent(event), (part) => firstOf(part, levels, read))
+  return by(levelByName) ?? by(levelByTens)
 }
 
 function messageOf(record: JsonObject): string | undefined {

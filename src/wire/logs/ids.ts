@@ -21,6 +21,9 @@ function idText(value: Json | undefined, decimal: boolean): string | undefined {
   return hex.test(bare) && !zeros.test(bare) ? bare : undefined
 }
 
+/** Whether what stands under this name is in decimal: Datadog's. */
+export const isDecimal = (name: string): boolean => name.startsWith('dd.')
+
 const usualTrace = /^(?!0{32})[0-9a-f]{32}$/
 const usualSpan = /^(?!0{16})[0-9a-f]{16}$/
 

@@ -2,6 +2,7 @@ import type { Limits } from '#src/config.ts'
 import { emptyDeepValues } from '#src/lib/empty-deep-values.ts'
 import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
 import { messageNames, traceNames } from './aliases.ts'
+import { collectors, messageOfGoogle } from './collectors.ts'
 import { messageOfEffect } from './effect.ts'
 import { firstOf, namesOf } from './fields.ts'
 import { datedBy, levelOf, namedLevelOf } from './record.ts'
@@ -43,7 +44,13 @@ function withoutDeepValues(text: string, depthMax: number): string {
 
 const tellsMessage = (line: JsonObject): boolean =>
   firstOf(line, messages, (value) => isText(value) || undefined) ??
-  isText(messageOfEffect(line) ?? senders.message(line) ?? servers.message(line))
+  isText(
+    messageOfEffect(line) ??
+      messageOfGoogle(line) ??
+      senders.message(line) ??
+      servers.message(line) ??
+      collectors.message(line),
+  )
 const isRecord = (line: JsonObject): boolean =>
   tellsMessage(line) && (levelOf(line) !== undefined || datedBy(line) !== undefined)
 

@@ -18,15 +18,8 @@ import type { Dialect } from './dialect.ts'
 import { effect, messageOfEffect } from './effect.ts'
 import { fieldOf, firstOf, namesOf } from './fields.ts'
 import { idsInText, type IdsInText } from './ids-in-text.ts'
-import { sessionIdOf, spanIdOf, traceIdOf, traceparentOf } from './ids.ts'
-import {
-  levelByMongodb,
-  levelByName,
-  levelByNumber,
-  levelBySeverityNumber,
-  levelByStatus,
-  levelBySyslog,
-} from './level.ts'
+import { isDecimal, sessionIdOf, spanIdOf, traceIdOf, traceparentOf } from './ids.ts'
+import { levelByMongodb, levelByName, levelBySeverityNumber, levelByStatus, levelBySyslog } from './level.ts'
 import { levelInText } from './level-in-text.ts'
 import { filledMessageOf, preciseTimeOf } from './logback.ts'
 import { platforms } from './platforms.ts'
@@ -42,7 +35,7 @@ import {
   timeNamesOfSenders,
 } from './senders.ts'
 import { messageOfSerilog, serilog } from './serilog.ts'
-import { ownNumbersOf, servers } from './servers.ts'
+import { levelByOwnNumber, servers } from './servers.ts'
 import { serviceInText } from './service-in-text.ts'
 import { springLineOf } from './spring.ts'
 import { tidyFields, type TidyLimits } from './tidy.ts'
@@ -142,7 +135,7 @@ export function namedLevelOf(record: JsonObject): Level | undefined {
     firstOf(record, levels, levelByName) ??
     levelByStatus(record['status']) ??
     levelOfConsola(record) ??
-    firstOf(record, levels, isGelf(record) ? levelBySyslog : (ownNumbersOf(record) ?? levelByNumber))
+    firstOf(record, levels, isGelf(record) ? levelBySyslog : levelByOwnNumber(record))
   )
 }
 
@@ -198,7 +191,6 @@ export function identifiersOf(
   { sessionIdCharactersMax }: SessionLimits,
   message = '',
 ): Identifiers {
-  const isDecimal = (name: string): boolean => name.startsWith('dd.')
   const namedTrace = firstOf(record, traces, (value, name) => traceIdOf(value, isDecimal(name)))
   const namedSpan = firstOf(record, spans, (value, name) => spanIdOf(value, isDecimal(name)))
   const together = togetherOf(record, namedTrace, message)

@@ -295,10 +295,10 @@ const isPm2 = ({ process_id, type }: JsonObject): boolean =>
   typeof process_id === 'number' && (type === 'out' || type === 'err')
 const pm2Services = namesOf(['app_name'])
 
-/** New Relic's agents name with each record what it is of, until they are connected without its id. */
+/** New Relic's agents name with each record what it is of, until they are connected without its id. An `entity` with a type may be anything. */
 const newRelicServices = namesOf(['entity.name'])
 const isOfNewRelic = (record: JsonObject): boolean =>
-  typeof fieldOf(record, 'entity.guid') === 'string' || fieldOf(record, 'entity.type') === 'SERVICE'
+  typeof fieldOf(record, 'entity.guid') === 'string' || record['entity.type'] === 'SERVICE'
 
 function serviceOfProgram(record: JsonObject): string | undefined {
   if (isKatip(record)) return firstOf(record, katipServices, joined)

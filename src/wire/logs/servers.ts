@@ -4,7 +4,7 @@ import type { Dialect } from './dialect.ts'
 import { asText, firstOf, namesOf } from './fields.ts'
 import { spanIdOf, traceIdOf } from './ids.ts'
 import type { IdsInText } from './ids-in-text.ts'
-import { levelByName, levelBySeverityNumber, numberOf } from './level.ts'
+import { levelByName, levelByNumber, levelBySeverityNumber, numberOf } from './level.ts'
 
 // What servers and clouds write in a way of their own, told by what stands beside it, as in senders.ts.
 
@@ -59,23 +59,30 @@ function levelOfKubernetes({ ts, caller, msg, v, err }: JsonObject): Level | und
   return isText(err) ? 'error' : undefined
 }
 
-/** logr's funcr says of what is told how much must be told for it to be, and of an error nothing but the error, which may be null. */
+/** logr's funcr says of what is told how much must be told for it to be, and of an error nothing but the error, a text or null. */
 const isOfFuncr = ({ logger, caller, msg }: JsonObject): boolean =>
   isText(logger) && isText(msg) && isJsonObject(caller) && isText(caller['file']) && typeof caller['line'] === 'number'
 
-const levelOfFuncr = (record: JsonObject): Level | undefined =>
-  isOfFuncr(record) && record['level'] === undefined && record['error'] !== undefined ? 'error' : undefined
+function levelOfFuncr(record: JsonObject): Level | undefined {
+  const { level, error } = record
+  return isOfFuncr(record) && level === undefined && (error === null || isText(error)) ? 'error' : undefined
+}
 
+/** As far as Kubernetes counts. */
+const verbosityMax = 10
 function levelByVerbosity(value: Json): Level | undefined {
   const verbosity = numberOf(value)
-  if (verbosity > 0) return 'debug'
+  if (verbosity > 0) return verbosity <= verbosityMax ? 'debug' : undefined
   return verbosity === 0 ? 'info' : undefined
 }
 
-/** A number that stands for a level, where a server or a library has its own; undefined for a record of none of them. */
-export function ownNumbersOf(record: JsonObject): ((value: Json) => Level | undefined) | undefined {
-  if (isOfAzure(record)) return (value) => ofAzure[numberOf(value)]
-  return isOfFuncr(record) ? levelByVerbosity : undefined
+/** pino's, of a program whose own fields are called as those of a server or a library that has other numbers, and less of them. */
+const levelByTens = (value: Json): Level | undefined => (numberOf(value) >= 10 ? levelByNumber(value) : undefined)
+
+/** How a number that stands for a level is read: some servers and libraries have their own. */
+export function levelByOwnNumber(record: JsonObject): (value: Json) => Level | undefined {
+  if (isOfAzure(record)) return (value) => ofAzure[numberOf(value)] ?? levelByTens(value)
+  return isOfFuncr(record) ? (value) => levelByVerbosity(value) ?? levelByTens(value) : levelByNumber
 }
 
 export const isKubernetesEvent = ({ involvedObject, reason }: JsonObject): boolean =>

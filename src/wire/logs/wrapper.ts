@@ -70,10 +70,14 @@ const isOfAzure: Condition = {
   holds: (members) => azureNames.filter((name) => says(members, name)).length >= azureNamesMin,
 }
 
-/** A line may be empty. */
+/** A line may be empty. Without an app or a file it would not be read as one (collectors.ts), nor would it be Mezmo's. */
+const namesOfMezmo: readonly string[] = ['line', 'timestamp', 'app', 'file']
 const isOfMezmo: Condition = {
-  isRead: (name) => name === 'line' || name === 'timestamp',
-  holds: (members) => members.some(({ name }) => name === 'line') && says(members, 'timestamp'),
+  isRead: (name) => namesOfMezmo.includes(name),
+  holds: (members) =>
+    members.some(({ name }) => name === 'line') &&
+    says(members, 'timestamp') &&
+    members.some(({ name }) => name === 'app' || name === 'file'),
 }
 
 /**

@@ -7,6 +7,7 @@ import { decodeLogs } from '#src/wire/logs/decode.ts'
 
 const traceId = '5759e988bd862e3fe1be46a994272793'
 const spanId = '00f067aa0ba902b7'
+const traceparent = `00-${traceId}-${spanId}-01`
 const receivedAt = 1_800_000_000_000
 
 const one = (sent: unknown): LogRecord =>
@@ -24,8 +25,20 @@ describe("what loggers write for one maker's collector", () => {
       { level: 'ERROR', message: { msg: 'declined', meta: { level: 'error', service: 'shop', ...ids } } },
     ])
       expect(one({ time: '1796060454.743', host: 'vm', event }), JSON.stringify(event)).to.include(told)
+    const datadog = { trace_id: '6592786413246273171', span_id: '1234567890123456' }
+    const inHex = { traceId: '00000000000000005b7e48501190d693', spanId: '000462d53c8abac0' }
+    for (const event of [
+      { level: 50, message: 'declined', dd: datadog },
+      { level: 50, message: { text: 'declined', 'dd.trace_id': datadog.trace_id, 'dd.span_id': datadog.span_id } },
+    ])
+      expect(one({ event }), JSON.stringify(event)).to.include({ level: 'error', message: 'declined', ...inHex })
+    expect(one({ event: { severity: 50, message: { level: 'warn', traceparent } } })).to.include({
+      level: 'warn',
+      traceId,
+      spanId,
+    })
     expect(one({ event: { message: { order: 7 } } }).message).to.equal('{"order":7}')
-    expect(one({ event: { order: 7 } })).to.include(nothing)
+    for (const event of [{ order: 7 }, { level: 12, name: 'level_up' }]) expect(one({ event })).to.include(nothing)
   })
 
   it('is told by what stands beside it: the same names say nothing in others’ records', () => {
@@ -38,6 +51,9 @@ describe("what loggers write for one maker's collector", () => {
       { 'logging.googleapis.com/insertId': 'a' },
     ])
       expect(one(sent), JSON.stringify(sent)).to.include({ ...nothing, service: one(sent).service })
+    const inSource = { timestamp: 1_796_060_454_743, level: 'error', file: 'pay.py', line: '42', error: 'declined' }
+    expect(one(inSource)).to.include({ message: 'declined', level: 'error' })
+    expect(one({ ...inSource, line: 'card 42' }).message).to.equal('card 42')
     const said = { message: 'x', serviceContext: { service: 'shop' } }
     expect(one({ message: said })).to.include({ message: JSON.stringify(said), service: null })
     expect(one({ 'logging.googleapis.com/insertId': 'a', message: { order: 7 } }).message).to.equal('{"order":7}')

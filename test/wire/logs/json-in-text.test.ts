@@ -43,6 +43,20 @@ describe('a line of JSON that a shipper has sent as text', () => {
     expect(asLines[0]).to.include({ level: 'warn', message: 'stock low {"left":2}', service: 'shop' })
   })
 
+  it('is taken apart where what was said is in an object, as Google Cloud’s logger for winston prints it', () => {
+    const golden = readFileSync(new URL('../../golden/logs/google-cloud-winston.json', import.meta.url), 'utf8')
+    const { body } = JSON.parse(golden) as Readonly<{ body: string }>
+    const lines = body.split('\n').filter((printed) => printed.includes('"message":"'))
+    const asLines = lines.map((printed) => decode(printed, 'application/x-ndjson')[0])
+    expect(lines.map((printed) => decode(printed, 'text/plain')[0])).to.deep.equal(asLines)
+    expect(asLines[0]).to.include({ level: 'info', message: 'paid' })
+    const { severity, ...said } = { severity: 'ERROR', message: 'declined', service: 'shop' }
+    expect(one({ log: JSON.stringify({ time: 1_795_945_602, event: { severity, ...said } }), kubernetes })).to.include({
+      level: 'error',
+      ...said,
+    })
+  })
+
   it('is taken apart as runtimes write it into their files', () => {
     const text = JSON.stringify(line)
     const { time: _time, ...timeless } = line

@@ -120,6 +120,11 @@ describe('what servers and clouds write in a way of their own', () => {
     ])
     expect(one(funcr).level).to.equal(null)
     expect(one({ ...funcr, level: 'none of ours' }).level).to.equal(null)
+    expect([false, 0, {}].map((error) => one({ ...funcr, error }).level)).to.deep.equal([null, null, null])
+    for (const own of [{ resourceId: '/orders/7', category: 'billing', msg: 'm' }, funcr])
+      expect([20, 30, 40, '50', 60].map((level) => one({ ...own, level }).level)).to.deep.equal([
+        ...['debug', 'info', 'warn', 'error', 'fatal'],
+      ])
     for (const other of [
       { ...funcr, caller: 'main.go:23' },
       { ...funcr, logger: undefined },

@@ -75,6 +75,7 @@ describe('what single loggers write in a way of their own', () => {
       { process_id: 7, app_name: 'shop', type: 'cron' },
       { 'entity.name': 'shop' },
       { 'entity.name': 'shop', 'entity.type': 'HOST' },
+      { entity: { name: 'shop', type: 'SERVICE' } },
       { levelname: 'Level up' },
       { level: 'Level 40' },
       { status: 'Level 40' },

@@ -188,7 +188,10 @@ for (const [contentType, write] of forms) {
       const [first, empty] = records({ e: 'ls', ls: [line, { ...line, line: '' }] })
       expect(first).to.include({ message: 'declined', level: 'error', service: 'shop' })
       expect(empty).to.include({ message: '', level: 'error', service: 'shop' })
-      expect(records({ lines: [line, line] })).to.have.length(2)
+      expect(records({ lines: [line, { ...line, app: undefined, file: '/var/log/shop' }] })).to.have.length(2)
+      const departures = [{ line: 'U2', timestamp: line.timestamp }]
+      expect(records({ lines: departures }), 'neither of an app nor of a file').to.have.length(1)
+      expect({ ...records({ lines: departures })[0]?.fields }).to.deep.equal({ lines: departures })
     })
 
     it('is a record with a list by the same names elsewhere', () => {

@@ -59,10 +59,7 @@ export function createSqliteIndexAudit(options: AuditOptions): IndexAudit {
     parts: async (index) => storedDays(folder, index),
     lost: async (index) => missedDays(folder, index),
     hold: async () => ({ release: async () => {} }),
-    freeze: async (index, part) => {
-      const file = { path: fileOf(index, part), day: part.day }
-      return freezeFile(file, collectionsOnce(index), openDatabaseToAudit)
-    },
+    freeze: async (index, part) => freezeFile({ path: fileOf(index, part), day: part.day }, collectionsOnce(index)),
     async copy(from, to, workspaceId) {
       if (!existsSync(workspaceFolder(folder, from, workspaceId))) return
       mkdirSync(workspaceFolder(folder, to, workspaceId), { recursive: true })

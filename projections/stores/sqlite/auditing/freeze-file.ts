@@ -1,7 +1,7 @@
 import type { Position } from '#src/events/envelope.ts'
 import type { Digest, FrozenPart } from '../../../index-audit.ts'
 import { noSearchItems } from '../../digest.ts'
-import type { Database } from '../database.ts'
+import { openDatabaseToAudit, type Database } from '../database.ts'
 import { openIfThere } from '../if-there.ts'
 import { layoutOf } from '../layout.ts'
 import { positionOf, readEntry } from '../stored-rows.ts'
@@ -37,13 +37,12 @@ function begin(database: Database): Position | undefined {
   return layoutOf(database) === 0n ? undefined : positionOf(database)
 }
 
-/** A read transaction on a file, until it is released. `open`: returns a connection that may create temporary tables. */
+/** A read transaction on a file, until it is released. */
 export function freezeFile(
   { path, day }: Readonly<{ path: string; day: string }>,
   collections: readonly CollectionToRead[],
-  open: (path: string) => Database,
 ): FrozenPart {
-  const opened = openIfThere(path, open, begin)
+  const opened = openIfThere(path, openDatabaseToAudit, begin)
   if (opened === undefined) return nothing
   const { database, found: position } = opened
   const all = new Map(collections.map((read) => [read.tables.shape.name, read]))

@@ -3,8 +3,8 @@ import { createPageReader, type PostingListener } from '../fts5/page.ts'
 import { ifKnown, pagesOf, removedOf, segmentsOf, type Segment } from '../fts5/segments.ts'
 
 /**
- * Whether FTS5's index leads whoever looks for a term of a page to that page: its text for it is behind the last term before, and not behind the
- * first one there. Asked for the pages on which a term begins, in their order. To the first of a segment everything leads that leads to none.
+ * Whether FTS5's index of its pages leads to a page: its entry for that page must sort after the last term before the page, and not after the first
+ * term on it. To be asked for the pages on which a term begins, in their order. The first page of a segment needs no entry.
  */
 function createLeads(database: Database, table: string, { id, first }: Segment) {
   const sql = `SELECT pgno >> 1, CAST(term AS BLOB) FROM ${table}_idx WHERE segid = ${id} AND pgno >> 1 >= ${first} ORDER BY term`

@@ -32,7 +32,7 @@ type Match = Readonly<{ match: string; depth: number }>
 /** FTS5 looks at all members of an OR for each matching row, and at those of an OR within it only where that has the row. */
 const orAtOnceMax = 10
 
-/** Any of several expressions, in groups. An OR directly within another FTS5 would join into it, so each is written as itself without nothing. */
+/** An OR of several expressions, in nested groups. FTS5 would flatten an OR within an OR, so each group is written as `(group) NOT ""`. */
 function either(parts: readonly Match[]): Match {
   const depth = deepest(parts)
   if (parts.length <= orAtOnceMax) return { match: parts.map(({ match }) => match).join(' OR '), depth }
@@ -50,7 +50,7 @@ function eitherApart(parts: readonly Match[]): Match {
  * reuse those that it has compiled for other filters.
  */
 export function compile(filter: Filter, source: TermSource, part: (inner: Filter) => Condition): Condition {
-  if (filter.kind === 'all' || filter.kind === 'none') return filter.kind === 'all' ? all : none
+  if (filter.kind === 'all' || filter.kind === 'none') return filter
   if (filter.kind === 'and') return conjunction(filter.of.map(part))
   if (filter.kind === 'or') return disjunction(filter.of.map(part))
   if (filter.kind === 'not') return negation(part(filter.of))

@@ -9,8 +9,7 @@ import { readTexts, textsOfIds } from './told-values.ts'
 
 export function countRows(day: AskedDay, selection: Selection): number {
   const from = fromSelection(day, selection, { columns: false })
-  if (from === undefined) return 0
-  return day.tallies.count(from)
+  return from === undefined ? 0 : day.tallies.count(from)
 }
 
 /** How many rows of a step have these texts (layout.ts: formatKeywords) in the keyword fields, in the order asked. */

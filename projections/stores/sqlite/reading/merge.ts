@@ -43,8 +43,10 @@ const comparePlaces = (a: Place, b: Place, sign: 1 | -1): number =>
  * The first `limit` rows of all sources after the cursor, in order. Of rows with equal value and id (a document on several days), only the one
  * written last.
  */
-export function mergeRows<S>(sources: readonly Source<S>[], order: Order, limit: number): readonly Placed<S>[] {
-  const { direction, after } = order
+export function mergeRows<S>(
+  sources: readonly Source<S>[],
+  { direction, after, limit }: Omit<Order, 'orderBy'> & Readonly<{ limit: number }>,
+): readonly Placed<S>[] {
   const sign = direction === 'asc' ? 1 : -1
   const isPast = (place: Place): boolean => after !== undefined && sign * compareSort(place.sort, after) <= 0
   const compare = (a: Head<S>, b: Head<S>): number => {

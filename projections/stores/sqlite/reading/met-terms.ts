@@ -13,8 +13,8 @@ const files = new WeakMap<Database, Map<string, Known>>()
 type Asked = Readonly<{ pattern: string; upTo: Position | undefined }>
 
 /**
- * What a pattern has met in an open file, looked for again (`isNew`) only if that may be another: each write moves the file's position on, and what
- * comes behind the position of a question does not matter to it. An export asks so for each of its batches, and to look may take seconds.
+ * What a pattern has met in an open file. It is kept, because an export asks again with each of its batches, and to look may take seconds. Each
+ * write moves the file's position on. Then it is looked for anew (`isNew`), unless the question is only of what was there before (`upTo`).
  */
 export function metTerms<Met>(database: Database, { pattern, upTo = Infinity }: Asked, look: () => Met) {
   const known = files.get(database) ?? new Map<string, Known>()

@@ -106,7 +106,7 @@ function findAll(days: readonly DayCollection[], ids: readonly DocumentId[]): re
 
 function rowsOf(days: readonly AskedDay[], query: IndexQuery): readonly Found[] {
   const sources = days.map((day) => sourceOf(day, query))
-  return mergeRows(sources, query, query.limit)
+  return mergeRows(sources, query)
 }
 
 function search(days: readonly AskedDay[], query: IndexQuery): readonly TextHit[] {

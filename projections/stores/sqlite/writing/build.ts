@@ -8,7 +8,7 @@ import { shapeOf, type Shapes } from '../../row.ts'
 import { daysIn } from '../build-folders.ts'
 import { prepared, transaction, type Database } from '../database.ts'
 import { looked } from '../folder-names.ts'
-import { nameDays, renameDays, storedDays } from '../known-days.ts'
+import { nameDays, nameDaysAnew, storedDays } from '../known-days.ts'
 import { tablesOf, tablesWithSums, type Tables } from '../layout.ts'
 import {
   openBuildRecord,
@@ -119,7 +119,7 @@ export function openBuild(
     // Not with several writers: one may be creating what another finds.
     if (share !== undefined) return
     const stored = storedDays(folder, index)
-    transaction(opened, () => renameDays(opened, stored))
+    transaction(opened, () => nameDaysAnew(opened, stored))
   })
   const ofAll = readBuildRecord(meta)?.safe ?? 0
   const safe = Math.max(ofAll, share === undefined ? 0 : (readShare(meta, share) ?? 0))

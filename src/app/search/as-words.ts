@@ -1,0 +1,59 @@
+import type { Result } from '#src/lib/result.ts'
+import { ownLogField } from '#projections/logs/query.ts'
+import { ownSpanField } from '#projections/traces/query.ts'
+import { html, type Html } from '../html.ts'
+import { mapPath } from '../map-address.ts'
+import { addressWith, withConditions } from './conditions.ts'
+import { plainClauses } from './plain-clauses.ts'
+
+// Who pastes a message has its colons in the search: `TypeError: x is null` asks for a field TypeError, which no record has.
+
+/** Asks the search of the page for what it finds. */
+export type FindAny = (
+  search: string,
+) => Promise<Result<Partial<Record<Kind, readonly unknown[] | undefined>>, unknown>>
+type Kind = 'logs' | 'traces' | 'sessions'
+
+const anyName = String.raw`[^\s()":=*?<>[\]\\]+`
+
+/** The same search with the words of fields that are not the page's own, and of their values, side by side anywhere. */
+function inWords(normalized: string, isOwn: (name: string) => boolean): string {
+  const clauses = plainClauses(normalized, [anyName]).filter(({ name }) => !isOwn(name))
+  // From the end: what is replaced moves what stands behind it.
+  return clauses.toReversed().reduce((query, { index, name, text, value }) => {
+    const words = `"${name}${text[name.length]}${value}"`
+    return query.slice(0, index) + words + query.slice(index + text.length)
+  }, normalized)
+}
+
+/** A lower-case `not`, which leaves out the word behind it: in a message, as in `does not exist`, it is a word as others are. */
+const notAsWord = /(?<=\S\s+)not(?=\s+\S)/
+
+/** What was typed as words side by side, if it has a `not`; whatever else there is without it would be found by less. */
+const inPhrase = (typed: string): string | undefined =>
+  notAsWord.test(typed) ? `"${typed.replaceAll(/["\\\s]+/g, ' ').trim()}"` : undefined
+
+/**
+ * The way on from a search that has found nothing, where what it takes for fields and their values, or for an operator, is found as words.
+ */
+export async function asWords(
+  path: string,
+  conditions: URLSearchParams,
+  normalized: string,
+  find: FindAny,
+): Promise<Html> {
+  const own = path === '/app/traces' || path === mapPath ? ownSpanField : ownLogField
+  const isFound = async (q: string): Promise<boolean> => {
+    const found = await find(withConditions(conditions, { q, limit: '1', order: null, fields: null }).toString())
+    if (!found.ok) return false
+    const { logs, traces, sessions } = found.value
+    return (logs ?? traces ?? sessions ?? []).length > 0
+  }
+  const meant = (why: string, q: string): Html =>
+    html`<p>${why} Did you mean the words <a href="${addressWith(path, conditions, { q })}">${q}</a>?</p>`
+  const words = inWords(normalized, (name) => own(name) !== undefined)
+  if (words !== normalized && (await isFound(words))) return meant('A word before a colon is a field.', words)
+  const phrase = inPhrase(conditions.get('q') ?? '')
+  if (phrase === undefined || !(await isFound(phrase))) return html``
+  return meant('A “not” leaves out what follows it.', phrase)
+}
