@@ -76,8 +76,8 @@ function parseField(parse: Parse, name: string, operator: string, start: number)
   if (/^[<>]/.test(operator)) return takeComparison(parse, field, operator)
   const exact = operator !== ':'
   if (operator === ':') {
-    const negated = reader.take(/!=?\s*(?=[^\s!=)])/)
-    if (negated !== undefined) return negatePart(parseValue(parse, { name: field, exact: negated[0] === '!=' }))
+    const negated = reader.take(/(?:!={0,2}|<>)\s*(?=[^\s!=)])/)
+    if (negated !== undefined) return negatePart(parseValue(parse, { name: field, exact: negated[0].trim() !== '!' }))
     // In quotes it is a field that bears this name.
     if (field === '_exists_' && reader.text.charAt(start) !== '"') return parseExists(parse)
   }
