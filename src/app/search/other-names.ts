@@ -1,10 +1,13 @@
 import { levelOfWord } from '#src/events/level-word.ts'
 import { levels, spanKinds } from '#src/events/telemetry.ts'
 import { nearest } from '#src/lib/nearest.ts'
+import { inOwnForms } from '#src/query/searches.ts'
 import { html, type Html } from '../html.ts'
 import { mapPath } from '../map-address.ts'
+import { isFoundBy, type FindAny } from './as-words.ts'
 import { addressWith } from './conditions.ts'
 import { fromGrafana } from './grafana-words.ts'
+import { queryCharactersMax } from './narrow.ts'
 import { quotedText, regexesIn, textOrRegex } from './passed-over.ts'
 
 // Habits from other tools and from older conventions: names and values that find nothing here, because the same is called otherwise.
@@ -16,7 +19,7 @@ const levelWords = 'trace|debug|info|notice|warn|warning|err|error|crit|critical
 const ofLogs: readonly Habit[] = [
   [
     new RegExp(
-      String.raw`(?<![\w.])@?(?:status|severity|severity_text|severityText|log\.level|lvl)(?=(?::|=|!=)"?(?:${levelWords})\b)`,
+      String.raw`(?<![\w.])@?(?:status|severity|severity_text|severityText|log\.level|lvl)(?=(?::|=|!=)["(]?(?:${levelWords})\b)`,
       'gi',
     ),
     'level',
@@ -49,7 +52,7 @@ const ofTraces: readonly Habit[] = [
   [/(?<![\w.])@?(?:otel\.)?status[._]code(?=(?::|=|!=)"?(?:error|ok|unset)\b)/gi, 'status'],
   [/(?<![\w.])@?status(?::|=)"?(?:err|fail(?:ed|ure)?)"?(?=[\s)]|$)/gi, 'status=error'],
   ...olderNames,
-  [/(?<![\w.])@?status(?:_code)?(?=(?::|=|!=)(?:\[|[<>]=?)?[1-5](?:\d\d\b|\*))/gi, 'http.response.status_code'],
+  [/(?<![\w.])@?status(?:_code)?(?=(?:(?::|=|!=)[[(]?|:?[<>]=?)[1-5](?:\d\d\b|\*))/gi, 'http.response.status_code'],
   [/(?<![\w.])@?(?:(?:resource\.)?deployment\.environment|env)(?=[:=!])/gi, 'deployment.environment.name'],
   [/(?<![\w.])@?(?:resource|operation)_name(?=[:=!])/gi, 'name'],
   [/(?<=(?<![\w.])kind(?::|=|!=))SPAN_KIND_/gi, ''],
@@ -129,10 +132,32 @@ function didYouMean(path: string, conditions: URLSearchParams, query: string): H
   return html`<p>Did you mean <a href="${addressWith(path, conditions, { q: query })}">${query}</a>?</p>`
 }
 
-/** The way on from a search in words of Grafana, also where it is refused. */
-export function ofGrafana(path: string, conditions: URLSearchParams): Html {
+/** The way on from a search in words of Grafana. */
+function ofGrafana(path: string, conditions: URLSearchParams): Html {
   const query = fromGrafana(conditions.get('q') ?? '')
   return query === undefined ? html`` : didYouMean(path, conditions, inOwnNames(path, query))
+}
+
+/** The search in the forms and names that are used here; undefined where it is in them already. */
+function inOwnWords(path: string, conditions: URLSearchParams): string | undefined {
+  const typed = conditions.get('q')?.trim() ?? ''
+  if (typed.length > queryCharactersMax) return undefined
+  const query = inOwnForms(typed)
+  return query === typed || query === '' ? undefined : inOwnNames(path, query)
+}
+
+/** The way on from a search that is refused, in words of another tool. */
+export function ofOtherTools(path: string, conditions: URLSearchParams): Html {
+  const habit = ofGrafana(path, conditions)
+  const query = habit.markup === '' ? inOwnWords(path, conditions) : undefined
+  return query === undefined ? habit : didYouMean(path, conditions, query)
+}
+
+/** The way on from a search that has found nothing, by forms of another tool, where this finds something. */
+export async function otherForms(path: string, conditions: URLSearchParams, find: FindAny): Promise<Html> {
+  const query = inOwnWords(path, conditions)
+  const isFound = query !== undefined && (await isFoundBy(find, conditions, query))
+  return isFound ? didYouMean(path, conditions, query) : html``
 }
 
 /** The way on from a search that has found nothing, in the words that are used here, by a name that something else may be meant by. */
