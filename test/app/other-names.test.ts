@@ -147,7 +147,7 @@ describe('a search that finds nothing', () => {
       expect(led, typed)
         .to.match(/<strong>1 record<|\/app\/trace\//)
         .and.not.include('Did you mean')
-      return meant.replaceAll('&quot;', '"').replaceAll('&gt;', '>')
+      return meant.replaceAll('&quot;', '"').replaceAll('&gt;', '>').replaceAll('&amp;', '&')
     }
     for (const [typed, meant] of [
       ['severity IN (err, warn)', 'level=(err OR warn)'],
@@ -179,6 +179,11 @@ describe('a search that finds nothing', () => {
       ['http.route =~ "/api/.*"', 'http.route:/\\/api\\/.*/'],
       ['status_code IN (500, 502)', 'http.response.status_code=(500 OR 502)'],
       ["a.b IN ('x')", 'a.b=x'],
+      ['{ rootServiceName = "payments" && nestedSetParent < 0 }', 'service="payments" && -parent_span_id:*'],
+      ['rootName:a', 'name:a'],
+      ['root:true', '-parent_span_id:*'],
+      ['{ span:status = error && trace:duration > 1ns }', 'status=error && duration>1ns'],
+      ['traceDuration>1ns', 'duration:>1'],
       ['status => 500', 'http.response.status_code>=500'],
       ['service~pay', 'service:*pay*'],
     ] as const) {

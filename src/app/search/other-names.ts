@@ -55,6 +55,10 @@ const ofTraces: readonly Habit[] = [
   [/(?<![\w.])@?status(?:_code)?(?=(?:(?::|=|!=)[[(]?|:?[<>]=?)[1-5](?:\d\d\b|\*))/gi, 'http.response.status_code'],
   [/(?<![\w.])@?(?:(?:resource\.)?deployment\.environment|env)(?=[:=!])/gi, 'deployment.environment.name'],
   [/(?<![\w.])@?(?:resource|operation)_name(?=[:=!])/gi, 'name'],
+  [/(?<![\w.])rootServiceName(?=[:=!])/gi, 'service'],
+  [/(?<![\w.])rootName(?=[:=!])/gi, 'name'],
+  [/(?<![\w.])traceDuration(?=:?[<>])/gi, 'duration'],
+  [/(?<![\w.])(?:nestedSetParent(?::?<0|[:=]"?-1"?)|(?:is_?)?root[:=]"?true"?)(?=[\s)]|$)/gi, '-parent_span_id:*'],
   [/(?<=(?<![\w.])kind(?::|=|!=))SPAN_KIND_/gi, ''],
   [/(?<![\w.])@?min_?duration[:=](?=\d)/gi, 'duration:>='],
   [/(?<![\w.])@?max_?duration[:=](?=\d)/gi, 'duration:<='],
@@ -135,13 +139,13 @@ function didYouMean(path: string, conditions: URLSearchParams, query: string): H
 /** The way on from a search in words of Grafana. */
 function ofGrafana(path: string, conditions: URLSearchParams): Html {
   const query = fromGrafana(conditions.get('q') ?? '')
-  return query === undefined ? html`` : didYouMean(path, conditions, inOwnNames(path, query))
+  return query === undefined ? html`` : didYouMean(path, conditions, inOwnNames(path, inOwnForms(query)))
 }
 
 /** The search in the forms and names that are used here; undefined where it is in them already. */
 function inOwnWords(path: string, conditions: URLSearchParams): string | undefined {
   const typed = conditions.get('q')?.trim() ?? ''
-  if (typed.length > queryCharactersMax) return undefined
+  if (typed.length > queryCharactersMax || fromGrafana(typed) !== undefined) return undefined
   const query = inOwnForms(typed)
   return query === typed || query === '' ? undefined : inOwnNames(path, query)
 }

@@ -116,6 +116,13 @@ const forms: readonly Form[] = [
     said: 'asWritten',
     here: (field, negation, value) => `${sign(negation)}${field}:${part(value, '*', '')}`,
   },
+  // What TraceQL knows of its own: span:duration > 1s
+  {
+    typed: String.raw`(?<![^\s(!-])(?:span:(duration|status|kind|name)|trace:(duration)|trace:root(Service|Name)|(trace|span):id|event:(name))(?=\s*(?:[=<>]|!=))`,
+    said: 'asWritten',
+    here: (ofSpan, ofTrace, ofRoot, id, ofEvent) =>
+      ofSpan || ofTrace || ofRoot.toLowerCase() || (id === '' ? `event.${ofEvent}` : `${id}_id`),
+  },
   // service = 'web': a warning of its own says it.
   {
     typed: String.raw`${name}\s*(:|!={0,2}|={1,3}|<>)\s*'([^'"\\]{1,200})'(?=[\s)]|$)`,
