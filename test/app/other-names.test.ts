@@ -190,4 +190,50 @@ describe('a search that finds nothing', () => {
       expect(await meantBy('/app/traces', typed), typed).to.equal(meant)
     }
   })
+
+  it('by a name of another convention leads to the one that finds it, whichever is older', async () => {
+    const event = { 'http.status_code': 502n, 'http.request.method': 'GET', 'enduser.id': 'u1' }
+    await site.index(
+      logs(
+        1,
+        { message: 'declined', service: 'web', fields: { err: { type: 'TypeError' }, usr: { id: 'u1' } } },
+        { message: 'refused', service: 'api', fields: { 'error.type': 'SyntaxError', res: { statusCode: 502 } } },
+      ),
+      spans(2, { id: 'a', service: 'web', attributes: event }),
+    )
+    const meantBy = async (path: string, typed: string): Promise<string> => {
+      const { text } = await browser.get(`${path}?from=-3h&q=${encodeURIComponent(typed)}`)
+      const [, address, meant = ''] = /Did you mean\s+<a href="([^"]*)">([^<]*)</.exec(text) ?? []
+      if (address === undefined) return ''
+      const led = (await browser.get(address.replaceAll('&amp;', '&'))).text
+      expect(led, typed)
+        .to.match(/<strong>1 record<|\/app\/trace\//)
+        .and.not.include('Did you mean')
+      return meant.replaceAll('&quot;', '"').replaceAll('&gt;', '>')
+    }
+    for (const [typed, meant] of [
+      ['exception.type:TypeError', 'err.type:TypeError'],
+      ['err.type:SyntaxError', 'error.type:SyntaxError'],
+      ['error.type:TypeError user.id=u1', 'err.type:TypeError AND usr.id=u1'],
+      ['http.response.status_code>=500', 'res.statusCode:>=500'],
+      ['exception.type:Absent', ''],
+      ['"exception.type:TypeError"', ''],
+      ['absent -exception.type:TypeError', ''],
+    ] as const) {
+      expect(await meantBy('/app/logs', typed), typed).to.equal(meant)
+    }
+    for (const [typed, meant] of [
+      ['http.response.status_code>=500', 'http.status_code:>=500'],
+      ['span.http.response.status_code=502', 'span.http.status_code=502'],
+      ['http.method=GET http.response.status_code=502', 'http.request.method=GET AND http.status_code=502'],
+      ['usr.id:u1', 'enduser.id:u1'],
+      ['http.response.status_code IN (502, 503)', 'http.status_code=(502 OR 503)'],
+      ['status:502', 'http.status_code:502'],
+      ['db.statement:SELECT', ''],
+      ['http.response.status_code=404', ''],
+      ['my.http.method:GET', ''],
+    ] as const) {
+      expect(await meantBy('/app/traces', typed), typed).to.equal(meant)
+    }
+  })
 })

@@ -1,7 +1,7 @@
 import { inTime } from '#src/lib/in-time.ts'
 import { figureTimeoutMs } from '../context.ts'
 import { html, type Html } from '../html.ts'
-import { asWords, type FindAny } from './as-words.ts'
+import { asWords, isFoundBy, type FindAny } from './as-words.ts'
 import { idsWithin } from './ids-within.ts'
 import { nearFields, type FindLogs } from './near-fields.ts'
 import { nearIds } from './near-ids.ts'
@@ -29,7 +29,8 @@ export async function meantBy(
   const found: Html[] = []
   let isOver = false
   async function near(): Promise<void> {
-    const form = await otherForms(path, conditions, count)
+    const isFound = async (q: string): Promise<boolean> => !isOver && (await isFoundBy(count, conditions, q))
+    const form = await otherForms(path, conditions, normalized, isFound)
     if (isOver) return
     if (form.markup !== '') {
       other = form

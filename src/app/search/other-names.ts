@@ -1,11 +1,13 @@
 import { levelOfWord } from '#src/events/level-word.ts'
 import { levels, spanKinds } from '#src/events/telemetry.ts'
 import { nearest } from '#src/lib/nearest.ts'
+import { ownLogField } from '#projections/logs/query.ts'
+import { ownSpanField } from '#projections/traces/query.ts'
 import { inOwnForms } from '#src/query/searches.ts'
 import { html, type Html } from '../html.ts'
 import { mapPath } from '../map-address.ts'
-import { isFoundBy, type FindAny } from './as-words.ts'
 import { addressWith } from './conditions.ts'
+import { byEqualNames, renamedSince } from './equal-names.ts'
 import { fromGrafana } from './grafana-words.ts'
 import { queryCharactersMax } from './narrow.ts'
 import { quotedText, regexesIn, textOrRegex } from './passed-over.ts'
@@ -28,18 +30,6 @@ const ofLogs: readonly Habit[] = [
   [/(?<![\w.])@?(?:msg|body)(?=:|=|!=)/gi, 'message'],
 ]
 
-/** What attributes were called in OpenTelemetry before, by what they are called now. */
-const renamedSince: Readonly<Record<string, string>> = {
-  'http.status_code': 'http.response.status_code',
-  'http.method': 'http.request.method',
-  'http.url': 'url.full',
-  'http.target': 'url.path',
-  'db.system': 'db.system.name',
-  'db.statement': 'db.query.text',
-  'db.name': 'db.namespace',
-  'db.operation': 'db.operation.name',
-  'net.peer.name': 'server.address',
-}
 /** Behind the name of a place too; behind any other it is a part of a longer name, as `app.db.name` is. */
 const olderNames = Object.entries(renamedSince).map(([older, here]): Habit => {
   const name = older.replaceAll('.', String.raw`\.`)
@@ -51,7 +41,6 @@ const ofTraces: readonly Habit[] = [
   [/(?<![\w.])@?error(?::|=)"?true"?(?!\w)/gi, 'status=error'],
   [/(?<![\w.])@?(?:otel\.)?status[._]code(?=(?::|=|!=)"?(?:error|ok|unset)\b)/gi, 'status'],
   [/(?<![\w.])@?status(?::|=)"?(?:err|fail(?:ed|ure)?)"?(?=[\s)]|$)/gi, 'status=error'],
-  ...olderNames,
   [/(?<![\w.])@?status(?:_code)?(?=(?:(?::|=|!=)[[(]?|:?[<>]=?)[1-5](?:\d\d\b|\*))/gi, 'http.response.status_code'],
   [/(?<![\w.])@?(?:(?:resource\.)?deployment\.environment|env)(?=[:=!])/gi, 'deployment.environment.name'],
   [/(?<![\w.])@?(?:resource|operation)_name(?=[:=!])/gi, 'name'],
@@ -125,11 +114,12 @@ const renamed = (query: string, [typed, here]: Habit): string =>
     habit === undefined ? whole : here,
   )
 
+const isOfTraces = (path: string): boolean => path === '/app/traces' || path === mapPath
+
 function inOwnNames(path: string, query: string): string {
-  const isOfTraces = path === '/app/traces' || path === mapPath
-  const timed = isOfTraces ? query.replace(bareDuration, 'duration:$1$2') : query
-  const named = (isOfTraces ? ofTraces : ofLogs).reduce(renamed, timed)
-  return withValues(named, isOfTraces ? spanNames : levelNames)
+  const timed = isOfTraces(path) ? query.replace(bareDuration, 'duration:$1$2') : query
+  const named = (isOfTraces(path) ? ofTraces : ofLogs).reduce(renamed, timed)
+  return withValues(named, isOfTraces(path) ? spanNames : levelNames)
 }
 
 function didYouMean(path: string, conditions: URLSearchParams, query: string): Html {
@@ -139,7 +129,10 @@ function didYouMean(path: string, conditions: URLSearchParams, query: string): H
 /** The way on from a search in words of Grafana. */
 function ofGrafana(path: string, conditions: URLSearchParams): Html {
   const query = fromGrafana(conditions.get('q') ?? '')
-  return query === undefined ? html`` : didYouMean(path, conditions, inOwnNames(path, inOwnForms(query)))
+  if (query === undefined) return html``
+  // Of the one name or the other nothing was looked for yet.
+  const named = inOwnNames(path, inOwnForms(query))
+  return didYouMean(path, conditions, isOfTraces(path) ? olderNames.reduce(renamed, named) : named)
 }
 
 /** The search in the forms and names that are used here; undefined where it is in them already. */
@@ -157,11 +150,19 @@ export function ofOtherTools(path: string, conditions: URLSearchParams): Html {
   return query === undefined ? habit : didYouMean(path, conditions, query)
 }
 
-/** The way on from a search that has found nothing, by forms of another tool, where this finds something. */
-export async function otherForms(path: string, conditions: URLSearchParams, find: FindAny): Promise<Html> {
-  const query = inOwnWords(path, conditions)
-  const isFound = query !== undefined && (await isFoundBy(find, conditions, query))
-  return isFound ? didYouMean(path, conditions, query) : html``
+/** The way on from a search that has found nothing, by forms of another tool and names of other senders, where it finds something. */
+export async function otherForms(
+  path: string,
+  conditions: URLSearchParams,
+  normalized: string,
+  isFound: (q: string) => Promise<boolean>,
+): Promise<Html> {
+  const form = inOwnWords(path, conditions)
+  if (form !== undefined && (await isFound(form))) return didYouMean(path, conditions, form)
+  const own = isOfTraces(path) ? ownSpanField : ownLogField
+  const query = form ?? inOwnNames(path, normalized)
+  const meant = await byEqualNames(query, (name) => own(name) !== undefined, isFound)
+  return meant === undefined ? html`` : didYouMean(path, conditions, meant)
 }
 
 /** The way on from a search that has found nothing, in the words that are used here, by a name that something else may be meant by. */
