@@ -130,7 +130,9 @@ function parseItem(parse: Parse, { name, exact }: FieldContext): Part {
 /** `level = 'error'`, as in SQL: here single quotes are part of the value. */
 function warnOfSingle({ reader, warn }: Parse, { name, exact }: FieldContext): void {
   const [, quoted] = reader.peek(/'([^'"]+)'(?=[\s)]|$)/) ?? []
-  if (quoted !== undefined) warn(`' is no quotation mark here; write ${name}${exact ? '=' : ':'}${inQuotes(quoted)}`)
+  if (quoted === undefined) return
+  const sign = /(?:!={1,2}|<>)\s*$/.test(reader.text.slice(0, reader.at())) ? '!=' : exact ? '=' : ':'
+  warn(`' is no quotation mark here; write ${name}${sign}${inQuotes(quoted)}`)
 }
 
 function matchPart(parse: Parse, field: string, text: string, start: number): Part {

@@ -297,6 +297,8 @@ describe('query/language', () => {
       ['level:error, warn', /write level:\(error OR …\)/],
       ["level = 'error'", /^' is no quotation mark here; write level="error"$/],
       ["NOT f:'a b'", /write f:"a b"$/],
+      ["f != 'a'", /write f!="a"$/],
+      ["f<>'a'", /write f!="a"$/],
       ['level:-error', /level:-error looks for error; write -level:error to leave it out/],
       ['f:-7,or,api*,', /write f:\("-7" OR "or" OR api\* OR …\)/],
       ['f:(-5.5 OR 3)', /leaves out 5.5; write "-5.5" for the number/],
