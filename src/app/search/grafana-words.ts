@@ -9,9 +9,9 @@ const besideQuotes = (text: string, change: (part: string) => string): string =>
     quoted === undefined ? change(part) : part,
   )
 
-/** An attribute that TraceQL looks for in spans and resources begins with a dot there. */
+/** An attribute that TraceQL looks for in spans and resources begins with a dot there, and CloudWatch's fields with `$.`. */
 const withoutDots = (text: string): string =>
-  besideQuotes(text, (part) => part.replace(/(?<![\w.\])])\.(?=[a-z_][\w.-]{0,128}\s*(?:!=|=|>|<))/gi, ''))
+  besideQuotes(text, (part) => part.replace(/(?<![\w.\])$])\$?\.(?=[a-z_][\w.-]{0,128}\s*(?:!=|=|>|<))/gi, ''))
 
 /** Texts in backticks, which say every character as it is, in quotes. */
 const inQuotesOnly = (text: string): string =>
@@ -53,7 +53,13 @@ function matchersIn(text: string): string {
 
 /** What is in braces: conditions, in LogQL with commas between them. A regular expression keeps its commas and blanks, in quotes until then. */
 const conditionsIn = (text: string): string =>
-  matchersIn(besideQuotes(withoutDots(text), (part) => withoutGaps(part.replace(/,/g, ' ')))).trim()
+  matchersIn(besideQuotes(withoutDots(text), (part) => withoutNil(withoutGaps(part.replace(/,/g, ' '))))).trim()
+
+/** TraceQL compares what is not there with `nil`. */
+const withoutNil = (text: string): string =>
+  text.replace(/(?<![\w.])([\w.]+)(!?)=nil(?![\w.])/g, (_all, name: string, isNot: string) =>
+    isNot === '' ? `-${name}:*` : `${name}:*`,
+  )
 
 /** Whether it has conditions, or at least nothing else, as an object in JSON has. */
 const isSelector = (inside: string): boolean =>
