@@ -79,10 +79,10 @@ export type StoredDays = Readonly<{
 }>
 
 /** The indices that a wildcard names, as the master knows them: another node may be behind it. */
-async function listIndices(
+export async function listIndices(
   elasticsearch: Elasticsearch,
   wildcard: string,
-  isDay: (name: string) => boolean = () => true,
+  isDay: (name: string) => boolean,
   subject = wildcard,
 ): Promise<StoredDays> {
   const own = ['uuid', 'history.uuid', 'translog.durability', 'final_pipeline']
@@ -147,10 +147,7 @@ export const listDayIndices = ({ elasticsearch, names }: Place, index: IndexName
  * Whether all indices that a wildcard names may be read. One that the user may not read is passed over without a word, as if it were not there. The list
  * of indices needs another right. `shards`: how many answered; an index has at least one.
  */
-export async function areAllRead(elasticsearch: Elasticsearch, wildcard: string, shards: number): Promise<boolean> {
-  const { days, closed } = await listIndices(elasticsearch, wildcard)
-  return shards >= days.size - closed.length
-}
+export const areAllRead = ({ days, closed }: StoredDays, shards: number): boolean => shards >= days.size - closed.length
 
 /** Why not: it may pass, as while a role is changed. */
 export const notRead = (operation: string, subject: string): TransientError =>
