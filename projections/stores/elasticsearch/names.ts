@@ -54,6 +54,9 @@ export const withoutCopiesOf = (build: string): string =>
 
 const dayPattern = /-(\d{4})\.(\d\d)\.(\d\d)$/
 
+/** All days of the collection that the index of a day belongs to. */
+export const daysBeside = (name: string): string => name.replace(dayPattern, '-*')
+
 /** The day of a day's index; undefined for any other name. */
 export function dayIn(name: string): string | undefined {
   const [, year, month, day] = dayPattern.exec(name) ?? []
