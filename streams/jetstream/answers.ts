@@ -36,6 +36,8 @@ export function gatherAnswers(
         if (error !== null) {
           clearTimeout(lateTimer)
           clearTimeout(timer)
+          // The client forgets it by itself, but the server would keep it for as long as the connection lasts.
+          subscription.unsubscribe()
           return reject(new ForbiddenError('ask', subject, error))
         }
         const received = receivedOf(message)

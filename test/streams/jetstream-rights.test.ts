@@ -63,6 +63,16 @@ describe('a user of NATS who lacks a right', function () {
     await server.remove()
   })
 
+  /** Where the server takes answers to, for one user: all but `requestMany` share one. */
+  async function waitedFor(user: string): Promise<readonly string[]> {
+    const answer = await fetch(`${server.monitoring}/connz?auth=1&subs=1`)
+    const { connections } = (await answer.json()) as {
+      connections: readonly { authorized_user: string; subscriptions_list?: readonly string[] }[]
+    }
+    const own = connections.filter(({ authorized_user: name }) => name === user)
+    return own.flatMap(({ subscriptions_list: list = [] }) => list).filter((subject) => subject.startsWith('_INBOX.'))
+  }
+
   const expectNamed = async (task: Promise<unknown>, subject: string): Promise<void> => {
     const failure = await rejection(task)
     expect(failure).to.be.instanceOf(TransientError)
@@ -80,6 +90,8 @@ describe('a user of NATS who lacks a right', function () {
     const stream = await openedAs('copies')
     const all = idsOf(await own.read(0, 10))
     for (let times = 0; times < 2; times++) expect(idsOf(await stream.read(0, 10))).to.deep.equal(all)
+    // The server is told that nobody waits for those answers: else it would keep each of them in mind.
+    expect(await waitedFor('copies')).to.have.length(1)
     expect(warned).to.have.length(1)
     expect(warned[0])
       .to.match(/is read message by message, which is slow: ask \$JS\.API\.DIRECT\.GET\./)

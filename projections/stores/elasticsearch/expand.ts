@@ -7,7 +7,7 @@ import { everyOpen, type Answer } from './call.ts'
 import type { Expansions } from './filter.ts'
 import { widerPattern } from './lucene-regex.ts'
 import { tokensField } from './mapping.ts'
-import { dayIn } from './names.ts'
+import { dayIn, withoutCopies } from './names.ts'
 import { ownTerms } from './own-terms.ts'
 import { sendPatiently } from './patience.ts'
 import { forbiddenPatternHint, isForbiddenPattern } from './reasons.ts'
@@ -53,7 +53,7 @@ async function sharedTerms(
 ): Promise<Terms | undefined> {
   const call = { operation: 'expand a pattern in', subject: indices, method: 'POST' } as const
   const query = { rewrite: true, all_shards: true, ...everyOpen }
-  const path = `/${indices}/_validate/query`
+  const path = `/${withoutCopies(indices)}/_validate/query`
   const body = { query: expansionQuery(pattern, field, max) }
   const isWhole = (found: Answer): boolean => numberIn(objectIn(found.body['_shards'])['failed']) === 0
   const { body: answer } = await sendPatiently(elasticsearch, { ...call, path, query, body }, isWhole)

@@ -10,11 +10,12 @@ import { everyOpen } from './call.ts'
 import { and, type Query } from './filter.ts'
 import { areAllRead, listDayIndices, notRead } from './indices.ts'
 import { idField } from './mapping.ts'
+import { withoutCopiesOf } from './names.ts'
 import { sendPatiently } from './patience.ts'
 import type { Place } from './place.ts'
 import { withoutPrimary } from './primaries.ts'
 import { closedHint, reasonOf, withoutPrimaryHint } from './reasons.ts'
-import { refreshIndices } from './refresh.ts'
+import { refreshNamed } from './refresh.ts'
 import { askFitting, createPartSizes, type Bound } from './sized-parts.ts'
 import type { StoredDocument } from './stored-document.ts'
 
@@ -56,16 +57,17 @@ const documentIn = (hit: JsonObject): StoredDocument => ({
   source: objectIn(hit['_source']),
 })
 
-/** Opens a point in time over all indices of a build, by a wildcard: a month of names would make the address too long. `least`: so many were there. */
-async function openMoment({ elasticsearch, names }: Place, index: IndexName, least: number): Promise<string> {
-  const indices = names.build(index)
-  await refreshIndices(elasticsearch, indices, index)
-  const call = { operation: 'freeze', subject: index, method: 'POST', path: `/${indices}/_pit` } as const
+/** Opens a point in time over all indices of a build, by wildcards: a month of names would make the address too long. `there`: those that were there. */
+async function openMoment(place: Place, index: IndexName, there: ReadonlySet<string>): Promise<string> {
+  const { elasticsearch, names } = place
+  await refreshNamed(elasticsearch, [...there])
+  const path = `/${withoutCopiesOf(names.build(index))}/_pit`
+  const call = { operation: 'freeze', subject: index, method: 'POST', path } as const
   const query = { ...everyOpen, keep_alive: keptFor }
   const { body: opened } = await sendPatiently(elasticsearch, { ...call, query })
-  const { total = least } = objectIn(opened['_shards'])
+  const { total = there.size } = objectIn(opened['_shards'])
   // An erasure would find nothing to delete.
-  if (Number(total) < least && !(await areAllRead(elasticsearch, indices, Number(total))))
+  if (Number(total) < there.size && !areAllRead(await listDayIndices(place, index), Number(total)))
     throw notRead('freeze', index)
   return textIn(opened['id'])
 }
@@ -113,7 +115,7 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
   const without = found.filter((name) => names.isDay(index, name))
   if (without.length > 0)
     throw new TransientError({ operation: 'freeze', subject: without.sort().join(', '), hint: withoutPrimaryHint })
-  let moment = indices.size === 0 ? undefined : await openMoment(place, index, indices.size)
+  let moment = indices.size === 0 ? undefined : await openMoment(place, index, indices)
   let momentsLost = 0
   const release = async (): Promise<void> => {
     if (moment === undefined) return
@@ -137,7 +139,7 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
       if (moments === momentsMax) throw new TransientError({ operation: 'read', subject: index, cause })
       await release()
       momentsLost++
-      moment = await openMoment(place, index, indices.size)
+      moment = await openMoment(place, index, indices)
     }
     return {}
   }

@@ -1,9 +1,10 @@
 import { TransientError } from '#src/lib/failure.ts'
 import type { Json, JsonObject } from '#src/lib/json.ts'
 import type { IndexName } from '../../index-store.ts'
-import { objectIn, textIn } from './answer-parts.ts'
+import { objectIn, textIn, valuesIn } from './answer-parts.ts'
 import { everyOpen, type Elasticsearch } from './call.ts'
 import { stateIndex, stateReading, syncing, template, unpiped, type IndexSettings } from './mapping.ts'
+import { daysBeside, withoutCopies } from './names.ts'
 import type { Place } from './place.ts'
 import { forbiddenHint, isBlocked, reasonOf } from './reasons.ts'
 
@@ -68,26 +69,30 @@ const isPiped = (part: JsonObject): boolean => !['', '_none'].includes(textIn(se
 
 /**
  * The day indices that exist. `closed`: those of them that answer no search, and that a search by a wildcard passes over. `lazy`: those that somebody
- * has told not to sync before they answer; `piped`: to have a pipeline change what is written, or drop it. `beside`: what is no day, such as a copy of one.
+ * has told not to sync before they answer; `piped`: to have a pipeline change what is written, or drop it. `aliased`: that have an alias. `beside`: what is no
+ * day, such as a copy of one.
  */
 export type StoredDays = Readonly<{
   days: Days
   closed: readonly string[]
   lazy: readonly string[]
   piped: readonly string[]
+  aliased: readonly string[]
   beside: readonly string[]
 }>
 
+export const noDays: StoredDays = { days: new Map(), closed: [], lazy: [], piped: [], aliased: [], beside: [] }
+
 /** The indices that a wildcard names, as the master knows them: another node may be behind it. */
-async function listIndices(
+export async function listIndices(
   elasticsearch: Elasticsearch,
   wildcard: string,
-  isDay: (name: string) => boolean = () => true,
+  isDay: (name: string) => boolean,
   subject = wildcard,
 ): Promise<StoredDays> {
   const own = ['uuid', 'history.uuid', 'translog.durability', 'final_pipeline']
   const settings = own.map((name) => `settings.index.${name}`)
-  const parts = [...settings, 'state'].map((part) => `metadata.indices.*.${part}`)
+  const parts = [...settings, 'state', 'aliases'].map((part) => `metadata.indices.*.${part}`)
   const { body } = await elasticsearch.send({
     operation: 'look for',
     subject,
@@ -106,6 +111,7 @@ async function listIndices(
     closed: having(({ state }) => state === 'close'),
     lazy: having(isLazy),
     piped: having(isPiped),
+    aliased: having(({ aliases }) => valuesIn(aliases).length > 0),
     beside,
   }
 }
@@ -139,6 +145,25 @@ export async function setBack(
   return done
 }
 
+/**
+ * Those of some days that searches pass over. Without security Elasticsearch leaves out not only the copies of a day (names.ts), but also what an
+ * alias leads to that is named like one. It names here what it would search.
+ */
+export async function passedOver(
+  { elasticsearch }: Place,
+  { aliased, closed }: Pick<StoredDays, 'aliased' | 'closed'>,
+): Promise<readonly string[]> {
+  const asked = aliased.filter((name) => !closed.includes(name))
+  const searched = new Set<string>()
+  for (const days of new Set(asked.map(daysBeside))) {
+    const call = { operation: 'look for', subject: days, method: 'GET' } as const
+    const query = { ...everyOpen, filter_path: '*.settings.index.uuid' }
+    const { body } = await elasticsearch.send({ ...call, path: `/${withoutCopies(days)}/_settings/index.uuid`, query })
+    for (const name of Object.keys(body)) searched.add(name)
+  }
+  return asked.filter((name) => !searched.has(name))
+}
+
 /** A build's existing day indices. */
 export const listDayIndices = ({ elasticsearch, names }: Place, index: IndexName): Promise<StoredDays> =>
   listIndices(elasticsearch, names.build(index), (name) => names.isDay(index, name), index)
@@ -147,10 +172,7 @@ export const listDayIndices = ({ elasticsearch, names }: Place, index: IndexName
  * Whether all indices that a wildcard names may be read. One that the user may not read is passed over without a word, as if it were not there. The list
  * of indices needs another right. `shards`: how many answered; an index has at least one.
  */
-export async function areAllRead(elasticsearch: Elasticsearch, wildcard: string, shards: number): Promise<boolean> {
-  const { days, closed } = await listIndices(elasticsearch, wildcard)
-  return shards >= days.size - closed.length
-}
+export const areAllRead = ({ days, closed }: StoredDays, shards: number): boolean => shards >= days.size - closed.length
 
 /** Why not: it may pass, as while a role is changed. */
 export const notRead = (operation: string, subject: string): TransientError =>

@@ -3,7 +3,7 @@ import type { JsonObject } from '#src/lib/json.ts'
 import { numberIn, objectIn, textIn } from './answer-parts.ts'
 import { daysIn, fieldsOfNamed, namedIn } from './build-record.ts'
 import { changeBuild, recordsOfBuild } from './builds.ts'
-import { listDayIndices, removeIndices, setBack, type Days, type StoredDays } from './indices.ts'
+import { listDayIndices, noDays, passedOver, removeIndices, setBack, type Days, type StoredDays } from './indices.ts'
 import { dayIn } from './names.ts'
 import type { Place } from './place.ts'
 
@@ -45,7 +45,8 @@ export async function noteDays(
   index: IndexName,
   isWanted: (name: string) => boolean,
 ): Promise<StoredDays | undefined> {
-  let stored: StoredDays = { days: new Map(), closed: [], lazy: [], piped: [], beside: [] }
+  let stored = noDays
+  let hidden: readonly string[] = []
   let missed: readonly string[] = []
   let shut: readonly string[] = []
   const record = await changeBuild(place, index, async (source) => {
@@ -60,7 +61,8 @@ export async function noteDays(
     const met = [...there].filter(([name, uuid]) => isMet(name) && named.get(name) !== uuid)
     missed = missedOf(named, there).filter((name) => !lost.includes(name))
     const changed = [...missed, ...met.map(([name]) => name)]
-    const closed = stored.closed.filter(isMet)
+    hidden = await passedOver(place, stored)
+    const closed = [...stored.closed, ...hidden].filter(isMet)
     shut = closed.filter((name) => !shutBefore.includes(name))
     if (changed.length === 0 && shut.length === 0 && closed.length === shutBefore.length) return undefined
     // First: should this be broken off, it is missed again.
@@ -70,16 +72,17 @@ export async function noteDays(
   if (record === undefined) return undefined
   // First of all what is noted now, and not told again.
   if (missed.length > 0) place.onLost?.(missed)
-  if (shut.length > 0) place.onClosed?.(shut)
   if (stored.beside.length > 0) place.onBeside?.(stored.beside)
-  const { lazy, piped } = stored
-  const back = await setBack(place, stored)
-  const tell = (hear: Place['onLazy'], names: readonly string[]): void => {
-    const those = names.filter((name) => back.includes(name))
+  const { closed, lazy, piped } = stored
+  const tell = (hear: Place['onLazy'], names: readonly string[], changed: readonly string[]): void => {
+    const those = names.filter((name) => changed.includes(name))
     if (those.length > 0) hear?.(those)
   }
-  tell(place.onLazy, lazy)
-  tell(place.onPiped, piped)
+  tell(place.onClosed, closed, shut)
+  tell(place.onPassedOver, hidden, shut)
+  const back = await setBack(place, stored)
+  tell(place.onLazy, lazy, back)
+  tell(place.onPiped, piped, back)
   return stored
 }
 

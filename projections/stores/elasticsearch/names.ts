@@ -15,7 +15,7 @@ export type Names = Readonly<{
   days(index: IndexName, collection: string): string
   /** All indices of a build. */
   build(index: IndexName): string
-  /** Whether that is the index of a day of a build, and not one that somebody has made beside it, such as a copy. */
+  /** Whether that is the index of a day of a build, and not one that somebody has made beside it, such as a copy, or that an alias of ours leads to. */
   isDay(index: IndexName, name: string): boolean
 }>
 
@@ -30,9 +30,16 @@ export function createNames(prefix: string): Names {
     day: (index, collection, day) => days(index, collection) + day.replaceAll('-', '.'),
     days: (index, collection) => `${days(index, collection)}*`,
     build: (index) => `${prefix}-${index}-*`,
-    isDay: (index, name) => /^[a-z\d_]+-\d{4}\.\d\d\.\d\d$/.test(name.slice(`${prefix}-${index}-`.length)),
+    isDay: (index, name) => {
+      const begin = `${prefix}-${index}-`
+      return name.startsWith(begin) && /^[a-z\d_]+-\d{4}\.\d\d\.\d\d$/.test(name.slice(begin.length))
+    },
   }
 }
+
+/** Whether that is one of the days of a collection (`days`), and no copy of one. */
+export const isOneOf = (days: string, name: string): boolean =>
+  name.startsWith(days.slice(0, -1)) && /^\d{4}\.\d\d\.\d\d$/.test(name.slice(days.length - 1))
 
 /** What a name goes on with behind a day, where somebody has made a copy of it: as `-copy`, `_old`, `.bak`. Days have none of these. */
 const endingsOfCopies = ['*-*', '*_*', '*.*.*.*']
@@ -41,7 +48,14 @@ const endingsOfCopies = ['*-*', '*_*', '*.*.*.*']
 export const withoutCopies = (days: string): string =>
   [days, ...endingsOfCopies.map((ending) => `-${days.slice(0, -1)}${ending}`)].join()
 
+/** All days of a build (`build`), without their copies. */
+export const withoutCopiesOf = (build: string): string =>
+  [build, ...['*-*-*', '*-*_*', '*.*.*.*'].map((ending) => `-${build.slice(0, -1)}${ending}`)].join()
+
 const dayPattern = /-(\d{4})\.(\d\d)\.(\d\d)$/
+
+/** All days of the collection that the index of a day belongs to. */
+export const daysBeside = (name: string): string => name.replace(dayPattern, '-*')
 
 /** The day of a day's index; undefined for any other name. */
 export function dayIn(name: string): string | undefined {

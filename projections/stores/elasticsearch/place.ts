@@ -17,7 +17,7 @@ export type PlaceOptions = Readonly<{
 
 /**
  * Where the builds of one partition are. `onLost` hears of days' indices, by name, that are missed and were not before;
- * `onClosed`, that are closed; `onLazy`, that were set not to sync, and are set back; `onPiped`, that were set to have a pipeline change what is
+ * `onClosed`, that are closed; `onPassedOver`, that searches pass over for an alias that they have; `onLazy`, that were set not to sync, and are set back; `onPiped`, that were set to have a pipeline change what is
  * written, and are set back; `onBeside`, of indices that are there under such names and are none of ours.
  */
 export type Place = Readonly<{
@@ -29,6 +29,7 @@ export type Place = Readonly<{
   partition: number
   onLost?: ((indices: readonly string[]) => void) | undefined
   onClosed?: ((indices: readonly string[]) => void) | undefined
+  onPassedOver?: ((indices: readonly string[]) => void) | undefined
   onLazy?: ((indices: readonly string[]) => void) | undefined
   onPiped?: ((indices: readonly string[]) => void) | undefined
   onBeside?: ((indices: readonly string[]) => void) | undefined

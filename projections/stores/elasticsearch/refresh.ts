@@ -69,8 +69,12 @@ export async function refreshIndices(elasticsearch: Elasticsearch, indices: stri
   if (numberIn(objectIn(body['_shards'])['failed']) > 0) throw new TransientError({ operation: 'refresh', subject })
 }
 
-const refreshAll = ({ elasticsearch, all }: RefreshOptions, indices: readonly string[]): Promise<void> =>
-  refreshIndices(elasticsearch, indices.length > namedMax ? all : indices.join(','), `${indices.length} indices`)
+/** By their names: a wildcard would wait for copies too that somebody has made beside them, which may have no shard. */
+export async function refreshNamed(elasticsearch: Elasticsearch, indices: readonly string[]): Promise<void> {
+  for (let from = 0; from < indices.length; from += namedMax) {
+    await refreshIndices(elasticsearch, indices.slice(from, from + namedMax).join(), `${indices.length} indices`)
+  }
+}
 
 /** After so long it is asked what a refresh waits for. */
 const patienceMs = 2_000
@@ -86,15 +90,13 @@ type Late = Readonly<{ indices: readonly string[]; ended: Promise<void> }>
  * the master knows of a node's end only later, by half a minute where that one hangs.
  */
 async function show(options: RefreshOptions, indices: readonly string[]): Promise<Late> {
-  const ended = refreshAll(options, indices)
+  const ended = refreshNamed(options.elasticsearch, indices)
   while (!(await isOver(ended, patienceMs))) {
     const without = await withoutPrimary(options.elasticsearch, options.all).catch(() => new Set<string>())
     const late = indices.filter((index) => without.has(index))
     if (late.length === 0) continue
     const others = indices.filter((index) => !without.has(index))
-    for (let from = 0; from < others.length; from += namedMax) {
-      await refreshAll(options, others.slice(from, from + namedMax))
-    }
+    await refreshNamed(options.elasticsearch, others)
     return { indices: late, ended }
   }
   return { indices: [], ended }

@@ -28,6 +28,7 @@ type ElasticsearchWriterOptions = (PlaceOptions | Readonly<{ place: Place }>) &
     /** See Place. Each is called once for an index, until it is so again. */
     onLost?: Place['onLost']
     onClosed?: Place['onClosed']
+    onPassedOver?: Place['onPassedOver']
     onLazy?: Place['onLazy']
     onPiped?: Place['onPiped']
     onBeside?: Place['onBeside']
@@ -193,8 +194,8 @@ function onlyNew(hear: Place['onBeside']): Place['onBeside'] {
 /** The writing side in Elasticsearch, for one partition. */
 export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions): IndexWriter {
   const { settings = defaultSettings, refreshEveryMs = 500, now = () => performance.now(), share } = given
-  const { onLost, onClosed, onLazy, onPiped, tellAgainMs = 1_500 } = given
-  const told = { onLost, onClosed, onLazy, onPiped, onBeside: onlyNew(given.onBeside) }
+  const { onLost, onClosed, onPassedOver, onLazy, onPiped, tellAgainMs = 1_500 } = given
+  const told = { onLost, onClosed, onPassedOver, onLazy, onPiped, onBeside: onlyNew(given.onBeside) }
   const place: Place = { ...('place' in given ? given.place : connectPlace(given)), ...told }
   const { elasticsearch } = place
   const [prepare, forbid] = [createPrepare(place, settings), createForbid(place, now)]

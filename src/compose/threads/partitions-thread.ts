@@ -60,6 +60,14 @@ const printClosed =
         'and what belongs there waits, until they are opened again (POST /INDEX/_open)',
     )
 
+const printPassedOver =
+  (partition: number) =>
+  (indices: readonly string[]): void =>
+    print(
+      `partition ${partition}: indices of days have an alias named like a copy of a day, for which Elasticsearch leaves them out of searches: ` +
+        `${indices.join(', ')}; answers that may lack something of them say so, until that alias is removed (DELETE /INDEX/_alias/ALIAS)`,
+    )
+
 const printLazy =
   (partition: number) =>
   (indices: readonly string[]): void =>
@@ -100,6 +108,7 @@ async function fold({ nats, place }: Reached, tell: Tell, signal: AbortSignal): 
       const told = {
         onLost: printLost(partition),
         onClosed: printClosed(partition),
+        onPassedOver: printPassedOver(partition),
         onLazy: printLazy(partition),
         onPiped: printPiped(partition),
         onBeside: printBeside(partition),

@@ -3,11 +3,23 @@ import { describe, it } from 'mocha'
 import { createElasticsearchIndexAudit } from '#projections/stores/elasticsearch/audit.ts'
 import { askElasticsearch, indicesWith } from '#test/support/elasticsearch.ts'
 import { useElasticsearchStores } from '#test/support/elasticsearch-stores.ts'
-import { acme, everything, index, lineEntry, noonNs, scopeOf, thingEntry, write } from '#test/support/index-fixture.ts'
+import {
+  acme,
+  day,
+  everything,
+  index,
+  lineEntry,
+  noonNs,
+  scopeOf,
+  thingEntry,
+  write,
+} from '#test/support/index-fixture.ts'
 import { promote } from '#test/support/promote.ts'
 
 /** As people name them; `-copy` as Elasticsearch's own examples of `_clone` and `_reindex` do. */
 const endings = ['-copy', '_old', '.bak', '-2026.11.22']
+
+const dayAfter = (days: number): string => new Date(Date.parse(day) + days * 86_400_000).toISOString().slice(0, 10)
 
 describe('an index of a day that somebody has copied beside it in Elasticsearch', () => {
   const { url, prefix, openWriter, makeReader, closeLater, count, dayIndex } = useElasticsearchStores()
@@ -76,5 +88,38 @@ describe('an index of a day that somebody has copied beside it in Elasticsearch'
     expect([lost, (await makeReader().progress('fixture'))?.lostDays]).to.deep.equal([[], undefined])
     await writer.drop(index)
     expect(await indicesWith(url(), prefix())).to.have.members([`${prefix()}-state`, ...beside.slice(1)])
+  })
+
+  it('holds up nobody where no node has its shard', async () => {
+    const writer = await openWriter()
+    await promote(writer, 'fixture', index)
+    const settings = { number_of_replicas: 0, 'routing.allocation.require.nowhere': 'yes' }
+    await ask(`/${dayIndex('lines')}-copy?wait_for_active_shards=0`, 'PUT', { settings })
+    // More than are named in one request.
+    const entries = Array.from({ length: 25 }, (_, n) => lineEntry({}, n + 1, { day: dayAfter(n) }))
+    await write(writer, entries, 25)
+    await writer.heartbeat(index, { position: 25, head: 25, at: 1, caughtUpAt: 1 })
+    expect([(await makeReader().progress('fixture'))?.position, await count(makeReader())]).to.deep.equal([25, 25])
+    const pattern = { kind: 'pattern', fields: ['message'], prefix: 'a', regex: 'a.*' } as const
+    expect(await makeReader().count(scopeOf('lines'), { filter: pattern })).to.equal(0)
+    const audit = createElasticsearchIndexAudit({ url: url(), prefix: prefix(), partition: 0, partitions: 1 })
+    closeLater(audit)
+    expect(await audit.parts(index)).to.have.length(25)
+    await writer.eraseWorkspace(index, acme, 26)
+    expect(await count(makeReader())).to.equal(0)
+  })
+
+  it('of another name is left alone, also where an alias of ours leads to it', async () => {
+    const writer = await openWriter()
+    await promote(writer, 'fixture', index)
+    await write(writer, [lineEntry({}, 1)], 1)
+    // As long as the beginning of our names, so that what follows looks like a day of ours.
+    const theirs = `${prefix()}_${index}_lines-2020.01.01`
+    await ask(`/${theirs}`, 'PUT')
+    await ask(`/${theirs}/_alias/${prefix()}-${index}-archive`, 'PUT')
+    await writer.heartbeat(index, { position: 1, head: 1, at: 1, caughtUpAt: 1 })
+    await writer.dropDays(index, { of: () => day, all: day })
+    await writer.drop(index)
+    expect(await indicesWith(url(), prefix())).to.have.members([`${prefix()}-state`, theirs])
   })
 })

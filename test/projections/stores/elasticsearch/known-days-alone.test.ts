@@ -21,17 +21,30 @@ const dayName = (day: number): string => `x-${build}-said-2026.11.${day}`
 
 /** Day indices of a build of two partitions, as a server has them, and the records of the build. */
 function createWorld() {
-  const there = new Map<string, Readonly<{ uuid: string; state?: string }>>()
+  const there = new Map<string, Readonly<{ uuid: string; state?: string; aliases?: readonly string[] }>>()
   const records = new Map<number, JsonObject>([0, 1].map((partition) => [partition, { index: build, partition }]))
-  const told = { lost: [] as string[], closed: [] as string[], asked: [] as string[], version: 1, updates: 0, looks: 0 }
+  const told = {
+    lost: [] as string[],
+    closed: [] as string[],
+    passedOver: [] as string[],
+    asked: [] as string[],
+    version: 1,
+    updates: 0,
+    looks: 0,
+  }
   const idOf = (partition: number): string => `build:${build}:${partition}`
   const elasticsearch = answering(({ method, path }) => {
     if (method === 'GET') told.looks++
     else told.asked.push(`${method} ${path}`)
     if (method === 'PUT' && path.startsWith('/x-')) there.set(path.slice(1), { uuid: `new ${path.at(-1)}` })
     if (method === 'DELETE') there.delete(path.slice(1))
-    const indices = [...there].map(([name, { uuid, state = 'open' }]) => {
-      return [name, { state, settings: { index: { uuid } } }] as const
+    // Without security: what an alias leads to is left out with the alias.
+    if (path.endsWith('/_settings/index.uuid'))
+      return Object.fromEntries(
+        [...there].filter(([, { aliases }]) => aliases === undefined).map(([name]) => [name, {}]),
+      )
+    const indices = [...there].map(([name, { uuid, state = 'open', aliases = [] }]) => {
+      return [name, { state, aliases, settings: { index: { uuid } } }] as const
     })
     return { metadata: { indices: Object.fromEntries(indices) } }
   })
@@ -56,12 +69,25 @@ function createWorld() {
     partition,
     onLost: (names) => void told.lost.push(...names),
     onClosed: (names) => void told.closed.push(...names),
+    onPassedOver: (names) => void told.passedOver.push(...names),
   })
   return { there, records, told, placeOf, place: placeOf(0) }
 }
 
 describe('the day indices that the record of a build names, by scripted answers', () => {
   const all = (): boolean => true
+
+  it('are noted as closed, and told once, while searches pass over them for an alias', async () => {
+    const { there, records, told, place } = createWorld()
+    there.set(dayName(21), { uuid: 'a21', aliases: [`${dayName(21)}_alias`] })
+    there.set(dayName(22), { uuid: 'a22' })
+    for (let times = 0; times < 2; times++) await noteDays(place, build, all)
+    expect(records.get(0)?.['closedDays']).to.deep.equal([dayName(21)])
+    there.set(dayName(21), { uuid: 'a21' })
+    await noteDays(place, build, all)
+    expect(records.get(0)?.['closedDays']).to.deep.equal([])
+    expect([told.passedOver, told.closed]).to.deep.equal([[dayName(21)], []])
+  })
 
   it('are missed once where one is gone, or was made anew, and other partitions that name it are told', async () => {
     const { there, records, told, place, placeOf } = createWorld()

@@ -86,7 +86,7 @@ describe('what readers are told of an index in Elasticsearch', () => {
         return { indices: { 'lines-00': { status: 'red' } } }
       }
       asked.push(path)
-      if (path === '/lines-*/_refresh') return late.promise
+      if (asked.length === 1) return late.promise
       // It fails while others are shown.
       late.reject(new Error('no shard'))
       await new Promise((resolve) => void setImmediate(resolve))
@@ -96,7 +96,7 @@ describe('what readers are told of an index in Elasticsearch', () => {
     for (const name of names) lines.wrote(name)
     await lines.refreshNow()
     expect(asked, 'no more names than an address has room for').to.deep.equal([
-      '/lines-*/_refresh',
+      `/${names.slice(0, 20).join()}/_refresh`,
       `/${names.slice(1, 21).join()}/_refresh`,
       `/${names.slice(21).join()}/_refresh`,
     ])
@@ -125,18 +125,16 @@ describe('what readers are told of an index in Elasticsearch', () => {
     expect(asked).to.deep.equal(['/lines-1/_refresh'])
   })
 
-  it('names twenty indices in a request, and with more of them all of the build', async () => {
+  it('names twenty indices in a request', async () => {
     const asked: string[] = []
     const lines = freshness(({ path }) => {
       asked.push(path)
       return {}
     })
     const names = Array.from({ length: 21 }, (_, number) => `lines-${number}`)
-    for (const count of [20, 21]) {
-      for (const name of names.slice(0, count)) lines.wrote(name)
-      await lines.refreshNow()
-    }
-    expect(asked).to.deep.equal([`/${names.slice(0, 20).join()}/_refresh`, '/lines-*/_refresh'])
+    for (const name of names) lines.wrote(name)
+    await lines.refreshNow()
+    expect(asked).to.deep.equal([`/${names.slice(0, 20).join()}/_refresh`, '/lines-20/_refresh'])
   })
 
   it('comes with each refresh where there is no pause between them, however long one takes; without anything written none is asked for', async () => {
