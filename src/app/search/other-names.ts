@@ -7,7 +7,7 @@ import { addressWith } from './conditions.ts'
 import { fromGrafana } from './grafana-words.ts'
 import { quotedText, regexesIn, textOrRegex } from './passed-over.ts'
 
-// Habits from other tools and from older conventions: names and values that find nothing here, because the same is called otherwise.
+// Names and values from other tools and older conventions that find nothing here, because they have other names.
 
 type Habit = readonly [typed: RegExp, here: string]
 
@@ -25,7 +25,7 @@ const ofLogs: readonly Habit[] = [
   [/(?<![\w.])@?(?:msg|body)(?=:|=|!=)/gi, 'message'],
 ]
 
-/** What attributes were called in OpenTelemetry before, by what they are called now. */
+/** Old names of OpenTelemetry's attributes, and their current names. */
 const renamedSince: Readonly<Record<string, string>> = {
   'http.status_code': 'http.response.status_code',
   'http.method': 'http.request.method',
@@ -37,7 +37,7 @@ const renamedSince: Readonly<Record<string, string>> = {
   'db.operation': 'db.operation.name',
   'net.peer.name': 'server.address',
 }
-/** Behind the name of a place too; behind any other it is a part of a longer name, as `app.db.name` is. */
+/** Also after the name of a scope. After any other name it is part of a longer name, such as `app.db.name`. */
 const olderNames = Object.entries(renamedSince).map(([older, here]): Habit => {
   const name = older.replaceAll('.', String.raw`\.`)
   const places = String.raw`(?<=(?<![\w.])(?:(?:span|resource|scope|event)\.)?)`
@@ -57,13 +57,13 @@ const ofTraces: readonly Habit[] = [
   [/(?<![\w.])@?max_?duration[:=](?=\d)/gi, 'duration:<='],
 ]
 
-/** Tools whose search has a field for durations take one with its sign by itself; here it is a text, in quotes. */
+/** Tools with a field for durations accept one with a comparison sign alone; here that would be a quoted text. */
 const bareDuration = /(?<![^\s(])"([<>]=?)(\d{1,9}(?:\.\d{1,9})?(?:ns|us|ms|s|m|h))"(?=[\s)]|$)/g
 
 const sources =
   'java|kt|scala|groovy|js|mjs|cjs|jsx|ts|mts|cts|tsx|vue|py|rb|php|go|rs|cs|fs|c|cc|cpp|h|swift|ex|erl|sql'
 
-/** A line of a source, as stack traces name it, or a port: by itself it is a field and its value. What is in quotes is passed over. */
+/** A line of a source file, as in stack traces, or a port: unquoted it would be a field with a value. Skips quoted texts. */
 const place = new RegExp(
   String.raw`${quotedText}|(?<![\w./-])([\w./-]+\.(?:${sources})|localhost):"?(\d+(?::\d+)?)\b"?`,
   'gi',
@@ -73,7 +73,7 @@ const asText = (query: string): string =>
     before === undefined ? typed : `"${before}:${line}"`,
   )
 
-/** Fields with a few values of their own: whoever mistypes one finds nothing. */
+/** Fields with few possible values, where a typing error finds nothing. */
 const fewValues: Readonly<Record<string, readonly string[]>> = {
   level: [...levels, 'warning', 'critical'],
   status: ['unset', 'ok', 'error'],
@@ -82,7 +82,7 @@ const fewValues: Readonly<Record<string, readonly string[]>> = {
 
 type NamesOfFew = Readonly<Record<string, string>>
 
-/** What those fields are called here and elsewhere. Not `status` of logs: it is of many things, whose values are near a level by chance. */
+/** Names of these fields, here and elsewhere. Without `status` of logs: it means many things, whose values may resemble a level by chance. */
 const levelNames: NamesOfFew = {
   level: 'level',
   severity: 'level',
@@ -99,7 +99,7 @@ const spanNames: NamesOfFew = {
   kind: 'kind',
 }
 
-/** One word and another as its value; what is in quotes otherwise is passed over. */
+/** A word with a word as its value; other quoted texts are skipped. */
 const wordAndWord = new RegExp(String.raw`(?<![\w.@/-])@?([a-z_.]+)([:=])("?)([a-z]+)\3(?=[\s)]|$)|${quotedText}`, 'gi')
 
 const withValues = (query: string, names: NamesOfFew): string =>
@@ -112,7 +112,7 @@ const withValues = (query: string, names: NamesOfFew): string =>
     return meant === undefined ? typed : `${name}${operator}${meant}`
   })
 
-/** What is in quotes or between slashes is a text: whatever it reads like, it is not renamed. */
+/** Renames outside quotes and regular expressions only. */
 const renamed = (query: string, [typed, here]: Habit): string =>
   query.replace(new RegExp(`(${typed.source})|${textOrRegex}`, 'gi'), (whole, habit?: string) =>
     habit === undefined ? whole : here,
@@ -129,18 +129,18 @@ function didYouMean(path: string, conditions: URLSearchParams, query: string): H
   return html`<p>Did you mean <a href="${addressWith(path, conditions, { q: query })}">${query}</a>?</p>`
 }
 
-/** The way on from a search in words of Grafana, also where it is refused. */
+/** A suggestion for a search that was typed as in Grafana, also if it was refused. */
 export function ofGrafana(path: string, conditions: URLSearchParams): Html {
   const query = fromGrafana(conditions.get('q') ?? '')
   return query === undefined ? html`` : didYouMean(path, conditions, inOwnNames(path, query))
 }
 
-/** The way on from a search that has found nothing, in the words that are used here, by a name that something else may be meant by. */
+/** A suggestion for a search that found nothing: the same search with the names that are used here. */
 export function otherNames(path: string, conditions: URLSearchParams, normalized: string): Html {
   const habit = ofGrafana(path, conditions)
   if (habit.markup !== '') return habit
   const query = inOwnNames(path, asText(normalized))
-  // A regular expression is of texts, and means another one when it is changed.
+  // A regular expression would mean something else if it were changed.
   const isOther = query !== normalized && regexesIn(query) === regexesIn(normalized)
   return isOther ? didYouMean(path, conditions, query) : html``
 }
