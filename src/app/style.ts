@@ -85,7 +85,7 @@ form.search > label { flex: 1 1 12rem }
 form.search > details { flex: 1 1 100%; margin: 0; font-size: .9rem; overflow-wrap: anywhere }
 form.search .inputs { font-size: 1rem; margin-top: .5rem }
 .inputs { display: flex; flex-wrap: wrap; gap: .5rem; align-items: end }
-/* The content of an open record gets the whole width, not only the last column. If a browser cannot lay out a fold as a grid, all is in the last column. */
+/* An open record gets the whole width, not only the last column. If a browser cannot lay out a fold as a grid, it stays in the last column. */
 @supports selector(::details-content) {
   @media (min-width: 45.01rem) {
     .logs { display: grid; grid-template-columns: max-content max-content fit-content(20%) minmax(0, 1fr) }

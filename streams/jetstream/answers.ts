@@ -1,5 +1,6 @@
 import type { Msg, NatsConnection } from 'nats'
 import { TransientError } from '#src/lib/failure.ts'
+import { ForbiddenError } from './presence.ts'
 import type { Received } from './nats.ts'
 
 /** A server that takes longer to begin with its answers may hang. */
@@ -31,7 +32,12 @@ export function gatherAnswers(
     }
     const timer = setTimeout(giveUp, timeoutMs)
     const subscription = connection.subscribe(inbox, {
-      callback: (_error, message) => {
+      callback: (error, message) => {
+        if (error !== null) {
+          clearTimeout(lateTimer)
+          clearTimeout(timer)
+          return reject(new ForbiddenError('ask', subject, error))
+        }
         const received = receivedOf(message)
         answers.push(received)
         clearTimeout(lateTimer)
@@ -45,6 +51,8 @@ export function gatherAnswers(
         }
       },
     })
+    // By this name the client looks for whom it tells that the question is forbidden.
+    Object.assign(subscription, { requestSubject: subject })
     connection.publish(subject, data, { reply: inbox })
   })
 }

@@ -7,7 +7,7 @@ import { freeSentFrames } from './free-sent.ts'
 import type { Headers, Nats, Received } from './nats.ts'
 import { keepOneSocket } from './one-socket.ts'
 import { closingWhatFails } from './own-sockets.ts'
-import { reasonOf, refusedHint, watchPresence } from './presence.ts'
+import { ForbiddenError, reasonOf, refusedHint, watchPresence } from './presence.ts'
 import { reconnectWait } from './reconnect-wait.ts'
 import { tlsOptionsFor } from './tls-options.ts'
 
@@ -41,6 +41,11 @@ function isRefused(error: unknown): boolean {
   return /AUTH|PERMISSIONS/.test(code) || /auth/i.test(message)
 }
 
+/** So is one that has as many connections as it may: it says so, but the client does not tell. */
+const isSilent = (error: unknown): boolean => (error as Partial<NatsError>).code === ErrorCode.Timeout
+const silentHint =
+  'nothing was heard from there in time: is nats-server running there, is NATS_URL right, and may it have more connections (max_connections)?'
+
 /** Why the first connection failed, in one line. */
 function refusal(error: unknown, servers: readonly string[]): Error {
   const subject = servers.join(', ')
@@ -49,7 +54,8 @@ function refusal(error: unknown, servers: readonly string[]): Error {
     operation,
     subject,
     cause: error,
-    hint: reasonOf(error)?.hint ?? 'is nats-server running there, and is NATS_URL right?',
+    hint:
+      reasonOf(error)?.hint ?? (isSilent(error) ? silentHint : 'is nats-server running there, and is NATS_URL right?'),
   })
 }
 
@@ -120,8 +126,22 @@ function headersOf(fields: Headers | undefined): Readonly<{ headers?: ReturnType
 
 function failureOf(error: unknown, what: string, subject: string): Error {
   if (error instanceof TransientError) return error
-  const isLate = (error as Partial<NatsError>).code === ErrorCode.Timeout
+  const { code } = error as Partial<NatsError>
+  if (code === ErrorCode.PermissionsViolation) return new ForbiddenError(what, subject, error)
+  const isLate = code === ErrorCode.Timeout
   return new TransientError({ operation: what, subject, ...(isLate ? { hint: lateHint } : { cause: error }) })
+}
+
+/** A subscription, and why it has ended, if the server has refused it. */
+function listen(connection: NatsConnection, subject: string, listener: (received: Received) => void) {
+  let refusal: NatsError | null = null
+  const subscription = connection.subscribe(subject, {
+    callback: (error, message) => {
+      if (error === null) listener(receivedOf(message))
+      else refusal = error
+    },
+  })
+  return [subscription, () => refusal] as const
 }
 
 /**
@@ -184,10 +204,11 @@ export async function connectNats({
     },
     subscribe: async (subject, listener) => {
       presence.check('subscribe to')
-      const subscription = connection.subscribe(subject, {
-        callback: (_error, message) => listener(receivedOf(message)),
-      })
+      const [subscription, refused] = listen(connection, subject, listener)
       await presence.guard('subscribe to', connection.flush())
+      // The server refuses it before it answers.
+      const refusal = refused()
+      if (refusal !== null) throw failure(`subscribe to ${subject} of`, refusal)
       return () => {
         if (!connection.isClosed()) subscription.unsubscribe()
       }

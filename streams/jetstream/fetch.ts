@@ -3,6 +3,7 @@ import { readBytesMax } from '../stream.ts'
 import { noLeaderHint } from './api.ts'
 import type { Nats, Received } from './nats.ts'
 import type { OfLeader } from './of-leader.ts'
+import { ForbiddenError } from './presence.ts'
 import { storedOf, type Stored } from './stored.ts'
 import { goneFailure, streamInfo, type StreamInfo } from './stream-state.ts'
 import type { LogName } from './subjects.ts'
@@ -25,7 +26,8 @@ const isWhole = (messages: readonly Stored[], first: number): boolean =>
  * Reads messages from any copy; where that is late, from the leader too, until the copy has answered or is given up. Servers go on choosing a
  * copy on one that hangs until they know that it does; one that is only slow is not asked for each message by itself.
  */
-export function createFetch(nats: Nats, log: LogName, ofLeader: OfLeader): Fetch {
+export function createFetch(nats: Nats, log: LogName, ofLeader: OfLeader, warn: (line: string) => void): Fetch {
+  let isForbidden = false
   async function ofCopy(sequence: number, count: number, onLate: () => void): Promise<readonly Stored[]> {
     const request = JSON.stringify({ seq: sequence, batch: count, max_bytes: readBytesMax })
     const received = await nats.requestMany(`$JS.API.DIRECT.GET.${log.stream}`, request, onLate)
@@ -41,9 +43,24 @@ export function createFetch(nats: Nats, log: LogName, ofLeader: OfLeader): Fetch
     throw new TransientError({ operation: 'read', subject: `stream ${log.stream}`, hint })
   }
 
+  /** Who may not ask the copies reads from the leader, which is slow. */
+  async function ofCopyOrLeader(sequence: number, count: number, onLate: () => void): Promise<readonly Stored[]> {
+    try {
+      const messages = await ofCopy(sequence, count, onLate)
+      isForbidden = false
+      return messages
+    } catch (error) {
+      if (!(error instanceof ForbiddenError)) throw error
+      const messages = await ofLeader.run(sequence, count)
+      if (!isForbidden) warn(`stream ${log.stream} is read message by message, which is slow: ${error.message}`)
+      isForbidden = true
+      return messages
+    }
+  }
+
   return async (sequence, count) => {
     const late = Promise.withResolvers<undefined>()
-    const copy = ofCopy(sequence, count, () => late.resolve(undefined))
+    const copy = ofCopyOrLeader(sequence, count, () => late.resolve(undefined))
     const inTime = await Promise.race([copy, late.promise])
     if (inTime !== undefined) return inTime
     const over = new AbortController()

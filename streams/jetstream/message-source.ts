@@ -27,9 +27,14 @@ export type MessageSource = Readonly<{
 const partsBefore = (message: Stored | undefined, sequence: number): number =>
   message?.sequence === sequence ? message.part.index - 1 : 0
 
-export function createMessageSource(nats: Nats, log: LogName, subjects: Subjects): MessageSource {
+export function createMessageSource(
+  nats: Nats,
+  log: LogName,
+  subjects: Subjects,
+  warn: (line: string) => void = () => {},
+): MessageSource {
   const ofLeader = createOfLeader(nats, log)
-  const fetch = createFetch(nats, log, ofLeader)
+  const fetch = createFetch(nats, log, ofLeader, warn)
 
   async function whole(last: Stored): Promise<readonly RecordedEvent[]> {
     if (!subjects.holds(last.subject))

@@ -12,6 +12,15 @@ type Presence = Readonly<{
   attemptFailed(error: unknown): void
 }>
 
+const forbiddenHint = 'the user of NATS_URL lacks a right: let it publish and subscribe to all subjects of its account'
+
+/** The server lets this user not publish there, or not hear the answers. */
+export class ForbiddenError extends TransientError {
+  constructor(operation: string, subject: string, cause: unknown) {
+    super({ operation, subject, hint: forbiddenHint, cause })
+  }
+}
+
 export const refusedHint = 'it refuses the user, password or token of NATS_URL'
 const plainHint = 'it speaks no TLS, as tls:// in NATS_URL asks: turn it on there'
 const refusals: ReadonlySet<unknown> = new Set([ErrorCode.AuthorizationViolation, ErrorCode.AuthenticationExpired])

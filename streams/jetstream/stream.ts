@@ -98,7 +98,8 @@ function watchedEnds(nats: Nats, log: LogName, opened: StreamInfo, telling: Tell
     const found = watch()
     const ends = await endsOf(nats, log, epoch, see)
     // Who puts an earlier configuration back takes the note of later cuts away. Without it, what was cut off is missing for whoever opens the log next.
-    if (ends.cut < known) await noteCut(nats, log, known)
+    // Where that fails, as for who may not change streams, another look, or somebody else, notes it.
+    if (ends.cut < known) await noteCut(nats, log, known).catch(() => {})
     known = Math.max(known, ends.cut)
     const noted = { ...ends, cut: known }
     await found(noted)
@@ -121,7 +122,7 @@ export async function openJetStream(nats: Nats, options: JetStreamOptions): Prom
     })
   }
   const subjects = createSubjects(log, epoch)
-  const source = createMessageSource(nats, log, subjects)
+  const source = createMessageSource(nats, log, subjects, warn)
   const ends = watchedEnds(nats, log, info, { isExplained: source.has, warn })
   const head = async (): Promise<Position> => headOf((await ends()).last)
   const waker = createWaker(nats, storedSubject(log), head)

@@ -26,6 +26,8 @@ describe('a search in words of Grafana', () => {
       ['{app="x=~", b="y" , c !~ "z"}', 'app="x=~" b="y" -c:/z/'],
       ['{app=~"a\\\\.b\\\\\\\\/c"}', 'app:/a\\.b\\\\\\/c/'],
       ['{app=`x`} |= `a "b" \\d` |~ `c "d" \\d/`', 'app="x" "a \\"b\\" \\\\d" /c "d" \\d\\//'],
+      ['{ .a = nil || span.b.c != nil && .d = "= nil" }', '-a:* || span.b.c:* && d="= nil"'],
+      ['{ $.level = "error" && $.a.b > 3 }', 'level="error" && a.b>3'],
       ['{} |= "x" | json | logfmt | status >= 500 | level=~"err.*"', '"x" status>=500 level:/err.*/'],
     ] as const) {
       expect(fromGrafana(typed), typed).to.equal(here)

@@ -126,4 +126,114 @@ describe('a search that finds nothing', () => {
     }
     expect(await meantBy('/app/traces', 'Cart.java:15')).to.equal('"Cart.java:15"')
   })
+
+  it('in a form of another tool leads to the same as it is written here, where this finds something', async () => {
+    const attributes = { 'http.response.status_code': 500n, 'http.route': '/api/orders', 'a.b': 'x' }
+    await site.index(
+      logs(1, {
+        message: 'payment timeout',
+        level: 'error',
+        service: 'payments',
+        fields: { status: 500, path: '/api/orders', user: 'ann' },
+      }),
+      spans(2, { id: 'a', status: 'error', service: 'payments', attributes }),
+    )
+    const meantBy = async (path: string, typed: string): Promise<string> => {
+      const { text } = await browser.get(`${path}?from=-3h&q=${encodeURIComponent(typed)}`)
+      const [, address, meant = ''] = /Did you mean <a href="([^"]*)">([^<]*)</.exec(text) ?? []
+      if (address === undefined) return ''
+      expect(text.match(/Did you mean/g), typed).to.have.length(1)
+      const led = (await browser.get(address.replaceAll('&amp;', '&'))).text
+      expect(led, typed)
+        .to.match(/<strong>1 record<|\/app\/trace\//)
+        .and.not.include('Did you mean')
+      return meant.replaceAll('&quot;', '"').replaceAll('&gt;', '>').replaceAll('&amp;', '&')
+    }
+    for (const [typed, meant] of [
+      ['severity IN (err, warn)', 'level=(err OR warn)'],
+      ['level in [error, warn]', 'level=(error OR warn)'],
+      ['level:error|warn', 'level=(error OR warn)'],
+      ["path LIKE '/api/%'", 'path:\\/api\\/*'],
+      ["service = 'payments' AND status > 3", 'service="payments" AND status > 3'],
+      ['status:400..599', 'status:[400 TO 599]'],
+      ['status:[400..599]', 'status:[400 TO 599]'],
+      ['status => 400', 'status>=400'],
+      ['"timeout payment"~5', '(timeout payment)'],
+      ['timeout~2', 'timeout'],
+      ['message =~ /pay.*/', 'message:/pay.*/'],
+      ['service~pay', 'service:*pay*'],
+      ['message:~"tim"', 'message:*tim*'],
+      ['user contains "an"', 'user:*an*'],
+      ['has:user', 'user:*'],
+      ['index=main timeout | stats count', 'timeout'],
+      ['index=main timeout', 'timeout'],
+      ['logs | where service == "payments"', 'service == "payments"'],
+      ['service!==orders payment', ''],
+      ['service IN (absent, other)', ''],
+      ['absent~2', ''],
+      ['payment timeout', ''],
+    ] as const) {
+      expect(await meantBy('/app/logs', typed), typed).to.equal(meant)
+    }
+    for (const [typed, meant] of [
+      ['http.route =~ "/api/.*"', 'http.route:/\\/api\\/.*/'],
+      ['status_code IN (500, 502)', 'http.response.status_code=(500 OR 502)'],
+      ["a.b IN ('x')", 'a.b=x'],
+      ['{ rootServiceName = "payments" && nestedSetParent < 0 }', 'service="payments" && -parent_span_id:*'],
+      ['rootName:a', 'name:a'],
+      ['root:true', '-parent_span_id:*'],
+      ['{ span:status = error && trace:duration > 1ns }', 'status=error && duration>1ns'],
+      ['traceDuration>1ns', 'duration:>1'],
+      ['status => 500', 'http.response.status_code>=500'],
+      ['service~pay', 'service:*pay*'],
+    ] as const) {
+      expect(await meantBy('/app/traces', typed), typed).to.equal(meant)
+    }
+  })
+
+  it('by a name of another convention leads to the one that finds it, whichever is older', async () => {
+    const event = { 'http.status_code': 502n, 'http.request.method': 'GET', 'enduser.id': 'u1' }
+    await site.index(
+      logs(
+        1,
+        { message: 'declined', service: 'web', fields: { err: { type: 'TypeError' }, usr: { id: 'u1' } } },
+        { message: 'refused', service: 'api', fields: { 'error.type': 'SyntaxError', res: { statusCode: 502 } } },
+      ),
+      spans(2, { id: 'a', service: 'web', attributes: event }),
+    )
+    const meantBy = async (path: string, typed: string): Promise<string> => {
+      const { text } = await browser.get(`${path}?from=-3h&q=${encodeURIComponent(typed)}`)
+      const [, address, meant = ''] = /Did you mean\s+<a href="([^"]*)">([^<]*)</.exec(text) ?? []
+      if (address === undefined) return ''
+      const led = (await browser.get(address.replaceAll('&amp;', '&'))).text
+      expect(led, typed)
+        .to.match(/<strong>1 record<|\/app\/trace\//)
+        .and.not.include('Did you mean')
+      return meant.replaceAll('&quot;', '"').replaceAll('&gt;', '>')
+    }
+    for (const [typed, meant] of [
+      ['exception.type:TypeError', 'err.type:TypeError'],
+      ['err.type:SyntaxError', 'error.type:SyntaxError'],
+      ['error.type:TypeError user.id=u1', 'err.type:TypeError AND usr.id=u1'],
+      ['http.response.status_code>=500', 'res.statusCode:>=500'],
+      ['exception.type:Absent', ''],
+      ['"exception.type:TypeError"', ''],
+      ['absent -exception.type:TypeError', ''],
+    ] as const) {
+      expect(await meantBy('/app/logs', typed), typed).to.equal(meant)
+    }
+    for (const [typed, meant] of [
+      ['http.response.status_code>=500', 'http.status_code:>=500'],
+      ['span.http.response.status_code=502', 'span.http.status_code=502'],
+      ['http.method=GET http.response.status_code=502', 'http.request.method=GET AND http.status_code=502'],
+      ['usr.id:u1', 'enduser.id:u1'],
+      ['http.response.status_code IN (502, 503)', 'http.status_code=(502 OR 503)'],
+      ['status:502', 'http.status_code:502'],
+      ['db.statement:SELECT', ''],
+      ['http.response.status_code=404', ''],
+      ['my.http.method:GET', ''],
+    ] as const) {
+      expect(await meantBy('/app/traces', typed), typed).to.equal(meant)
+    }
+  })
 })

@@ -61,6 +61,11 @@ const table: readonly (readonly [query: string, found: readonly Name[]])[] = [
   ['user=ann', ['german']],
   ['user=ANN', ['german']],
   ['user!=ann', ['timeout', 'orders', 'java', 'peer', 'uuid', 'chinese', 'login']],
+  ['user!==ann user:*', ['uuid', 'login']],
+  ['user !== ann user:*', ['uuid', 'login']],
+  ['user <> ann user:*', ['uuid', 'login']],
+  ['user === ann', ['german']],
+  ['path !=/absent path:*', ['orders']],
   ['user:(ann OR bob)', ['uuid', 'german', 'login']],
   ['user=(ann OR bob)', ['german', 'login']],
   ['user:*', ['uuid', 'german', 'login']],
@@ -203,7 +208,7 @@ describe('the search language over HTTP', () => {
   })
 
   it('says what it left out or takes otherwise than it may look', async () => {
-    for (const query of ['timeout --- x', 'user=a*', 'foo-*-bar']) {
+    for (const query of ['timeout --- x', 'user=a*', 'foo-*-bar', 'user IN (ann, bob)', 'status => 400']) {
       const warnings = at(await search('/api/app/logs/search', query), 'query', 'warnings')
       expect(warnings, query).to.be.an('array').that.is.not.empty
     }
@@ -220,6 +225,7 @@ describe('the search language over HTTP', () => {
     ['"open', 5],
     ['a AND', 5],
     ['user=~b.*', 4],
+    ['user !~ b.*', 5],
     ['/(?=a)/', 1],
     ['fo*:bar', 0],
   ]

@@ -81,6 +81,7 @@ describe('README', () => {
       const found = await shell([load, ...under('Search')], environment)
       expect(found).to.include('payment declined')
       expect(found).to.include('5b8efff798038103d269b633813fc60c')
+      expect(found, 'the browser event').to.include('first-session')
       const managed = await shell([load, ...under('Manage')], environment)
       expect(managed).to.include('tt_')
     } finally {

@@ -127,6 +127,24 @@ describe('a NATS server that is not found', () => {
   })
 })
 
+describe('a NATS server that has as many connections as it may', () => {
+  it('is told as one that may be so, and is connected to once there is room', async () => {
+    const server = await startPlainNats('max_connections: 1')
+    try {
+      const only = await connectNats({ url: server.url })
+      const failure = await rejection(connectNats({ url: server.url, greetingMs: 500 }))
+      expect(failure.name).to.equal('TransientError')
+      expect(failure.message).to.match(/may it have more connections \(max_connections\)\?/)
+      await only.close()
+      // The server counts one that has ended for a moment more.
+      const again = (): Promise<Nats> => connectNats({ url: server.url, greetingMs: 500 }).catch(again)
+      await (await again()).close()
+    } finally {
+      await server.remove()
+    }
+  }).timeout(enginesTimeoutMs)
+})
+
 describe('events of a call that NATS takes in several messages', () => {
   it('are where it is said that they are, also if it takes larger messages by the time it answers', async () => {
     const log = await makeJetStreamLog()

@@ -16,6 +16,7 @@ import {
   isWithoutPrimary,
   mappingHint,
   reasonOf,
+  tooLongHint,
   withoutPrimaryHint,
 } from './reasons.ts'
 
@@ -101,8 +102,8 @@ function createBatches(given: Iterable<Operation>) {
   }
 }
 
-/** What became of an operation. `again`: it was not taken for now. `conflict`: a version at or above ours was there. */
-type Outcome = 'done' | 'again' | 'conflict' | 'lost'
+/** What became of an operation. `again`: it was not taken for now. `conflict`: a version at or above ours was there. `long`: its request was too long. */
+type Outcome = 'done' | 'again' | 'conflict' | 'lost' | 'long'
 /** `refusal`: why the first of those that were not taken was not. */
 type Outcomes = Readonly<{ outcomes: readonly Outcome[]; refusal: string }>
 
@@ -143,10 +144,11 @@ async function post(elasticsearch: Elasticsearch, { body: lines, operations }: B
     // No pipeline that somebody has set on an index since it was made.
     query: { pipeline: '_none', timeout: primaryWait, filter_path: 'errors,items.*.status,items.*.error' },
     lines,
-    accept: [429, 503],
+    accept: [413, 429, 503],
     // Versions keep it from a second effect.
     mayRepeat: true,
   })
+  if (status === 413) return { outcomes: operations.map(() => 'long'), refusal: '' }
   if (status !== 200) return { outcomes: operations.map(() => 'again'), refusal: reasonOf(body) }
   if (body['errors'] === false) return { outcomes: [], refusal: '' }
   const items = objectsIn(body['items'])
@@ -191,6 +193,17 @@ function onlyThese({ body }: Batch, operations: readonly Written[]): Batch {
   return { operations: moved, body: Buffer.concat(operations.map(({ start, end }) => body.subarray(start, end))) }
 }
 
+/** Writes the halves of what is too long for a request: a proxy may allow a megabyte, Elasticsearch may be set to take less than it does by itself. */
+async function settleHalves(options: BulkOptions, batch: Batch): Promise<void> {
+  const { operations } = batch
+  const [first] = operations
+  if (operations.length === 1 && first !== undefined)
+    throw new TransientError({ operation: 'write', subject: subjectOf(first), hint: tooLongHint })
+  const middle = Math.ceil(operations.length / 2)
+  await settle(options, onlyThese(batch, operations.slice(0, middle)))
+  await settle(options, onlyThese(batch, operations.slice(middle)))
+}
+
 /** Writes one batch until all of it is in, or for as long as is worth it. */
 async function settle(options: BulkOptions, batch: Batch): Promise<void> {
   const { elasticsearch, restore, pause = sleep } = options
@@ -199,6 +212,7 @@ async function settle(options: BulkOptions, batch: Batch): Promise<void> {
     const { outcomes, refusal } = await post(elasticsearch, open)
     const having = (wanted: Outcome): readonly Written[] =>
       open.operations.filter((_, place) => outcomes[place] === wanted)
+    if (having('long').length > 0) return settleHalves(options, open)
     await checkConflicts(options, having('conflict'))
     const lost = having('lost')
     for (const index of new Set(lost.map(({ index }) => index))) await restore(index)

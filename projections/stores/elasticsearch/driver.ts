@@ -16,6 +16,7 @@ import {
   isTooLarge,
   masterlessHint,
   reasonOf,
+  tooLongHint,
 } from './reasons.ts'
 
 /** The oldest version that has all that we use; tests run with it. */
@@ -39,7 +40,10 @@ class ExactSerializer extends Serializer {
 /** 409: another writer was faster. Callers that handle it accept it as an answer. 500: as of a disk without a free byte. */
 const isPassing = (status: number): boolean => [408, 409, 429].includes(status) || status >= 500
 
-/** Elasticsearch says so in each answer. A proxy's own, as a 404 of one that has no backend for a moment, says nothing of an index. */
+/** The request has more bytes than Elasticsearch takes, or what stands before it; each says so without its name. */
+const isTooLong = (status: number): boolean => status === 413
+
+/** Elasticsearch says so in each answer, but that a setting may not be changed for a block. A proxy's own, as a 404 of one that has no backend for a moment, says nothing of an index. */
 const isOurs = (headers: Readonly<Record<string, unknown>> | null | undefined): boolean =>
   headers?.['x-elastic-product'] === 'Elasticsearch'
 
@@ -64,18 +68,25 @@ function hostIn(error: unknown): string | undefined {
 /** `isKnown`: it has answered us before. */
 type Server = Readonly<{ host: string; isKnown: boolean; requestTimeoutMs: number }>
 
+/** What goes by itself, or is there for somebody to lift. */
+function passingHint(status: number, reason: string): string | undefined {
+  if (isClosed(reason)) return closedHint
+  if (isMasterless(reason)) return masterlessHint
+  if (isBlocked(reason)) return blockedHint
+  if (isTooLong(status)) return tooLongHint
+  return status === 429 ? busyHint : undefined
+}
+
 function responseFailure(error: errors.ResponseError, call: Call, { host, isKnown }: Server): Error {
   const { operation, subject } = call
   const status = error.statusCode ?? 0
   const reason = reasonOf(error.body)
   const cause = new Error(`Elasticsearch answered ${status} ${reason}`.trim())
   if (call.bytesMax !== undefined && isTooLarge(reason)) return new LargeAnswerError(subject, { cause })
-  if (isClosed(reason)) return new TransientError({ operation, subject, hint: closedHint, cause })
-  if (isMasterless(reason)) return new TransientError({ operation, subject, hint: masterlessHint, cause })
-  if (isBlocked(reason)) return new TransientError({ operation, subject, hint: blockedHint, cause })
+  const hint = passingHint(status, reason)
+  if (hint !== undefined) return new TransientError({ operation, subject, hint, cause })
   if (status === 401) return notLetIn(call, 'check user and password in ELASTICSEARCH_URL', cause, isKnown)
   if (status === 403) return notLetIn(call, forbiddenHint, cause, isKnown)
-  if (status === 429) return new TransientError({ operation, subject, hint: busyHint, cause })
   if (!isOurs(error.headers)) return notOurs(call, host, cause)
   if (isPassing(status)) return new TransientError({ operation, subject, cause })
   return new PermanentError({ operation, subject, cause })
@@ -191,7 +202,8 @@ export function openDriver(url: string, requestTimeoutMs = requestTimeoutMsDefau
         signal?.throwIfAborted()
         const answer = await ask(client, call)
         const { statusCode: status, headers, body } = answer
-        if (!isPassing(status) && !isOurs(headers)) throw notOurs(call, answer.meta.connection?.url.host ?? host)
+        const isAnswer = isPassing(status) || isTooLong(status) || isOurs(headers) || isBlocked(reasonOf(body))
+        if (!isAnswer) throw notOurs(call, answer.meta.connection?.url.host ?? host)
         return { status, body: isJsonObject(body) ? body : {} }
       } catch (error) {
         // An abort is reported with the signal's reason.

@@ -109,7 +109,8 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
   // It would look as if nothing were in them: a comparison would miss it, and an erasure leave it.
   if (closed.length > 0) throw new TransientError({ operation: 'freeze', subject: closed.join(', '), hint: closedHint })
   const indices = new Set(days.keys())
-  const without = indices.size === 0 ? [] : [...(await withoutPrimary(elasticsearch, names.build(index), primaryWait))]
+  const found = indices.size === 0 ? [] : [...(await withoutPrimary(elasticsearch, names.build(index), primaryWait))]
+  const without = found.filter((name) => names.isDay(index, name))
   if (without.length > 0)
     throw new TransientError({ operation: 'freeze', subject: without.sort().join(', '), hint: withoutPrimaryHint })
   let moment = indices.size === 0 ? undefined : await openMoment(place, index, indices.size)

@@ -3,9 +3,9 @@ import type { Json, JsonObject } from '#src/lib/json.ts'
 import type { IndexName } from '../../index-store.ts'
 import { objectIn, textIn } from './answer-parts.ts'
 import { everyOpen, type Elasticsearch } from './call.ts'
-import { stateIndex, stateReading, syncing, template, type IndexSettings } from './mapping.ts'
+import { stateIndex, stateReading, syncing, template, unpiped, type IndexSettings } from './mapping.ts'
 import type { Place } from './place.ts'
-import { forbiddenHint } from './reasons.ts'
+import { forbiddenHint, isBlocked, reasonOf } from './reasons.ts'
 
 /** Prevents our indices from being created automatically, with whatever mapping the first document suggests. */
 export async function forbidAutomatic({ elasticsearch, names }: Place): Promise<void> {
@@ -62,18 +62,31 @@ const identityOf = (part: Json | undefined): string => {
   return [textIn(settings['uuid']), ...(history === '' ? [] : [history])].join('/')
 }
 
-const isLazy = (part: JsonObject): boolean =>
-  objectIn(objectIn(objectIn(part['settings'])['index'])['translog'])['durability'] === 'async'
+const settingsOf = (part: JsonObject): JsonObject => objectIn(objectIn(part['settings'])['index'])
+const isLazy = (part: JsonObject): boolean => objectIn(settingsOf(part)['translog'])['durability'] === 'async'
+const isPiped = (part: JsonObject): boolean => !['', '_none'].includes(textIn(settingsOf(part)['final_pipeline']))
 
 /**
  * The day indices that exist. `closed`: those of them that answer no search, and that a search by a wildcard passes over. `lazy`: those that somebody
- * has told not to sync before they answer.
+ * has told not to sync before they answer; `piped`: to have a pipeline change what is written, or drop it. `beside`: what is no day, such as a copy of one.
  */
-export type StoredDays = Readonly<{ days: Days; closed: readonly string[]; lazy: readonly string[] }>
+export type StoredDays = Readonly<{
+  days: Days
+  closed: readonly string[]
+  lazy: readonly string[]
+  piped: readonly string[]
+  beside: readonly string[]
+}>
 
 /** The indices that a wildcard names, as the master knows them: another node may be behind it. */
-async function listIndices(elasticsearch: Elasticsearch, wildcard: string, subject = wildcard): Promise<StoredDays> {
-  const settings = ['uuid', 'history.uuid', 'translog.durability'].map((name) => `settings.index.${name}`)
+async function listIndices(
+  elasticsearch: Elasticsearch,
+  wildcard: string,
+  isDay: (name: string) => boolean = () => true,
+  subject = wildcard,
+): Promise<StoredDays> {
+  const own = ['uuid', 'history.uuid', 'translog.durability', 'final_pipeline']
+  const settings = own.map((name) => `settings.index.${name}`)
   const parts = [...settings, 'state'].map((part) => `metadata.indices.*.${part}`)
   const { body } = await elasticsearch.send({
     operation: 'look for',
@@ -83,25 +96,52 @@ async function listIndices(elasticsearch: Elasticsearch, wildcard: string, subje
     query: { filter_path: parts.join(), ...everyIndex },
   })
   const indices = objectIn(objectIn(body['metadata'])['indices'])
-  const names = Object.keys(indices).sort()
+  const all = Object.keys(indices).sort()
+  const [names, beside] = [all.filter(isDay), all.filter((name) => !isDay(name))]
   const days = new Map(names.map((name) => [name, identityOf(indices[name])]))
   const having = (test: (part: JsonObject) => boolean): readonly string[] =>
     names.filter((name) => test(objectIn(indices[name])))
-  return { days, closed: having(({ state }) => state === 'close'), lazy: having(isLazy) }
+  return {
+    days,
+    closed: having(({ state }) => state === 'close'),
+    lazy: having(isLazy),
+    piped: having(isPiped),
+    beside,
+  }
 }
 
-/** What Elasticsearch has not synced when it crashes would be missing behind a checkpoint that says otherwise. */
-export async function keepSynced({ elasticsearch, names: { build } }: Place, index: IndexName): Promise<void> {
-  const call = { operation: 'have synced', subject: index } as const
-  const settings = `/${build(index)}/_settings`
-  await elasticsearch.send({ ...call, method: 'PUT', path: settings, query: everyIndex, body: syncing })
-  // What it has taken in before is not synced by that.
-  await elasticsearch.send({ ...call, method: 'POST', path: `/${build(index)}/_flush`, query: everyOpen })
+/**
+ * Sets back what somebody has set, so that something may be missing behind a checkpoint that says otherwise: what Elasticsearch has not synced when it
+ * crashes, or what a pipeline drops. Returns those that are set back: one that is blocked takes neither a setting nor a document.
+ */
+export async function setBack(
+  { elasticsearch }: Place,
+  { lazy, piped }: Pick<StoredDays, 'lazy' | 'piped'>,
+): Promise<readonly string[]> {
+  const done: string[] = []
+  for (const name of new Set([...lazy, ...piped])) {
+    const call = { operation: 'set back', subject: name } as const
+    const settings = {
+      method: 'PUT',
+      path: `/${name}/_settings`,
+      query: everyIndex,
+      body: { ...syncing, ...unpiped },
+    } as const
+    const { status, body } = await elasticsearch.send({ ...call, ...settings, accept: [403] })
+    const reason = reasonOf(body)
+    if (status === 403 && isBlocked(reason)) continue
+    if (status === 403) throw new TransientError({ ...call, hint: forbiddenHint, cause: new Error(reason) })
+    // What it has taken in before is not synced by that.
+    if (lazy.includes(name))
+      await elasticsearch.send({ ...call, method: 'POST', path: `/${name}/_flush`, query: everyOpen })
+    done.push(name)
+  }
+  return done
 }
 
 /** A build's existing day indices. */
-export const listDayIndices = ({ elasticsearch, names: { build } }: Place, index: IndexName): Promise<StoredDays> =>
-  listIndices(elasticsearch, build(index), index)
+export const listDayIndices = ({ elasticsearch, names }: Place, index: IndexName): Promise<StoredDays> =>
+  listIndices(elasticsearch, names.build(index), (name) => names.isDay(index, name), index)
 
 /**
  * Whether all indices that a wildcard names may be read. One that the user may not read is passed over without a word, as if it were not there. The list

@@ -3,7 +3,7 @@ import type { JsonObject } from '#src/lib/json.ts'
 import { numberIn, objectIn, textIn } from './answer-parts.ts'
 import { daysIn, fieldsOfNamed, namedIn } from './build-record.ts'
 import { changeBuild, recordsOfBuild } from './builds.ts'
-import { keepSynced, listDayIndices, removeIndices, type Days, type StoredDays } from './indices.ts'
+import { listDayIndices, removeIndices, setBack, type Days, type StoredDays } from './indices.ts'
 import { dayIn } from './names.ts'
 import type { Place } from './place.ts'
 
@@ -45,11 +45,13 @@ export async function noteDays(
   index: IndexName,
   isWanted: (name: string) => boolean,
 ): Promise<StoredDays | undefined> {
-  let stored: StoredDays = { days: new Map(), closed: [], lazy: [] }
+  let stored: StoredDays = { days: new Map(), closed: [], lazy: [], piped: [], beside: [] }
   let missed: readonly string[] = []
   let shut: readonly string[] = []
   const record = await changeBuild(place, index, async (source) => {
-    const { named, lost, closed: shutBefore } = namedIn(source)
+    const { named: all, lost, closed: shutBefore } = namedIn(source)
+    // Earlier programs named copies too.
+    const named = new Map([...all].filter(([name]) => place.names.isDay(index, name)))
     const keptFrom = textIn(source['keptFrom'])
     stored = await listDayIndices(place, index)
     const { days: there } = stored
@@ -66,12 +68,18 @@ export async function noteDays(
     return fieldsOfNamed({ named: new Map([...named, ...met]), lost: [...lost, ...missed], closed })
   })
   if (record === undefined) return undefined
-  if (stored.lazy.length > 0) {
-    await keepSynced(place, index)
-    place.onLazy?.(stored.lazy)
-  }
+  // First of all what is noted now, and not told again.
   if (missed.length > 0) place.onLost?.(missed)
   if (shut.length > 0) place.onClosed?.(shut)
+  if (stored.beside.length > 0) place.onBeside?.(stored.beside)
+  const { lazy, piped } = stored
+  const back = await setBack(place, stored)
+  const tell = (hear: Place['onLazy'], names: readonly string[]): void => {
+    const those = names.filter((name) => back.includes(name))
+    if (those.length > 0) hear?.(those)
+  }
+  tell(place.onLazy, lazy)
+  tell(place.onPiped, piped)
   return stored
 }
 

@@ -62,7 +62,8 @@ const replicas = ({ replicas: count }: IndexSettings): Readonly<Record<string, s
   count === undefined ? { auto_expand_replicas: '0-1' } : { number_of_replicas: count }
 
 /** What somebody else's template might set for our indices too: a pipeline may change or drop what we write, and wildcards pass over what is hidden. */
-const ownDocuments = { default_pipeline: '_none', final_pipeline: '_none', hidden: false }
+export const unpiped = { final_pipeline: '_none' } as const
+const ownDocuments = { default_pipeline: '_none', ...unpiped, hidden: false }
 /** Elasticsearch syncs before it answers, whatever a template says. */
 export const syncing = { 'translog.durability': 'request' } as const
 /** The same: documents are kept. */

@@ -15,6 +15,8 @@ export type Names = Readonly<{
   days(index: IndexName, collection: string): string
   /** All indices of a build. */
   build(index: IndexName): string
+  /** Whether that is the index of a day of a build, and not one that somebody has made beside it, such as a copy. */
+  isDay(index: IndexName, name: string): boolean
 }>
 
 /** Index names have no capitals: `attributeSets` becomes `attribute_sets`. */
@@ -28,8 +30,16 @@ export function createNames(prefix: string): Names {
     day: (index, collection, day) => days(index, collection) + day.replaceAll('-', '.'),
     days: (index, collection) => `${days(index, collection)}*`,
     build: (index) => `${prefix}-${index}-*`,
+    isDay: (index, name) => /^[a-z\d_]+-\d{4}\.\d\d\.\d\d$/.test(name.slice(`${prefix}-${index}-`.length)),
   }
 }
+
+/** What a name goes on with behind a day, where somebody has made a copy of it: as `-copy`, `_old`, `.bak`. Days have none of these. */
+const endingsOfCopies = ['*-*', '*_*', '*.*.*.*']
+
+/** Of a collection's days (`days`), without their copies, which would be counted too, and may be older than what they are copies of. */
+export const withoutCopies = (days: string): string =>
+  [days, ...endingsOfCopies.map((ending) => `-${days.slice(0, -1)}${ending}`)].join()
 
 const dayPattern = /-(\d{4})\.(\d\d)\.(\d\d)$/
 

@@ -17,7 +17,8 @@ export type PlaceOptions = Readonly<{
 
 /**
  * Where the builds of one partition are. `onLost` hears of days' indices, by name, that are missed and were not before;
- * `onClosed`, that are closed; `onLazy`, that were set not to sync, and are set back.
+ * `onClosed`, that are closed; `onLazy`, that were set not to sync, and are set back; `onPiped`, that were set to have a pipeline change what is
+ * written, and are set back; `onBeside`, of indices that are there under such names and are none of ours.
  */
 export type Place = Readonly<{
   elasticsearch: Elasticsearch
@@ -29,6 +30,8 @@ export type Place = Readonly<{
   onLost?: ((indices: readonly string[]) => void) | undefined
   onClosed?: ((indices: readonly string[]) => void) | undefined
   onLazy?: ((indices: readonly string[]) => void) | undefined
+  onPiped?: ((indices: readonly string[]) => void) | undefined
+  onBeside?: ((indices: readonly string[]) => void) | undefined
 }>
 
 /** By one connection: what is asked of the records of all these partitions at once goes in one request. */

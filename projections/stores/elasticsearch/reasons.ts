@@ -51,6 +51,10 @@ export const isTooLarge = (reason: string): boolean => reason.startsWith('circui
 /** A queue that is full, or a circuit breaker: more than its memory allows for now. */
 export const busyHint = 'it has no room for more now: look at its load, its memory and its disks'
 
+/** 413. */
+export const tooLongHint =
+  'it takes no request of so many bytes: raise its http.max_content_length, or the limit of what stands before it'
+
 /** 403, for another reason than a block. */
 export const forbiddenHint =
   'the user of ELASTICSEARCH_URL lacks a right: give it monitor and manage_index_templates on the cluster, and all on INDEX_PREFIX-*'

@@ -12,7 +12,7 @@ import { documentOf } from './document.ts'
 import { and, ofWorkspace, type Query } from './filter.ts'
 import { areAllRead, notRead } from './indices.ts'
 import { bodyField, idField, numberField, positionField, timeField } from './mapping.ts'
-import { dayIn, documentKey } from './names.ts'
+import { dayIn, documentKey, withoutCopies } from './names.ts'
 import { sendPatiently } from './patience.ts'
 import { forbiddenPatternHint, isForbiddenPattern, mappingHint, reasonOf } from './reasons.ts'
 import { askFitting, inSizedParts, type Bound, type SeenSizes } from './sized-parts.ts'
@@ -54,7 +54,7 @@ export async function ask(searched: Searched, body: object, bound?: Bound): Prom
   for (let tries = 1; ; tries++) {
     const answer = await askOnce(searched, body, bound)
     const { total } = objectIn(answer['_shards'])
-    if (total !== 0 || (await areAllRead(elasticsearch, indices, total))) return answer
+    if (total !== 0 || (await areAllRead(elasticsearch, withoutCopies(indices), total))) return answer
     // The first index may have been made just now.
     if (tries === 2) throw notRead('search', indices)
   }
@@ -75,7 +75,7 @@ async function askOnce(
     operation: 'search',
     subject: indices,
     method: 'POST',
-    path: `/${indices}/_search`,
+    path: `/${withoutCopies(indices)}/_search`,
     query,
     body,
     ...bound,

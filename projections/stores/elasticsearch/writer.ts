@@ -25,10 +25,12 @@ import { createTellAgain } from './tell-again.ts'
 type ElasticsearchWriterOptions = (PlaceOptions | Readonly<{ place: Place }>) &
   Readonly<{
     settings?: IndexSettings
-    /** Called once for day indices that somebody has removed, for those that somebody has closed, and for those that did not sync. */
+    /** See Place. Each is called once for an index, until it is so again. */
     onLost?: Place['onLost']
     onClosed?: Place['onClosed']
     onLazy?: Place['onLazy']
+    onPiped?: Place['onPiped']
+    onBeside?: Place['onBeside']
     /** The least time between two refreshes, and between two progress records without news. */
     refreshEveryMs?: number
     /** Milliseconds of a clock that never goes back. */
@@ -178,19 +180,30 @@ async function orLeave(build: Build, task: Promise<void>): Promise<void> {
   build.freshness.rejoin()
 }
 
+/** What is there for as long as nobody removes it is told once. */
+function onlyNew(hear: Place['onBeside']): Place['onBeside'] {
+  const known = new Set<string>()
+  return (names) => {
+    const some = names.filter((name) => !known.has(name))
+    for (const name of some) known.add(name)
+    if (some.length > 0) hear?.(some)
+  }
+}
+
 /** The writing side in Elasticsearch, for one partition. */
 export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions): IndexWriter {
   const { settings = defaultSettings, refreshEveryMs = 500, now = () => performance.now(), share } = given
-  const { onLost, onClosed, onLazy, tellAgainMs = 1_500 } = given
-  const place: Place = { ...('place' in given ? given.place : connectPlace(given)), onLost, onClosed, onLazy }
+  const { onLost, onClosed, onLazy, onPiped, tellAgainMs = 1_500 } = given
+  const told = { onLost, onClosed, onLazy, onPiped, onBeside: onlyNew(given.onBeside) }
+  const place: Place = { ...('place' in given ? given.place : connectPlace(given)), ...told }
   const { elasticsearch } = place
   const [prepare, forbid] = [createPrepare(place, settings), createForbid(place, now)]
   const options = { settings, refreshEveryMs, now, share, prepare, forbid }
   const builds = new Map<IndexName, Build>()
   const buildOf = (index: IndexName): Build => openedIn(builds, index)
   const freshnessAt = (index: IndexName): Freshness => freshnessOf(place, options, index)
-  const told = () => (share === undefined ? [...builds.values()].map(({ progress }) => progress) : [])
-  const tellingAgain = createTellAgain(told, tellAgainMs)
+  const ofBuilds = () => (share === undefined ? [...builds.values()].map(({ progress }) => progress) : [])
+  const tellingAgain = createTellAgain(ofBuilds, tellAgainMs)
   return {
     async open(index, projection, epoch, after = 0) {
       if (!builds.has(index)) builds.set(index, await openedBuild(place, options, projection, { index, epoch, after }))

@@ -14,6 +14,14 @@ export type FindAny = (
 ) => Promise<Result<Partial<Record<Kind, readonly unknown[] | undefined>>, unknown>>
 type Kind = 'logs' | 'traces' | 'sessions'
 
+/** Whether the page's search finds anything by another `q`. */
+export async function isFoundBy(find: FindAny, conditions: URLSearchParams, q: string): Promise<boolean> {
+  const found = await find(withConditions(conditions, { q, limit: '1', order: null, fields: null }).toString())
+  if (!found.ok) return false
+  const { logs, traces, sessions } = found.value
+  return (logs ?? traces ?? sessions ?? []).length > 0
+}
+
 const anyName = String.raw`[^\s()":=*?<>[\]\\]+`
 
 /** The same search, with each clause on a field that is not the page's own turned into a phrase of the field's name and its value. */
@@ -41,12 +49,7 @@ export async function asWords(
   find: FindAny,
 ): Promise<Html> {
   const own = path === '/app/traces' || path === mapPath ? ownSpanField : ownLogField
-  const isFound = async (q: string): Promise<boolean> => {
-    const found = await find(withConditions(conditions, { q, limit: '1', order: null, fields: null }).toString())
-    if (!found.ok) return false
-    const { logs, traces, sessions } = found.value
-    return (logs ?? traces ?? sessions ?? []).length > 0
-  }
+  const isFound = (q: string): Promise<boolean> => isFoundBy(find, conditions, q)
   const meant = (why: string, q: string): Html =>
     html`<p>${why} Did you mean the words <a href="${addressWith(path, conditions, { q })}">${q}</a>?</p>`
   const words = inWords(normalized, (name) => own(name) !== undefined)

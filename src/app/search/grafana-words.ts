@@ -9,9 +9,9 @@ const besideQuotes = (text: string, change: (part: string) => string): string =>
     quoted === undefined ? change(part) : part,
   )
 
-/** TraceQL begins attributes of any scope with a dot. */
+/** TraceQL begins attributes of any scope with a dot, CloudWatch its fields with `$.`. */
 const withoutDots = (text: string): string =>
-  besideQuotes(text, (part) => part.replace(/(?<![\w.\])])\.(?=[a-z_][\w.-]{0,128}\s*(?:!=|=|>|<))/gi, ''))
+  besideQuotes(text, (part) => part.replace(/(?<![\w.\])$])\$?\.(?=[a-z_][\w.-]{0,128}\s*(?:!=|=|>|<))/gi, ''))
 
 /** Turns texts in backticks, which have no escapes, into quoted ones. */
 const inQuotesOnly = (text: string): string =>
@@ -53,7 +53,13 @@ function matchersIn(text: string): string {
 
 /** The conditions in braces; LogQL separates them by commas. Regular expressions keep commas and blanks, because they are still quoted here. */
 const conditionsIn = (text: string): string =>
-  matchersIn(besideQuotes(withoutDots(text), (part) => withoutGaps(part.replace(/,/g, ' ')))).trim()
+  matchersIn(besideQuotes(withoutDots(text), (part) => withoutNil(withoutGaps(part.replace(/,/g, ' '))))).trim()
+
+/** TraceQL compares a missing attribute with `nil`. */
+const withoutNil = (text: string): string =>
+  text.replace(/(?<![\w.])([\w.]+)(!?)=nil(?![\w.])/g, (_all, name: string, isNot: string) =>
+    isNot === '' ? `-${name}:*` : `${name}:*`,
+  )
 
 /** Whether the braces hold conditions or nothing. An object in JSON holds neither. */
 const isSelector = (inside: string): boolean =>

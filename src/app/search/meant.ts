@@ -1,12 +1,12 @@
 import { inTime } from '#src/lib/in-time.ts'
 import { figureTimeoutMs } from '../context.ts'
 import { html, type Html } from '../html.ts'
-import { asWords, type FindAny } from './as-words.ts'
+import { asWords, isFoundBy, type FindAny } from './as-words.ts'
 import { idsWithin } from './ids-within.ts'
 import { nearFields, type FindLogs } from './near-fields.ts'
 import { nearIds } from './near-ids.ts'
 import { nearNames, type CountNames } from './near-names.ts'
-import { otherNames } from './other-names.ts'
+import { otherForms, otherNames } from './other-names.ts'
 import type { Asked } from './search-parts.ts'
 import { looksLikeId } from './typed-id.ts'
 
@@ -25,10 +25,17 @@ export async function meantBy(
 ): Promise<Html> {
   // Earlier pages had results.
   if (cursors.length > 0) return html``
-  const other = otherNames(path, conditions, normalized)
+  let other = otherNames(path, conditions, normalized)
   const found: Html[] = []
   let isOver = false
   async function near(): Promise<void> {
+    const isFound = async (q: string): Promise<boolean> => !isOver && (await isFoundBy(count, conditions, q))
+    const form = await otherForms(path, conditions, normalized, isFound)
+    if (isOver) return
+    if (form.markup !== '') {
+      other = form
+      return
+    }
     found.push(await nearNames(path, conditions, normalized, count))
     if (isOver) return
     found.unshift(await asWords(path, conditions, normalized, count))

@@ -1,10 +1,15 @@
 import { levelOfWord } from '#src/events/level-word.ts'
 import { levels, spanKinds } from '#src/events/telemetry.ts'
 import { nearest } from '#src/lib/nearest.ts'
+import { ownLogField } from '#projections/logs/query.ts'
+import { ownSpanField } from '#projections/traces/query.ts'
+import { inOwnForms } from '#src/query/searches.ts'
 import { html, type Html } from '../html.ts'
 import { mapPath } from '../map-address.ts'
 import { addressWith } from './conditions.ts'
+import { byEqualNames, renamedSince } from './equal-names.ts'
 import { fromGrafana } from './grafana-words.ts'
+import { queryCharactersMax } from './narrow.ts'
 import { quotedText, regexesIn, textOrRegex } from './passed-over.ts'
 
 // Names and values from other tools and older conventions that find nothing here, because they have other names.
@@ -16,7 +21,7 @@ const levelWords = 'trace|debug|info|notice|warn|warning|err|error|crit|critical
 const ofLogs: readonly Habit[] = [
   [
     new RegExp(
-      String.raw`(?<![\w.])@?(?:status|severity|severity_text|severityText|log\.level|lvl)(?=(?::|=|!=)"?(?:${levelWords})\b)`,
+      String.raw`(?<![\w.])@?(?:status|severity|severity_text|severityText|log\.level|lvl)(?=(?::|=|!=)["(]?(?:${levelWords})\b)`,
       'gi',
     ),
     'level',
@@ -25,18 +30,6 @@ const ofLogs: readonly Habit[] = [
   [/(?<![\w.])@?(?:msg|body)(?=:|=|!=)/gi, 'message'],
 ]
 
-/** Old names of OpenTelemetry's attributes, and their current names. */
-const renamedSince: Readonly<Record<string, string>> = {
-  'http.status_code': 'http.response.status_code',
-  'http.method': 'http.request.method',
-  'http.url': 'url.full',
-  'http.target': 'url.path',
-  'db.system': 'db.system.name',
-  'db.statement': 'db.query.text',
-  'db.name': 'db.namespace',
-  'db.operation': 'db.operation.name',
-  'net.peer.name': 'server.address',
-}
 /** Also after the name of a scope. After any other name it is part of a longer name, such as `app.db.name`. */
 const olderNames = Object.entries(renamedSince).map(([older, here]): Habit => {
   const name = older.replaceAll('.', String.raw`\.`)
@@ -48,10 +41,13 @@ const ofTraces: readonly Habit[] = [
   [/(?<![\w.])@?error(?::|=)"?true"?(?!\w)/gi, 'status=error'],
   [/(?<![\w.])@?(?:otel\.)?status[._]code(?=(?::|=|!=)"?(?:error|ok|unset)\b)/gi, 'status'],
   [/(?<![\w.])@?status(?::|=)"?(?:err|fail(?:ed|ure)?)"?(?=[\s)]|$)/gi, 'status=error'],
-  ...olderNames,
-  [/(?<![\w.])@?status(?:_code)?(?=(?::|=|!=)(?:\[|[<>]=?)?[1-5](?:\d\d\b|\*))/gi, 'http.response.status_code'],
+  [/(?<![\w.])@?status(?:_code)?(?=(?:(?::|=|!=)[[(]?|:?[<>]=?)[1-5](?:\d\d\b|\*))/gi, 'http.response.status_code'],
   [/(?<![\w.])@?(?:(?:resource\.)?deployment\.environment|env)(?=[:=!])/gi, 'deployment.environment.name'],
   [/(?<![\w.])@?(?:resource|operation)_name(?=[:=!])/gi, 'name'],
+  [/(?<![\w.])rootServiceName(?=[:=!])/gi, 'service'],
+  [/(?<![\w.])rootName(?=[:=!])/gi, 'name'],
+  [/(?<![\w.])traceDuration(?=:?[<>])/gi, 'duration'],
+  [/(?<![\w.])(?:nestedSetParent(?::?<0|[:=]"?-1"?)|(?:is_?)?root[:=]"?true"?)(?=[\s)]|$)/gi, '-parent_span_id:*'],
   [/(?<=(?<![\w.])kind(?::|=|!=))SPAN_KIND_/gi, ''],
   [/(?<![\w.])@?min_?duration[:=](?=\d)/gi, 'duration:>='],
   [/(?<![\w.])@?max_?duration[:=](?=\d)/gi, 'duration:<='],
@@ -118,21 +114,55 @@ const renamed = (query: string, [typed, here]: Habit): string =>
     habit === undefined ? whole : here,
   )
 
+const isOfTraces = (path: string): boolean => path === '/app/traces' || path === mapPath
+
 function inOwnNames(path: string, query: string): string {
-  const isOfTraces = path === '/app/traces' || path === mapPath
-  const timed = isOfTraces ? query.replace(bareDuration, 'duration:$1$2') : query
-  const named = (isOfTraces ? ofTraces : ofLogs).reduce(renamed, timed)
-  return withValues(named, isOfTraces ? spanNames : levelNames)
+  const timed = isOfTraces(path) ? query.replace(bareDuration, 'duration:$1$2') : query
+  const named = (isOfTraces(path) ? ofTraces : ofLogs).reduce(renamed, timed)
+  return withValues(named, isOfTraces(path) ? spanNames : levelNames)
 }
 
 function didYouMean(path: string, conditions: URLSearchParams, query: string): Html {
   return html`<p>Did you mean <a href="${addressWith(path, conditions, { q: query })}">${query}</a>?</p>`
 }
 
-/** A suggestion for a search that was typed as in Grafana, also if it was refused. */
-export function ofGrafana(path: string, conditions: URLSearchParams): Html {
+/** A suggestion for a search that was typed as in Grafana. */
+function ofGrafana(path: string, conditions: URLSearchParams): Html {
   const query = fromGrafana(conditions.get('q') ?? '')
-  return query === undefined ? html`` : didYouMean(path, conditions, inOwnNames(path, query))
+  if (query === undefined) return html``
+  // Nothing was searched for yet, under the old or the new name.
+  const named = inOwnNames(path, inOwnForms(query))
+  return didYouMean(path, conditions, isOfTraces(path) ? olderNames.reduce(renamed, named) : named)
+}
+
+/** The search in the forms and names that are used here; undefined if it has them already. */
+function inOwnWords(path: string, conditions: URLSearchParams): string | undefined {
+  const typed = conditions.get('q')?.trim() ?? ''
+  if (typed.length > queryCharactersMax || fromGrafana(typed) !== undefined) return undefined
+  const query = inOwnForms(typed)
+  return query === typed || query === '' ? undefined : inOwnNames(path, query)
+}
+
+/** A suggestion for a refused search that was typed as in another tool. */
+export function ofOtherTools(path: string, conditions: URLSearchParams): Html {
+  const habit = ofGrafana(path, conditions)
+  const query = habit.markup === '' ? inOwnWords(path, conditions) : undefined
+  return query === undefined ? habit : didYouMean(path, conditions, query)
+}
+
+/** A suggestion for a search that found nothing: with this language's forms, or the names of other senders, if that finds something. */
+export async function otherForms(
+  path: string,
+  conditions: URLSearchParams,
+  normalized: string,
+  isFound: (q: string) => Promise<boolean>,
+): Promise<Html> {
+  const form = inOwnWords(path, conditions)
+  if (form !== undefined && (await isFound(form))) return didYouMean(path, conditions, form)
+  const own = isOfTraces(path) ? ownSpanField : ownLogField
+  const query = form ?? inOwnNames(path, normalized)
+  const meant = await byEqualNames(query, (name) => own(name) !== undefined, isFound)
+  return meant === undefined ? html`` : didYouMean(path, conditions, meant)
 }
 
 /** A suggestion for a search that found nothing: the same search with the names that are used here. */

@@ -10,7 +10,7 @@ import { field, suggestions } from '../fields.ts'
 import { zone } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { addressWith, withConditions } from './conditions.ts'
-import { ofGrafana } from './other-names.ts'
+import { ofOtherTools } from './other-names.ts'
 
 /** The most cursors of earlier pages kept in an address: one can go back so many pages. */
 const cursorsMax = 20
@@ -213,7 +213,7 @@ export const refusedSearch =
   (ctx: Context, app: Pick<AppContext, 'directory'>, refused: Refusal): SessionPage => {
     const asked = readAsked(ctx, app)
     const query = asked.conditions.get('q') ?? ''
-    const meant = refused.position === undefined ? html`` : ofGrafana(ctx.path, asked.conditions)
+    const meant = refused.position === undefined ? html`` : ofOtherTools(ctx.path, asked.conditions)
     const { body, status, wrong } = searchRefusal(ctx, refused, query, meant)
     return {
       title,

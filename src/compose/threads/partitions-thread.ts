@@ -68,6 +68,23 @@ const printLazy =
         `${indices.join(', ')}; index.translog.durability is set back to request`,
     )
 
+const printPiped =
+  (partition: number) =>
+  (indices: readonly string[]): void =>
+    print(
+      `partition ${partition}: indices of days had a pipeline, which may have changed or dropped what was written to them: ${indices.join(', ')}; ` +
+        'index.final_pipeline is set back to _none; verify the projection, and rebuild it where it differs',
+    )
+
+const printBeside =
+  (partition: number) =>
+  (indices: readonly string[]): void =>
+    print(
+      `partition ${partition}: indices that are none of this installation stand among its own, such as copies of them: ${indices.join(', ')}; ` +
+        'no erasure or retention reaches them, and they are counted where their names do not go on with -, _ or . behind the day: ' +
+        'remove them, or give them names that do not begin with INDEX_PREFIX-',
+    )
+
 /** One for each partition. They ask for the records of builds at the same time, as at a start, and share one request. */
 const places = connectPlaces({ url, prefix }, [...Array(partitions).keys()])
 type Reached = Readonly<{ nats: Nats; place: Place }>
@@ -80,7 +97,13 @@ async function fold({ nats, place }: Reached, tell: Tell, signal: AbortSignal): 
   try {
     const directory = await openJetStream(nats, { partition: directoryPartition, prefix, limits })
     try {
-      const told = { onLost: printLost(partition), onClosed: printClosed(partition), onLazy: printLazy(partition) }
+      const told = {
+        onLost: printLost(partition),
+        onClosed: printClosed(partition),
+        onLazy: printLazy(partition),
+        onPiped: printPiped(partition),
+        onBeside: printBeside(partition),
+      }
       const writer = createElasticsearchIndexWriter({ place, settings, refreshEveryMs, ...told })
       try {
         await refuseOtherLog({ stream, writer, projections: folding.projections, allowLostLog, tell: print })

@@ -2,7 +2,7 @@ import { withoutMark, words } from '#src/events/tokens.ts'
 import { wildcardShapes } from '#src/events/wildcard.ts'
 import { takeComparison, takeRange } from './bounds.ts'
 import type { FieldContext, Parse } from './parse.ts'
-import { inQuotes } from './print-query.ts'
+import { groupItem, inQuotes } from './print-query.ts'
 import { checkRegex } from './check-regex.ts'
 import { negatePart, type Part } from './tree.ts'
 import { plainField, takeOperator, takeQuoted, takeRegex, takeSpacedOperator, takeWord, type Word } from './words.ts'
@@ -76,8 +76,8 @@ function parseField(parse: Parse, name: string, operator: string, start: number)
   if (/^[<>]/.test(operator)) return takeComparison(parse, field, operator)
   const exact = operator !== ':'
   if (operator === ':') {
-    const negated = reader.take(/!=?\s*(?=[^\s!=)])/)
-    if (negated !== undefined) return negatePart(parseValue(parse, { name: field, exact: negated[0] === '!=' }))
+    const negated = reader.take(/(?:!={0,2}|<>)\s*(?=[^\s!=)])/)
+    if (negated !== undefined) return negatePart(parseValue(parse, { name: field, exact: negated[0].trim() !== '!' }))
     // In quotes it is a field that bears this name.
     if (field === '_exists_' && reader.text.charAt(start) !== '"') return parseExists(parse)
   }
@@ -130,7 +130,9 @@ function parseItem(parse: Parse, { name, exact }: FieldContext): Part {
 /** `level = 'error'`, as in SQL: here single quotes are part of the value. */
 function warnOfSingle({ reader, warn }: Parse, { name, exact }: FieldContext): void {
   const [, quoted] = reader.peek(/'([^'"]+)'(?=[\s)]|$)/) ?? []
-  if (quoted !== undefined) warn(`' is no quotation mark here; write ${name}${exact ? '=' : ':'}${inQuotes(quoted)}`)
+  if (quoted === undefined) return
+  const sign = /(?:!={1,2}|<>)\s*$/.test(reader.text.slice(0, reader.at())) ? '!=' : exact ? '=' : ':'
+  warn(`' is no quotation mark here; write ${name}${sign}${inQuotes(quoted)}`)
 }
 
 function matchPart(parse: Parse, field: string, text: string, start: number): Part {
@@ -169,7 +171,7 @@ function exactWord(parse: Parse, field: string, word: Word): Part {
 function warnOfList({ warn }: Parse, named: string, { text }: Word): void {
   const values = text.split(',').filter((each) => each !== '')
   if (values.length === 0 || !text.includes(',', 1)) return
-  const either = [...values.map(asGroupItem), ...(text.endsWith(',') ? ['…'] : [])]
+  const either = [...values.map(groupItem), ...(text.endsWith(',') ? ['…'] : [])]
   if (either.length > 1)
     warn(`the comma in ${named}${text} is no OR; write ${named}(${either.join(' OR ')}) for either`)
 }
@@ -183,13 +185,12 @@ export function warnOfBoth({ field, warn }: Parse, parts: readonly Part[]): void
   })
   // A comma gets another warning (`warnOfList`).
   if (!values.every((value): value is string => value !== undefined && !value.includes(','))) return
-  const [both, either] = [' ', ' OR '].map((sign) => values.map(asGroupItem).join(sign))
+  // Of a range, (1 TO 5), too (other-forms.ts).
+  if (values[1] === 'TO') return
+  const [both, either] = [' ', ' OR '].map((sign) => values.map(groupItem).join(sign))
   const named = `${field.name}${field.exact ? '=' : ':'}`
   warn(`${named}(${both}) asks for ${values.length === 2 ? 'both' : 'all'}; write ${named}(${either}) for either`)
 }
-
-const asGroupItem = (value: string): string =>
-  /^[\p{L}\p{N}_*][\p{L}\p{N}\p{M}_.*-]*$/u.test(value) && !/^(?:and|or|not)$/i.test(value) ? value : inQuotes(value)
 
 /** A value within `field:( … )`. */
 function parseGroupItem(parse: Parse, field: FieldContext): Part {

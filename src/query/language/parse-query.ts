@@ -2,6 +2,7 @@ import type { QueryTree } from '#src/events/query-tree.ts'
 import { words } from '#src/events/tokens.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { parseClause, warnOfBoth } from './clause.ts'
+import { otherFormsIn } from './other-forms.ts'
 import type { Parse, QueryLimits } from './parse.ts'
 import { printQuery } from './print-query.ts'
 import { createReader, type Reader } from './reader.ts'
@@ -54,6 +55,7 @@ export function parseQuery(text: string, limits: QueryLimits): Result<ParsedQuer
       const most = limits.queryCharactersMax
       reader.stop(`a search may have at most ${most} characters`, ['the end of the search'], most)
     }
+    for (const warning of otherFormsIn(text)) parse.warn(warning)
     const tree = parseWhole(parse) ?? { kind: 'all' as const }
     return ok({ tree, normalized: tree.kind === 'all' ? '' : printQuery(tree), warnings: [...warnings] })
   } catch (error) {

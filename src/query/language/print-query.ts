@@ -7,6 +7,9 @@ const operatorWords = new Set(['and', 'or', 'not', 'AND', 'OR', 'NOT'])
 const plainText = /^[\p{L}\p{N}_][\p{L}\p{N}\p{M}_.-]*$/u
 
 export const inQuotes = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`
+/** A value as it is written in the group of a field. */
+export const groupItem = (value: string): string =>
+  /^[\p{L}\p{N}_*][\p{L}\p{N}\p{M}_.*-]*$/u.test(value) && !/^(?:and|or|not)$/i.test(value) ? value : inQuotes(value)
 const textOf = (text: string): string => (plainText.test(text) && !operatorWords.has(text) ? text : inQuotes(text))
 const valueOf = (text: string): string => (plainText.test(text) ? text : inQuotes(text))
 

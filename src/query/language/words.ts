@@ -6,15 +6,39 @@ export type Word = Readonly<{ text: string; pattern: string; wild: boolean; star
 /** Field names that need no quotes: a letter first, and a letter or digit last. */
 export const plainField = /^[@\p{L}_$](?:[\p{L}\p{N}\p{M}_.\-/@$]*[\p{L}\p{N}\p{M}_$])?$/u
 
-const operatorHere = /:=|:|!=|==|=(?![>~])|>=|<=|>|</u
+const operatorHere = /:={0,3}|!={1,2}|<>|={2,3}(?!=)|=(?![=>~])|>=|<=|>|</u
+/** By itself behind a name, with blanks before it: `status >= 400`. */
+const spacedOperator =
+  /\s+(?:(!={1,2}|<>)(?=[^=~])|(={1,3}|>=|<=|>|<)(?=[\s"\p{L}\p{N}.-])|(=)(?=[/(])|(:=)(?=\s)|(:)(?=\s|[<>]=?\s*\d))/u
+
+/** Signs that other languages have for the same: `!==` and `<>` for `!=`, `==`, `===` and `:=` for `=`. */
+function inOwnSign(typed: string): string {
+  if (/^(?:!|<>)/.test(typed)) return '!='
+  return /^:?=/.test(typed) ? '=' : typed
+}
+
+/** Regular expressions have no operator of their own: `f=~"x"`, `f !~ x`, `f:~"x"`. Otherwise a `~` behind a colon may begin a path. */
+function refuseMatching(reader: Reader): void {
+  const found = reader.peek(/(?=:?[=!]~|:~")|\s+(?=[=!]~[\s"/\p{L}\p{N}])/u)
+  if (found === undefined) return
+  const detail = '=~, !~ and :~ are not operators here: write field:/regex/ or -field:/regex/'
+  reader.stop(detail, [':', '=', '!='], reader.at() + found[0].length)
+}
 
 /** The operator of a field clause at this place. */
-export const takeOperator = (reader: Reader): string | undefined => reader.take(operatorHere)?.[0]
+export function takeOperator(reader: Reader): string | undefined {
+  refuseMatching(reader)
+  const typed = reader.take(operatorHere)?.[0]
+  return typed === undefined ? undefined : inOwnSign(typed)
+}
 
-/** An operator that stands by itself behind a name, with blanks before it: `status >= 400`. */
+/** An operator that stands by itself behind a name. */
 export function takeSpacedOperator(reader: Reader): string | undefined {
-  const found = reader.take(/\s+(?:(!=|==|=|>=|<=|>|<)(?=[\s"\p{L}\p{N}.-])|(:)(?=\s))/u)
-  return found?.[1] ?? found?.[2]
+  const typed = reader
+    .take(spacedOperator)
+    ?.slice(1)
+    .find((sign) => sign !== undefined)
+  return typed === undefined ? undefined : inOwnSign(typed)
 }
 
 /**
@@ -75,8 +99,6 @@ const endsName = (reader: Reader, name: string): boolean =>
 
 /** An operator, unless the colon belongs to a URL (`http://`) or to a drive (`C:\logs`), or is one of two (`std::io`). */
 function startsOperator(reader: Reader): boolean {
-  if (reader.peek(/[=!]~/) !== undefined) {
-    reader.stop('=~ and !~ are not operators here: write field:/regex/ or -field:/regex/', [':', '=', '!='])
-  }
+  refuseMatching(reader)
   return reader.peek(operatorHere) !== undefined && reader.peek(/:\/\/|::|:\\[\p{L}\p{N}]/u) === undefined
 }

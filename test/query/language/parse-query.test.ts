@@ -160,6 +160,30 @@ const table: readonly (readonly [query: string, tree: QueryTree, normalized?: st
   ['f!=v', not(equals('f', 'v')), 'f!=v'],
   ['f != v', not(equals('f', 'v')), 'f!=v'],
   ['NOT f!=v', equals('f', 'v')],
+  ['f===v', equals('f', 'v'), 'f=v'],
+  ['f === v', equals('f', 'v')],
+  ['f:==v', equals('f', 'v')],
+  ['f := v', equals('f', 'v')],
+  ['f =/a/b', equals('f', '/a/b')],
+  ['f =(a OR b)', or(equals('f', 'a'), equals('f', 'b'))],
+  ['f !==v', not(equals('f', 'v')), 'f!=v'],
+  ['f!==v', not(equals('f', 'v')), 'f!=v'],
+  ['f!== v', not(equals('f', 'v'))],
+  ['f !== v', not(equals('f', 'v'))],
+  ['f:!==v', not(equals('f', 'v'))],
+  ['f<>v', not(equals('f', 'v')), 'f!=v'],
+  ['f <> v', not(equals('f', 'v'))],
+  ['f:<>v', not(equals('f', 'v'))],
+  ['"a b"<>v', not(equals('a b', 'v'))],
+  ['f !=/a/b', not(equals('f', '/a/b'))],
+  ['f !=(a OR b)', not(or(equals('f', 'a'), equals('f', 'b')))],
+  ['f != (a OR b)', not(or(equals('f', 'a'), equals('f', 'b')))],
+  ['f !=*', not(exists('f'))],
+  ['f :> 4', range('f', '>4')],
+  ['f :>=4', range('f', '>=4')],
+  ['on :8080', and(text('on'), text(':8080'))],
+  ['=======', all],
+  ['(a =)', text('a')],
   ['f:*', exists('f'), 'f:*'],
   ['f=*', exists('f')],
   ['f!=*', not(exists('f')), 'NOT f:*'],
@@ -273,6 +297,8 @@ describe('query/language', () => {
       ['level:error, warn', /write level:\(error OR …\)/],
       ["level = 'error'", /^' is no quotation mark here; write level="error"$/],
       ["NOT f:'a b'", /write f:"a b"$/],
+      ["f != 'a'", /write f!="a"$/],
+      ["f<>'a'", /write f!="a"$/],
       ['level:-error', /level:-error looks for error; write -level:error to leave it out/],
       ['f:-7,or,api*,', /write f:\("-7" OR "or" OR api\* OR …\)/],
       ['f:(-5.5 OR 3)', /leaves out 5.5; write "-5.5" for the number/],
@@ -281,6 +307,7 @@ describe('query/language', () => {
       expect(parsed(query).warnings, query).to.have.length(1)
       expect(parsed(query).warnings[0], query).to.match(warning)
     }
+    expect(parsed('f:~/a f:a~b ~/a a ~b').warnings).to.deep.equal([])
     expect(parsed('a b f:x *支付* duration:>2s f:-5 -5 f:("-5" OR -b) f:(500 -502)').warnings).to.deep.equal([])
     expect(parsed('took>21.5ms n>3 sales n>3 or n<2 n>2 AND ms size>3 "kb"').warnings).to.deep.equal([])
     expect(parsed('-a:b a:(b -c) a:"-b" a=-b a:--b a:-1').warnings).to.deep.equal([])

@@ -38,7 +38,7 @@ describe('answers of Elasticsearch', () => {
         const hits = Array.from({ length: Math.min(size, recordsMax - at) }, (_, n) => hitOf(at + n))
         const parts = ['{"hits":{"hits":[', ...hits.map((hit, n) => (n > 0 ? ',' : '') + JSON.stringify(hit)), ']}}']
         // With the length of the answer before it.
-        if (request.url === '/whole/_search') return void response.end(parts.join(''))
+        if (request.url?.startsWith('/whole')) return void response.end(parts.join(''))
         const before = request.socket.bytesWritten
         response.on('close', () => read.push(request.socket.bytesWritten - before))
         for (const part of parts) {
