@@ -4,15 +4,14 @@ import { reachedFor, type IndexReader } from '../index-store.ts'
 import { readUsage } from './query.ts'
 
 /**
- * The spans of a workspace's month, from the fold of all events up to a position and perhaps of later ones; undefined if the index is not known
- * to be that far.
+ * The spans of a workspace's month, from all events up to a position and perhaps some later ones; undefined if the index is not known to be that far.
  */
 type CountedSpans = (workspaceId: WorkspaceId, month: string, position: Position) => Promise<number | undefined>
 
 /**
- * Nothing is known until a projector is seen to run: after a power cut the files may hold less than the heartbeat says, and only a projector that
- * opens them corrects that. Nor is it known of a build whose fold began later than the log, or that skips events (`leavesOut`): their spans were
- * spent all the same.
+ * Undefined until a projector is seen running: after a power cut the files may hold less than the heartbeat says, and only a projector that opens
+ * them corrects that. Also undefined for a build whose fold began later than the log or that skips events (`leavesOut`): their spans were used all
+ * the same.
  */
 export function createCountedSpans(reader: IndexReader, leavesOut: () => Promise<boolean>): CountedSpans {
   let firstBeat: number | undefined

@@ -24,11 +24,11 @@ function refusalKey({ event }: DecodedEvent, reason: string): Key<RefusalDocumen
 
 const keyUseKey = (keyId: string): Key<KeyUse> => ({ collection: keyUseCollection, id: keyId })
 
-/** The reasons are in the payload of `spans.refused`; everything else that was refused is in headers. */
+/** Counts refusals. Those in `spans.refused` have their reasons in the payload; all others are in headers. */
 const refusalsIn = (event: DecodedEvent): RefusalCounts =>
   refusalsOf(event.event, event.event.type === 'spans.refused' ? event.refusedSpans() : [])
 
-/** What a workspace has used and what it was refused, by month, day and key of receipt and by service; and when keys were used. */
+/** What a workspace has used and what was refused, by month, day, key of receipt and service; and when keys were used. */
 export const allowanceProjection: Projection = {
   name: 'allowance',
   version: 13,

@@ -3,7 +3,7 @@ import type { RefusalCounts } from './usage-document.ts'
 
 /** The first record that was sent with a key, with the ids by which to find it. */
 export type FirstRecord = Readonly<{
-  /** Time of receipt, ms. */
+  /** Time of receipt, ms since the Unix epoch. */
   at: number
   kind: 'span' | 'log' | 'rumEvent'
   service: string | null
@@ -11,19 +11,19 @@ export type FirstRecord = Readonly<{
   sessionId: string | null
 }>
 
-/** The use of a key, as far as its events tell: reading with a key leaves none. */
+/** The use of a key, as far as events tell: reading with a key leaves none. */
 export type KeyUse = Readonly<{
   keyId: string
-  /** Ms; updated at most once a minute, so that a busy key's document is not written with each batch. */
+  /** Ms since the Unix epoch; updated at most once a minute, so that a busy key's document is not written with each batch. */
   lastUsedAt: number
-  /** Null while nothing has been accepted. */
+  /** Null until something has been accepted. */
   first: FirstRecord | null
   /** The first refusal; null while there is none. */
   refused: Readonly<{ at: number; reason: string }> | null
 }>
 
 const useStepMs = 60_000
-/** A document that was begun so many days ago is followed by a new one, with a `first` of its own. */
+/** After this many days a key gets a new document, with a `first` of its own. */
 const lookbackDays = 31
 
 export const keyUseCollection: Collection<KeyUse> = {

@@ -19,13 +19,13 @@ export { serviceCharactersMax, servicesMax } from './usage-document.ts'
 export type { RefusalDocument } from './usage-document.ts'
 export type { FirstRecord, KeyUse } from './key-use.ts'
 
-/** What a workspace has used in a month (`2026-11`, UTC), and when the next month begins (ms). */
+/** What a workspace has used in a month (`2026-11`, UTC), and when the next month begins (ms since the Unix epoch). */
 export type Usage = UsageOfMonth &
   Readonly<{
-    /** Spans accepted: what counts against the allowance. */
+    /** Accepted spans, which count against the allowance. */
     spans: number
     resetsAt: number
-    /** How far the index had followed the log; undefined before the first build. */
+    /** The index's progress; undefined before the first build. */
     progress: Progress | undefined
   }>
 
@@ -57,7 +57,7 @@ export const readUsageAt = (reader: IndexReader, workspaceId: WorkspaceId, at: n
 
 export const refusalsMax = 1_000
 
-/** What was refused from one day (`2026-11-21`) to another, both included, the newest day first; at most `refusalsMax` lines. */
+/** What was refused between two days (`2026-11-21`, inclusive), the newest day first; at most `refusalsMax` lines. */
 export async function readRefusals(
   reader: IndexReader,
   workspaceId: WorkspaceId,
@@ -74,7 +74,7 @@ export async function readRefusals(
   return hits.map(({ document }) => document)
 }
 
-/** When and how keys were used, by key id; without keys that have written nothing. */
+/** The use of keys, by key id; without keys that have written nothing. */
 export async function readKeyUse(
   reader: IndexReader,
   workspaceId: WorkspaceId,

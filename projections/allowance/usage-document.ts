@@ -4,7 +4,7 @@ import type { RefusedSpan } from '#src/events/telemetry.ts'
 import type { Collection, DecodedEvent } from '../projection.ts'
 import { dayOf } from '#src/lib/day.ts'
 
-/** How much was accepted and how much was refused. Bytes are of uncompressed payloads. */
+/** How much was accepted and refused. Bytes are of uncompressed payloads. */
 type Tally = Readonly<{
   requests: number
   spans: number
@@ -17,7 +17,7 @@ type Tally = Readonly<{
 }>
 const noTally: Tally = { requests: 0, spans: 0, logs: 0, rumEvents: 0, refusedSpans: 0, refusedRecords: 0, bytes: 0 }
 
-/** Refusals by reason. `unlisted`: spans beyond those that a refusal lists; their reason is not known. */
+/** Refusals by reason. `unlisted`: spans beyond those that a refusal lists, whose reason is not known. */
 export type RefusalCounts = Readonly<Record<string, number>>
 
 const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1)
@@ -76,7 +76,7 @@ function add(a: Tally | undefined, b: Tally): Tally {
 const holdsSpansOnly = ({ type, counts }: EventHeader): boolean =>
   type === 'spans.received' || (type === 'rum.received' && counts.spans > 0 && counts.logs + counts.rumEvents === 0)
 
-/** How many were refused for each reason: as listed, plus the rest that the header counts. */
+/** The number of refusals by reason: those listed, and the rest that the header counts. */
 export function refusalsOf(header: EventHeader, listed: readonly RefusedSpan[]): RefusalCounts {
   const { refused } = header.counts
   if (refused === 0) return {}
@@ -87,7 +87,7 @@ export function refusalsOf(header: EventHeader, listed: readonly RefusedSpan[]):
   return Object.fromEntries([...reasons].sort(byName))
 }
 
-/** Names are kept in text order, so that the document does not depend on the order of arrival. */
+/** Names are in text order, so that the document does not depend on the order of arrival. */
 function addTo<T>(
   record: Readonly<Record<string, T>>,
   name: string,
@@ -115,7 +115,7 @@ function servicesOf(event: DecodedEvent): ReadonlyMap<string, ServiceTally> {
   return services
 }
 
-/** One copy for the whole event, however many services it names. */
+/** Makes one copy for the whole event, however many services it names. */
 function addServices(known: UsageOfDay['byService'], event: DecodedEvent): UsageOfDay['byService'] {
   const added = servicesOf(event)
   if (added.size === 0) return known
@@ -185,8 +185,7 @@ export function sumUsage(month: string, days: readonly UsageOfDay[]): UsageOfMon
 export const dayStartNs = (day: string): bigint => BigInt(Date.parse(`${day}T00:00:00Z`)) * 1_000_000n
 
 /**
- * One document for each day. A single document for a month would not do: the clocks of several processes differ, so it could be created on two
- * days and then exist twice.
+ * One document per day. One per month would not do: the clocks of several processes differ, so it could be created on two days and then exist twice.
  */
 export const usageCollection: Collection<UsageOfDay> = {
   name: 'usage',
@@ -195,10 +194,10 @@ export const usageCollection: Collection<UsageOfDay> = {
   fields: { month: 'keyword', spans: 'number' },
   searchable: ({ day, month, total }) => ({ timeNs: dayStartNs(day), fields: { month, spans: total.spans } }),
 }
-/** Days of a month, with room to spare. */
+/** Upper limit of days of a month, with room to spare. */
 export const daysOfMonthMax = 62
 
-/** How often something was refused: on one day, of one key, for one reason. */
+/** How often something was refused, by day, key and reason. */
 export type RefusalDocument = Readonly<{
   day: string
   keyId: string | null

@@ -14,13 +14,13 @@ import { tracesScope } from '../traces/read-traces.ts'
 import { traceIdOfPart } from '../traces/trace-part.ts'
 import type { RumEventDocument } from './rum-event-document.ts'
 
-/** What is looked up: an identifier of a given kind, or (`id`) of any kind whose form it has. */
+/** What is looked up: an identifier of one kind, or (`id`) of any kind that it has the form of. */
 export type CorrelationId = Readonly<{
   kind: 'trace_id' | 'traceparent' | 'session_id' | 'span_id' | 'log_id' | 'id'
   value: string
 }>
 
-/** Why two things belong together: one names an identifier of the other. `trace:…`, `session:…`, `span:…`, `log:…`. */
+/** Why two things belong together: one has an identifier of the other. They are named `trace:…`, `session:…`, `span:…`, `log:…`. */
 export type Join = Readonly<{ from: string; to: string; by: string }>
 
 /** What an identifier stands for in this workspace. */
@@ -35,7 +35,10 @@ export type Anchor = {
   isCut: boolean
 }
 
-/** A span id is looked up in at most so many traces, and so many records of each kind. Of a known trace no more records are read. */
+/**
+ * A span id is looked up in at most this many traces, and this many records of each kind. No further records are read of a trace that is already
+ * known.
+ */
 const sharedTracesMax = 100
 const sharedRecordsMax = 500
 const sharedPageMax = 100
@@ -66,7 +69,7 @@ function addTraceparent(anchor: Anchor, value: string): void {
   anchor.how.push({ from: 'traceparent', to: `trace:${parsed.traceId}`, by: 'traceparent' })
 }
 
-/** Adds what a record names: its trace, or else its session. */
+/** Adds a record's trace, or else its session. */
 function follow(
   anchor: Anchor,
   from: string,
@@ -81,7 +84,7 @@ function follow(
   anchor.how.push({ from, to: `session:${sessionId}`, by: 'session_id' })
 }
 
-/** Something that names a span: its place and its trace; null: it has none. */
+/** A record that names a span: its place and its trace; null if it has none. */
 type Naming = Readonly<{ sort: SortKey; traceId: string | null }>
 type NamingPage = Readonly<{ found: readonly Naming[]; isAll: boolean }>
 type Page = Readonly<{ filter: Filter; limit: number; after: SortKey | undefined }>
@@ -106,7 +109,7 @@ async function tracesNamed(named: Filter, read: (page: Page) => Promise<NamingPa
   return { traceIds, isCut: true }
 }
 
-/** The first traces of these, up to the maximum. */
+/** The first of these traces, up to the limit. */
 function firstTraces(all: readonly NamedTraces[]): NamedTraces {
   const traceIds = [...new Set(all.flatMap((named) => [...named.traceIds]))]
   const isCut = traceIds.length > sharedTracesMax || all.some((named) => named.isCut)
@@ -123,7 +126,7 @@ function createLookups(reader: IndexReader, workspaceId: WorkspaceId) {
     links: correlationScope(workspaceId, 'links'),
   }
   const newest = { orderBy: 'timeNs', direction: 'desc' } as const
-  /** For collections whose ids contain the trace id: no documents are read, which may be a megabyte each. */
+  /** For collections whose ids contain the trace id. Reads no documents, which may have a megabyte each. */
   const tracesOfIds = (scope: Scope, named: Filter, traceIdOf: (id: string) => string): Promise<NamedTraces> =>
     tracesNamed(named, async (page) => {
       const places = await reader.places(scope, { ...newest, ...page })
@@ -133,7 +136,7 @@ function createLookups(reader: IndexReader, workspaceId: WorkspaceId) {
       }
     })
 
-  /** Reads documents, which together may have a hundred megabytes. */
+  /** For other collections. Reads documents, which together may have a hundred megabytes. */
   const tracesOfRecords = (scope: Scope, named: Filter): Promise<NamedTraces> =>
     tracesNamed(named, async (page) => {
       const query = { ...newest, ...page, charactersMax: pageCharactersMax }
@@ -144,8 +147,8 @@ function createLookups(reader: IndexReader, workspaceId: WorkspaceId) {
 
   return {
     /**
-     * The traces in which a span of this id is stored, named as a parent, or refused, or that a record names together with it. Null: a record
-     * that names no trace.
+     * The traces in which a span of this id is stored, named as a parent, or refused, or that a record names together with it. Includes null if a
+     * record names no trace.
      */
     async tracesOfSpan(spanId: string): Promise<NamedTraces> {
       const itself = isOneOf('span_id', [spanId])
@@ -172,7 +175,7 @@ function createLookups(reader: IndexReader, workspaceId: WorkspaceId) {
   }
 }
 
-/** Resolves an identifier to the traces, sessions, spans and records that it stands for, only by shared identifiers. */
+/** Resolves an identifier to the traces, sessions, spans and records that it stands for, by shared identifiers only. */
 export async function findAnchor(
   reader: IndexReader,
   workspaceId: WorkspaceId,
@@ -182,7 +185,7 @@ export async function findAnchor(
   const lookups = createLookups(reader, workspaceId)
   const any = kind === 'id'
 
-  /** If the kind is not given, the span must be known. */
+  /** A span of an identifier without a given kind must be known. */
   async function addSpan(spanId: string | undefined): Promise<void> {
     if (spanId === undefined) return
     const { traceIds, isCut } = await lookups.tracesOfSpan(spanId)

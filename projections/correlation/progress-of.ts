@@ -1,6 +1,6 @@
 import type { IndexReader, Progress } from '../index-store.ts'
 
-/** How far the indexes are together that an answer is made of: as far as the one that is furthest behind, and complete only if each of them is. */
+/** The combined progress of the indexes that an answer uses: that of the one furthest behind, and complete only if each of them is. */
 export async function progressOf(reader: IndexReader, projections: readonly string[]): Promise<Progress | undefined> {
   const asked = await Promise.all(projections.map((name) => reader.progress(name)))
   const all = asked.filter((progress) => progress !== undefined)

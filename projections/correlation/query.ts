@@ -28,7 +28,7 @@ export { isErrorEvent } from './rum-event-document.ts'
 export { searchSessions, type SessionPage } from './search-sessions.ts'
 export type { WalkKey } from '../traces/trace-request.ts'
 
-/** The parts of the answer, with sort keys in the place of cursors. A part that is left out is null. */
+/** The parts of an answer, with sort keys instead of cursors. An omitted part is null. */
 export type Correlation = Readonly<{
   /** False only for an identifier that this workspace has never seen. */
   found: boolean
@@ -38,7 +38,7 @@ export type Correlation = Readonly<{
     span_ids: readonly string[]
     log_ids: readonly string[]
   }>
-  /** The trace asked for, else the newest of the session. */
+  /** The requested trace, or else the newest of the session. */
   trace: Omit<TraceRead, 'progress'> | null
   /** All traces found, newest first. */
   traces: Part<TraceSummary> | null
@@ -49,14 +49,14 @@ export type Correlation = Readonly<{
   how: readonly Join[]
   /** Some part holds more than is shown. */
   truncated: boolean
-  /** Of the traces, logs and links together. */
+  /** The combined progress of traces, logs and links. */
   progress: Progress | undefined
 }>
 
 const joinsMax = 200
 /** The most sessions that are shown; all are searched. */
 const sessionsShownMax = 1_000
-/** A reader that asks for the progress of an index once per answer: the first reply holds for all that is read after it. */
+/** A reader that asks for the progress of an index only once per answer: the first reply holds for everything that is read after it. */
 function askingProgressOnce(reader: IndexReader): IndexReader {
   const asked = new Map<string, Promise<Progress | undefined>>()
   return {
@@ -69,16 +69,16 @@ function askingProgressOnce(reader: IndexReader): IndexReader {
   }
 }
 
-/** `main`: the newest trace that was asked for, or else the newest that holds a span. */
+/** `main`: the newest requested trace, or else the newest that holds a span. */
 type Summaries = Readonly<{ main: TraceSummary | undefined; page: Part<TraceSummary> }>
 
-/** How many of a session's traces, which may be ten thousand, are in memory at once, beside those of the page. */
+/** How many of a session's traces, which may be ten thousand, are in memory at once in addition to those of the page. */
 const tracesReadAtOnce = 100
 
 const placeOf = (trace: TraceSummary): string => `${trace.start ?? ''}/${trace.trace_id}`
 const newestFirst = (a: TraceSummary, b: TraceSummary): number => (placeOf(a) < placeOf(b) ? 1 : -1)
 
-/** Keeps the newest `count` of the given traces that fit. */
+/** Keeps the newest `count` of the added traces that fit. */
 function createNewest(count: number, fits: (trace: TraceSummary) => boolean) {
   let newest: readonly TraceSummary[] = []
   return {
@@ -89,14 +89,14 @@ function createNewest(count: number, fits: (trace: TraceSummary) => boolean) {
   }
 }
 
-/** The first items, up to so many characters of JSON; at least one. */
+/** The first items, up to a number of characters of JSON; at least one item. */
 function fitting<Item extends object>(items: readonly Item[], charactersMax: number): readonly Item[] {
   let characters = 0
   const end = items.findIndex((item, at) => (characters += JSON.stringify(item).length) > charactersMax && at > 0)
   return end === -1 ? items : items.slice(0, end)
 }
 
-/** Summaries of the traces, newest first. `known` has been read already. */
+/** Summaries of the traces, newest first. `known` was read already. */
 async function readSummaries(
   read: Read,
   { traceIds, isCut }: Anchor,
@@ -137,7 +137,7 @@ const readMain = async (read: Read, { main }: Summaries) => (main === undefined 
 
 type Naming = Readonly<{ trace_id: string | null; session_id: string | null; span_id: string | null }>
 
-/** How the shown records are joined with what was asked. */
+/** How the shown records are joined with what was asked for. */
 function recordJoins({ spanIds }: Anchor, name: string, items: readonly Naming[]) {
   const joins = new Map<string, Join>()
   for (const { trace_id: traceId, session_id: sessionId, span_id: spanId } of items) {
@@ -150,7 +150,7 @@ function recordJoins({ spanIds }: Anchor, name: string, items: readonly Naming[]
   return [...joins.values()]
 }
 
-/** Whether the workspace has ever seen what was asked: a span, a log, a browser event or a refusal names it. */
+/** Whether the workspace has ever seen the identifier: a span, a log, a browser event or a refusal has it. */
 function isFound(anchor: Anchor, parts: readonly Readonly<{ items: readonly unknown[] }>[], links: Links): boolean {
   const itself = anchor.logs.size + anchor.rumEvents.size
   return itself > 0 || links.sessions.size > 0 || parts.some(({ items }) => items.length > 0)
@@ -160,7 +160,7 @@ function isFound(anchor: Anchor, parts: readonly Readonly<{ items: readonly unkn
 async function readParts(read: Read) {
   const { reader, workspaceId, request } = read
   const anchor = await findAnchor(reader, workspaceId, request.id)
-  // A next page of spans is of the same trace as the first, whichever is the newest by now.
+  // A next page of spans is of the same trace as the first, even if there is a newer trace by now.
   const begun = request.after?.spans
   const shown = begun === undefined ? anchor.traceIds : [traceIdOfSpanRecord(begun.id)]
   const hasTrace = !omits(read, 'traces')
@@ -175,8 +175,8 @@ async function readParts(read: Read) {
 }
 
 /**
- * Everything that shares an identifier with what was asked: a trace gives its spans, its logs, its browser
- * events and its sessions; a session gives all its traces, and through them their logs. Nothing is joined by time.
+ * Finds everything that shares an identifier with the given one: for a trace its spans, logs, browser events and sessions; for a session all its
+ * traces, and through them their logs. Nothing is joined by time.
  */
 export async function correlate(
   given: IndexReader,

@@ -5,17 +5,17 @@ import { correlationScope, isOfSessions, type Anchor, type Join } from './anchor
 import type { LinkDocument } from './link-document.ts'
 
 export type Links = Readonly<{
-  /** Traces of the sessions asked for, newest first. */
+  /** Traces of the requested sessions, newest first. */
   traces: ReadonlySet<string>
-  /** The sessions asked for, or linked to the traces asked for, each with the kinds of record that link it. */
+  /** The requested sessions and those linked to the requested traces, each with the kinds of record that link it. */
   sessions: ReadonlyMap<string, ReadonlySet<LinkDocument['by']>>
   how: readonly Join[]
-  /** The sessions (the traces) asked for have more links than are read. */
+  /** Whether the requested sessions (or traces) have more links than are read. */
   moreTraces: boolean
   moreSessions: boolean
 }>
 
-/** Other traces of sessions that are only linked to what was asked for; undefined if there are too many to tell their records apart. */
+/** Other traces of sessions that are only linked to what was requested; undefined if they are too many to tell their records apart. */
 export type OtherTraces = readonly string[] | undefined
 
 /** A browser page that polls makes a trace every few seconds, for as long as it is open. */
@@ -41,7 +41,7 @@ const joinOf = ({ sessionId, traceId, by }: LinkDocument, from: 'session' | 'tra
   }
 }
 
-/** The sessions and traces linked to those asked for: one record has named both. */
+/** The sessions and traces that some record names together with the requested ones. */
 export async function readLinks(reader: IndexReader, workspaceId: WorkspaceId, anchor: Anchor): Promise<Links> {
   const [ofSessions, ofTraces] = await Promise.all([
     searchLinks(reader, workspaceId, isOfSessions(anchor.sessionIds)),
@@ -63,7 +63,7 @@ export async function readLinks(reader: IndexReader, workspaceId: WorkspaceId, a
   return { traces, sessions, how: [...how.values()], moreTraces: ofSessions.more, moreSessions: ofTraces.more }
 }
 
-/** The traces of these sessions that were not asked for. */
+/** The traces of these sessions that were not requested. */
 export async function readOtherTraces(
   reader: IndexReader,
   workspaceId: WorkspaceId,

@@ -15,8 +15,8 @@ import { readLinks, readOtherTraces, type OtherTraces } from './read-links.ts'
 import { rumEventItem, type RumEventDocument } from './rum-event-document.ts'
 
 /**
- * The records that belong to what was found: those that name one of its traces or sessions (`named`); and of sessions that are only `linked` to a
- * trace asked for, those that name none of the `others`.
+ * Which records belong to what was found: those that name one of its traces or sessions (`named`), and, of sessions that are only `linked` to a
+ * requested trace, those that name none of the `others`.
  */
 type Belonging = Readonly<{ named: Filter; linked: Filter; others: Promise<OtherTraces> }>
 
@@ -30,7 +30,7 @@ const namedBy = ({ traceIds, sessionIds, spanIds }: Anchor, traces: ReadonlySet<
 type Linkable = Readonly<{ traceId: string | Absent }>
 const traceTerm = (traceId: string): string => wholeToken('trace_id', traceId)
 
-/** A search for one kind of record, by time, after the page's place. */
+/** Searches one kind of record by time, after the page's place. */
 function createRecordSearch<D extends Linkable>({ reader, request }: Read, part: 'logs' | 'rum_events', scope: Scope) {
   const limit = request.limits?.[part] ?? usualLimits[part]
   const after = request.after?.[part]
@@ -42,8 +42,8 @@ function createRecordSearch<D extends Linkable>({ reader, request }: Read, part:
 type RecordSearch<D extends Linkable> = ReturnType<typeof createRecordSearch<D>>
 
 /**
- * The first of these records by time. To exclude the other traces in the query is expensive, because a session may have many. Most sessions have
- * few records, so these are read and filtered here.
+ * The first of these records by time. Excluding the other traces in the query is expensive, because a session may have many. Most sessions have few
+ * records, so these are read and filtered here.
  */
 async function findBelonging<D extends Linkable>(
   { search, limit }: RecordSearch<D>,
@@ -52,7 +52,7 @@ async function findBelonging<D extends Linkable>(
 ): Promise<readonly Hit<D>[]> {
   const [ofNamed, ofLinked, others] = await Promise.all([named, search(belonging.linked), belonging.others])
   if (others === undefined) return ofNamed
-  // If one of the two ends early, what comes after its end may not be shown yet.
+  // If one of the two ends early, what comes after its end cannot be shown yet.
   if (hasMore(ofLinked, limit) || ofNamed.at(-1)?.endsForSize === true) {
     const linked = join('and', [belonging.linked, negate(isOneOf('trace_id', others))])
     return search(join('or', [belonging.named, linked]))
@@ -66,7 +66,7 @@ async function findBelonging<D extends Linkable>(
   return [...found.values()].sort((a, b) => compareSort(a.sort, b.sort)).slice(0, limit + 1)
 }
 
-/** `itself`: the records that were asked for by their ids. `isCut`: there may be more than was looked for. */
+/** `itself`: the records that were requested by their ids. `isCut`: there may be more than was looked for. */
 type FoundRecords<D extends object> = Readonly<{
   hits: readonly Hit<D>[]
   itself: ReadonlyMap<string, Hit<D>>
@@ -80,7 +80,7 @@ async function partOf<D extends Linkable, Item>(
 ): Promise<Part<Item>> {
   const shown = hits.slice(0, limit)
   const last = hasMore(hits, limit) ? shown.at(-1) : undefined
-  // A record asked for by its id is always on the first page, and on no other.
+  // A record that was requested by its id is always on the first page, and only there.
   const items = isFirst
     ? [...[...itself.values()].filter(({ id }) => !shown.some((hit) => hit.id === id)), ...shown]
     : shown.filter(({ id }) => !itself.has(id))
@@ -95,7 +95,7 @@ export async function readLinked(read: Read, anchor: Anchor) {
   const scope = correlationScope(workspaceId, 'rumEvents')
   const rumEvents = createRecordSearch<RumEventDocument>(read, 'rum_events', scope)
   const searchNamed = (named: Filter) => [logs.search(named), rumEvents.search(named)] as const
-  // Only a session has traces that are not known yet. Otherwise the records are asked for together with the links.
+  // Only a session has traces that are not known yet. Otherwise the records are read together with the links.
   const early = anchor.sessionIds.size > 0 ? undefined : searchNamed(namedBy(anchor, new Set()))
   const [links] = await Promise.all([readLinks(reader, workspaceId, anchor), ...(early ?? [])])
   const sessions = [...links.sessions.keys()].filter((session) => !anchor.sessionIds.has(session))

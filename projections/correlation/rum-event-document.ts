@@ -8,7 +8,7 @@ import type { Absent, Collection } from '../projection.ts'
 import type { FieldSchema } from '../reading/field-schema.ts'
 import { fieldTokens } from '../reading/record-tokens.ts'
 
-/** A browser event as kept; the time is decimal text of nanoseconds. */
+/** A browser event as stored. `timeNs` is decimal text, nanoseconds. */
 export type RumEventDocument = Readonly<{
   timeNs: string
   type: string
@@ -21,7 +21,7 @@ export type RumEventDocument = Readonly<{
   fields: JsonObject
 }>
 
-/** A browser event as answered. */
+/** A browser event in an answer. */
 export type RumEventItem = Readonly<{
   id: string
   timestamp: string
@@ -107,7 +107,7 @@ export const rumEvents: Collection<RumEventDocument> = {
   }),
 }
 
-/** Whether a browser event says that something went wrong. Faro's exceptions are log records. */
+/** Whether a browser event reports an error. Faro's exceptions are log records. */
 export const isErrorEvent = ({ type }: Pick<RumEventDocument, 'type'>): boolean =>
   type === 'error' || type === 'exception'
 
@@ -116,7 +116,7 @@ export const rumEventSchema: FieldSchema = {
   text: ['message', 'values'],
   fields: ['fields'],
   keywords: {
-    // Whole: an event's fields may say it by another name, or not at all.
+    // Compared whole: an event's fields may name it differently, or not at all.
     service: { field: 'service', canonical: (text) => text, apart: {} },
     trace_id: { field: 'trace_id', canonical: askedTraceId, apart: {} },
   },

@@ -6,7 +6,7 @@ import type { LogDocument } from '../logs/log-document.ts'
 import { fieldOf } from '../logs/log-item.ts'
 import { isErrorEvent, type RumEventDocument } from './rum-event-document.ts'
 
-/** What a browser has sent: a browser event, or a log record or exception; and what it says of its session. */
+/** A record that a browser has sent: a browser event, a log record or an exception, with what it says about its session. */
 export type RumRecord = Readonly<{
   sort: SortKey
   sessionId: string | null
@@ -23,7 +23,7 @@ export type RumSession = Readonly<{
   last: string
   event_count: number
   error_count: number
-  /** The newest that its records say. */
+  /** The newest values in its records. */
   service: string | null
   url: string | null
   user: string | null
@@ -37,7 +37,7 @@ const textOf = (value: Json | undefined): string | null => {
 const firstText = (fields: JsonObject, names: readonly string[]): string | null =>
   names.map((name) => textOf(fieldOf(fields, name))).find((text) => text !== null) ?? null
 
-/** The names by which senders say who uses the page, those first by which people know each other. In `user` Faro's `meta` says it. */
+/** Names under which senders identify the user, readable ones first. Faro's `meta` puts them into `user`. */
 const userNames = [
   'user.username',
   'user.email',
@@ -63,7 +63,7 @@ export function recordOfLog({ sort, document }: Hit<LogDocument>): RumRecord {
   return { sort, sessionId, service, url, user, isError: isErrorLevel(document.level) }
 }
 
-/** As many of the records, from the newest on, as are of so many sessions. */
+/** The newest of the records that belong to at most `sessionsMax` sessions. */
 export function ofSessions(records: readonly RumRecord[], sessionsMax: number): readonly RumRecord[] {
   const met = new Set<string>()
   const end = records.findIndex(({ sessionId }) => sessionId !== null && met.add(sessionId).size > sessionsMax)
@@ -86,7 +86,7 @@ const sessionOf = (id: string, records: readonly RumRecord[]): RumSession => {
   }
 }
 
-/** The sessions of records that are in order, the newest first; so are the sessions, by their last record. */
+/** The sessions of records that are sorted newest first, in the order of their last records. */
 export function sessionsOf(records: readonly RumRecord[]): readonly RumSession[] {
   const bySession = Map.groupBy(records, ({ sessionId }) => sessionId)
   return [...bySession].flatMap(([id, own]) => (id === null ? [] : [sessionOf(id, own)]))

@@ -16,16 +16,16 @@ import { progressOf } from './progress-of.ts'
 import { rumEventSchema, type RumEventDocument } from './rum-event-document.ts'
 import { ofSessions, recordOfEvent, recordOfLog, sessionsOf, type RumRecord, type RumSession } from './rum-session.ts'
 
-/** Which records of browsers are read; their sessions are listed. */
+/** Which browser records are read, to list their sessions. */
 export type SessionRequest = Readonly<{
   query?: QueryTree
   service?: string
   /** Record time, nanoseconds: from inclusive, to exclusive. */
   fromNs?: bigint
   toNs?: bigint
-  /** The plan does not include logs, so that none are read. */
+  /** The plan does not include logs, so none are read. */
   omitsLogs: boolean
-  /** Records that are read, the newest first; and sessions: before the first beyond these, the page ends. */
+  /** The most records to read, newest first, and the most sessions: the page ends before the first record beyond either. */
   recordsMax: number
   sessionsMax: number
   /** `next` of an earlier page of the same request. */
@@ -34,19 +34,19 @@ export type SessionRequest = Readonly<{
 
 export type SessionPage = Readonly<{
   sessions: readonly RumSession[]
-  /** The records that were read: how many, of which time, and how many of them name no session. */
+  /** The records that were read: how many, their range of time, and how many of them name no session. */
   read: Readonly<{ count: number; newest: string | null; oldest: string | null; without_session: number }>
-  /** Goes on with older records; null at the end. Each record is of one page, a session perhaps of several. */
+  /** Continues with older records; null at the end. Each record is on one page, but a session may be on several. */
   next: WalkKey | null
   progress: Progress | undefined
 }>
 
-/** The newest records of a kind. Of those older than `completeTo` there may be some that were not read; undefined: these are all. */
+/** The newest records of a kind. Of those older than `completeTo` some may not have been read; undefined: these are all. */
 type Found = Readonly<{ records: readonly RumRecord[]; completeTo: SortKey | undefined }>
 
 const nothing: Found = { records: [], completeTo: undefined }
 
-/** The two kinds are half a page each. */
+/** Each of the two kinds may fill half a page. */
 const charactersMax = pageCharactersMax / 2
 
 /** Reads one kind of record, in order of time. */
@@ -71,7 +71,7 @@ async function findNewest<D extends object>(
   return { records, completeTo: hasMore(hits, recordsMax) ? hits.at(-1)?.sort : undefined }
 }
 
-/** The newest of all kinds together, as far as each of them is complete; `isAll`: there are no older ones. */
+/** The newest records of all kinds, as far as each kind is complete. `isAll`: there are no older ones. */
 function newestOf(kinds: readonly Found[], { recordsMax, sessionsMax }: SessionRequest) {
   const ends = kinds.flatMap(({ completeTo }) => completeTo ?? [])
   const found = kinds.flatMap(({ records }) => records).sort((a, b) => compareSort(b.sort, a.sort))
@@ -81,8 +81,8 @@ function newestOf(kinds: readonly Found[], { recordsMax, sessionsMax }: SessionR
 }
 
 /**
- * The sessions of the newest records that browsers have sent. Nothing is kept of a session as such: it is what its records say, as far as they
- * were read, which is bounded.
+ * The sessions of the newest browser records. Sessions are not stored: a session is what its records say, as far as they were read, and that is
+ * limited.
  */
 export async function searchSessions(
   reader: IndexReader,

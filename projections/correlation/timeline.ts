@@ -3,7 +3,7 @@ import type { TraceRead } from '../traces/read-trace.ts'
 import type { TraceSummary } from '../traces/trace-answer.ts'
 import type { RumEventItem } from './rum-event-document.ts'
 
-/** One thing that happened; `ref` is its id among the items of that kind in the same answer. */
+/** One thing that happened. `ref` is its id among the items of that kind in the same answer. */
 export type TimelineEntry = Readonly<{ time: string; kind: 'span' | 'trace' | 'log' | 'rum_event'; ref: string }>
 
 type Items<Item> = Readonly<{ items: readonly Item[] }> | null
@@ -15,7 +15,7 @@ type Shown = Readonly<{
   rum_events: Items<RumEventItem>
 }>
 
-/** A trace that is shown without its spans stands at its start. */
+/** Entries of traces. A trace that is shown without its spans has one entry, at its start. */
 function traceEntries({ trace, traces }: Shown): readonly TimelineEntry[] {
   const spans = trace?.spans ?? []
   const others = (traces?.items ?? []).filter(({ trace_id: id }) => id !== trace?.summary.trace_id)

@@ -15,9 +15,9 @@ const batchMax = 1_000
 const batchCharacters = 2 * 1024 * 1024
 
 /**
- * Every record that matches, as of the position that the index stands at now: what arrives later is not in it. Pages by
- * (time, id), so memory is that of one batch, and a batch is the smaller the larger its records are, and those before it were.
- * Rejects at the end where some have gone meanwhile: erased, or of a day that readers no longer see.
+ * Exports every matching record up to the index's current position; what arrives later is not included. Pages by (time, id), with only one batch in
+ * memory. The larger the records seen so far, the smaller a batch.
+ * Rejects at the end if some records have gone meanwhile: erased, or expired with their day.
  */
 export async function exportLogs(
   reader: IndexReader,
@@ -33,7 +33,7 @@ export async function exportLogs(
 
 type Counted = Readonly<{ matched: number; count: () => Promise<number> }>
 
-/** The batches, unless some of what was counted has gone meanwhile: who reads them must not take a part for the whole. */
+/** The batches. Throws at the end if counted records have gone meanwhile, so that a part is not taken for the whole. */
 async function* whole(
   { matched, count }: Counted,
   batches: AsyncIterable<readonly LogItem[]>,
@@ -43,7 +43,7 @@ async function* whole(
     found += items.length
     yield items
   }
-  // A record that several days hold was counted for each of them.
+  // A record that is in several days was counted once for each.
   if (found >= matched || (await count()) >= matched) return
   const hint = `of ${matched} records some were erased, or have expired, while it ran`
   throw new TransientError({ operation: 'export', subject: 'logs', hint })
@@ -67,7 +67,7 @@ async function* walk(
   }
 }
 
-/** As many as a batch may hold if they are like the largest of these. */
+/** How many records a batch may hold if they are like the largest of these. */
 function nextLimit(hits: readonly Hit<LogDocument>[]): number {
   const largest = hits.reduce(
     (most, { document }) => Math.max(most, messageOf(document).length + sizeOf(document.fields)),

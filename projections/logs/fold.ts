@@ -1,7 +1,7 @@
 import { identityOf, recordId, type Projection } from '../projection.ts'
 import { logCollection, logDocument } from './log-document.ts'
 
-/** Log records of servers, and the logs and exceptions of browsers: each a record of its own. */
+/** Log records of servers, and the logs and exceptions of browsers, one stored record each. */
 export const logsProjection: Projection = {
   name: 'logs',
   version: 23,

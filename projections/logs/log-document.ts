@@ -8,13 +8,13 @@ import type { Absent, Collection } from '../projection.ts'
 import type { FieldSchema } from '../reading/field-schema.ts'
 import { fieldTokens } from '../reading/record-tokens.ts'
 
-/** A log record as kept: its own fields untouched, and what was understood of them. */
+/** A log record as stored: its own fields unchanged, and what was understood of them. */
 export type LogDocument = Pick<LogRecord, 'source' | 'fields'> &
   Readonly<{
     /** Decimal text of nanoseconds since the Unix epoch. */
     timestamp: string
     level: Level | Absent
-    /** Undefined where `fields` say it: most records are long by their message alone. */
+    /** Undefined if `fields` has it: in most records the message is nearly everything. */
     message: string | undefined
     service: string | Absent
     traceId: string | Absent
@@ -23,7 +23,7 @@ export type LogDocument = Pick<LogRecord, 'source' | 'fields'> &
     cuts: readonly string[] | Absent
   }>
 
-/** What the fields say is the message, by the names that most loggers give it. */
+/** The message in the fields, under the names that most loggers use. */
 function messageIn({ message, msg }: JsonObject): string | undefined {
   if (typeof message === 'string') return message
   return typeof msg === 'string' ? msg : undefined
@@ -45,7 +45,7 @@ export const logDocument = (record: LogRecord): LogDocument => ({
   cuts: record.cuts.length === 0 ? undefined : record.cuts,
 })
 
-/** The keyword fields, as searches name them too. */
+/** The keyword fields, under the names that searches use. */
 function keywordsOf(document: LogDocument): Readonly<Record<string, string | undefined>> {
   const { level, service, source, traceId, spanId, sessionId } = document
   return {
@@ -58,7 +58,7 @@ function keywordsOf(document: LogDocument): Readonly<Record<string, string | und
   }
 }
 
-/** The tokens of the fields, and of what was understood of them where that says something else. */
+/** The tokens of the fields, and of what was understood of them if that says something else. */
 function fieldsText(document: LogDocument, fields: string): string {
   const own = ` ${fields} `
   const tokens = [wholeToken('message', messageOf(document))]
@@ -103,7 +103,7 @@ export const logCollection: Collection<LogDocument> = {
   },
 }
 
-/** Senders have a field `source` of their own: what names none of ours is looked for there. */
+/** Senders have a field `source` of their own: a value that is none of ours is searched for in the fields. */
 const sources: readonly LogRecord['source'][] = ['logs', 'rum']
 const sourceOf = (text: string): LogRecord['source'] | undefined =>
   sources.find((source) => source === text.trim().toLowerCase())

@@ -5,7 +5,7 @@ import type { Hit } from '../index-store.ts'
 import type { Span } from '../reading/highlight.ts'
 import { messageOf, type LogDocument } from './log-document.ts'
 
-/** A log record as answered. */
+/** A log record in an answer. */
 export type LogItem = Readonly<{
   id: string
   /** RFC 3339, nanoseconds. */
@@ -17,14 +17,14 @@ export type LogItem = Readonly<{
   span_id: string | null
   session_id: string | null
   fields: JsonObject
-  /** What of the record was changed or left out, or could not be read; absent: nothing. */
+  /** What was changed in the record, left out, or unreadable; absent if nothing. */
   cuts?: readonly string[]
 }>
 
-/** A log record that a search found, with the places in its message that met the search. */
+/** A log record that a search found, with the matching ranges of its message. */
 export type FoundLog = LogItem & Readonly<{ highlights: readonly Span[] }>
 
-/** The record of a hit; with `fieldNames` only those of its own fields, by their dotted names. */
+/** The record of a hit. With `fieldNames`, it has only those of its own fields, by their dotted names. */
 export function logItem({ id, document }: Hit<LogDocument>, fieldNames?: readonly string[]): LogItem {
   const cuts = document.cuts ?? []
   return {
@@ -50,7 +50,7 @@ function pickFields(fields: JsonObject, names: readonly string[]): JsonObject {
   return picked
 }
 
-/** A field by its dotted name: as one key, or through nested objects; of a list, what its elements have there. */
+/** A field by its dotted name: as one key, or through nested objects. For a list, the values of its elements. */
 export function fieldOf(fields: Json | undefined, name: string): Json | undefined {
   if (Array.isArray(fields)) {
     const found = fields.map((element: Json) => fieldOf(element, name)).filter((value) => value !== undefined)

@@ -4,8 +4,8 @@ import type { Position } from '#src/events/envelope.ts'
 import type { Hit, SortKey } from '../index-store.ts'
 
 /**
- * Behind a record in the order of arrival; `id` null: behind everything at or below the position. `shown`: records that come later and
- * were shown already, since they were found before the index said that it has all up to them.
+ * A place after a record in the order of arrival; with `id` null, after everything up to the position. `shown`: later records that were shown
+ * already, because they were found before the index was complete up to them.
  */
 export type ArrivalPlace = Readonly<{
   kind: 'arrival'
@@ -13,20 +13,20 @@ export type ArrivalPlace = Readonly<{
   id: string | null
   shown: readonly string[]
 }>
-/** Where a walk through log records stands. As JSON it is the key within a cursor. */
+/** A place in a walk through log records. As JSON it is the key in a cursor. */
 export type LogPlace = Readonly<{ kind: 'time'; key: SortKey }> | ArrivalPlace
 
-/** Behind this record in the order of time. */
+/** The place after this record in the order of time. */
 export const placeOf = ({ sort }: Hit): Json => ({ t: sort.value.toString(), i: sort.id })
 
-/** As many as a cursor has room for: of more than are just being written, some are shown again. */
+/** As many as a cursor has room for. If more records than that are being written, some are shown again. */
 const shownMax = 30
 
 export function tailPlace(position: Position, id: string | null, shown: readonly string[]): Json {
   return { p: position, i: id, ...(shown.length === 0 ? {} : { s: shown.slice(0, shownMax) }) }
 }
 
-/** The place of a key that placeOf or tailPlace made; undefined where there is none. */
+/** The place of a key that placeOf or tailPlace made; undefined without a key. */
 export function readPlace(key: Json | undefined): LogPlace | undefined {
   if (key === undefined || key === null) return undefined
   assert(isJsonObject(key), 'a key of a log page is an object')

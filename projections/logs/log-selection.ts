@@ -18,7 +18,7 @@ export type LogFilters = Readonly<{
   fromNs?: bigint
   toNs?: bigint
   order: 'asc' | 'desc'
-  /** Only these of the records' own fields are answered. */
+  /** Answer with only these of the records' own fields. */
   fields?: readonly string[]
 }>
 
@@ -28,7 +28,7 @@ export const logsScope = (workspaceId: WorkspaceId): Scope => ({
   collection: logCollection.name,
 })
 
-/** The conditions of the request, without its place in a walk. */
+/** The conditions of a request, without its place in a walk. */
 export function logSelection(request: LogFilters): Selection {
   const { query, levels = [], service, traceId, sessionId, fromNs, toNs } = request
   const filter = join('and', [

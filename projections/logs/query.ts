@@ -21,24 +21,24 @@ export { datedBy } from '#src/wire/logs/record.ts'
 export { timesAsText } from './times-as-text.ts'
 export type { OwnField } from '../reading/field-schema.ts'
 
-/** What a search of logs compares under a name. */
+/** The own field of log records that a search compares under a name, if there is one. */
 export const ownLogField = (name: string): OwnField | undefined => ownField(logSchema, name)
 
 export type LogRequest = LogFilters &
   Readonly<{
     limit: number
-    /** A key of an earlier page: `next` goes on, `prev` asks for what has arrived since. */
+    /** A key of an earlier page: `next` continues, `prev` asks for what has arrived since. */
     after?: Json
-    /** The record of this id with `before` older and `afterCount` newer ones that the filters let through. */
+    /** The id of a record; the answer has it with `before` older and `afterCount` newer records that the filters match. */
     around?: string
     before?: number
     afterCount?: number
     include?: readonly ('histogram' | 'facets' | 'count')[]
-    /** Of the histogram: see CountedOverTime. */
+    /** For the histogram: see CountedOverTime. */
     farNs?: bigint
   }>
 
-/** Counts over record time. Buckets without a record are left out. `and_later`: the last one, which has no end. */
+/** Counts over record time, without empty buckets. `and_later`: marks the last bucket, which has no end. */
 type LogHistogram = Readonly<{
   step_ms: number
   buckets: readonly Readonly<{
@@ -51,11 +51,11 @@ type LogHistogram = Readonly<{
 
 export type LogPage = Readonly<{
   logs: readonly FoundLog[]
-  /** Goes on in the order of time; null at the end. */
+  /** Continues in the order of time; null at the end. */
   next: Json
-  /** Follows by arrival, late records too: give it as `after` of the same request. */
+  /** Follows by arrival, including records with an older time: give it as `after` of the same request. */
   prev: Json
-  /** The log ends before the place that was followed: it is another one, and `prev` follows it from its end. */
+  /** The log ends before the followed place, so it is another log. `prev` follows it from its end. */
   beginsAnew?: true
   progress: Progress | undefined
   histogram?: LogHistogram
@@ -66,12 +66,12 @@ export type LogPage = Readonly<{
 const facetFields = ['level', 'service', 'source']
 const facetValuesMax = 20
 
-/** Log search. Rejects with TooBroadError where a pattern meets too many words. */
+/** Searches logs. Rejects with TooBroadError if a pattern matches too many words. */
 export async function searchLogs(reader: IndexReader, workspaceId: WorkspaceId, request: LogRequest): Promise<LogPage> {
   const scope = logsScope(workspaceId)
   const selection = logSelection(request)
   const place = readPlace(request.after)
-  // How far the index is, first: whatever comes later lies beyond that position, so who follows from it (`prev`) misses nothing.
+  // The index's progress is read first: whatever comes later has a higher position, so following from it (`prev`) misses nothing.
   let asked: Promise<Progress | undefined> | undefined
   const howFar = (): Promise<Progress | undefined> => (asked ??= reader.progress('logs'))
   const search = { reader, scope, selection, request, howFar }
@@ -79,7 +79,7 @@ export async function searchLogs(reader: IndexReader, workspaceId: WorkspaceId, 
   const look = (): Promise<Found> =>
     (looked ??= place?.kind === 'arrival' ? findArrived(search, place) : findPage(search, place))
   const counting = { reader, scope, selection, farNs: request.farNs }
-  // Before all else, so that the page and what is counted are asked at once, and are of one moment.
+  // Computed first, so that the page and the counts are asked together and see the same moment.
   const steps = request.include?.includes('histogram') === true ? await stepsOf(reader, counting) : undefined
   const count = (counted: Selection): Promise<Included> =>
     included({ ...counting, selection: counted }, steps, request.include)
@@ -102,7 +102,7 @@ export async function searchLogs(reader: IndexReader, workspaceId: WorkspaceId, 
   return { logs, next: found.next, prev, ...(found.beginsAnew && { beginsAnew: true }), progress, ...more }
 }
 
-/** Up to where to count for a page that was read before: what has come since is not on it. */
+/** Up to which position to count for a page that was read before: later records are not on it. */
 const lastOf = (progress: Progress | undefined, { hits }: Found): Position =>
   hits.reduce((last, { position }) => Math.max(last, position), progress?.position ?? 0)
 
@@ -114,10 +114,10 @@ type Search = Readonly<{
   howFar(this: void): Promise<Progress | undefined>
 }>
 
-/** `prev` is there when the page itself followed by arrival. */
+/** `prev` is set if the page itself followed by arrival. */
 type Found = Readonly<{ hits: readonly Hit<LogDocument>[]; next: Json; prev?: Json; beginsAnew?: true }>
 
-/** Of documents: an answer may say the message twice, as such and in the fields. */
+/** The limit of the documents: an answer may have the message twice, by itself and in the fields. */
 const charactersMax = pageCharactersMax / 2
 
 /** A page by time. */
@@ -133,7 +133,7 @@ async function findPage(search: Search, place: (LogPlace & { kind: 'time' }) | u
   return cut(await findByTime(search, { direction: order, limit: limit + 1, after: place?.key }), limit)
 }
 
-/** The first `limit` of one more than asked for: whether there are more. */
+/** The first `limit` of the hits, which were asked for with one more to see whether there are more. */
 function cut(hits: readonly Hit<LogDocument>[], limit: number): Found {
   const page = hits.slice(0, limit)
   const last = page.at(-1)
@@ -141,8 +141,8 @@ function cut(hits: readonly Hit<LogDocument>[], limit: number): Found {
 }
 
 /**
- * What has arrived since: walked in the order of arrival, shown in the order of the request. Only up to where the index is complete:
- * of a batch that is being written a later record may be found before an earlier one, which who follows from there would never see.
+ * What has arrived since a place: walked in the order of arrival, shown in the order of the request. Only up to where the index is complete: in a
+ * batch that is being written, a later record may be found before an earlier one, which a follower would then never see.
  */
 async function findArrived(
   { reader, scope, selection, request, howFar }: Search,
@@ -150,8 +150,8 @@ async function findArrived(
 ): Promise<Found> {
   const { limit, order } = request
   const { position: upTo, head } = (await howFar()) ?? { position: 0, head: position }
-  // As where an older log was put back: what comes next gets places at which there was something else. Whoever is told so because this
-  // process has heard of an older end only sees some records twice.
+  // This happens if an older log was restored: new events get positions at which there were others. If it is only that this process has not heard of
+  // the newest end, the follower sees some records twice.
   if (head < position) return { hits: [], next: null, prev: tailPlace(head, null, []), beginsAnew: true }
   const since = id === null ? { since: position } : { after: { value: BigInt(position), id } }
   const walk = {
@@ -166,7 +166,7 @@ async function findArrived(
   const met = await reader.search<LogDocument>(scope, walk)
   const fresh = met.filter((hit) => !shown.includes(hit.id))
   const hits = fresh.slice(0, limit)
-  // Also past what was shown before, unless there was no room for all.
+  // The place moves past records that were shown before, unless there was no room for all new ones.
   const last = fresh.length > limit ? hits.at(-1) : met.at(-1)
   const passed = last === undefined ? [] : met.slice(0, met.indexOf(last) + 1).map((hit) => hit.id)
   const ahead = shown.filter((each) => !passed.includes(each))

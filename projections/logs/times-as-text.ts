@@ -5,12 +5,12 @@ import { parseTime } from '#src/wire/logs/time.ts'
 import { leavesOf, type QueryLeaf } from '../reading/field-query.ts'
 
 const names: ReadonlySet<string> = new Set(timeNames.map(bareName))
-/** RFC 3339 and what is like it, to the minute at least. A day alone may stand in a message. */
+/** RFC 3339 and similar forms, at least to the minute. A date alone may be part of a message. */
 const dayAndTime = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d/i
 
 /**
- * The parts of a search that look for a time as text, as they may be typed. The field by which a log is dated is no text
- * (reading/record-tokens.ts), so most of them meet nothing.
+ * The parts of a search that look for a time as text, written as they may be typed. The field that dates a log is not indexed as text
+ * (reading/record-tokens.ts), so most of these find nothing.
  */
 export const timesAsText = (tree: QueryTree): readonly string[] => leavesOf(tree).flatMap(timeIn)
 

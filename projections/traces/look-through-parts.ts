@@ -11,22 +11,22 @@ type ReferencedSpan = Readonly<{ spanId: string; referencedBy: readonly string[]
 export type StoredSpan = Readonly<{ start: string; repeats: number }>
 
 export type PartsRead = Readonly<{
-  /** Those of the spans asked for that are stored. */
+  /** The requested spans that are stored. */
   stored: ReadonlyMap<string, StoredSpan>
   missing: readonly ReferencedSpan[]
   /** Spans that were refused and are not stored. */
   refused: ReadonlyMap<string, RefusalReason>
-  /** More parents are missing, or may be. */
+  /** More parents are missing than are listed, or may be. */
   isCut: boolean
 }>
 
-/** `missingCount`: how many parents are missing by the sum of the parts. */
+/** `missingCount`: the number of missing parents in the trace's summary. */
 type Asked = Readonly<{ spanIds: ReadonlySet<string>; missingCount: number }>
-/** `openMax`: how many parents may be open at once: not known yet to be stored. */
+/** `openMax`: the most parents in memory that are not yet known to be stored. */
 type LookBounds = Readonly<{ openMax: number; missingMax: number; referencesMax: number }>
 const usualBounds: LookBounds = { openMax: 100_000, missingMax: 1_000, referencesMax: 20 }
 
-/** Gathers the spans asked for, and what is missing as far as parts were read. */
+/** Collects the requested spans, and what is missing in the parts read so far. */
 function createLook({ spanIds, missingCount }: Asked, { openMax, missingMax }: LookBounds) {
   const stored = new Map<string, StoredSpan>()
   const open = new Set<string>()
@@ -39,7 +39,7 @@ function createLook({ spanIds, missingCount }: Asked, { openMax, missingMax }: L
     stored.set(ownId(spanId), { start: ownId(start), repeats: repeats + again })
   }
   return {
-    /** What these parts hold is not missing. */
+    /** Removes what these parts hold from what is missing. */
     async settle(this: void, page: readonly TracePart[]): Promise<void> {
       await mapInTurns(page, (part) => {
         for (const spanId of rowIndex(part).keys()) {
@@ -69,7 +69,7 @@ function createLook({ spanIds, missingCount }: Asked, { openMax, missingMax }: L
   }
 }
 
-/** The spans that name these as their parent, each by the parent in its last version. */
+/** Finds the spans that name these as their parent. Only the last version of each span counts. */
 function createReferences(missing: readonly string[], referencesMax: number) {
   const references = new Map(missing.map((spanId) => [spanId, new Set<string>()]))
   const parents = new Map<string, string>()
@@ -88,7 +88,7 @@ function createReferences(missing: readonly string[], referencesMax: number) {
   }
 }
 
-/** Reads the same pages again; a single page is kept. */
+/** Reads the same pages again; a single page is kept in memory. */
 function createAgain(pages: PartPages) {
   let count = 0
   let first: readonly TracePart[] = []
@@ -105,8 +105,8 @@ function createAgain(pages: PartPages) {
 }
 
 /**
- * What the parts of a trace say about some of its spans, and about what is missing. One page of parts is in memory at a time, and the open parents
- * are bounded, because a trace may have hundreds of thousands of spans.
+ * Reads what the parts of a trace say about some of its spans, and what is missing. Only one page of parts is in memory at a time, and the number of
+ * open parents is limited, because a trace may have hundreds of thousands of spans.
  */
 export async function lookThroughParts(
   given: PartPages,
@@ -119,7 +119,7 @@ export async function lookThroughParts(
     await note(page)
     await settle(page)
   }
-  // An earlier page may hold what a later one names.
+  // A later page may name a parent that an earlier page holds.
   if (!isOne()) for await (const page of again()) await settle(page)
   const references = createReferences(missing(), bounds.referencesMax)
   if (missing().length > 0) {

@@ -9,8 +9,8 @@ const later = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 const sooner = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 
 /**
- * The times of a trace, including those that its spans had before they were sent again; undefined while it holds no span. Builds of earlier versions
- * know no former times, and readers may still use one.
+ * The times of a trace, including those of its spans before they were sent again; undefined if it holds no span. Builds of earlier versions do not
+ * have former times, and readers may still use such a build.
  */
 function timesOf({ startNs, lastStartNs, endNs, replaced = null }: TraceDocument['summary']) {
   if (startNs === null || lastStartNs === null || endNs === null) return undefined
@@ -36,7 +36,7 @@ function foremost(order: TraceOrder, { summary }: TraceDocument): bigint | undef
 
 type IsPassed = (document: TraceDocument, after: WalkKey) => boolean
 
-/** Where a trace stands in an order: by a value, and by its id among those of the same value. */
+/** A trace's place in an order: its value, then its id. */
 type Place = Readonly<{ value: bigint; traceId: string }>
 
 /** Whether a trace comes before a place in this order, or stands at it. */
@@ -56,7 +56,7 @@ export const traceIsPassed =
     return standsBefore(order, { value: former, traceId: document.traceId }, { value: BigInt(value), traceId: id })
   }
 
-/** Whether a span of the trace that was before the walk's current place was sent again since the walk began. */
+/** Whether a span that was before the walk's current place was sent again since the walk began. */
 export const spanIsPassed =
   (order: TraceOrder): IsPassed =>
   ({ traceId, summary: { replaced = null } }, { value, id, since }) => {

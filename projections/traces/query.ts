@@ -14,7 +14,7 @@ export { nearestError, placesOfSpan, spansFound, type FoundSpan } from './span-p
 export { unmetIdPatterns } from './span-filter.ts'
 export type { TraceRequest, WalkKey } from './trace-request.ts'
 
-/** What a search of spans compares under a name. */
+/** The own field of spans that a search compares under a name, if there is one. */
 export const ownSpanField = (name: string): OwnField | undefined => ownField(spanFields, name)
 
 /** A page of traces; `next` is null at the end. A page may be short and still have a next one. */
@@ -48,9 +48,8 @@ async function findTraces(
 }
 
 /**
- * Traces that hold at least one stored span and meet the conditions. With conditions on spans, newest and
- * oldest go by the start of the newest (oldest) span that meets them; without, by the start of the trace. Rejects with
- * TooBroadError when a condition matches too much to be looked up.
+ * Traces that hold at least one stored span and meet the conditions. With conditions on spans, `newest` and `oldest` order by the start of the newest
+ * (oldest) matching span; without, by the start of the trace. Rejects with TooBroadError if a condition matches too much to be looked up.
  */
 export async function searchTraces(
   reader: IndexReader,
@@ -61,7 +60,7 @@ export async function searchTraces(
     () => reader.progress('traces'),
     () => findTraces(reader, workspaceId, request),
   ])
-  // Readers find everything up to this position: what becomes visible later is above it.
+  // Readers find everything up to this position. What becomes visible later has a higher one.
   const since = request.after?.since ?? progress?.position ?? 0
   return { ...found, next: next === null ? null : walkKeyOf(next, since), progress }
 }

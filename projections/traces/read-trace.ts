@@ -32,10 +32,10 @@ export type TraceRead = Readonly<{
 
 const missingMax = 1_000
 
-/** A trace in which nothing has begun for so long is at its end: what is missing is not just late. */
+/** Nanoseconds (5 min): if no span has started for this long, the trace has ended, and missing spans are not just late. */
 const quietNs = 300_000_000_000n
 
-/** Whether more of a trace may still come into the index, which is always a moment behind under load, and of which a rebuild gives back lost days. */
+/** Whether more of a trace may still be indexed: the index lags a little under load, and a rebuild restores days that were lost. */
 function maySoonBeIndexed(
   { summary: { lastStartNs } }: TraceDocument,
   progress: Progress | undefined,
@@ -47,7 +47,7 @@ function maySoonBeIndexed(
   return lastStartNs === null || BigInt(lastStartNs) > hasUntilNs - quietNs
 }
 
-/** What is known to be missing of a trace, and why. */
+/** The missing spans of a trace, with reasons. */
 function missingSpans({ missing: unheld, refused }: PartsRead, maySoonBe: boolean): readonly MissingSpan[] {
   const notRefused: MissingReason = maySoonBe ? 'not_indexed_yet' : 'not_received'
   const missing = unheld.map(({ spanId, referencedBy }) => ({
@@ -66,15 +66,14 @@ function missingSpans({ missing: unheld, refused }: PartsRead, maySoonBe: boolea
 const isReplaced = ({ spanId, startNs }: SpanDocument, stored: ReadonlyMap<string, StoredSpan>): boolean =>
   (stored.get(spanId)?.start ?? sortableTime(BigInt(startNs))) !== sortableTime(BigInt(startNs))
 
-/**
- * Whether a span came with the documents of its trace that are shown. One that came before the oldest of these belongs to a document that has
- * expired, though its own day may be shown still.
- */
+/** Whether a span belongs to the shown documents of its trace. An older one belongs to an expired document, even if its own day is still shown. */
 const isOfShown = ({ day }: Hit, { generation }: TraceDocument): boolean => day >= generation
 
 const noParts: PartsRead = { stored: new Map(), missing: [], refused: new Map(), isCut: false }
 
-/** What only the parts tell, not their sum. Nothing, if no span is repeated, which those are too that several documents hold, and none missing. */
+/**
+ * Reads what only the parts tell, not their sum. Skipped if no span is missing, rejected or repeated; a span in several documents counts as repeated.
+ */
 async function readDetails(
   pages: PartPages,
   { summary }: TraceDocument,
@@ -104,7 +103,7 @@ function nextSets(spans: SpanHits, known: ReadonlyMap<string, number>): readonly
 }
 
 /**
- * The attribute sets of spans. A set is repeated on each of its spans in the answer. So only as many spans are returned as come to at most
+ * Reads the attribute sets of spans. The answer repeats a set on each of its spans, so only as many spans are returned as come to at most
  * `charactersMax` with their sets, but at least one.
  */
 async function readSets(
@@ -133,9 +132,10 @@ async function readSets(
 }
 
 /**
- * A whole trace: its summary, a page of its spans by start, and what is missing. Undefined for a trace id that this workspace has never seen; a
- * trace that only a log, a browser event or a refusal has named exists without spans. `charactersMax`: of the spans, and of their attribute
- * sets; default: a page's. `nowMs`: if nobody folds the index at that time, it counts as behind; without it, only if it says so itself.
+ * A whole trace: its summary, a page of its spans by start, and what is missing. Undefined for a trace id that this workspace has never seen. A trace
+ * that only a log, a browser event or a refusal has named exists without spans.
+ * `charactersMax`: limit of the spans, and of their attribute sets; by default that of a page. `nowMs`: an index that nobody folds at this time
+ * counts as behind; without `nowMs`, only if it says so itself.
  */
 export async function readTrace(
   reader: IndexReader,

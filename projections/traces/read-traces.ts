@@ -13,10 +13,10 @@ export const tracesScope = (workspaceId: WorkspaceId, collection: string): Scope
 
 export const inTraces = (traceIds: readonly string[]): Filter => isOneOf('trace_id', traceIds)
 
-/** A trace has one document, or several if it was continued: at most so many are read. */
+/** The most documents that are read of a trace. It has one, or several if it was continued. */
 const documentsMax = 8
 
-/** The documents of these traces that the conditions let through. */
+/** The documents of these traces that match the filter. */
 export const documentsOf = (
   reader: IndexReader,
   workspaceId: WorkspaceId,
@@ -34,7 +34,7 @@ export const documentsOf = (
 const pageMax = 500
 const partsPageMax = 16
 
-/** The hits of these traces, page by page, in an order in which two documents of one id have different places. */
+/** The documents of these traces, page by page. The order must give two documents of one id different places. */
 async function* searchPages<Document extends object>(
   reader: IndexReader,
   scope: Scope,
@@ -58,7 +58,7 @@ async function* searchPages<Document extends object>(
   }
 }
 
-/** The parts of a trace, of all its documents, the oldest document first (`desc`: the newest), about a megabyte at a time. */
+/** The parts of all documents of a trace, the oldest document first (`desc`: the newest), in pages of about a megabyte. */
 export async function* partPages(
   reader: IndexReader,
   workspaceId: WorkspaceId,
@@ -92,13 +92,13 @@ type ReadTraces = Readonly<{
   continued: ReadonlySet<string>
 }>
 
-/** The traces of these ids, each as one, those without a span too. */
+/** The traces of these ids, each with its documents merged, including traces without a span. */
 export async function readTraces(
   reader: IndexReader,
   workspaceId: WorkspaceId,
   traceIds: readonly string[],
 ): Promise<ReadTraces> {
-  // By generation, because a document that changes while pages are read may be read twice.
+  // By generation, because a document that changes during the reading may be read twice.
   const found = new Map<string, Map<string, TraceDocument>>()
   for await (const hits of searchPages<TraceDocument>(reader, tracesScope(workspaceId, 'traces'), traceIds)) {
     for (const { document } of hits) {

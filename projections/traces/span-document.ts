@@ -13,8 +13,8 @@ type SpanEventDocument = Readonly<{
 }>
 
 /**
- * A span as it is stored. Times are decimal text of nanoseconds; resource and scope are hashes of attribute sets. What most spans have
- * (no state, no flags, status unset, nothing dropped …) is absent: a fifth of their text.
+ * A span as it is stored. Times are decimal text, nanoseconds; resource and scope are hashes of attribute sets. Values that most spans have (no
+ * state, no flags, status unset, nothing dropped …) are absent, which saves a fifth of the text.
  */
 export type SpanDocument = Readonly<{
   traceId: string
@@ -40,20 +40,20 @@ export type SpanDocument = Readonly<{
   cuts: readonly string[] | Absent
 }>
 
-/** Replaces a stored span that was sent again with another start, and so has another id. No search finds it. */
+/** Replaces a stored span that was sent again with another start, and thereby got another record id. No search finds it. */
 export type SupersededSpan = Readonly<{ superseded: true }>
 export type SpanRecord = SpanDocument | SupersededSpan
 
 export const isSuperseded = (record: SpanRecord): record is SupersededSpan => 'superseded' in record
 const stored = { field: 'duration_ns' } as const
-/** True of every span, and of no superseded one. */
+/** Matches every span, but no superseded one. */
 export const isStored: Filter = { kind: 'number', ...stored }
 
 export const unsetStatus: SpanStatus = { code: 'unset', message: '' }
 const isUnset = ({ code, message }: SpanStatus): boolean => code === 'unset' && message === ''
 const unlessEmpty = <T>(items: readonly T[]): readonly T[] | undefined => (items.length === 0 ? undefined : items)
 
-/** Every property is there, also an undefined one: objects of one shape are faster than those that leave it out. */
+/** Sets every property, even to undefined: objects of one shape are faster than objects that omit some. */
 export function spanDocument(span: Span): SpanDocument {
   return {
     traceId: span.traceId,
@@ -94,7 +94,7 @@ export const spanIdOfSpanRecord = (id: DocumentId): string => id.slice(49, 65)
 /** Tokens of fields need no sentinel between: each value's words follow its whole token (events/tokens.ts). */
 const joinTokens = (tokens: readonly string[]): string => tokens.filter((text) => text !== '').join(' ')
 
-/** The tokens of attributes as two `tokens` fields, preceded by the tokens of the object's own names, and the words of those in `texts`. */
+/** The tokens of the object's own names, then of its attributes, for two `tokens` fields. `texts`: the own names whose words go into `values`. */
 function tokensOf(
   attributes: Attributes,
   names: Readonly<Record<string, string>>,

@@ -10,13 +10,13 @@ import { ownField, type FieldSchema, type KeywordField } from '../reading/field-
 import { is, isOneOf, join, negate } from '../reading/filters.ts'
 import { tracesScope } from './read-traces.ts'
 
-/** Distinct resources and scopes that one condition may match. Each deployment of a fleet brings new ones. */
+/** The most distinct resources or scopes that one condition may match. Each deployment of a fleet adds some. */
 const attributeSetsMax = 10_000
-/** Look-ups of one search that are under way together: each condition has its own, and a search may have a hundred. */
+/** How many look-ups of one search run at once: each condition has its own, and a search may have a hundred conditions. */
 const lookUpsAtOnce = 8
 type SetKind = 'resource' | 'scope'
 
-/** A field in which each span has one of these values. */
+/** A field of which each span has one of these values. */
 const oneOf = (field: string, ...values: readonly string[]): KeywordField => ({
   field,
   canonical: (text) => values.find((value) => value === text.trim().toLowerCase()),
@@ -26,7 +26,7 @@ const asIs = (text: string): string => text.trim()
 const traceId = (text: string): string => askedTraceId(text) ?? asIs(text)
 const spanId = (text: string): string => askedSpanId(text) ?? asIs(text)
 
-/** A span's own fields beside its attributes; `service` and `operation` are in its tokens too. */
+/** A span's own fields, which are not attributes. `service` and `operation` are in its tokens too. */
 export const spanFields: Pick<FieldSchema, 'keywords' | 'numbers'> = {
   keywords: {
     service: { field: 'service' },
@@ -45,12 +45,12 @@ const inSpan: FieldSchema = { text: ['values'], fields: ['fields'], ...spanField
 const inEvents: FieldSchema = { text: ['event_values'], fields: ['event_fields'] }
 const inSets: FieldSchema = { text: ['values'], fields: ['fields'] }
 
-/** Many call the operation `name`. */
+/** Many people call the operation `name`. */
 const aliases: ReadonlyMap<string, string> = new Map([['name', 'operation']])
 
 type Narrowed = Readonly<{ where: 'span' | 'event' | 'resource' | 'scope'; leaf: QueryLeaf }>
 
-/** `resource.region:eu` asks for `region` of resources only. */
+/** Reads a prefix: `resource.region:eu` asks for `region` of resources only. */
 function narrow(leaf: QueryLeaf): Narrowed | undefined {
   if (!('field' in leaf) || leaf.field === null) return undefined
   const [, where, field] = /^@?(span|event|resource|scope)\.(.+)$/is.exec(leaf.field) ?? []
@@ -76,16 +76,15 @@ function unmetIdPattern(leaf: QueryLeaf): readonly string[] {
 }
 
 /**
- * The filter over spans that a search means. A field is looked for in the attributes of the span, its events, its resource
- * and its scope; a prefix (`span.`, `event.`, `resource.`, `scope.`) narrows that to one of them, beside attributes that
- * bear the prefix in their name. Conditions on resources and scopes become the hashes of those that match: TooBroadError
- * when they are more than 10,000.
+ * The filter over spans for a search. A field is looked for in the attributes of the span, its events, its resource and its scope. A prefix (`span.`,
+ * `event.`, `resource.`, `scope.`) limits it to one of them, besides attributes whose names begin with the prefix. Conditions on resources and scopes
+ * become the hashes of those that match; rejects with TooBroadError if these are more than 10,000.
  */
 export async function spanFilter(reader: IndexReader, workspaceId: WorkspaceId, tree: QueryTree): Promise<Filter> {
   const scope = tracesScope(workspaceId, 'attributeSets')
   const lookUps = createSemaphore(lookUpsAtOnce)
 
-  /** The hashes of the sets that meet a condition. Documents are not read: a set may have a megabyte. */
+  /** The hashes of the sets that meet a condition. Reads no documents, because a set may have a megabyte. */
   async function hashesOf(condition: Filter, kind: SetKind): Promise<readonly string[]> {
     const filter = join('and', [condition, is('kind', kind)])
     const limit = attributeSetsMax + 1

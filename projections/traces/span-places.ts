@@ -26,9 +26,9 @@ async function placeOf(spans: SpanSearch, spanId: string): Promise<SortKey | und
 }
 
 /**
- * The keys of pages of `limit` spans that contain a span, or, if it is missing, the first span that names it as its parent. First the key of the
- * regular page; then, because a page may end for its size, the key right before the span. The first page has no key, and an unknown span has
- * none at all.
+ * The keys of pages of `limit` spans that contain a span, or, if it is missing, the first span that names it as its parent. First comes the key of
+ * the regular page. Then, because a page may end early for its size, the key just before the span. The first page has no key, and an unknown span
+ * gives no keys.
  */
 export async function placesOfSpan(
   reader: IndexReader,
@@ -50,7 +50,7 @@ export async function placesOfSpan(
   return [page, before].flatMap((key) => (key === undefined ? [] : [walkKeyOf(key, 0)]))
 }
 
-/** The id of the nearest span with an error after a span of its trace, or before it (`desc`). */
+/** The id of the nearest span with an error after a span of the trace, or before it (`desc`). */
 export async function nearestError(
   reader: IndexReader,
   workspaceId: WorkspaceId,
@@ -66,8 +66,8 @@ export async function nearestError(
 export type FoundSpan = Readonly<{ spanId: string; startNs: bigint }>
 
 /**
- * The spans of a trace that a search finds, in the order of its pages: the first `limit`. Rejects with TooBroadError when a condition matches
- * too much to be looked up.
+ * The first `limit` spans of a trace that a search finds, in the order of its pages. Rejects with TooBroadError if a condition matches too much to be
+ * looked up.
  */
 export async function spansFound(
   reader: IndexReader,

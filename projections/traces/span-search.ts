@@ -13,7 +13,7 @@ type SpanPage = Readonly<{
   limit: number
   direction: Direction
   after?: SortKey | undefined
-  /** Of the documents; default: a page's. */
+  /** Limit of the documents; by default that of a page. */
   charactersMax?: number
 }>
 
@@ -22,8 +22,8 @@ const placesMax = 2_000
 const matchedSpansMax = 3
 
 /**
- * A trace at its first matching span. `spans`: its first three, as far as the walk has come (`until`; undefined: to the end). They are kept in
- * the short form of lists, because a walk may pass thousands of spans of a megabyte.
+ * A trace with its first three matching spans, as far as the walk has come (`until`; undefined: to the end). `sort`: the place of the first. The
+ * spans are kept in the short form of lists, because a walk may pass thousands of spans of a megabyte each.
  */
 export type FoundSpans = Readonly<{
   traceId: string
@@ -45,7 +45,7 @@ export function matchedOf(
   return isWhole ? spans : undefined
 }
 
-/** The traces of a page of spans, in their order; `last` is where the next page begins. */
+/** Groups a page of spans by trace, in their order. `last` is where the next page begins. */
 function byTrace(hits: readonly Hit<SpanDocument>[], limit: number) {
   const traces = new Map<string, FoundSpans>()
   const last = hits.at(-1)?.sort
@@ -59,7 +59,7 @@ function byTrace(hits: readonly Hit<SpanDocument>[], limit: number) {
   return { found: [...traces.values()], last, isEnd }
 }
 
-/** Searches for spans that meet a filter within a time range, by start. A search may end for its size. */
+/** Searches for spans that match a filter in a time range, by start. A search may end early for its size. */
 export function createSpanSearch(
   reader: IndexReader,
   workspaceId: WorkspaceId,
@@ -86,7 +86,7 @@ export function createSpanSearch(
   const places = (more: Filter, page: SpanPage): Promise<readonly SortKey[]> =>
     reader.places(scope, queryOf(more, page))
 
-  /** Those of the traces that have a matching span after a place. One trace may have very many. */
+  /** Which of the traces have a matching span after a place. One trace may have very many. */
   async function tracesWith(traceIds: readonly string[], direction: Direction, after?: SortKey): Promise<Set<string>> {
     const found = new Set<string>()
     for (;;) {
@@ -109,7 +109,7 @@ export function createSpanSearch(
       return met.length > spansMax ? undefined : new Set(met.map(({ id }) => traceIdOfSpanRecord(id)))
     },
 
-    /** The first matching spans of each trace, in one search unless one of them has very many. */
+    /** The first matching spans of each trace; one search is enough unless a trace has very many. */
     async matchedIn(traceIds: readonly string[], direction: Direction): Promise<ReadonlyMap<string, MatchedSpan[]>> {
       const found = new Map<string, MatchedSpan[]>(traceIds.map((traceId) => [traceId, []]))
       const add = (hit: Hit<SpanDocument>): void => {
@@ -128,7 +128,7 @@ export function createSpanSearch(
       return found
     },
 
-    /** The traces of the next matching spans, each at its first span, without some traces. */
+    /** The traces of the next matching spans, each at its first, except the traces in `leftOut`. */
     async nextTraces(leftOut: readonly string[], page: SpanPage) {
       return byTrace(await search(negate(inTraces(leftOut)), page), page.limit)
     },

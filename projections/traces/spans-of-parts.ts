@@ -3,16 +3,17 @@ import { ownId, parentAt, rowIndex, rowsIn, spanIdAt, type TracePart } from './t
 /** What is known of an id: the part that holds the span, and how many spans name it as their parent. */
 type KnownId = { part: number | undefined; named: number }
 
-/** What the parts of a big trace hold, as far as they were read, by their own text: `rows`, by the number of the part. */
+/** What the parts of a big trace hold, as far as they were read. `rows`: the text of each part, by its number. */
 type Held = { traceId: string; rows: (string | undefined)[]; ids: Map<string, KnownId>; missing: number }
 
 /**
- * The last few big traces, the newest first, so that an event costs what it changes, not the whole trace. Each is compared with the parts' own
- * text before it is used, so the result depends on the parts alone. A trace may be here several times: builds are at different positions.
+ * A cache of the last few big traces, the newest first, so that an event costs what it changes, not the whole trace. An entry is compared with the
+ * parts' own text before it is used, so the result depends on the parts alone. A trace may have several entries, because builds are at different
+ * positions.
  */
 let recent: readonly Held[] = []
 const tracesMax = 8
-/** In all of them together; the last used one is kept in any case. An id takes some 100 bytes. */
+/** The most ids in all entries together; the entry used last is kept in any case. An id takes some 100 bytes. */
 const idsMax = 2_000_000
 
 function idIn({ ids }: Held, id: string): KnownId {
@@ -25,7 +26,7 @@ function idIn({ ids }: Held, id: string): KnownId {
 
 const isMissing = ({ part, named }: KnownId): boolean => part === undefined && named > 0
 
-/** Changes what is known of an id, and the count of those that are missing with it. */
+/** Changes what is known of an id, and with it the number of missing ids. */
 function change(held: Held, id: string, by: (known: KnownId) => void): void {
   const known = idIn(held, id)
   if (isMissing(known)) held.missing--
@@ -41,10 +42,10 @@ function rename(held: Held, parentSpanId: string | null, by: 1 | -1): void {
   })
 }
 
-/** As `startsWith`, which compares the rows of a part character by character, also with themselves: 30 times as slow. */
+/** Like `startsWith`, which compares a part's rows character by character, even with themselves, and is 30 times as slow. */
 const beginWith = (rows: string, before: string): boolean => rows === before || rows.slice(0, before.length) === before
 
-/** Whether rows are those of before, and maybe more: each of the same span, which may have come again. */
+/** Whether these are the earlier rows, perhaps repeated with changes, and maybe more rows after them. */
 function continues(rows: string, before: string): boolean {
   if (beginWith(rows, before)) return true
   if (rows.length < before.length) return false
@@ -59,7 +60,7 @@ const fits = (held: Held, parts: readonly TracePart[]): boolean => {
   return isWhole && known.every((part) => continues(part.rows, before(part) ?? ''))
 }
 
-/** Takes in what has changed of a part. */
+/** Takes over what has changed in a part. */
 function read(held: Held, { number, rows }: TracePart): void {
   const before = held.rows[number] ?? ''
   held.rows[number] = rows
@@ -87,7 +88,7 @@ function remember(held: Held): void {
   })
 }
 
-/** What several parts of one trace hold together. To be asked before it is called again. */
+/** What several parts of one trace hold together. Use the result before the next call, which may change it. */
 function heldBy(parts: readonly TracePart[]): Held {
   const traceId = parts[0]?.traceId ?? ''
   const fitting = recent.filter((held) => held.traceId === traceId && fits(held, parts))
@@ -99,7 +100,7 @@ function heldBy(parts: readonly TracePart[]): Held {
   return held
 }
 
-/** The number of the part that holds a span. To be asked before other parts are looked at. */
+/** The number of the part that holds a span. Use it before other parts are looked at. */
 type PartOf = (spanId: string) => number | undefined
 
 /** How many distinct parents a part does not hold. */
@@ -113,7 +114,7 @@ function missingOf(part: TracePart): number {
   return missing.size
 }
 
-/** Also how many distinct parents none of the parts holds. */
+/** Where the spans of the parts are, and how many distinct parents none of the parts holds. */
 export function togetherIn(parts: readonly TracePart[]): Readonly<{ partOf: PartOf; missing: number }> {
   const [first] = parts
   if (parts.length <= 1) return { partOf: holderIn(parts), missing: first === undefined ? 0 : missingOf(first) }

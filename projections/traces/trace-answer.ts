@@ -15,11 +15,11 @@ export type MatchedSpan = Readonly<{
   status: SpanStatus['code']
   start: string
   duration_ns: string
-  /** Why it failed; absent where it says nothing. */
+  /** Why it failed, in its own words; absent if it does not say so. */
   failure?: string
 }>
 
-/** A trace as lists show it. Times and duration are null while no span is stored. */
+/** A trace as lists show it. Times and duration are null if no span is stored. */
 export type TraceSummary = Readonly<{
   trace_id: string
   root: Readonly<{ span_id: string; service: string; operation: string }> | null
@@ -41,9 +41,9 @@ export type TraceSummary = Readonly<{
 
 const durationNs = (startNs: string, endNs: string): string => (BigInt(endNs) - BigInt(startNs)).toString()
 
-/** The most characters of a name in lists, as many as a search for an operation may have. The span itself has all. */
+/** The most characters of a name in lists, as many as a search for an operation may have. The span itself has the whole name. */
 const operationCharactersMax = 1_024
-/** Of why a span failed. */
+/** The same limit for the reason of a failure. */
 const failureCharactersMax = 256
 
 export function matchedSpan(span: SpanDocument): MatchedSpan {
@@ -92,7 +92,7 @@ export function traceSummary(trace: TraceDocument, matched: readonly MatchedSpan
 type Attributed = Readonly<{ attributes: Attributes; dropped_attributes_count: number }>
 type SetAnswer = Attributed & Readonly<{ name: string; version: string; schema_url: string }>
 
-/** A span as a reader of a trace sees it: as it was received, with the attributes of its resource and scope. */
+/** A span in the answer for a trace: as it was received, with the attributes of its resource and scope. */
 export type SpanAnswer = Attributed &
   Readonly<{
     trace_id: string
@@ -114,7 +114,7 @@ export type SpanAnswer = Attributed &
     dropped_links_count: number
     resource: Omit<SetAnswer, 'name' | 'version'>
     scope: SetAnswer
-    /** How often it came again in other requests. */
+    /** How often it was received again in other requests. */
     repeated: number
     cuts: readonly string[]
   }>

@@ -10,7 +10,7 @@ import type { TraceFilters, TraceRequest } from './trace-request.ts'
 type TraceHistogram = Readonly<{
   of: 'traces' | 'spans'
   step_ms: number
-  /** `and_later`: the last one, which has no end. */
+  /** `and_later`: marks the last bucket, which has no end. */
   buckets: readonly Readonly<{ time: string; total: number; errors: number; and_later?: true }>[]
 }>
 
@@ -40,7 +40,7 @@ async function histogramOf(reader: IndexReader, counted: CountedTraces, steps: S
   }
 }
 
-/** What a request wants counted: over time, and by the most frequent values. */
+/** The counts that a request asks for: over time, and by the most frequent values. */
 export async function countTraces(
   reader: IndexReader,
   workspaceId: WorkspaceId,
@@ -53,7 +53,7 @@ export async function countTraces(
     return { ...(isOverTime ? { histogram: null } : {}), ...(isByValue ? { facets: null } : {}) }
   const counted = countedOf(workspaceId, filters, request)
   const fields = ['service', 'operation', ...(counted.of === 'traces' ? ['has'] : ['kind', 'status'])]
-  // First, so that all the rest is asked at once: of one moment, and of the same rows, which are then walked once.
+  // Computed first, so that the other queries run together: they then see the same moment, and their common rows are walked once.
   const steps = isOverTime ? await stepsOf(reader, counted) : undefined
   const [histogram, facets] = await Promise.all([
     steps === undefined ? undefined : histogramOf(reader, counted, steps),

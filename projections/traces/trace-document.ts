@@ -4,8 +4,8 @@ import type { Collection, Searchable } from '../projection.ts'
 import { emptySummary, type SpansSummary } from './trace-summary.ts'
 
 /**
- * A trace, as far as it arrived within seven days of its first event. What comes later opens a second document, and readers merge them. A trace
- * without a span (only a log or a refusal has named it) is never listed.
+ * A trace, as far as it arrived within seven days of its first event. What comes later opens a second document, and readers merge the two. A trace
+ * without a span, which only a log or a refusal has named, is never listed.
  */
 export type TraceDocument = Readonly<{
   traceId: string
@@ -50,7 +50,7 @@ export const sessionsOf = ({
   ...new Set([...summary.sessions, ...joinedSessions]),
 ]
 
-/** Nanoseconds from the first start to the last end; undefined while it holds no span. */
+/** Nanoseconds from the first start to the last end; undefined if it holds no span. */
 export const durationOf = ({ startNs, endNs }: TraceDocument['summary']): bigint | undefined =>
   startNs === null ? undefined : BigInt(endNs ?? 0) - BigInt(startNs)
 

@@ -10,7 +10,7 @@ import { sortableTime } from './sortable-time.ts'
 export const partSpansMax = 1_000
 /** How many refused spans of a trace are kept, in its first part; more are only counted. */
 export const refusedKeptMax = 10_000
-/** How many other starts of a span are kept: each is written again with the span. With more, it is only counted as repeated. */
+/** How many former starts of a span are kept: for each, its record is written again with the span. Beyond that, a repeat is only counted. */
 export const formerStartsMax = 32
 const nameCharactersMax = 512
 
@@ -43,11 +43,11 @@ export type TracePart = Readonly<{
 export type Replaced = Readonly<{
   /** The position of the last event that repeated a span. */
   position: Position
-  /** Sortable: their first start, their last start, and their last end. */
+  /** Sortable: the first start, the last start, and the last end that they had. */
   start: string
   lastStart: string
   end: string
-  /** How often an error was repeated as none. */
+  /** How many spans with an error were repeated without one. */
   errorCount: number
 }>
 
@@ -98,7 +98,7 @@ export const emptyPart = (traceId: string, number: number): TracePart => ({
   replaced: null,
 })
 
-/** A copy: a slice would keep the 71,000 characters of rows that it was cut from in memory. */
+/** Copies the id: a slice would keep the 71,000 characters of its rows in memory. */
 export const ownId = (id: string): string => Buffer.from(id, 'latin1').toString('latin1')
 
 export const rowsIn = (rows: string): number => rows.length / rowLength
@@ -143,7 +143,7 @@ export function* rowsOf(part: TracePart): Generator<PartRow> {
 
 const startOf = (rows: string, row: number): string => rows.slice(row * rowLength + 32, row * rowLength + 48)
 
-/** The starts (sortable) of a row's span: its own, and those that it has had, whose records are superseded. */
+/** The starts (sortable) of a row's span: its own, and its former ones, whose records are superseded. */
 export const startsOf = (part: TracePart, row: number): Readonly<{ own: string; former: readonly string[] }> => ({
   own: startOf(part.rows, row),
   former: part.formerStarts.find(([of]) => of === row)?.[1] ?? [],
@@ -164,10 +164,10 @@ function createTable(texts: readonly string[]) {
   }
 }
 
-/** The indexes of a table have three digits, and an event brings at most one text for each span of a part. */
+/** The most texts of a table: indexes have three hex digits, and an event adds at most one text per span of a part. */
 const textsMax = 16 ** 3 - partSpansMax
 
-/** The part without the texts that no row has any more, where there are many: spans that were repeated with others leave theirs behind. */
+/** The part without texts that no row uses, if the tables are nearly full: repeated spans leave their former texts behind. */
 function tidied(part: TracePart): TracePart {
   if (Math.max(part.services.length, part.sessions.length) <= textsMax) return part
   const [services, sessions] = [createTable([]), createTable([])]
@@ -179,7 +179,7 @@ function tidied(part: TracePart): TracePart {
   return { ...part, rows, services: services.texts(), sessions: sessions.texts() }
 }
 
-/** The first start of rows, sortable; if there is no row, a text after all times. */
+/** The first start in rows, sortable; without a row, a text that sorts after all times. */
 function firstStart(rows: string): string {
   let first = 'g'
   for (let row = 0; row * rowLength < rows.length; row++) {
@@ -191,7 +191,7 @@ function firstStart(rows: string): string {
 
 const byRow = <T>(of: ReadonlyMap<number, T>): readonly (readonly [number, T])[] => [...of].sort(([a], [b]) => a - b)
 
-/** What changes while spans are folded into a part. */
+/** The state while spans are folded into a part. */
 function createDraft(given: TracePart, position: Position) {
   const part = tidied(given)
   const services = createTable(part.services)
@@ -206,7 +206,7 @@ function createDraft(given: TracePart, position: Position) {
     const names = services.indexOf(span.service) + sessions.indexOf(span.sessionId)
     const times = sortableTime(span.startNs) + sortableTime(span.endNs)
     const error = span.status.code === 'error' ? '1' : '0'
-    // No span can have a parent id that is not a span id: it never matches.
+    // A parent id that is not a span id can never be found, so it may be cut or padded.
     const parent = (span.parentSpanId ?? noParent).slice(0, 16).padEnd(16, '?')
     return span.spanId + parent + times + names + error
   }
@@ -214,7 +214,7 @@ function createDraft(given: TracePart, position: Position) {
     if (span.parentSpanId === null) roots.set(row, beginningOf(span.name, nameCharactersMax))
     else roots.delete(row)
   }
-  /** False where it would be one start too many: then the version before stays. */
+  /** Replaces the span of a row. Returns false, and keeps the earlier version, if that would be one former start too many. */
   function replace(row: number, span: Span): boolean {
     const [was, is, former] = [startOf(rows, row), sortableTime(span.startNs), formerStarts.get(row) ?? []]
     if (was !== is && !former.includes(is) && former.length >= formerStartsMax) return false
@@ -253,7 +253,7 @@ function createDraft(given: TracePart, position: Position) {
   }
 }
 
-/** The part with these distinct spans of one event. It has room for those that it does not hold yet. */
+/** The part with these distinct spans of one event. The part must have room for those that it does not hold yet. */
 export function addSpans(part: TracePart, arrived: readonly ArrivedSpan[], position: Position): TracePart {
   if (arrived.length === 0) return part
   const draft = createDraft(part, position)
@@ -261,11 +261,13 @@ export function addSpans(part: TracePart, arrived: readonly ArrivedSpan[], posit
   return draft.part()
 }
 
-/** What is sent as the id of a span that has none. */
+/** The id in a refusal whose span has none. */
 export const noSpanId = '0'.repeat(16)
 const isSpanId = (text: string): boolean => /^[0-9a-f]{16}$/.test(text) && text !== noSpanId
 
-/** The first part of a trace with these refusals. Spans with an invalid id are counted each; zeros are kept once, so that their reason is told. */
+/**
+ * The first part of a trace with these refusals. Each span with an invalid id is counted; the id of zeros is kept once, so that its reason is shown.
+ */
 export function addRefusedSpans(part: TracePart, refused: readonly RefusedSpan[]): TracePart {
   if (refused.length === 0) return part
   const kept = new Map(part.refused)

@@ -10,12 +10,12 @@ import { durationOf, listed, marksOf, type TraceDocument, type TraceMark } from 
 
 export type TraceOrder = 'newest' | 'oldest' | 'longest' | 'most_spans' | 'errors'
 
-/** Place in a walk, as plain data: the value ordered by in decimal, the id, and the index position that the walk began at. */
+/** A place in a walk, as plain data: the ordering value in decimal, the id, and the index position at which the walk began. */
 export type WalkKey = Readonly<{ value: string; id: string; since: number }>
 
 /**
- * A search for traces. `service`, `operation`, `status`, `kind` and `query` are conditions on spans, and one span must meet all of them. The
- * durations are the span's too, if there is any such condition, and otherwise the trace's. `traceId` is as stored (32 hex).
+ * A search for traces. `service`, `operation`, `status`, `kind` and `query` are conditions on spans, and one span must meet all of them. With any of
+ * these, the durations are the span's, otherwise the trace's. `traceId` is in the stored form (32 hex digits).
  */
 export type TraceConditions = Readonly<{
   service?: string
@@ -28,7 +28,7 @@ export type TraceConditions = Readonly<{
   traceId?: string
   sessionId?: string
   has?: readonly TraceMark[]
-  /** By the start of spans: from inclusive, to exclusive. */
+  /** Start of spans, nanoseconds: from inclusive, to exclusive. */
   fromNs?: bigint
   toNs?: bigint
 }>
@@ -38,16 +38,16 @@ export type TraceRequest = TraceConditions &
     limit: number
     after?: WalkKey
     include?: readonly ('histogram' | 'facets')[]
-    /** Of the histogram: see CountedOverTime. */
+    /** For the histogram: see CountedOverTime. */
     farNs?: bigint
   }>
 
-/** A walk through traces: what is walked, whose traces, and what is looked for. */
+/** What a walk through traces needs: the index, the workspace, and the request. */
 export type Walk = Readonly<{ reader: IndexReader; workspaceId: WorkspaceId; request: TraceRequest }>
 
 /**
- * The conditions as filters. `spans`: undefined if no condition is on spans. `tracesAreNarrowed`: the traces of matching spans must also meet
- * `traces`. `meets`: tests a whole trace, while a filter tests each of its documents.
+ * The conditions as filters. `spans`: undefined if there is no condition on spans. `tracesAreNarrowed`: the traces of matching spans must also meet
+ * `traces`. `meets` tests a whole trace, while a filter tests each of its documents.
  */
 export type TraceFilters = Readonly<{
   spans: Filter | undefined
@@ -56,7 +56,7 @@ export type TraceFilters = Readonly<{
   meets(trace: TraceDocument): boolean
 }>
 
-/** By a number of the row: a term that nearly every trace has would be walked in every search. */
+/** A filter by number. A term that nearly every trace has would be walked in every search. */
 const isListed: Filter = { kind: 'number', ...listed }
 
 function durationFilter({ minDurationNs, maxDurationNs }: TraceConditions): Filter {
@@ -69,7 +69,7 @@ function durationFilter({ minDurationNs, maxDurationNs }: TraceConditions): Filt
   }
 }
 
-/** Whether a trace has the marks and a duration within the bounds. */
+/** Whether a trace has the requested marks and a duration within the bounds. */
 function isWithin({ has = [], minDurationNs, maxDurationNs }: TraceConditions, trace: TraceDocument): boolean {
   const durationNs = durationOf(trace.summary) ?? 0n
   if (minDurationNs !== undefined && durationNs < minDurationNs) return false
@@ -78,7 +78,7 @@ function isWithin({ has = [], minDurationNs, maxDurationNs }: TraceConditions, t
   return has.every((mark) => marks.includes(mark))
 }
 
-/** Up to so many traces, conditions on traces are looked up first and become a condition on spans. */
+/** Up to this many traces, conditions on traces are looked up first and become a condition on spans. */
 const narrowedTracesMax = 1_000
 
 /** The traces that meet a filter; undefined if there are too many. */

@@ -11,7 +11,7 @@ export const sessionsMax = 100
 type RootSpan = Readonly<{ spanId: string; service: string; operation: string; startNs: string }>
 type ServiceCount = Readonly<{ name: string; spanCount: number; errorCount: number }>
 
-/** What the spans of a trace add up to. Times are decimal text of nanoseconds; null while there is no span. */
+/** The sum of a trace's spans. Times are decimal text, nanoseconds; null if there is no span. */
 export type SpansSummary = Readonly<{
   spanCount: number
   repeatedCount: number
@@ -55,7 +55,7 @@ export const emptySummary: SpansSummary = {
 type Root = Omit<RootSpan, 'startNs'> & Readonly<{ start: string }>
 type Counts = Readonly<{ spanCount: number; errorCount: number }>
 
-/** What spans add up to, while they are added. Times are sortable. */
+/** A sum in progress. Times are sortable. */
 type Sum = {
   spanCount: number
   repeatedCount: number
@@ -108,7 +108,7 @@ function sumOfRows(rows: Iterable<PartRow>): Sum {
   return sum
 }
 
-/** Adds a part's sum; in order of arrival, as its first sessions are kept. */
+/** Adds a part's sum. Call it in order of arrival, because the first sessions are kept. */
 function addTo(sum: Sum, part: Readonly<Sum>): void {
   sum.spanCount += part.spanCount
   sum.repeatedCount += part.repeatedCount
@@ -121,7 +121,7 @@ function addTo(sum: Sum, part: Readonly<Sum>): void {
   sum.root = earlier(sum.root, part.root)
 }
 
-/** Not to be changed: the next event finds it again, if it leaves the part as it is. */
+/** Must not be changed: it is used again for the next event if that leaves the part as it is. */
 const sumOfPart = memoize((part: TracePart): Readonly<Sum> => sumOfRows(rowsOf(part)))
 
 function sumOfParts(parts: readonly TracePart[]): Readonly<Sum> {
@@ -132,7 +132,7 @@ function sumOfParts(parts: readonly TracePart[]): Readonly<Sum> {
   return sum
 }
 
-/** What a part says beside its spans. */
+/** What a part says besides its spans. */
 type Told = Pick<TracePart, 'refused' | 'refusedNotKept' | 'startMovedAt' | 'replaced'>
 
 function summaryOf(
@@ -168,7 +168,10 @@ function summaryOf(
   }
 }
 
-/** A refused span that was stored later is no longer missing; several documents of a trace may hold its refusal. */
+/**
+ * Counts the refused spans that are not stored: one that was stored later is no longer missing. Several documents of a trace may hold the same
+ * refusal.
+ */
 function rejectedCount(parts: readonly Told[], has: (spanId: string) => boolean): number {
   const refused = new Set(parts.flatMap((part) => part.refused.map(([spanId]) => spanId)))
   const notKept = parts.reduce((sum, { refusedNotKept }) => sum + refusedNotKept, 0)
@@ -176,11 +179,11 @@ function rejectedCount(parts: readonly Told[], has: (spanId: string) => boolean)
   return notKept + [...refused].filter((spanId) => !has(spanId)).length
 }
 
-/** When a part may last have moved the start of its trace: never, if all of its spans have begun after that. */
+/** The last event by which a part may have moved the start of its trace: 0 if all of its spans begin later than that. */
 const startMovedBy = (part: TracePart, start: string): Position =>
   part.replaced === null && sumOfPart(part).start > start ? 0 : part.startMovedAt
 
-/** Sums up the parts of one trace document, which hold each span once. It depends on the parts alone. */
+/** Sums up the parts of one trace document, which hold each span once. The result depends on the parts alone. */
 export function summarize(parts: readonly TracePart[]): SpansSummary {
   const sum = sumOfParts(parts)
   const { partOf, missing } = togetherIn(parts)
@@ -189,8 +192,8 @@ export function summarize(parts: readonly TracePart[]): SpansSummary {
 }
 
 /**
- * As `summarize`, of the parts of several documents of one trace, which may repeat each other's spans: page by page, the newest part first,
- * because of a span that comes again it has the last version. Of the pages before, only the ids are kept: a sender may use one trace id for
+ * Like `summarize`, for the parts of several documents of one trace, which may repeat each other's spans. Parts come page by page, the newest first,
+ * because the newest has the last version of a repeated span. Of earlier pages only the ids are kept in memory: a sender may use one trace id for
  * everything.
  */
 export async function summarizeAcross(pages: AsyncIterable<readonly TracePart[]>): Promise<SpansSummary> {
@@ -215,7 +218,7 @@ export async function summarizeAcross(pages: AsyncIterable<readonly TracePart[]>
     }
     const ofPart = sumOfRows(newest)
     addTo(sum, ofPart)
-    // In order of arrival, while the parts come the newest first.
+    // Sessions are in order of arrival, while the parts come newest first.
     sessions = [...new Set([...ofPart.sessions, ...sessions])].slice(0, sessionsMax)
     const { refused, refusedNotKept, startMovedAt, replaced } = part
     told.push({ refused, refusedNotKept, startMovedAt, replaced })

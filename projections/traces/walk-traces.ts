@@ -9,24 +9,24 @@ import type { MatchedSpan } from './trace-answer.ts'
 import type { TraceDocument } from './trace-document.ts'
 import { sortKeyOf, type TraceFilters, type TraceOrder, type TraceRequest, type Walk } from './trace-request.ts'
 
-/** What a walk found: traces in order, and where to go on (null: the end). `matched`: their matching spans, as far as the walk has seen them. */
+/** Result of a walk: traces in order, and where to go on (null: the end). `matched`: their matching spans, as far as the walk has seen them. */
 type WalkedPage = Readonly<{
   traces: readonly TraceDocument[]
   next: SortKey | null
   matched: ReadonlyMap<string, readonly MatchedSpan[]>
 }>
 
-/** Index pages that are read for one page of an answer. Beyond them the page is short, with a cursor. */
+/** The most index pages that are read for one page of an answer. Then the page is short, with a cursor. */
 const stepsMax = 50
 const leftOutMax = 2_000
 /**
- * How many spans a step of a walk goes through is multiplied by this as long as steps find fewer than one trace among so many spans: of some searches, a
- * step takes as long whatever it goes through.
+ * If a step finds fewer than one trace per `fewAmong` spans, the next step takes `growth` times as many spans, up to `stepSpansMax`: for some
+ * searches a step takes the same time for any number.
  */
 const growth = 4
 const fewAmong = 20
 const stepSpansMax = 2_000
-/** Up to so many matching spans, their traces are found first and then ordered. */
+/** Up to this many matching spans, their traces are found first and ordered afterwards. */
 const matchingSpansMax = 5_000
 
 const orders: Readonly<Record<TraceOrder, Readonly<{ orderBy: string; direction: Direction }>>> = {
@@ -37,7 +37,7 @@ const orders: Readonly<Record<TraceOrder, Readonly<{ orderBy: string; direction:
   errors: { orderBy: 'error_count', direction: 'desc' },
 }
 
-/** The traces that may have a span in the range: they start before its end, and their last span starts after its beginning. */
+/** Traces that may have a span in the range: they start before its end, and their last span starts after its beginning. */
 function mayReach({ fromNs, toNs }: TraceRequest): Selection {
   return {
     filter: fromNs === undefined ? all : { kind: 'number', field: 'last_start_ns', from: fromNs },
@@ -45,7 +45,7 @@ function mayReach({ fromNs, toNs }: TraceRequest): Selection {
   }
 }
 
-/** Whether a trace starts before the range and continues after it: perhaps no span is in the range. */
+/** Whether a trace starts before the range and continues after it, so that perhaps no span is in the range. */
 function straddles({ fromNs, toNs }: TraceRequest, { summary: { startNs, lastStartNs } }: TraceDocument): boolean {
   if (fromNs === undefined || toNs === undefined) return false
   return BigInt(startNs ?? 0) < fromNs && BigInt(lastStartNs ?? 0) >= toNs
@@ -53,12 +53,12 @@ function straddles({ fromNs, toNs }: TraceRequest, { summary: { startNs, lastSta
 
 type Found = Readonly<{ traceId: string; sort: SortKey }>
 
-/** Gathers what a walk finds, each trace once, until there is one more than the page holds. */
+/** Collects traces, each once, until there is one more than the page holds. */
 function createPage({ request }: Walk) {
   const found = new Map<string, SortKey>()
   let last: SortKey | undefined
   return {
-    /** True when the page is full and this one begins the next. */
+    /** True if the page is full and this trace begins the next one. */
     add({ traceId, sort }: Found): boolean {
       if (found.has(traceId)) return false
       if (found.size === request.limit) return true
@@ -100,7 +100,7 @@ export async function walkTraces(
   const spansInRange = createSpanSearch(reader, workspaceId, all, request)
   const known = new Map<string, TraceDocument>()
 
-  /** The hits that list their trace: of several documents of a trace, only the first in this order. */
+  /** The hits that list their trace. Of several documents of a trace, only the first in this order does. */
   async function admit(hits: readonly Hit<TraceDocument>[]): Promise<readonly Found[]> {
     const ids = hits.map(({ document }) => document.traceId)
     const straddling = hits
@@ -142,7 +142,7 @@ export async function walkTraces(
   return answer(place ?? null)
 }
 
-/** Those of the traces that meet the conditions on traces. */
+/** Which of the traces meet the conditions on traces. */
 async function thatMeet(
   { reader, workspaceId }: Walk,
   filter: Filter,
@@ -153,8 +153,8 @@ async function thatMeet(
 }
 
 /**
- * Walks matching spans by start, each trace at the first it has. A later page leaves out a trace that has a matching span
- * before its cursor or at it, or had one, so that nothing is listed twice in one walk.
+ * Walks matching spans by start, and lists each trace at its first. A later page leaves out a trace that has, or had, a matching span at or before
+ * its cursor, so that one walk lists nothing twice.
  */
 export async function walkSpans(walk: Walk, filters: TraceFilters, spans: SpanSearch): Promise<WalkedPage> {
   const { reader, workspaceId, request } = walk
@@ -210,7 +210,7 @@ export async function walkSpans(walk: Walk, filters: TraceFilters, spans: SpanSe
 export async function walkByNumber(walk: Walk, filters: TraceFilters, spans: SpanSearch): Promise<WalkedPage> {
   const few = await spans.allTraces(matchingSpansMax)
   if (few === undefined) return walkTraces(walk, filters, spans)
-  // All of them have such a span in the range, also where it is in another document than the one that meets the conditions.
+  // All of them have such a span in the range, perhaps in another document than the one that meets the conditions, so the range is dropped.
   const { fromNs: _from, toNs: _to, ...request } = walk.request
   const traces = join('and', [filters.traces, inTraces([...few])])
   return walkTraces({ ...walk, request }, { ...filters, traces }, undefined)

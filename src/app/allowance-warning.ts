@@ -1,10 +1,10 @@
 import type { Workspace } from '#src/directory/directory.ts'
 import type { Usage } from '#projections/allowance/query.ts'
 
-/** Shares of the allowance at which senders (ingest/span-messages.ts) and readers are told, in percent. */
+/** Shares of the allowance, in percent, from which senders (ingest/span-messages.ts) and readers are warned. */
 const warnings = [100, 95, 80] as const
 
-/** What the head of each page says of the span allowance; undefined while there is nothing to worry about. */
+/** The warning about the span allowance at the head of each page; undefined below the first share. */
 export function allowanceWarning(workspace: Workspace | undefined, usage: Usage | undefined): string | undefined {
   const limit = workspace?.plan.spansPerMonth
   if (limit === undefined || limit === null || usage === undefined) return undefined

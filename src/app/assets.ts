@@ -4,7 +4,7 @@ import { basename } from 'node:path'
 import type { Route } from '#src/http/route.ts'
 import { style } from './style.ts'
 
-/** Kept by browsers and asked about each time: a page must not run with the script of the version before. */
+/** Browsers store assets but revalidate them each time: a page must not run with an older version's script. */
 function asset(path: string, type: string, text: string): Route {
   const etag = createHash('sha256').update(text).digest('base64url')
   return {
@@ -25,11 +25,11 @@ function asset(path: string, type: string, text: string): Route {
   }
 }
 
-/** A file of this name in `scripts`. */
+/** The route of a file in `scripts`. */
 const script = (path: string): Route =>
   asset(path, 'text/javascript', readFileSync(new URL(`scripts/${basename(path)}`, import.meta.url), 'utf8'))
 
-/** Spans on a line of time. */
+/** A picture of spans on a time line. */
 const icon =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3" fill="#2563eb"/><path d="M3 4h7M5 8h8M8 12h4" stroke="#fff" stroke-width="2"/></svg>'
 
@@ -44,9 +44,9 @@ export const matchesScript = '/app/matches.js'
 export const filterScript = '/app/filter.js'
 export const unfoldedScript = '/app/unfolded.js'
 export const tailScript = '/app/tail.js'
-/** Of every page of a signed-in person. */
+/** Loaded by every page of a signed-in person. */
 export const commonScripts = ['/app/times.js', '/app/shortcuts.js'] as const
-/** That other scripts bring. */
+/** Imported by other scripts. */
 const parts = ['/app/remember.js', '/app/clipboard.js'] as const
 
 /** The style sheet, the scripts and the icon: files of their own, because the content policy forbids inline ones. */

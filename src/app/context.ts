@@ -23,29 +23,29 @@ export { sessionHere } from '#src/http/session.ts'
 /** What the pages work with. */
 export type AppContext = Readonly<{
   directory: Directory
-  /** What links go by; undefined: as the request came. */
+  /** The base of links; undefined: taken from the request. */
   baseUrl: string | undefined
-  /** Of forms; and of records or spans in a request: agents are told to send no more. */
+  /** Limits of forms. `recordsPerBatchMax` goes into the agents' configuration. */
   limits: Pick<Limits, 'formBytesMax' | 'bodyTimeoutMs' | 'recordsPerBatchMax'>
   clock: Clock
   budget: BodyBudget
   throttle: SignInThrottle
-  /** The searches of the API, for pages that show them. */
+  /** The searches of the API. */
   searches: Searches
-  /** Answers when it is the turn of a query of the workspace, or refuses. */
+  /** Runs `answer` when the workspace may run another query, or returns a refusal. */
   query: (ctx: Context, workspaceId: WorkspaceId, answer: () => Promise<Refusal | void>) => Promise<Refusal | void>
   readerOf: PartitionOf<IndexReader>
-  /** The first day (`2026-11-21`) of which a workspace's usage is kept. */
+  /** The first day (`2026-11-21`) for which a workspace's usage is kept. */
   usageKeptFrom: (workspace: Workspace) => string
-  /** How pages refuse. */
+  /** Sends a refusal as a page. */
   refuse: NonNullable<Route['refuse']>
 }>
 
-/** Where programs reach this service, as far as this request can tell. */
+/** The address at which programs reach this service, as far as this request shows. */
 export function baseUrlOf(ctx: Context, { baseUrl }: Pick<AppContext, 'baseUrl'>): string {
   if (baseUrl !== undefined) return baseUrl
   const asked = `${ctx.protocol}://${ctx.host}`
-  // A client may send any Host; what is no address must not be in a snippet.
+  // A client may send any Host: one that is no address must not get into a snippet.
   return URL.canParse(asked) ? new URL(asked).origin : 'http://localhost'
 }
 
@@ -54,19 +54,19 @@ export const isOwner = (
   { workspaceId, userId }: Pick<Session, 'workspaceId' | 'userId'>,
 ): boolean => directory.members(workspaceId).some((member) => member.userId === userId && member.role === 'owner')
 
-/** Whether a person has more workspaces than the one that they are in. */
+/** Whether a person belongs to more than one workspace. */
 export const isOfSeveral = (
   { directory }: Pick<AppContext, 'directory'>,
   { userId }: Pick<Session, 'userId'>,
 ): boolean => (directory.user(userId)?.workspaceIds.length ?? 0) > 1
 
-/** So many values of a field a search counts at most. */
+/** The most values of a field that a search counts. */
 export const facetValuesMax = 20
 
-/** How long a page waits for a figure that it can do without: keys must be revocable while the index is out of reach. */
+/** How long a page waits for a figure that it can do without: keys must be revocable while the index is unavailable. */
 export const figureTimeoutMs = 1_000
 
-/** What the workspace has used this month; undefined where the index cannot say so soon. */
+/** The workspace's usage this month; undefined if the index does not answer in time. */
 export async function readUsageNow(
   { readerOf, clock }: Pick<AppContext, 'readerOf' | 'clock'>,
   workspaceId: Session['workspaceId'],
@@ -75,17 +75,17 @@ export async function readUsageNow(
   return usage?.progress === undefined ? undefined : usage
 }
 
-/** What routes of pages have in common: whoever is signed in sees them, and a browser of anybody else is led to sign in. */
+/** Common to the routes of pages: they need a session, and lead a browser without one to sign-in. */
 export const sessionPage = (refuse: AppContext['refuse']) =>
   ({ auth: 'session', signInPage: '/app/sign-in', refuse }) as const
 
 export type SessionPage = Readonly<{
   title: string
-  /** What of it this page shows; in the title of the tab. */
+  /** What the page shows, for the tab's title. */
   about?: string | undefined
   body: Html
   status?: number
-  /** Addresses of the page's own scripts, which are ours. */
+  /** Paths of the page's own scripts. */
   scripts?: readonly string[]
 }>
 
@@ -101,16 +101,16 @@ export async function sendSessionPage(ctx: Context, app: AppContext, page: Sessi
 }
 
 export const problemId = 'problem'
-/** What is wrong with what was sent. */
+/** A message about what is wrong with the input. */
 export const problem = (text: string | undefined): Html =>
   text === undefined ? html`` : html`<p class="problem" role="alert" id="${problemId}">${text}</p>`
-/** Attributes of the field that the problem of a page is about: one begins there, and is told why. */
+/** Attributes of the field that a problem is about: it gets the focus and refers to the message. */
 export const atFault = (isIt: boolean): Html =>
   isIt ? html`autofocus aria-invalid="true" aria-describedby="${problemId}"` : html``
 export const notice = (text: string | Html | undefined): Html =>
   text === undefined ? html`` : html`<p class="notice" role="status">${text}</p>`
 
-/** Said where the index does not have everything yet. */
+/** A notice for an index that is behind. */
 export const behindPart = ({
   complete,
   lag_ms: lagMs,

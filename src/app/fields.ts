@@ -12,7 +12,7 @@ type Field = Readonly<{
   wrong: string | undefined
 }>
 
-/** Its words are one element: a label is a grid, and would set the parts of its words below each other. */
+/** A labelled input. The label is a grid, so its words must be one element to stay on one line. */
 export const field = ({ label, name, value, size = 16, placeholder = '', list = '', wrong }: Field): Html =>
   html`<label
     ><span>${label}</span>
@@ -49,6 +49,6 @@ export const checkbox = (name: string, value: string, words: string, checked: bo
     ${words}</label
   >`
 
-/** The list of a field whose `list` has this id. */
+/** The datalist for a field whose `list` is this id. */
 export const suggestions = (id: string, values: readonly string[]): Html =>
   html`<datalist id="${id}">${values.map((value) => html`<option value="${value}"></option>`)}</datalist>`

@@ -11,14 +11,14 @@ import { shownIn } from './workspace-links.ts'
 
 const crossSite = refusal('forbidden', 'This form was sent from another site. Open the page here and send it again.')
 
-/** The host of an `Origin` header; undefined for `null` and everything else that names none. */
+/** The host of an `Origin` header; undefined for `null` and anything else without a host. */
 function hostOf(origin: string): string | undefined {
   return URL.canParse(origin) && /^https?:/.test(origin) ? new URL(origin).host : undefined
 }
 
 /**
- * True unless a browser says that another site sent the request: by `Sec-Fetch-Site` (Fetch Metadata), or where a browser
- * sends none, by `Origin` (RFC 6454 §7). Programs send neither, and hold no one else's cookie.
+ * False if a browser says that another site sent the request: by `Sec-Fetch-Site` (Fetch Metadata), or else by `Origin` (RFC 6454 §7). Programs send
+ * neither, and have nobody else's cookie.
  */
 function isOwnRequest(ctx: Context, baseUrl: string | undefined): boolean {
   const site = ctx.get('Sec-Fetch-Site')
@@ -51,7 +51,7 @@ export async function readForm(
 
 export const sessionOver = refusal('not_signed_in', 'This session is over: sign in again.')
 
-/** The same of a signed-in person, who must still be one when all of it is there: it may take its time to come. */
+/** Like `readForm`, for a signed-in person. Checks the session again once the whole form has arrived, which may take a while. */
 export async function readOwnForm(
   ctx: Context,
   options: FormOptions & Readonly<{ directory: Pick<DirectoryView, 'session'> }>,
@@ -61,10 +61,10 @@ export async function readOwnForm(
   return fail(sessionOver)
 }
 
-/** What is typed comes back in an address, which is encoded once more in a header, and proxies bound these to 4 KiB. Longer is left out. */
+/** The typed text comes back in an address, which is encoded again in a header, and proxies limit these to 4 KiB. Longer text is left out. */
 const typedCharactersMax = 2_000
 
-/** For `Route.back`: the page at `path` with what was typed into these fields of its form. Never a secret's: addresses are kept. */
+/** For `Route.back`: the page at `path` with what was typed into these fields. Never secrets: addresses are stored. */
 export const backWithTyped =
   (options: FormOptions, path: string, fields: readonly string[]) =>
   async (ctx: Context): Promise<string> => {
@@ -75,30 +75,30 @@ export const backWithTyped =
     return typed.size === 0 || address.length > typedCharactersMax ? path : address
   }
 
-/** Said above a form that is filled in by such an address. */
+/** Shown above a form that was filled in from such an address. */
 export const notSentYet = 'This was not sent: you were signed out. Look it over, and send it again.'
 
 const sentOnce = 'once'
 
-/** Of a form that makes something: tells it from every other page with such a form, so that a reload of the answer makes nothing again. */
+/** A hidden field for a form that creates something. It identifies the page, so that reloading the answer creates nothing again. */
 export const onceField = (): Html => html`<input type="hidden" name="${sentOnce}" value="${randomUUID()}" />`
 
-/** Programs send none, and make something with each request. */
+/** Programs send no such field, and create something with each request. */
 export const onceOf = (form: URLSearchParams): string | undefined => form.get(sentOnce) || undefined
 
-/** Of a form about a key: the origins that were typed into its one field, one after another. */
+/** The origins that were typed into the one field of a form about a key, separated by blanks or commas. */
 export const originsIn = (form: URLSearchParams): readonly string[] =>
   (form.get('origins') ?? '').split(/[\s,]+/).filter((origin) => origin !== '')
 
 type Place = Pick<Session, 'workspaceId'>
 
-/** Of a form that makes something in a workspace: in which one its page was shown. */
+/** A hidden field for a form that creates something in a workspace: the workspace that the page was shown in. */
 export const placeField = ({ workspaceId }: Place): Html =>
   html`<input type="hidden" name="${shownIn}" value="${workspaceId}" />`
 
 /**
- * What is wrong with a form that was shown in another workspace: its sender has gone to this one in another tab, and would make in it what is
- * meant for the other. It is only compared: what is done is always done in the session's own. Programs send none.
+ * The problem with a form that was shown in another workspace: its sender has changed workspace in another tab, and would create something here that
+ * is meant for the other. The field is only compared; every change is made in the session's workspace. Programs send no such field.
  */
 export const shownElsewhere = (form: URLSearchParams, { workspaceId }: Place): string | undefined =>
   (form.get(shownIn) ?? workspaceId) === workspaceId

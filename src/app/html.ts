@@ -1,4 +1,4 @@
-/** Text that is HTML already. Only `html` makes it, so that nothing else is ever sent unescaped. */
+/** Text that is already HTML. Only `html` makes it, so nothing else is ever sent unescaped. */
 export type Html = Readonly<{ markup: string }>
 
 type Value = string | number | Html | readonly Html[] | undefined
@@ -20,7 +20,7 @@ function markupOf(value: Value): string {
   return value.map(({ markup }) => markup).join('')
 }
 
-/** The texts of a template without the indentation of its source, a third of a page otherwise; each template is read once. */
+/** The texts of a template without the source's indentation, which would be a third of a page. Each template is processed once. */
 const tidied = new WeakMap<TemplateStringsArray, readonly string[]>()
 function tidyOf(parts: TemplateStringsArray): readonly string[] {
   const known = tidied.get(parts)
@@ -31,8 +31,8 @@ function tidyOf(parts: TemplateStringsArray): readonly string[] {
 }
 
 /**
- * HTML with every value escaped, in text and in quoted attributes alike; values that are Html themselves go in as they are.
- * Attribute values must be quoted in the template.
+ * HTML with every value escaped, in text and in quoted attributes; values of type Html are inserted as they are. Attribute values must be quoted in
+ * the template.
  */
 export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
   return {

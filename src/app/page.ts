@@ -7,25 +7,25 @@ import { planHasPage } from './plan-has.ts'
 import { tracePath } from './trace-address.ts'
 import { withWorkspace } from './workspace-links.ts'
 
-/** Nothing but our own style sheet and forms: no script, no frame, nothing from elsewhere (CSP Level 3). */
+/** Allows only our own style sheet, images and forms: no scripts, no frames, nothing from elsewhere (CSP Level 3). */
 const contentPolicy =
   "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-/** For a page with scripts: our own files, which may ask our own addresses. Nothing inline either way. */
+/** For a page with scripts: also our own script files, and requests to our own addresses. Nothing inline. */
 const scriptPolicy = `${contentPolicy}; script-src 'self'; connect-src 'self'`
 
 type Page = Readonly<{
   title: string
-  /** What of it this page shows, by which tabs and history entries are told from each other. */
+  /** What the page shows, so that tabs and history entries can be told apart. */
   about?: string | undefined
   body: Html
   session?: Session | undefined
   workspace?: Workspace | undefined
-  /** Said at the head of the page. */
+  /** Shown at the head of the page. */
   warning?: string | undefined
   isOwner?: boolean
-  /** Whether its links say which workspace it shows. */
+  /** Whether the page's links name the workspace that it shows. */
   isOfSeveral?: boolean
-  /** Addresses of its own scripts. */
+  /** Paths of the page's own scripts. */
   scripts?: readonly string[]
 }>
 
@@ -44,7 +44,7 @@ const links = [
 const nameCharactersMax = 100
 const ownerLinks = [['/app/audit', 'Audit']] as const
 
-/** Whether a page of the menu is the one at `path`, or the one that it is below. */
+/** Marks a menu entry that is the page at `path`, or that the page belongs under. */
 function currentOf(path: string, linked: string): Html {
   if (path === linked) return html`aria-current="page"`
   const isOfTrace = path.startsWith(tracePath) || path === '/app/compare'
@@ -65,11 +65,11 @@ function navigation({ email }: Session, path: string, { workspace, isOwner = fal
     </form>`
 }
 
-/** Whoever is not signed in yet is shown no times, and types a password: that page needs no script. */
+/** A page without a session shows no times and may have a password field: it needs no script. */
 const scriptsOf = ({ session, scripts = [] }: Page): readonly string[] =>
   session === undefined ? [] : [...commonScripts, ...scripts]
 
-/** Where scripts/times.js lets people choose. */
+/** The place where scripts/times.js offers a choice of zone. */
 const zoneChoice = html`<p class="zone note" data-zone-choice hidden>
   <label
     >Times in
@@ -105,7 +105,7 @@ function layout(page: Page, path: string): Html {
     </html> `
 }
 
-/** Answers with a page: never cached (it may show a secret), never framed. */
+/** Sends a page that is never cached (it may show a secret) and never framed. */
 export function sendPage(ctx: Context, status: number, page: Page): void {
   ctx.status = status
   ctx.set('Content-Security-Policy', scriptsOf(page).length === 0 ? contentPolicy : scriptPolicy)
@@ -118,7 +118,7 @@ export function sendPage(ctx: Context, status: number, page: Page): void {
   ctx.body = isOfSeveral && session !== undefined ? withWorkspace(markup, session.workspaceId) : markup
 }
 
-/** 303: the browser asks for the page with GET, so that a reload sends nothing twice. `path` is ours, not the client's. */
+/** Sends a 303: the browser fetches the page with GET, so that a reload sends nothing twice. `path` is ours, not the client's. */
 export function seeOther(ctx: Context, path: string): void {
   ctx.status = 303
   ctx.set('Location', path)

@@ -1,6 +1,6 @@
 import type { Feature, Workspace } from '#src/directory/directory.ts'
 
-/** Whether the plan of a workspace has a feature; it has what needs none. */
+/** Whether a workspace's plan has a feature; true if no feature is needed. */
 export const planHas = ({ plan }: Pick<Workspace, 'plan'>, feature: Feature | undefined): boolean =>
   feature === undefined || plan.features.includes(feature)
 
@@ -10,6 +10,6 @@ const featureOfPage: Readonly<Partial<Record<string, Feature>>> = {
   '/app/logs': 'logs',
 }
 
-/** Whether the plan of a workspace has the page at `path`, which is refused otherwise. */
+/** Whether a workspace's plan includes the page at `path`; otherwise the page is refused. */
 export const planHasPage = (workspace: Pick<Workspace, 'plan'>, path: string): boolean =>
   planHas(workspace, featureOfPage[path])

@@ -10,11 +10,11 @@ import { sendPage } from './page.ts'
 
 type Refuse = NonNullable<Route['refuse']>
 
-/** Whether somebody looks at the answer; a script of a page that asks for one says so, where its browser says anything. */
+/** Whether a person looks at the answer. A script's request says otherwise in `Sec-Fetch-Mode`, if the browser sends that. */
 export const isForPerson = (ctx: Context): boolean =>
   ctx.get('Accept').includes('text/html') && ['', 'navigate'].includes(ctx.get('Sec-Fetch-Mode'))
 
-/** What a page says of who looks at it. */
+/** What a page shows about the signed-in person. */
 export function shownTo(ctx: Context, directory: Directory) {
   const session = sessionOf(ctx)
   if (session === undefined) return {}
@@ -27,7 +27,7 @@ export function shownTo(ctx: Context, directory: Directory) {
   }
 }
 
-/** A refusal on a page's path: a page for a browser, with the way on for who is signed in; a problem document for everything else. */
+/** Refuses on a page's path: with a page for a browser, which leads a signed-in person on; with a problem document for anything else. */
 export const createRefusePage =
   ({ directory }: Readonly<{ directory: Directory }>): Refuse =>
   (ctx: Context, refused: Refusal): void => {
@@ -42,8 +42,8 @@ export const createRefusePage =
 type PageOfRefusal = (ctx: Context, app: Pick<AppContext, 'directory'>, refused: Refusal) => SessionPage
 
 /**
- * How a search page refuses: what passes by itself is said on the page, where what was typed still stands. The index is asked nothing for
- * it: it may be what does not answer.
+ * Refuses on a search page. A refusal that passes by itself is shown on the page, with what was typed still there. The index is not queried for it:
+ * it may be what does not answer.
  */
 export const createRefuseSearch =
   ({ directory, refuse }: Pick<AppContext, 'directory' | 'refuse'>, pageOf: PageOfRefusal): Refuse =>

@@ -26,7 +26,7 @@ import { createFindPageRoutes } from './trace/find-page.ts'
 
 export type AppOptions = Readonly<{
   directory: Directory
-  /** BASE_URL; undefined: links go by the request. */
+  /** BASE_URL; undefined: links are based on the request. */
   baseUrl: string | undefined
   clock: Clock
   ticks: Ticks
@@ -40,14 +40,14 @@ export type AppOptions = Readonly<{
   usageKeptFrom: AppContext['usageKeptFrom']
 }>
 
-/** Pages that search: each is a query, as those of the API are. */
+/** Makes the routes of search pages count as queries, like those of the API. */
 const asQueries = ({ query }: AppContext, routes: readonly Route[]): readonly Route[] =>
   routes.map((route) => ({
     ...route,
     handler: (ctx) => query(ctx, sessionHere(ctx).workspaceId, async () => route.handler(ctx)),
   }))
 
-/** Everything under /app but the log export: pages and forms for people; scripts sign in with the same form. */
+/** Everything under /app except the log export: pages and forms for people. Scripts sign in with the same form. */
 export function createAppRoutes(options: AppOptions): Route[] {
   const { directory, baseUrl, clock, ticks, limits, secret, searches, query, readerOf, usageKeptFrom } = options
   const throttle = createSignInThrottle({

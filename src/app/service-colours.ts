@@ -1,8 +1,6 @@
 import { crc32 } from 'node:zlib'
 
-/**
- * Fills for the bars of services. Each has a contrast of 3.5 or more with the page, light or dark, and none is the red of errors.
- */
+/** Colours for the bars of services. Each has a contrast of at least 3.5 to the page, light or dark, and none is the red of errors. */
 export const colours = [
   '#3b82f6',
   '#a16207',
@@ -16,15 +14,15 @@ export const colours = [
   '#8a6d5a',
 ] as const
 
-/** Class of the style sheet that has the colour of a service. */
+/** Returns the style sheet's class for a service's colour. */
 export type ColourOf = (service: string) => string
 
-/** The colour that a service has by its name alone. */
+/** The colour that a service would have by its name alone. */
 const preferredOf = (name: string): number => crc32(name) % colours.length
 
 /**
- * Colours by name, so that a service has the same one everywhere; where two of these services would share one, the later by name
- * takes one that is free, as long as there are any.
+ * Gives each service the colour of its name, so that it is the same everywhere. If two of these services would share one, the later by name takes a
+ * free colour, as long as there is one.
  */
 export function serviceColours(services: Iterable<string>): ColourOf {
   const names = [...new Set(services)].sort((a, b) => (a < b ? -1 : 1))

@@ -1,11 +1,11 @@
 import { colours } from './service-colours.ts'
 
-/** Depth beyond which spans are drawn no further to the right. */
+/** Depth beyond which spans are not indented further. */
 export const depthMax = 24
-/** How deep a span stands below its root, as far as it is drawn. */
+/** A span's depth below its root, as far as it is drawn. */
 const depths = Array.from({ length: depthMax + 1 }, (_, depth) => `.d${depth} { --depth: ${depth} }`).join('\n')
 
-/** A service's colour: of its bars, and of an edge beside its name. */
+/** A service's colour, for its bars and for an edge beside its name. */
 const serviceFills = colours
   .map(
     (colour, place) =>
@@ -18,7 +18,7 @@ export const style = `:root { color-scheme: light dark; --line: #8884; --edge: #
 @media (prefers-color-scheme: dark) {
   :root { --edge: #949494; --accent: #8ab4ff; --on-accent: #000; --bad: #ff8a80; --warn: #f0a860 }
 }
-/* Said, and not left to the browser: links and notes have colours of their own, which are chosen for these. */
+/* Stated because the colours of links and notes are chosen for these two. */
 html { background: Canvas; color: CanvasText }
 * { box-sizing: border-box }
 body { margin: 0; font: 16px/1.5 system-ui, sans-serif }
@@ -26,11 +26,11 @@ header, main { max-width: 75rem; margin: 0 auto; padding: 1rem }
 header { display: flex; flex-wrap: wrap; gap: .5rem 1.25rem; align-items: baseline; border-bottom: 1px solid var(--line) }
 header strong { margin-right: auto }
 header nav { display: flex; flex-wrap: wrap; gap: .25rem .75rem }
-/* Names have no blanks where a line could end: one would make the page as wide as itself. */
+/* Names have no blanks to break at: a long one would make the page as wide as itself. */
 p, h2, .mark, header { overflow-wrap: anywhere }
-/* Marks upon marks of one letter would be drawn over all that stands above and below it. */
+/* Stacked combining marks on one letter would be drawn over the lines above and below. */
 p, h1, h2, th, td, .name, .said, main > ul > li, header > a { overflow: clip; overflow-clip-margin: .25rem }
-/* By a path: with overflow of its own, a mark stands on its lower edge in WebKit, above the line that it is in. */
+/* Clipped by a path: with overflow of its own, WebKit aligns a mark by its lower edge, above the line that it is in. */
 .mark { clip-path: inset(-.25rem) }
 a { color: var(--accent) }
 nav a { text-decoration: none }
@@ -75,7 +75,7 @@ fieldset { border: 1px solid var(--line); border-radius: .4rem; display: grid; g
 .tabs { display: flex; flex-wrap: wrap; gap: .25rem 1rem; margin-bottom: 1rem }
 [aria-current] { color: inherit; font-weight: bold; text-decoration: none }
 .steps > li { margin-bottom: 1rem }
-/* Also of those that a small screen shows as cards. */
+/* Includes rows that a small screen shows as cards. */
 tr[hidden] { display: none !important }
 details { margin: .5rem 0 }
 summary { cursor: pointer }
@@ -85,7 +85,7 @@ form.search > label { flex: 1 1 12rem }
 form.search > details { flex: 1 1 100%; margin: 0; font-size: .9rem; overflow-wrap: anywhere }
 form.search .inputs { font-size: 1rem; margin-top: .5rem }
 .inputs { display: flex; flex-wrap: wrap; gap: .5rem; align-items: end }
-/* What is in an open record has the whole width, and not what its columns leave. Where a browser cannot lay out a fold, all is in the last column. */
+/* An open record gets the whole width, not only the last column. If a browser cannot lay out a fold as a grid, it stays in the last column. */
 @supports selector(::details-content) {
   @media (min-width: 45.01rem) {
     .logs { display: grid; grid-template-columns: max-content max-content fit-content(20%) minmax(0, 1fr) }
@@ -101,7 +101,7 @@ form.search .inputs { font-size: 1rem; margin-top: .5rem }
     .logs td:last-child > details::details-content { grid-column: 1 / -1; padding: 0 .5rem }
   }
 }
-/* Where a browser cannot show what is in a closed fold, its line stays, and opens it. */
+/* If a browser cannot show the content of a closed fold, its summary stays and opens it. */
 @supports selector(::details-content) {
   @media (min-width: 45.01rem) {
     .filters > summary { display: none }
@@ -117,12 +117,12 @@ p.row { display: flex; flex-wrap: wrap; gap: .25rem 1rem; align-items: baseline 
 .time { white-space: nowrap; font-variant-numeric: tabular-nums }
 .logs td { padding: .15rem .5rem; font-size: .9rem }
 td > details { margin: 0 }
-/* Its focus is drawn within it: WebKit knows no margin around what a cell clips. */
+/* The focus outline is drawn inside: WebKit clips what is drawn outside a cell. */
 .logs summary { list-style-position: outside; margin-left: 1.1em }
 .logs summary:focus-visible { outline: 2px solid var(--accent); outline-offset: -2px }
 #here { scroll-margin-top: 40vh }
 :is(#origins, #own-times) { scroll-margin-top: 5rem }
-/* With the spans that it is below, or the records before it. */
+/* Leaves room for the lines above: the parent spans, or the records before. */
 .line, .logs tr { scroll-margin-top: 6rem }
 tr[aria-current], tr:target, .line[aria-current], .line:target, .origin:target { font-weight: normal; outline: 2px solid var(--accent); outline-offset: -2px }
 tr.warn .level { color: var(--warn) }
@@ -143,7 +143,7 @@ mark { background: #facc15; color: #000 }
 .patterns .level { min-width: 5rem }
 .histogram { display: block; width: 100%; height: 5rem; margin: .5rem 0 0; border-bottom: 1px solid var(--line) }
 .scatter { display: block; width: 100%; height: 8rem; margin: 1rem 0 .4rem; overflow: visible; border-bottom: 1px solid var(--line) }
-/* Each lies about its place, also at the ends. */
+/* Centres each mark on its point, also at the ends. */
 .scatter rect { transform: translate(-5px, -5px) }
 .scatter a:is(:hover, :focus-visible) > :is(rect, circle) { stroke: currentColor; stroke-width: 3 }
 .clock { display: block; overflow: visible; width: 100%; height: 1.2rem; font-size: .8rem; fill: currentColor; text-anchor: middle }
@@ -183,7 +183,7 @@ rect, circle { fill: var(--accent) }
 .map .edge.failed text { fill: var(--bad) }
 .map .reach { stroke: transparent; stroke-width: 14; pointer-events: stroke }
 .map a:is(:hover, :focus-visible) :is(.box, .line) { stroke: currentColor; stroke-width: 3 }
-/* Where the script is that drags are for. */
+/* Only if the script that handles drags is there. */
 .histogram.drag { cursor: crosshair }
 .histogram { touch-action: pan-y; user-select: none }
 rect.whole { fill: transparent }
@@ -219,7 +219,7 @@ details.line, .below { margin: 0 }
 .missing > .line { border-left: .25rem solid var(--bad) }
 .missing > .line .name { text-indent: 0 }
 .moments { --time: 11.5rem }
-/* A time has its offset behind it where it is not UTC. */
+/* A time that is not UTC has its offset behind it. */
 .local .moments { --time: 15rem }
 .moments { list-style: none; margin: 0; padding: 0; font-size: .9rem }
 .moments > li, .moments.heads { display: grid; grid-template-columns: var(--time) 5.5rem 4rem minmax(0, 1fr); gap: 0 .75rem; padding: .15rem 0; min-height: 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere }
@@ -234,10 +234,10 @@ ${depths}
 ${serviceFills}
 @media (max-width: 45rem) {
   main { overflow-x: auto }
-  /* In two lines. */
+  /* The menu in two lines. */
   header nav { gap: .25rem .4rem; font-size: .9rem }
   h1 { margin: .3rem 0 }
-  /* Beside the choice of a zone there is room for nothing but the title. */
+  /* Beside the choice of a zone there is only room for the title. */
   h1 + * { clear: right }
   .tabs { gap: .1rem .7rem }
   .tabs, form.search { margin-bottom: .5rem }
@@ -283,7 +283,7 @@ ${serviceFills}
   .traces > thead > tr > :nth-child(4) { grid-area: 1 / 2 }
   .traces > thead > tr > :nth-child(5) { grid-area: 1 / 3 }
   .facets li { flex-wrap: nowrap; overflow-x: auto; padding: .15rem; white-space: nowrap }
-  /* Each as wide as its words: in WebKit, what may break anywhere gives way to a letter, though nothing breaks here. */
+  /* Each is as wide as its words: WebKit shrinks text that may break anywhere to one letter, although nothing breaks here. */
   .facets li > * { flex: none }
   .facets li:has(> details[open]) { flex-wrap: wrap; white-space: normal }
   .facets li > details[open] { flex: 1 1 100% }
@@ -298,19 +298,19 @@ ${serviceFills}
   .cards td { min-width: 0 }
   .cards td::before { content: attr(data-head); content: attr(data-head) / ''; display: block; font-size: .8rem; color: color-mix(in srgb, CanvasText 75%, Canvas) }
   .figures.cards .number { text-align: left }
-  /* Three or four on a line, or the last of five or seven would stand alone. */
+  /* Three or four per line: otherwise the last of five or seven would be alone. */
   .figures.cards > tbody > tr:has(> :nth-child(6)) { display: grid; grid-template-columns: repeat(3, minmax(min-content, 1fr)) }
   .figures.cards > tbody > tr:has(> :nth-child(8)) { grid-template-columns: repeat(4, minmax(min-content, 1fr)) }
   .figures.cards > tbody > tr:has(> :nth-child(6)) > th { grid-column: 1 / -1 }
   .timeline .bar, .traces .bar { min-width: 3rem }
   .ticks { display: none }
 }
-/* Its last quarter has two ticks, which have no room beside each other there. */
+/* Two ticks do not fit beside each other in the last quarter. */
 @media (max-width: 73rem) {
   .ticks > :last-child { justify-content: end }
   .ticks > :last-child > :first-child { display: none }
 }
-/* Its names have no blanks: columns of one line, such as times, would take all room from them. */
+/* Session ids have no blanks to break at: columns of one line, such as times, would take all room from them. */
 @media (min-width: 45.01rem) {
   .sessions th[scope=row] { width: 40% }
   .sessions td:nth-child(3) { min-width: 6.5rem }
@@ -321,15 +321,15 @@ ${serviceFills}
   .sessions .time { white-space: normal }
   .sessions time { white-space: nowrap }
 }
-/* On less, whole counts would make the page wider than the window. */
+/* On a narrower window whole counts would make the page wider than it. */
 @media (min-width: 60rem) {
   .traces td:last-child .mark { white-space: nowrap }
 }
-/* Ticks of a day with its hour have no room for all four. */
+/* Four ticks with day and hour do not fit. */
 @media (max-width: 32rem) {
   .clock [data-part='5 16']:nth-child(even), .local .clock [data-part='5 10']:nth-child(even) { display: none }
 }
-/* On paper nothing can be pushed aside. */
+/* A printed page cannot be scrolled. */
 @media print {
   .map > svg { max-width: 100%; height: auto }
   .facets li { flex-wrap: wrap; white-space: normal }

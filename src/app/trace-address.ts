@@ -1,13 +1,13 @@
-/** Where the pages of traces are, each behind its id. */
+/** The path of a trace's page, before the trace's id. */
 export const tracePath = '/app/trace/'
 
-/** Where a span stands on the page of its trace. */
+/** The element id of a span on the page of its trace. */
 export const spanPlace = (spanId: string): string => `span-${spanId}`
 
-/** What the page of a trace may keep from one address to the next: what is looked for within it, and whether its subtrees are folded. */
+/** What a trace's page keeps from one address to the next: the search within it, and whether its subtrees are folded. */
 export type KeptOfTrace = Readonly<{ find?: string; isFolded?: boolean }>
 
-/** The page of a trace, without a place on it, so that more may be added: with a span of it, which is open there and marked. */
+/** The address of a trace's page without a fragment, so that parameters can be added. With a span, that span is open and marked. */
 export function tracePageAddress(
   traceId: string,
   spanId?: string | null,
@@ -22,6 +22,6 @@ export function tracePageAddress(
   return `${tracePath}${encodeURIComponent(traceId)}${query}`
 }
 
-/** The same, where a page with a span begins on that span, but for the lines before it. */
+/** The same, scrolled to the span, with the lines before it in view. */
 export const traceAddress = (traceId: string, spanId?: string | null, kept?: KeptOfTrace): string =>
   tracePageAddress(traceId, spanId, kept) + (spanId == null ? '' : `#${spanPlace(spanId)}`)

@@ -1,19 +1,22 @@
-// Where a person belongs to several workspaces, all links and searches of a page say which one it shows, and an address that does not is led to the
-// one that does. It is only compared (account/other-workspace.ts): what is shown is always of the session's own.
-// They are marked in the finished page and not where each is made: that is in sixty places, of which none knows whose page it is on, and one that is
-// forgotten would lead to another workspace's records without a word.
+// If a person belongs to several workspaces, all links and searches of a page name the workspace that it shows; an address that names none is
+// redirected to one that does. The name is only compared (account/other-workspace.ts): a page always shows the session's workspace.
+// Links are marked in the finished page, not where they are made: that is in sixty places, none of which knows whose page it is on, and a forgotten
+// one would silently lead to another workspace's records.
 
-/** In which workspace a page was shown: a parameter of addresses, and a field of forms. */
+/** The workspace that a page was shown in: a parameter of addresses, and a field of forms. */
 export const shownIn = 'shown_in'
 
 /**
- * Links to our own pages, but for the one where another workspace is chosen; and forms that are sent as an address. An apostrophe is written
- * `&#39;` in markup: its `#` begins no fragment.
+ * Links to our own pages, except to the choice of a workspace, and forms that use GET. An apostrophe is `&#39;` in markup: its `#` begins no
+ * fragment.
  */
 const ownLink = /(<a\s(?:[^>]*\s)?href=")(\/app(?!\/workspace\b)(?:[/?](?:&#\d+;|[^"#])*)?)(?=["#])/g
 const ownSearch = /<form\s[^>]*method="get"[^>]*>/g
 
-/** The markup of a page with the workspace in its links and searches. Text in it cannot pass for a link: it has no quotes and no brackets. */
+/**
+ * The markup of a page with the workspace in its links and searches. Text on the page cannot look like a link, because its quotes and brackets are
+ * escaped.
+ */
 export const withWorkspace = (markup: string, workspaceId: string): string =>
   markup
     .replace(ownLink, (_, start: string, address: string) => {
@@ -21,13 +24,13 @@ export const withWorkspace = (markup: string, workspaceId: string): string =>
     })
     .replace(ownSearch, (form) => `${form}<input type="hidden" name="${shownIn}" value="${workspaceId}" />`)
 
-/** An address of a page that says which workspace it is of; it stays the same to the letter otherwise. */
+/** A page's address with the workspace added; otherwise unchanged, character for character. */
 export const inWorkspace = (url: string, workspaceId: string): string =>
   `${url}${url.includes('?') ? '&' : '?'}${shownIn}=${workspaceId}`
 
 type Asked = Readonly<{ workspaceId: string | undefined; url: string }>
 
-/** The workspace that an address says, and the address without it, to the letter: cursors are bound to the rest. */
+/** The workspace that an address names, and the address without it, otherwise unchanged: cursors are bound to it. */
 export function splitWorkspace(url: string): Asked {
   const [path = '', ...rest] = url.split('?')
   const parts = rest.join('?').split('&')

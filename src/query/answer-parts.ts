@@ -7,10 +7,10 @@ type DeepReadonly<T> = T extends readonly (infer Item)[]
     ? { readonly [Name in keyof T]: DeepReadonly<T[Name]> }
     : T
 
-/** What a handler answers, by the schema that documents it. */
+/** A handler's answer, typed by the schema that documents it. */
 export type AnswerOf<Schema extends z.ZodType> = DeepReadonly<z.input<Schema>>
 
-// The pieces that answers are made of. `meta.id` is the name that the OpenAPI document gives a schema.
+// Schemas that answers are made of. `meta.id` is the schema's name in the OpenAPI document.
 
 export const timestamp = z
   .string()
@@ -31,7 +31,7 @@ export const cursor = z
   .nullable()
   .meta({ id: 'Cursor', description: 'Give it back as `cursor` with the same query; null: there is no more.' })
 
-/** Free fields as received; integers of any size are JSON numbers with their exact digits. */
+/** Free fields as received; integers of any size are JSON numbers with all their digits. */
 export const freeFields = z.record(z.string(), z.unknown()).meta({
   id: 'FreeFields',
   description: 'As received. Integers are JSON numbers with their exact digits, also beyond 2^53.',

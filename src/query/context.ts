@@ -13,7 +13,7 @@ import { parseQuery } from './language/parse-query.ts'
 import { queryFingerprint } from './parameters.ts'
 import { resolveRange, type Range } from './time-range.ts'
 
-/** What every read route works with. */
+/** What every read route needs. */
 export type QueryContext = Readonly<{
   readerOf: PartitionOf<IndexReader>
   directory: FollowedView
@@ -28,8 +28,8 @@ export type Answered<Body extends object = object> = Promise<Result<Body, Refusa
 export type IndexState = AnswerOf<typeof indexStateSchema>
 
 /**
- * How far the index had followed the log. An index that was never built is at 0 and not complete. `askedAt`: when the search began, ms. So a long
- * search does not report that the projector has fallen silent meanwhile.
+ * How far the index has followed the log. An index that was never built is at 0 and not complete. `askedAt`: when the search began, ms, so that a
+ * long search does not count its own time as silence of the projector.
  */
 export function indexState(progress: Progress | undefined, askedAt: number): IndexState {
   if (progress === undefined) return { position: 0, head: 0, lag_ms: 0, complete: false }
@@ -41,7 +41,10 @@ type UnderstoodQuery = Readonly<{ tree: QueryTree; normalized: string; warnings:
 
 const noWarnings = (): readonly string[] => []
 
-/** The checked search of `q`, or everything if there is none. `warningsOf`: further warnings about the tree, which depend on what is searched. */
+/**
+ * The parsed and checked search `q`; without it, a search for everything. `warningsOf`: further warnings about the tree, which depend on what is
+ * searched.
+ */
 export function understand(
   q: string | undefined,
   limits: Limits,
@@ -53,7 +56,7 @@ export function understand(
   return ok({ ...parsed.value, warnings: [...warnings].slice(0, limits.queryWarningsMax) })
 }
 
-/** Whose request it is, for which endpoint, and its query string as typed. */
+/** The endpoint, the workspace, and the query string as typed. */
 export type Where = Readonly<{ endpoint: string; workspaceId: WorkspaceId; search: string }>
 
 export type Walk = Readonly<{ binding: Binding; place: Place | undefined; range: Range }>
@@ -67,7 +70,7 @@ export const bindingOf = ({ endpoint, workspaceId, search }: Where): Binding => 
   fingerprint: queryFingerprint(search),
 })
 
-/** Where a paged request stands: a cursor carries the range that its first page resolved. */
+/** The place of a paged request. A cursor carries the range that its first page resolved. */
 export function resolveWalk(
   context: QueryContext,
   { byId, ...where }: Where & Readonly<{ byId: boolean }>,
@@ -77,7 +80,7 @@ export function resolveWalk(
   if (given.cursor !== undefined) {
     const place = context.cursors.read(binding, given.cursor)
     if (!place.ok) return place
-    // The range alone: a next cursor is made of it and of a new key.
+    // Only the range is used further: the next cursor is made of it and of a new key.
     const { key: _key, ...range } = place.value
     return ok({ binding, place: place.value, range })
   }
@@ -85,7 +88,7 @@ export function resolveWalk(
   return range.ok ? ok({ binding, place: undefined, range: range.value }) : range
 }
 
-/** Without the properties that are undefined. */
+/** The object without its undefined properties. */
 export function defined<T extends object>(object: T): { [Name in keyof T]: Exclude<T[Name], undefined> } {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as never
 }

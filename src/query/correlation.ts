@@ -21,7 +21,7 @@ import type { correlationAnswer } from './correlation-answer.ts'
 import type { Binding } from './cursor.ts'
 import { parsedText, readParameters, shared, text } from './parameters.ts'
 
-/** The text itself, in lower case, when it is a `traceparent`. */
+/** The text in lower case if it is a `traceparent`. */
 const readTraceparent = (given: string): string | undefined =>
   parseTraceparent(given.toLowerCase()) === undefined ? undefined : given.toLowerCase()
 
@@ -48,7 +48,7 @@ function readId(given: Given): Result<CorrelationId, Refusal> {
   return fail(refusal('invalid_parameter', detail, { errors: paths.map((path) => ({ path, message: detail })) }))
 }
 
-/** What the plan does not include, as the projection names the parts (`omit`) and as the answer does (`omitted`). */
+/** What the plan does not include, as the projection's names of parts (`omit`) and as the answer's (`omitted`). */
 function lacking(workspace: Workspace | undefined) {
   const features = workspace?.plan.features ?? []
   const [tracing, logs] = [features.includes('tracing'), features.includes('logs')]
@@ -73,7 +73,7 @@ function readAfter(
 type CorrelationAnswer = AnswerOf<typeof correlationAnswer>
 const endpoint = 'correlation'
 
-/** The form of the answer: cursors instead of the projection's keys, without the parts that the plan lacks. */
+/** Builds the answer, with cursors instead of the projection's keys and without the parts that the plan lacks. */
 function shape(
   found: Correlation,
   cursorOf: (part: PagedPart, key: WalkKey | null) => string | null,
@@ -105,10 +105,10 @@ function shape(
 const cursorAt = (context: QueryContext, binding: Binding, part: PagedPart, key: WalkKey): string =>
   context.cursors.write(binding, { key: { part, key } })
 
-/** A span of a trace whose page is asked for. */
+/** A span of a trace, to find its page. */
 export type SpanOfTrace = Readonly<{ traceId: string; spanId: string }>
 
-/** Cursors that lead the correlation of `search` to the page with this span. The first whose page shows the span is the right one. */
+/** Cursors for the page of the correlation of `search` that shows this span. The first whose page shows it is the right one. */
 export async function answerSpanCursors(
   context: QueryContext,
   workspaceId: WorkspaceId,
@@ -121,7 +121,7 @@ export async function answerSpanCursors(
   return ok(places.map((key) => cursorAt(context, binding, 'spans', key)))
 }
 
-/** The nearest span with an error after a span of a trace, or before it. */
+/** The nearest span with an error after (`asc`) or before (`desc`) a span of a trace. */
 export async function answerNearestError(
   context: QueryContext,
   workspaceId: WorkspaceId,
@@ -131,10 +131,10 @@ export async function answerNearestError(
   return ok(await nearestError(context.readerOf(workspaceId), workspaceId, { traceId, ...of }))
 }
 
-/** How many spans a search within a trace finds: several pages of them, and no more than an index gives places of at once. */
+/** The most spans that a search within a trace finds: several pages, and no more than an index gives places at once. */
 const spansFoundMax = 4_000
 
-/** Spans of a trace in the order of its pages; `isCut`: there are more. `warnings`: what of the search was understood otherwise than typed. */
+/** Spans of a trace in the order of its pages. `isCut`: there are more. `warnings`: what was understood differently than typed. */
 export type SpansFound = Readonly<{ spans: readonly FoundSpan[]; isCut: boolean; warnings: readonly string[] }>
 
 /** The spans of a trace that a search of spans finds. */

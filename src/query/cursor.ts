@@ -5,10 +5,10 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { parseJson, stringifyJson, type Json } from '#src/lib/json.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 
-/** Where a walk stands: its keyset key, and the range that its first page resolved (`from=15m` must not slide). */
+/** A place in a walk: its key, and the range that its first page resolved (`from=15m` must not slide). */
 export type Place = Readonly<{ key: Json; fromNs?: bigint; toNs?: bigint }>
 
-/** What a cursor is bound to: one workspace, one endpoint, one query as typed. */
+/** What a cursor is bound to: a workspace, an endpoint, and a query as typed. */
 export type Binding = Readonly<{ workspaceId: WorkspaceId; endpoint: string; fingerprint: string }>
 
 export interface Cursors {
@@ -20,10 +20,10 @@ export interface Cursors {
 const integer = z.union([z.bigint(), z.number().int().transform(BigInt)])
 const stored = z.strictObject({ q: z.string(), k: z.unknown(), f: integer.optional(), t: integer.optional() })
 
-/** Raised when the keys in cursors change their form: older ones are then refused as not ours. */
+/** Raised if the form of keys in cursors changes: older cursors are then refused with `invalid_cursor`. */
 const version = 1
 
-/** Opaque cursors: base64url of the place and a digest of the query and, behind a dot, an HMAC over both and the workspace. */
+/** Opaque cursors: base64url of the place and a digest of the query; then, after a dot, an HMAC over these and the workspace. */
 export function createCursors(secret: string): Cursors {
   const seal = ({ workspaceId }: Binding, body: string): string =>
     createHmac('sha256', secret).update(`cursor${version}\0${workspaceId}\0${body}`).digest('base64url').slice(0, 22)

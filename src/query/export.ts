@@ -25,23 +25,23 @@ export const exportContentTypes: Readonly<Record<Format, string>> = {
 
 const columns = ['id', 'timestamp', 'level', 'message', 'service', 'trace_id', 'span_id', 'session_id'] as const
 const columnNames: ReadonlySet<string> = new Set(columns)
-/** A header of this length passes every client; a longer query is left out. */
+/** Every client accepts a header of this length; a longer query is left out. */
 const queryHeaderCharactersMax = 4_096
 
 const cellText = (value: unknown): string => (value === null || value === undefined ? '' : textOrJson(value))
 
-/** With `fields`, a column for each of them, and nothing else. Without, all fields as JSON in one column. */
+/** With `fields`, one column for each of them. Without, all fields as JSON in one column. */
 function csvLine(item: LogItem, fields: readonly string[] | undefined): string {
   const own = columns.map((column) => cellText(item[column]))
   const rest = fields?.map((name) => cellText(item.fields[name])) ?? [stringifyJson(item.fields)]
   return csvRecord([...own, ...rest])
 }
 
-/** The fields that get a column of their own. Readers of CSV find columns by name, so each name comes once; the fixed columns come first. */
+/** The fields that get columns of their own. Each name is used once, because readers of CSV find columns by name; the fixed columns come first. */
 const ownColumns = (fields: readonly string[] | undefined): readonly string[] | undefined =>
   fields === undefined ? undefined : [...new Set(fields)].filter((name) => !columnNames.has(name))
 
-/** Whether whoever began an export may still have it: within its hours they may be removed or get another password, or the plan may change. */
+/** Whether the person may still have the export: during its hours they may be removed or change their password, or the plan may change. */
 function permissionOf({ workspaceId, userId }: Session, directory: FollowedView): () => boolean {
   const since = directory.passwordPosition(userId)
   return () =>
@@ -80,7 +80,7 @@ function fileName(session: Session, format: Format, nowMs: number): string {
   return `logs_${session.workspaceId}_${new Date(nowMs).toISOString().slice(0, 19).replaceAll(':', '-')}Z.${format}`
 }
 
-/** The text in the coding that the client takes. A failure or a client that hangs up ends both sides. */
+/** The text in the content coding that the client accepts. A failure or a disconnected client ends both streams. */
 function encoded(ctx: Context, text: Readable): Readable {
   if (ctx.acceptsEncodings('gzip', 'identity') !== 'gzip') return text
   ctx.set('Content-Encoding', 'gzip')
@@ -100,9 +100,9 @@ function setHeaders(ctx: Context, matched: number, normalized: string, name: str
 }
 
 /**
- * GET /app/logs/export: every match of one snapshot, streamed by keyset pages with constant memory. `X-Export-Matched`
- * says beforehand how many lines a whole export has; a failure on the way breaks the chunked body. `audit` is called with the
- * format before anything is sent; HEAD answers the headers alone, and exports nothing.
+ * GET /app/logs/export: every match of one snapshot, streamed by keyset pages with constant memory. `X-Export-Matched` gives the number of lines of a
+ * complete export; a failure on the way breaks the chunked body. `audit` is called with the format before anything is sent. HEAD answers with the
+ * headers only, and exports nothing.
  */
 export async function answerLogExport(
   context: QueryContext,
@@ -130,6 +130,6 @@ export async function answerLogExport(
     objectMode: true,
     highWaterMark: 1,
   })
-  // Koa destroys the body when the answer has gone out or its connection is gone.
+  // Koa destroys the body once the answer is sent or its connection is closed.
   ctx.body = encoded(ctx, text)
 }

@@ -105,7 +105,7 @@ type PreparedLogs = Readonly<{
 const timeWarning = (part: string): string =>
   `The time of a log is chosen by from and to, and not searched as text: ${part} looks in other fields alone.`
 
-/** The checked form of the filters: what the projection is asked, and where the walk stands. */
+/** The checked filters: the projection's request, and the place in the walk. */
 export function prepareLogs(
   context: QueryContext,
   where: Where & Readonly<{ byId: boolean }>,
@@ -132,7 +132,7 @@ export function prepareLogs(
   return ok({ walk: walk.value, query: { normalized, warnings }, filters })
 }
 
-/** The neighbours asked for. `before` and `after` are refused without `around`. */
+/** The requested neighbours. `before` and `after` are refused without `around`. */
 function readNeighbours(
   given: z.output<typeof logSearchParameters>,
 ): Result<Pick<LogRequest, 'around' | 'before' | 'afterCount'>, Refusal> {

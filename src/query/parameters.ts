@@ -6,13 +6,13 @@ import { nearest } from '#src/lib/nearest.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { parseQuotedList } from '#src/lib/quoted-list.ts'
 
-/** A client's idea of the workspace is ignored wherever it comes. */
+/** A workspace that a client names is ignored in any parameter. */
 const ignored: readonly string[] = ['workspace', 'workspace_id', 'workspaceId']
 
 /** An optional text. */
 export const text = (charactersMax: number) => z.string().max(charactersMax).optional()
 
-/** An optional text that is read by a function; `what` says what it should be. */
+/** An optional text that `parse` reads; `what` says in the refusal what it should be. */
 export const parsedText = <Value>(parse: (given: string) => Value | undefined, what: string) =>
   z
     .string()
@@ -24,7 +24,7 @@ export const parsedText = <Value>(parse: (given: string) => Value | undefined, w
     })
     .optional()
 
-/** A parameter that may be repeated, or hold a comma-separated list. An item with commas of its own stands in quotes, as in a search. */
+/** A parameter that may be repeated, or hold a comma-separated list. An item that has commas is quoted, as in a search. */
 export const listOf = <Item extends z.ZodType>(item: Item, max: number) => z.array(item).min(1).max(max).optional()
 
 /** A whole number between two bounds. */
@@ -38,7 +38,7 @@ export const limitOf = (max: number, usual: number) =>
 export const sessionIdCharactersMax = 128
 const cursorCharactersMax = 4_096
 
-/** Parameters that several endpoints take alike. */
+/** Parameters that several endpoints share. */
 export const shared = {
   q: z
     .string()
@@ -59,18 +59,18 @@ export const shared = {
   }),
 }
 
-/** Takes a duration also as pages show it, with a blank before the unit: `21.5 ms`. */
+/** Also accepts a duration as pages show it, with a blank before the unit: `21.5 ms`. */
 const parseShownDurationNs = (typed: string): bigint | undefined =>
   parseDurationNs(typed.trim().replace(/(?<=\d)\s+(?=[a-zµμ]+$)/i, ''))
 
 export const duration = parsedText(parseShownDurationNs, 'a duration such as 200ms, 1.5s, 10us')
 
-/** What a parameter is, below `optional` and `default`. */
+/** The schema inside `optional` and `default`. */
 function kindOf(schema: unknown): unknown {
   return schema instanceof z.ZodOptional || schema instanceof z.ZodDefault ? kindOf(schema.unwrap()) : schema
 }
 
-/** The texts of a query string by name, in order; an empty text counts as not given. */
+/** The texts of a query string by name, in order. An empty text counts as not given. */
 function collect(search: string): Map<string, string[]> {
   const values = new Map<string, string[]>()
   for (const [name, value] of new URLSearchParams(search)) {
@@ -86,7 +86,7 @@ type Issue = Readonly<{ path: string; message: string }>
 
 const refuseAll = (issues: readonly Issue[]) =>
   fail(
-    // A path is a parameter, perhaps with a place in its list; people need only the parameter.
+    // A path is a parameter, perhaps with an index into its list; the text only names the parameter.
     refusal('invalid_parameter', issues.map(({ path, message }) => `${path.split('.')[0]}: ${message}`).join('; '), {
       errors: issues,
     }),
@@ -102,7 +102,7 @@ function unknownParameter(name: string, known: readonly string[]): Readonly<{ ok
   return fail(refusal('unknown_parameter', message, { errors: [{ path: name, message }] }))
 }
 
-/** Values of enumerations are lower case, but senders know many of them in capitals (`ERROR`, `SERVER`). */
+/** Values of enumerations are lower case, but senders write many of them in capitals (`ERROR`, `SERVER`). */
 const ofChoice = (kind: unknown, word: string): string => (kind instanceof z.ZodEnum ? word.toLowerCase() : word)
 
 /** The texts of a parameter in the form that its schema takes: a list, a number, or the text itself. */
@@ -114,7 +114,7 @@ function given(kind: unknown, texts: readonly string[]): unknown {
   return kind instanceof z.ZodNumber && /^\d{1,9}$/.test(only) ? Number(only) : ofChoice(kind, only)
 }
 
-/** What is wrong with a value, in the words of whoever gave it. */
+/** What is wrong with a value, in the client's terms. */
 function messageOf(issue: z.core.$ZodIssue): string {
   if (issue.code === 'invalid_value') return `not one of ${issue.values.map(String).join(', ')}`
   if (issue.code === 'too_big' && issue.origin === 'string') return `longer than ${issue.maximum} characters`
@@ -124,8 +124,8 @@ function messageOf(issue: z.core.$ZodIssue): string {
 }
 
 /**
- * Reads the query string strictly: every parameter known, each of its form, single ones once. The refusal names the parameter,
- * and for an unknown one the nearest known.
+ * Reads the query string strictly: every parameter must be known and valid, and only lists may be repeated. The refusal names the parameter, and for
+ * an unknown one the nearest known name.
  */
 export function readParameters<Shape extends z.ZodRawShape>(
   search: string,
@@ -144,7 +144,7 @@ export function readParameters<Shape extends z.ZodRawShape>(
   return refuseAll(parsed.error.issues.map((issue) => ({ path: issue.path.join('.'), message: messageOf(issue) })))
 }
 
-/** The parameters as typed, without those that may change from page to page: what a cursor is bound to. */
+/** The parameters as typed, without those that may change from page to page. Cursors are bound to this. */
 export function queryFingerprint(search: string): string {
   const values = [...collect(search)].filter(
     ([name, texts]) => texts.length > 0 && !['cursor', 'limit', 'include'].includes(name),

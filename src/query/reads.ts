@@ -10,7 +10,7 @@ type Answer = () => Promise<Refusal | void>
 /** Answers a request when it is its turn, or refuses it. `answer` sets the body, which counts against the gate until it has been sent. */
 type Read = (ctx: Context, workspaceId: WorkspaceId, answer: Answer) => Promise<Refusal | void>
 
-/** The gates that all reads of a process pass: the API, the pages, and the export. */
+/** The gates that all reads of a process pass: by the API, the pages, and the export. */
 export type Reads = Readonly<{ query: Read; export: Read }>
 
 type Kind = Readonly<{ gate: FairGate; size: number; refused: Readonly<Record<Full, Refusal>> }>
@@ -31,7 +31,7 @@ export function createReads(limits: Limits): Reads {
     size: limits.queryBytes,
     refused: refusals('queries', 1),
   }
-  // Exports have a gate of their own: they may take hours, and no query is to wait for one.
+  // Exports have a gate of their own: they may take hours, and no query should wait for one.
   const exports: Kind = {
     gate: createFairGate({
       perOwnerMax: limits.exportsPerWorkspaceAtOnce,

@@ -14,14 +14,14 @@ import { tooBroad, type Searches } from './searches.ts'
 
 type QueryOptions = QueryContext &
   Readonly<{
-    /** Lets a request to the public listing in by its workspace API key, and sets its `RateLimit` headers. */
+    /** Admits a request to the public listing by its workspace API key, and sets its `RateLimit` headers. */
     admitListing: (ctx: Context) => Promise<Result<Readonly<{ workspaceId: WorkspaceId }>, Refusal>>
-    /** The audit entry of an export; durable when it resolves. */
+    /** Writes the audit entry of an export; durable when it resolves. */
     recordExport: (exported: Readonly<{ session: Session; query: string; format: string }>) => Promise<void>
     /** Shared with the pages. */
     searches: Searches
     reads: Reads
-    /** The form in which a person is refused an export, to which a page links; by default that of everybody else. */
+    /** How to refuse an export to a person: a page links to it. By default like any other refusal. */
     refuseExport?: NonNullable<Route['refuse']>
   }>
 
@@ -34,7 +34,7 @@ async function sendAnswer(ctx: Context, asked: Answered): Promise<Refusal | void
   ctx.body = await jsonInTurns(result.value)
 }
 
-/** The read routes. They ask projections only, inside the workspace of the session or the key. */
+/** The read routes. They only query projections, within the workspace of the session or the key. */
 export function createQueryRoutes(options: QueryOptions): readonly Route[] {
   const { directory, searches, reads, admitListing, recordExport, refuseExport } = options
 

@@ -29,16 +29,16 @@ export type TraceSearchAnswer = AnswerOf<typeof traceSearchAnswer>
 export type CorrelationAnswer = AnswerOf<typeof correlationAnswer>
 export type LogSearchAnswer = AnswerOf<typeof logSearchAnswer>
 
-/** One question: the workspace that asks, and the query string of the endpoint that documents it. */
+/** A search: takes the workspace, and the query string that the endpoint documents. */
 type Search<Body extends object> = (workspaceId: WorkspaceId, search: string) => Answered<Body>
 
 /** The searches that the API answers and the pages show, checked against the plan. */
 export type Searches = Readonly<{
   traces: Search<TraceSearchAnswer>
   correlation: Search<CorrelationAnswer>
-  /** Cursors for `correlation`, asked as before: the first whose answer shows the span leads to its page. */
+  /** Cursors for a `correlation` of the same `search`. The first whose answer shows the span leads to its page. */
   spanCursors(workspaceId: WorkspaceId, search: string, span: SpanOfTrace): Promise<Result<readonly string[], Refusal>>
-  /** The span with an error that is nearest after a span of a trace, or before it (`desc`). */
+  /** The nearest span with an error after (`asc`) or before (`desc`) a span of a trace. */
   nearestError(
     workspaceId: WorkspaceId,
     traceId: string,
@@ -47,13 +47,13 @@ export type Searches = Readonly<{
   /** The spans of a trace that `q` finds, in the order of its pages. */
   spansFound(workspaceId: WorkspaceId, traceId: string, q: string): Promise<Result<SpansFound, Refusal>>
   logs: Search<LogSearchAnswer>
-  /** Sessions of browsers, without what the plan lacks of them. */
+  /** Browser sessions, without what the plan lacks. */
   sessions: Search<SessionSearchAnswer>
-  /** The listing. Its entitlements are checked with its key. */
+  /** The public listing. Its entitlements are checked with its key. */
   listing: Search<AnswerOf<typeof traceListingAnswer>>
 }>
 
-/** A query that is too broad is refused, not failed. Throws every other error again. */
+/** Turns TooBroadError into a refusal. Throws any other error again. */
 export function tooBroad(error: unknown): Refusal {
   if (error instanceof TooBroadError) return refusal('query_too_broad', error.message)
   throw error

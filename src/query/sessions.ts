@@ -31,9 +31,9 @@ const sessionSearchParameters = z.object({
 })
 
 export type SessionSearchAnswer = Readonly<{
-  /** Those that were asked for. */
+  /** The sessions that were asked for. */
   sessions: SessionPage['sessions']
-  /** What was looked at for it, and how many sessions that is of. */
+  /** The records that were read for the page, and how many sessions they belong to. */
   read: SessionPage['read'] & Readonly<{ session_count: number }>
   next_cursor: string | null
   query: AnswerOf<typeof querySchema>
@@ -41,7 +41,7 @@ export type SessionSearchAnswer = Readonly<{
   index: IndexState
 }>
 
-/** The newest browser sessions, for a page: no endpoint of the API. */
+/** The newest browser sessions, for a page; not an endpoint of the API. */
 export async function answerSessionSearch(
   context: QueryContext,
   workspaceId: WorkspaceId,

@@ -7,7 +7,7 @@ import { invalidParameter } from './parameters.ts'
 const msNs = 1_000_000n
 const dayNs = 86_400_000n * msNs
 
-/** From inclusive, to exclusive; without one of them that side is open. */
+/** From inclusive, to exclusive; a missing end is open. */
 export type Range = Readonly<{ fromNs?: bigint; toNs?: bigint }>
 
 type Bounds = Readonly<{ from?: string | undefined; to?: string | undefined }>
@@ -21,7 +21,7 @@ function readTime(path: string, text: string | undefined, nowMs: number): Result
   return ns === undefined ? invalidParameter(path, notTime) : ok(ns)
 }
 
-/** Resolves `from` and `to`; without `from` the last 24 hours, unless an id is looked for, which covers all time. */
+/** Resolves `from` and `to`. Without `from` it is the last 24 hours, or all time if an id is searched for. */
 export function resolveRange(given: Bounds, byId: boolean, nowMs: number): Result<Range, Refusal> {
   const from = readTime('from', given.from, nowMs)
   if (!from.ok) return from
@@ -34,10 +34,10 @@ export function resolveRange(given: Bounds, byId: boolean, nowMs: number): Resul
   return ok({ ...(fromNs === undefined ? {} : { fromNs }), ...(toNs === undefined ? {} : { toNs }) })
 }
 
-/** Where `to` is open, dates from this time on are far in the future: no clock that is merely ahead, and no mistaken time zone, gives them. */
+/** If `to` is open, times from here on are far in the future: neither a fast clock nor a wrong time zone explains them. */
 export const farFutureNs = (nowMs: number): bigint => BigInt(Math.trunc(nowMs)) * msNs + dayNs
 
-/** The range as answers show it; null where it is open. */
+/** The range in answers; null for an open end. */
 export const rangeAnswer = ({ fromNs, toNs }: Range): Readonly<{ from: string | null; to: string | null }> => ({
   from: fromNs === undefined ? null : formatTimeNs(fromNs),
   to: toNs === undefined ? null : formatTimeNs(toNs),

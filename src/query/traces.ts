@@ -64,7 +64,7 @@ const patternWarning = (name: string): string =>
 
 type Prepared = Readonly<{ walk: Walk; query: AnswerOf<typeof traceSearchAnswer>['query']; request: TraceRequest }>
 
-/** The checked form of the filters: what the projection is asked, and where the walk stands. */
+/** The checked filters: the projection's request, and the place in the walk. */
 function prepare(context: QueryContext, where: Where, given: Given): Result<Prepared, Refusal> {
   const { min_duration: minDurationNs, max_duration: maxDurationNs, session_id: sessionId } = given
   if (minDurationNs !== undefined && maxDurationNs !== undefined && minDurationNs > maxDurationNs) {

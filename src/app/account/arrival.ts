@@ -1,7 +1,7 @@
 import type { FirstRecord, KeyUse } from '#projections/allowance/query.ts'
 import type { Connection } from '../guides/guide.ts'
 
-/** Whether anything has come by a key: in a sentence, and where to look next. */
+/** Whether anything has arrived by a key: a sentence, and a link to look further. */
 export type Arrival = Readonly<{
   state: 'waiting' | 'refused' | 'arrived'
   text: string
@@ -29,7 +29,7 @@ function linkOf({ kind, service, traceId, sessionId }: FirstRecord): Arrival['li
   return kind === 'log' ? { path: `/app/logs${filter}`, text: 'See the logs' } : { path: '/app', text: 'Go on' }
 }
 
-/** What the key's document tells; `again` is the page that asks anew. */
+/** Builds the answer from the key's usage document. `again`: the page that asks again. */
 export function arrivalOf({ record }: Connection, use: KeyUse | undefined, again: string): Arrival {
   if (use?.first) {
     const { at, kind, service } = use.first

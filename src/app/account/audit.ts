@@ -10,10 +10,10 @@ import { html, type Html } from '../html.ts'
 const path = '/app/audit'
 const entriesPerPage = 50
 
-/** Names of what events only tell by id. */
+/** Looks up names for ids in events. */
 type Names = Readonly<{ person: (userId: string) => string; key: (keyId: string) => string }>
 
-/** What an export was asked for, as it was typed and not as an address says it. */
+/** The conditions of an export as they were typed, not as they are encoded in an address. */
 const conditionsIn = (query: string): string =>
   [...new URLSearchParams(query)]
     .filter(([name, value]) => name !== 'format' && value !== '')
@@ -33,7 +33,7 @@ function namesIn({ directory }: AppContext): Names {
 type Fact<Type extends DirectoryEvent['type']> = Extract<DirectoryEvent, { type: Type }>
 type Deeds = { [Type in DirectoryEvent['type']]: (event: Fact<Type>, names: Names) => string | Html }
 
-/** What was done, in a sentence. */
+/** Each event as a sentence. */
 const deeds: Deeds = {
   'directory.workspace.created': ({ plan }) => `The workspace was created with the plan ${plan}.`,
   'directory.workspace.planChanged': ({ from, plan }) => `The plan was changed from ${from} to ${plan}.`,
@@ -65,10 +65,10 @@ function deedOf<Type extends DirectoryEvent['type']>(event: Fact<Type>, names: N
   return tell(event, names)
 }
 
-/** Who did it: the person of the event, or the operator by the command line. */
+/** Who caused an event: a person, or the operator on the command line. */
 function whoOf(event: DirectoryEvent, { person }: Names): string {
   if ('by' in event) return event.by === null ? 'the operator' : person(event.by)
-  // Who changes their own password gives the one before.
+  // A person who changes their own password gives the previous one, whose position the event then has.
   if (event.type === 'directory.user.passwordChanged' && event.passwordPosition === undefined) return 'the operator'
   if ('userId' in event && event.userId !== null) return person(event.userId)
   return event.type === 'directory.key.exposed' ? 'somebody’s browser' : 'the operator'
@@ -104,7 +104,7 @@ async function sendAudit(ctx: Context, app: AppContext): Promise<Refusal | void>
   return sendSessionPage(ctx, app, { title: 'Audit', body })
 }
 
-/** What was done in the workspace and by whom, for its owners. */
+/** The audit page, for the owners of a workspace. */
 export const createAuditRoutes = (app: AppContext): Route[] => [
   { ...sessionPage(app.refuse), path, method: 'GET', handler: (ctx) => sendAudit(ctx, app) },
 ]

@@ -23,13 +23,13 @@ export const stepsOf = ({ id, steps }: Guide, filled: Filled): Html =>
     ${steps(filled).map(stepOf)}
   </ol>`
 
-/** Stands for a key in steps for whoever has one, whose secret nobody can show again. */
+/** Stands for the secret in steps for somebody who already has a key: it cannot be shown again. */
 export const placeholderOf = ({ keyKind }: Connection): string => `${keyPrefixes[keyKind]}YOUR_KEY`
 
 const linkTo = ({ id }: Connection, guide: Guide): Html =>
   html`<a href="${connectPath}?what=${id}&steps=${guide.id}">${guide.name}</a> `
 
-/** To the steps alone: who only reads them, or has a key, makes none for that. */
+/** Links to the steps without making a key, for somebody who only reads them or has one. */
 export const stepsLinks = (connection: Connection): Html =>
   html`<h2>Only the steps, for a key that you have</h2>
     <nav class="tabs" aria-label="Steps without a new key">

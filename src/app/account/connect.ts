@@ -60,7 +60,7 @@ const originsField = (typed: string, isWrong: boolean): Html =>
     <input name="origins" autocomplete="off" placeholder="https://shop.example" value="${typed}" ${atFault(isWrong)}
   /></label>`
 
-/** What to choose before there is a key; `typed`: what was chosen, and not taken. */
+/** The choice before there is a key. `typed`: a choice that was refused. */
 function chooser(session: Session, connection: Connection, typed: URLSearchParams, wrong?: string): Html {
   const { id, guides, keyKind } = connection
   const chosen = guides.find((guide) => guide.id === typed.get('guide')) ?? guides[0]
@@ -136,7 +136,7 @@ async function sendChooser(ctx: Context, app: AppContext): Promise<void> {
 
 type Chosen = Readonly<{ connection: Connection; guide: Guide; created: CreatedKey }>
 
-/** Answered in place and not by a redirect: the secret must be in no address and in no store. */
+/** Answered in place, not by a redirect: the secret must not get into an address or a cache. */
 async function sendGuide(ctx: Context, app: AppContext, { connection, guide, created }: Chosen): Promise<void> {
   const { key, secret } = created
   const filled = filledOf(ctx, app, secret)
@@ -166,7 +166,7 @@ async function sendGuide(ctx: Context, app: AppContext, { connection, guide, cre
   })
 }
 
-/** What the form says of the key; without a name it is called by what sends with it. */
+/** The key's fields in a form. Without a name, the key is named after what sends with it. */
 function readKey(form: URLSearchParams, guide: Guide) {
   const name = form.get('name')?.trim() ?? ''
   return { name: name === '' ? guide.name : name, origins: originsIn(form), once: onceOf(form) }
@@ -198,11 +198,14 @@ async function handleConnect(ctx: Context, app: AppContext): Promise<Refusal | v
   })
   if (created.ok) return sendGuide(ctx, app, { connection, guide, created: created.value })
   const { keyId, detail, field } = created.error
-  // Sent again, as by a reload: the key is there, and this page of it is without its secret.
+  // The form was sent again, as by a reload: the key exists, and its page shows it without the secret.
   return keyId === undefined ? sendAgain(detail, field) : seeOther(ctx, arrivalPath(keyId))
 }
 
-/** A key of the session's own workspace that something can be connected with. Another process may have made it just now. */
+/**
+ * A key of the session's workspace that something can be connected with. Waits for the directory to catch up, because another process may just have
+ * made the key.
+ */
 async function keyHere(
   ctx: Context,
   { directory }: AppContext,
@@ -219,7 +222,7 @@ async function keyHere(
 
 const noKey = refusal('not_found', 'There is no such key.')
 
-/** The same question without the secret: for a reload, and for browsers without scripts. */
+/** The arrival page without the secret: for a reload, and for browsers without scripts. */
 async function sendArrivalPage(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const found = await keyHere(ctx, app)
   if (found === undefined) return noKey
@@ -244,14 +247,14 @@ async function sendArrival(ctx: Context, app: AppContext): Promise<Refusal | voi
   ctx.set('Cache-Control', 'no-store')
   const arrival = await readArrival(app, found.connection, found.key)
   const { text, path: address } = arrival.link
-  // The script puts it in a page whose own links say it already.
+  // The script inserts the link into a page whose own links already name the workspace.
   const marked = isOfSeveral(app, sessionHere(ctx)) ? inWorkspace(address, found.key.workspaceId) : address
   ctx.body = { ...arrival, link: { text, path: marked } }
 }
 
 const typedFields = ['what', 'guide', 'name', 'origins'] as const
 
-/** Choose what sends, get a key and what to do with it, and see the first record arrive. */
+/** Lets a person choose what sends, makes a key, shows the steps, and waits for the first record. */
 export function createConnectRoutes(app: AppContext): Route[] {
   const page = sessionPage(app.refuse)
   return [

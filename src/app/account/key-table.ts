@@ -6,22 +6,22 @@ import { choice } from '../fields.ts'
 import { minuteOf } from '../format.ts'
 import { html, type Html } from '../html.ts'
 
-/** A form of one key: what is done with it, and its own fields. */
+/** A form for an action on one key, with the action's own fields. */
 const formOf = (key: Key, action: string, fields: Html): Html =>
   html`<form class="row" method="post" action="/app/keys">
     <input type="hidden" name="action" value="${action}" /><input type="hidden" name="key" value="${key.id}" />
     ${fields}
   </form>`
 
-/** A summary that somebody who does not see its row can tell from those of other keys. */
+/** A summary with an accessible name that tells it apart from those of other keys. */
 const summaryOf = (key: Key, words: string): Html =>
   html`<summary aria-label="${words}: ${key.prefix}…${key.last4} ${key.name}">${words}</summary>`
 
-/** Whether something was typed into this form of this key, and not taken. */
+/** Whether this form of this key was sent and refused. */
 const isOf = (typed: URLSearchParams, action: string, { id }: Key): boolean =>
   typed.get('action') === action && typed.get('key') === id
 
-/** How long the old key may work on, in hours. */
+/** How long the old key stays valid, in hours. */
 const overlaps = [
   ['24', 'for a day'],
   ['0', 'not at all'],
@@ -67,7 +67,7 @@ const originsForm = (key: Key, typed: URLSearchParams, wrong: string | undefined
   </details>`
 }
 
-/** In two steps: it cannot be taken back, and senders lose what they send. */
+/** In two steps, because it cannot be undone and senders lose data. */
 const revokeForm = (key: Key): Html =>
   html`<details>
     ${summaryOf(key, 'Revoke')}
@@ -94,16 +94,16 @@ function stateOf(key: Key, typed: URLSearchParams): Html {
   return html`${exposed}rotated, works until ${minuteOf(key.worksUntil)}${revoke}`
 }
 
-/** When keys were used; undefined where the index cannot say so soon. */
+/** When keys were last used; undefined if the index does not answer in time. */
 export type Uses = ReadonlyMap<string, KeyUse> | undefined
 
-/** Where the page of a new key is, that tells once something has come. */
+/** A link to the page that waits for a new key's first record. */
 const waitLink = ({ id, prefix, last4, name }: Key): Html =>
   html`<a href="/app/connect/${id}" aria-label="Wait for it: ${prefix}…${last4} ${name}">Wait for it</a>`
 
-/** Keys that only read leave nothing in the log to tell their use by. */
+/** When a key was last used. Reading leaves nothing in the log, so for keys that read it is not known. */
 function lastUsed(key: Key, uses: Uses): Html {
-  // Not "never": somebody might revoke it for that.
+  // Not "never": somebody might revoke the key because of that.
   if (uses === undefined) return html`<span class="note">not known at the moment</span>`
   const use = uses.get(key.id)
   if (use !== undefined) return html`${minuteOf(use.lastUsedAt)}`
@@ -111,7 +111,7 @@ function lastUsed(key: Key, uses: Uses): Html {
   return key.kind === 'api' || key.revokedAt !== null ? html`never` : html`never<br />${waitLink(key)}`
 }
 
-/** What was typed into one of the forms, and the field that was wrong. */
+/** What was typed into one of the forms, and which field was wrong. */
 type Typed = Readonly<{ typed: URLSearchParams; wrong: string | undefined }>
 
 const heads = ['Kind', 'Key', 'Name', 'Created', 'Last used', 'State'] as const
@@ -130,7 +130,7 @@ function rowOf(key: Key, uses: Uses, { typed, wrong }: Typed): Html {
   </tr>`
 }
 
-/** Keys as a table, in this order, each with the forms of what can be done with it. */
+/** A table of keys in the given order, each with forms for its actions. */
 export const keyTable = (keys: readonly Key[], uses: Uses, typed: Typed): Html =>
   html`<table class="cards" data-filter="Find a key">
     <thead>

@@ -36,7 +36,7 @@ import { html, type Html } from '../html.ts'
 import { seeOther } from '../page.ts'
 import { keyTable, type Uses } from './key-table.ts'
 
-/** What a kind of key is for. */
+/** What each kind of key is for. */
 const purposes: Readonly<Record<KeyKind, string>> = {
   publishable: 'browsers, public',
   logs: 'servers that send logs',
@@ -82,7 +82,7 @@ const shownOnce = ({ key, secret }: CreatedKey): Html =>
     <pre data-secret>${secret}</pre>
   </div>`
 
-/** A problem with a form that was `typed`, and the field that it is about. */
+/** A problem with a sent form (`typed`), and the field that it is about. */
 type Wrong = Readonly<{ problem: string; field?: string; typed: URLSearchParams }>
 type Shown = Partial<Wrong> & Readonly<{ created?: CreatedKey; notice?: Html }>
 
@@ -124,13 +124,13 @@ async function create(ctx: Context, app: AppContext, form: URLSearchParams): Pro
     kind === 'api' && form.get('writeLogs') === '1' ? { scopes: ['traces:read', 'logs:write'] as const } : {}
   const once = onceOf(form)
   const created = await app.directory.createKey({ workspaceId, kind, name, origins, by: userId, once, ...scopes })
-  // Answered in place and not by a redirect: the secret must be in no address and in no store.
+  // Answered in place, not by a redirect: the secret must not get into an address or a cache.
   return sendKeys(ctx, app, created.ok ? { created: created.value } : wrongIn(form, created.error))
 }
 
 type OneKey = Readonly<{ workspaceId: WorkspaceId; keyId: string; by: string }>
 
-/** Of a form about one key, which may be there no more. */
+/** Refuses a form about one key, which may no longer exist. */
 async function refuse(ctx: Context, app: AppContext, form: URLSearchParams, refused: Refused): Promise<Refusal | void> {
   if (refused.code === 'unknown') return refusal('not_found', refused.detail)
   return sendKeys(ctx, app, wrongIn(form, refused))
@@ -138,7 +138,7 @@ async function refuse(ctx: Context, app: AppContext, form: URLSearchParams, refu
 
 async function rotate(ctx: Context, app: AppContext, which: OneKey, form: URLSearchParams): Promise<Refusal | void> {
   const hours = form.get('hours') ?? ''
-  // What is no number of hours is refused, as one that is too large.
+  // Text that is not a number of hours is refused like a number that is too large.
   const overlapMs = hours === '' ? overlapMsUsual : /^\d+$/.test(hours) ? Number(hours) * 3_600_000 : Number.NaN
   const done = await app.directory.rotateKey({ ...which, overlapMs })
   if (!done.ok) return refuse(ctx, app, form, done.error)
@@ -177,10 +177,10 @@ async function handleKeys(ctx: Context, app: AppContext): Promise<Refusal | void
   }
 }
 
-/** What is kept of a form while its sender signs in. It names a key, and holds none. */
+/** Fields that are kept while the sender signs in. They name a key, but have no secret. */
 const typedFields = ['action', 'key', 'kind', 'name', 'origins', 'writeLogs', 'hours'] as const
 
-/** The workspace's keys: list, make, rotate, bind to origins, revoke. */
+/** The workspace's keys: list, create, rotate, bind to origins, revoke. */
 export function createKeyRoutes(app: AppContext): Route[] {
   const page = { ...sessionPage(app.refuse), path: '/app/keys' }
   return [

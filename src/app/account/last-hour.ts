@@ -9,24 +9,26 @@ import { html, type Html } from '../html.ts'
 import { planHas } from '../plan-has.ts'
 import { serviceColours } from '../service-colours.ts'
 
-/** What whoever was woken up asks first. */
+/** First searches of somebody who was called because of a problem. */
 const links = [
   ['logs', '/app/logs?level=error&level=fatal&from=-1h', 'Logs of errors'],
   ['tracing', '/app/traces?status=error&from=-1h', 'Traces with errors'],
   ['tracing', '/app/traces?order=longest&from=-1h', 'Longest traces'],
   ['tracing', '/app/traces?has=missing_spans&from=-1h', 'Traces with missing spans'],
-  // Browser events are of every plan.
+  // Every plan has browser events.
   [undefined, '/app/sessions?has=error&from=-1h', 'Browser sessions with errors'],
 ] as const
 
 type Column = Readonly<{
   head: string
   feature: Feature
-  /** Of the search whose matches are counted, and of the links that show them. */
+  /** Conditions of the search whose matches are counted, and of the links to them. */
   conditions: string
-  /** The column that these are a part of. */
+  /** The column that these are a subset of. */
   partOf?: string
-  /** What went wrong somewhere in what the service was part of, or in itself: those with the most of the latter come first. */
+  /**
+   * `beside`: counts what has an error anywhere in it; `own`: counts errors of the service itself. Services with the most `own` errors come first.
+   */
   errors?: 'beside' | 'own'
 }>
 
@@ -52,11 +54,11 @@ const columns: readonly Column[] = [
 
 type Found = Pick<TraceSearchAnswer, 'facets' | 'index'> | Pick<LogSearchAnswer, 'facets' | 'index'>
 
-/** How many of a column each service has. `isWhole`: a service that is not among them has none. */
+/** A column's count for each service. `isWhole`: a service that is missing has none. */
 type Counts = Readonly<{ byService: ReadonlyMap<string, number>; isWhole: boolean }>
 
 const rowsMax = 20
-/** A longer name may have been cut where it was counted. */
+/** A longer name may have been cut when it was counted. */
 const serviceCharactersMax = 256
 
 export function countsOf(facets: Found['facets']): Counts | undefined {
@@ -66,10 +68,7 @@ export function countsOf(facets: Found['facets']): Counts | undefined {
   return { byService: new Map(ofServices), isWhole: values.length < facetValuesMax }
 }
 
-/**
- * The services of these counts, those with the most errors first, then with the most: how many it may have of each column, undefined where that is
- * not known.
- */
+/** The services of these counts, ordered by most errors, then by the largest count. Each has one count per column, undefined if not known. */
 export function serviceRows(
   counted: readonly (Counts | undefined)[],
   isOfErrors: readonly boolean[],
@@ -89,7 +88,7 @@ export function serviceRows(
 
 type Answer = Pick<Found, 'index'> & Readonly<{ counts: Counts | undefined }>
 
-/** What a search counts for a column; undefined where it does not do so soon: the page can do without. */
+/** The counts of a search for a column; undefined if it does not answer in time, because the page can do without. */
 async function count({ searches }: AppContext, { id }: Workspace, column: Column): Promise<Answer | undefined> {
   const asked = `${column.conditions}&limit=1&include=facets`
   const search = column.feature === 'tracing' ? searches.traces : searches.logs
@@ -101,7 +100,7 @@ async function count({ searches }: AppContext, { id }: Workspace, column: Column
 
 const pathOf = ({ feature }: Column): string => (feature === 'tracing' ? '/app/traces' : '/app/logs')
 
-/** One figure as a link to what it counts, and its share of what it is a part of. */
+/** A figure as a link to what it counts, with its share of the column that it is part of. */
 function cell(column: Column, service: string, count: number | undefined, whole: number | undefined): Html {
   const { head, errors, conditions } = column
   const words = (text: Html): Html => html`<td class="number" data-head="${head}">${text}</td>`
@@ -121,7 +120,7 @@ function cell(column: Column, service: string, count: number | undefined, whole:
   return words(html`<a class="${className}" href="${address}">${shown}</a>`)
 }
 
-/** A note where the table does not say all. */
+/** A note if the table is incomplete. */
 function lackOf(counted: readonly (Counts | undefined)[], rows: number): Html {
   if (counted.includes(undefined)) {
     return html`<p class="note">Not all is counted: the index has not answered in time.</p>`
@@ -169,7 +168,7 @@ function tableOf(shown: readonly Column[], counted: readonly (Counts | undefined
     ${lack}`
 }
 
-/** What each service sent within the last hour, each figure a link to it. */
+/** What each service sent in the last hour, with links. */
 export async function servicesOfLastHour(app: AppContext, workspace: Workspace): Promise<Html> {
   const shown = columns.filter(({ feature }) => planHas(workspace, feature))
   const answers = await Promise.all(shown.map((column) => count(app, workspace, column)))

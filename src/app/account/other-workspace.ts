@@ -10,7 +10,7 @@ import { inWorkspace, splitWorkspace } from '../workspace-links.ts'
 
 type App = Readonly<{ directory: Directory }>
 
-/** The ways on from an address of one of the person's other workspaces, or of one that they are not in. */
+/** Links for an address of one of the person's other workspaces, or of one that they do not belong to. */
 function waysOn(ctx: Context, { directory }: App, askedId: string): Html {
   const { userId, workspaceId } = sessionHere(ctx)
   const here = directory.workspace(workspaceId)?.name ?? workspaceId
@@ -32,13 +32,13 @@ function waysOn(ctx: Context, { directory }: App, askedId: string): Html {
     ${goOn}`
 }
 
-/** Where a workspace is chosen is of none. */
+/** The page for choosing a workspace belongs to none. */
 const chooser = '/app/workspace'
 
 /**
- * A page whose address may say which workspace it was made in: from another one it is not answered with what that one has, which looks alike,
- * but with the ways on. An address that says none, as one that was typed or a form has led to, is made one that does: it may be kept, sent on, or
- * loaded again after a change of workspace in another tab.
+ * Wraps a page whose address may name the workspace that it was made in. If that is another one than the session's, the page shows links instead of
+ * this workspace's data, which would look alike. An address that names none, as after typing or a form, is redirected to one that does: it may be
+ * kept, sent on, or loaded again after a change of workspace in another tab.
  */
 export const ofOneWorkspace =
   (app: App) =>

@@ -31,7 +31,7 @@ function usageOf({ plan }: Workspace, usage: Usage | undefined): Html {
   </p>`
 }
 
-/** For who has just begun, and for who wonders why nothing is found. Not while the count is behind: it may be of a workspace that has sent much. */
+/** Help for a workspace that has sent nothing. Not shown while the count is behind: the workspace may have sent much. */
 function nothingYet(usage: Usage | undefined, nowMs: number): Html {
   if (usage === undefined || usage.spans + usage.total.logs + usage.total.rumEvents > 0) return html``
   if (usage.progress === undefined || !isCaughtUp(usage.progress, nowMs)) {
@@ -117,7 +117,7 @@ async function sendOverview(ctx: Context, app: AppContext, services: Html): Prom
   await sendSessionPage(ctx, app, { title: 'Overview', body })
 }
 
-/** With what services sent where it is the turn of a query of the workspace, and without it where there are too many. */
+/** The overview with the services' figures, or without them if the workspace has too many queries running. */
 async function sendOverviewInTurn(ctx: Context, app: AppContext): Promise<void> {
   const { workspaceId } = sessionHere(ctx)
   const workspace = present(app.directory.workspace(workspaceId), 'a session has a workspace')
@@ -156,11 +156,11 @@ function sendMembers(ctx: Context, app: AppContext): Promise<void> {
   return sendSessionPage(ctx, app, { title: 'Members', body, scripts: [filterScript] })
 }
 
-/** The first page after sign-in, and who else is here. */
+/** The first page after sign-in, and the list of members. */
 export function createOverviewRoutes(app: AppContext): Route[] {
   const page = { ...sessionPage(app.refuse), method: 'GET' } as const
   return [
-    // The address that the server says it listens on, opened as it is.
+    // The address that the server logs at its start, when it is opened as it is.
     { method: 'GET', path: '/', auth: 'public', handler: (ctx) => seeOther(ctx, '/app') },
     { ...page, path: '/app', handler: (ctx) => sendOverviewInTurn(ctx, app) },
     { ...page, path: '/app/members', handler: (ctx) => sendMembers(ctx, app) },

@@ -55,7 +55,7 @@ async function handlePassword(ctx: Context, app: AppContext): Promise<Refusal | 
   if (password !== (form.value.get('repeated') ?? password)) {
     return sendPassword(ctx, app, { status: 400, problem: 'The two new passwords differ.', field: 'repeated' })
   }
-  // A stolen session must not guess the password faster than anybody else.
+  // Someone with a stolen session must not guess the password faster than anybody else.
   const address = clientAddress(ctx)
   const attempt = { email, address, isKnown: app.directory.isKnownAddress(userId, address) }
   const waitS = app.throttle.take(attempt)
@@ -72,14 +72,14 @@ async function handlePassword(ctx: Context, app: AppContext): Promise<Refusal | 
     const { detail, field } = changed.error
     return sendPassword(ctx, app, { status: 400, problem: detail, field })
   }
-  // All sessions have ended, this one too: it goes on under a new id.
+  // All sessions have ended, including this one, so a new one begins.
   const passwordPosition = changed.value
   await signIn(ctx, { userId, email, workspaceId, startedAt: app.clock(), passwordPosition, address })
-  // A reload of an answer in place would send the old password once more.
+  // Redirected: a reload of an answer in place would send the old password again.
   seeOther(ctx, `${path}?changed=${passwordPosition}`)
 }
 
-/** What a page says that something led back to: sign-in, or a change, which a made-up link cannot tell of. */
+/** The notice on a page that was redirected to: after sign-in, or after a change, which a forged link cannot claim. */
 function noticeOf(ctx: Context, { directory }: AppContext): string | undefined {
   const asked = new URLSearchParams(ctx.querystring)
   if (asked.has('action')) return notChangedYet
@@ -87,7 +87,7 @@ function noticeOf(ctx: Context, { directory }: AppContext): string | undefined {
   return isLast ? changedNow : undefined
 }
 
-/** Changing one's own password. */
+/** The page for changing one's own password. */
 export function createPasswordRoutes(app: AppContext): Route[] {
   const page = { ...sessionPage(app.refuse), path }
   return [

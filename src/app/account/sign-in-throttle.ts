@@ -2,17 +2,17 @@ import { createHmac } from 'node:crypto'
 import { isIPv6 } from 'node:net'
 import type { Ticks } from '#src/lib/clock.ts'
 
-/** Buckets in a table: the memory is fixed, whatever is tried. Names share one by a keyed hash that nobody can aim. */
+/** Number of buckets: the memory is fixed, whatever is tried. A keyed hash assigns names to buckets, so nobody can aim at one. */
 const bucketsMax = 65_536
 
 type Table = Readonly<{
-  /** Takes a token of this name; 0, or how many ms until there is one. */
+  /** Takes a token from the name's bucket. Returns 0, or the milliseconds until there is a token. */
   take(name: string): number
-  /** Gives it back: the attempt was a good one. */
+  /** Gives the token back after a successful attempt. */
   give(name: string): void
 }>
 
-/** Token buckets that hold `perMinute` tokens and fill at that rate. */
+/** Token buckets that hold `perMinute` tokens and refill at that rate. */
 function createTable(perMinute: number, ticks: Ticks, secret: string): Table {
   const missing = new Float64Array(bucketsMax)
   const seenAt = new Float64Array(bucketsMax)
@@ -37,7 +37,7 @@ function createTable(perMinute: number, ticks: Ticks, secret: string): Table {
   }
 }
 
-/** An IPv6 subscriber has a whole /64 to choose from, so that is one address here. */
+/** The address that attempts are counted by. An IPv6 subscriber has a whole /64, which counts as one address. */
 export function addressGroup(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
   if (mapped !== undefined) return mapped
@@ -50,23 +50,23 @@ export function addressGroup(address: string): string {
 }
 
 type Attempt = Readonly<{
-  /** The address that was typed, normalised, whether anybody has it or not. */
+  /** The e-mail address that was typed, normalised, whether or not an account has it. */
   email: string
   address: string
-  /** The person has signed in from this address before: strangers who try the account cannot lock them out there. */
+  /** The person has signed in from this address before: attempts by strangers cannot lock them out there. */
   isKnown: boolean
 }>
 
 export type SignInThrottle = Readonly<{
-  /** 0 when the password may be checked, else the seconds to wait. */
+  /** Returns 0 if the password may be checked, otherwise the seconds to wait. */
   take(attempt: Attempt): number
-  /** The password was right: only failures count. */
+  /** The password was right. Gives the token back, because only failures count. */
   succeeded(attempt: Attempt): void
 }>
 
 type Options = Readonly<{ perAddress: number; perAccount: number; ticks: Ticks; secret: string }>
 
-/** Failed sign-ins per minute, by address and by account. No account is ever locked: a token comes back every few seconds. */
+/** Limits failed sign-ins per minute, by address and by account. No account is ever locked: a token returns every few seconds. */
 export function createSignInThrottle({ perAddress, perAccount, ticks, secret }: Options): SignInThrottle {
   const addresses = createTable(perAddress, ticks, secret)
   const accounts = createTable(perAccount, ticks, secret)

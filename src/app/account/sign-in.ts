@@ -16,22 +16,22 @@ import { splitWorkspace } from '../workspace-links.ts'
 
 const home = '/app'
 const chooser = '/app/workspace'
-/** Links within a search and its pages are as long; escaped once more it still goes into a request's address. */
+/** As long as links within a search can be; escaped once more they still fit into a request's address. */
 const nextCharactersMax = 16_384
 
-// The forms of this file name no action: they are sent to their page's own address, with the fragment that browsers have kept through the
-// redirect to it, and keep through the one to the page asked for. No server ever sees it.
+// The forms of this file have no action: they are sent to their page's own address. The browser keeps the fragment across the redirect to it and the
+// one to the page asked for. No server ever sees the fragment.
 
-/** A path of our own pages that a form may lead to, query included; anything else, or nothing, leads home. */
+/** A path of our own pages, with its query, that a form may lead to. Anything else leads home. */
 function localPath(next: string | null): string {
   if (next === null || !next.startsWith('/app') || next.length > nextCharactersMax) return home
   const { pathname, search } = new URL(next, 'http://throughline.invalid')
-  // A second look at the path after parsing: `/app/..//elsewhere` is `//elsewhere` by then.
+  // The parsed path is checked again: `/app/..//elsewhere` has become `//elsewhere`.
   const isOurs = pathname === home || pathname.startsWith('/app/')
   return isOurs && !pathname.startsWith('/app/sign-') ? pathname + search : home
 }
 
-/** A download leaves the page that led to it as it is, which looks as if nobody had been signed in. */
+/** A notice for a download, which leaves the page as it is, so that the sign-in seems to have failed. */
 function aboutExport(next: string): Html {
   const { pathname, searchParams } = new URL(next, 'http://throughline.invalid')
   if (pathname !== '/app/logs/export') return html``
@@ -45,7 +45,7 @@ function aboutExport(next: string): Html {
 type Shown = Readonly<{ status: number; email?: string; next: string; problem?: string }>
 
 function sendSignIn(ctx: Context, shown: Shown): void {
-  // A password is typed anew in any case.
+  // The password is typed again in any case.
   const isAgain = shown.problem !== undefined
   const body = html`${aboutExport(shown.next)}${problem(shown.problem)}
     <form class="stack" method="post">
@@ -77,7 +77,7 @@ const wrong = 'E-mail or password is wrong.'
 const tooMany = 'Too many sign-ins failed. Wait a moment and try again.'
 const homeless = 'This account is a member of no workspace. Ask an owner to add it.'
 
-/** The person, or how they are turned away: the same way, after the same work, whether the account exists or not. */
+/** Authenticates a person. A failure gives the same answer after the same work, whether or not the account exists. */
 async function checkSignIn(
   { directory, throttle }: AppContext,
   wanted: Readonly<{ email: string; password: string; address: string }>,
@@ -92,13 +92,13 @@ async function checkSignIn(
     throttle.succeeded(attempt)
     return signedIn
   }
-  // The audit entry is not waited for: an answer that took longer for some accounts would tell which exist. One that fails is counted
-  // into a later one.
+  // Not awaited: an answer that took longer for some accounts would reveal which exist. If recording fails, the failure is counted in a later audit
+  // entry.
   directory.recordFailedSignIn({ userId: user?.id ?? null, address: wanted.address }).catch(() => undefined)
   return { waitS: 0 }
 }
 
-/** Where somebody begins: where the address that they were going to belongs, if it says that, and it is theirs. */
+/** The workspace to begin in: the one that the wanted address names, if the person belongs to it. */
 function firstWorkspace({ workspaceIds }: Pick<User, 'workspaceIds'>, next: string) {
   const asked = splitWorkspace(next).workspaceId
   const wanted = workspaceIds.find((id) => id === asked)
@@ -111,7 +111,7 @@ async function handleSignIn(ctx: Context, app: AppContext): Promise<Refusal | vo
   const email = normalEmail(form.value.get('email') ?? '')
   const next = localPath(form.value.get('next'))
   const password = form.value.get('password') ?? ''
-  // The account may be new, or its password, by another process's hand. For all alike: it must not tell which accounts exist.
+  // Another process may have made the account or its password just now. Checked for every attempt, so that it does not reveal which accounts exist.
   if (!(await app.directory.caughtUp())) {
     throw new TransientError({ operation: 'sign in', subject: 'a person', hint: 'the directory cannot be told' })
   }
@@ -137,7 +137,7 @@ function sendChooser(ctx: Context, app: AppContext): Promise<void> {
   const session = sessionHere(ctx)
   const own = app.directory.user(session.userId)?.workspaceIds ?? []
   const next = localPath(new URLSearchParams(ctx.querystring).get('next'))
-  // One form: where to go on may be a long address, and a person may belong to very many.
+  // One form for all: the address to go on to may be long, and a person may belong to many workspaces.
   const body = html`<p>You belong to these workspaces. Everything you see is of one of them.</p>
     <form method="post">
       <input type="hidden" name="next" value="${next}" />
@@ -153,13 +153,13 @@ function sendChooser(ctx: Context, app: AppContext): Promise<void> {
 }
 
 /**
- * Another of one's own workspaces: under a new session, so that the old cookie never changes what it shows. It is over when the old one
- * would be: with the password, and with its time.
+ * Changes to another of one's workspaces under a new session, so that the old cookie never changes what it shows. The new session ends when the old
+ * one would, with the password or by its time.
  */
 async function handleChoice(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const form = await readForm(ctx, app)
   if (!form.ok) return form.error
-  // Looked up anew: the form may have taken its time.
+  // The session is looked up again, because the form may have taken a while to arrive.
   const session = app.directory.session(sessionHere(ctx).id)
   if (session === undefined) return sessionOver
   const passwordPosition = app.directory.passwordPosition(session.userId)
@@ -180,7 +180,7 @@ async function handleSignOut(ctx: Context, app: AppContext): Promise<Refusal | v
   seeOther(ctx, '/app/sign-in')
 }
 
-/** Signing in, choosing a workspace, signing out. */
+/** Routes for signing in, choosing a workspace, and signing out. */
 export function createSignInRoutes(app: AppContext): Route[] {
   const { refuse } = app
   return [

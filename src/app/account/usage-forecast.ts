@@ -2,14 +2,14 @@ import type { Usage } from '#projections/allowance/query.ts'
 import { dayMs } from '#src/lib/day.ts'
 
 const hourMs = 3_600_000
-/** So many days, today among them, say how fast spans come: a month that began slowly is not held back by it. */
+/** Number of days, including today, that the pace is taken from, so that a slow beginning of the month does not distort it. */
 const paceDays = 7
 
 const midnightOf = (day: string): number => Date.parse(`${day}T00:00:00Z`)
 
 /**
- * Spans at the end of the current month, should they go on coming as in the last seven days of it in which any came. Undefined
- * while less than an hour tells how fast that is.
+ * The expected number of spans at the end of the current month, if they keep the pace since the first of the last seven days that had any. Undefined
+ * if there is less than an hour to judge by.
  */
 export function forecastSpans({ spans, byDay, resetsAt }: Usage, nowMs: number): number | undefined {
   const oldest = Math.floor(nowMs / dayMs) * dayMs - (paceDays - 1) * dayMs

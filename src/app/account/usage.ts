@@ -34,7 +34,7 @@ const reasons = new Map([
   ['unlisted', 'spans that are not listed: beyond the 10,000 that one refusal lists, or of requests with too many'],
 ])
 
-/** Columns of words; all others are of numbers. */
+/** Columns of text; all others are numbers. */
 const ofWords: readonly string[] = ['Day (UTC)', 'Key', 'Why', 'Service']
 const classOf = (head: string): string => (ofWords.includes(head) ? 'words' : 'number')
 
@@ -66,23 +66,23 @@ function table(caption: string, heads: readonly string[], rows: readonly Row[]):
     </table>`
 }
 
-/** How much of a month is still counted. */
+/** How much of a month's count is still kept. */
 type Kept = 'all' | 'some' | 'none'
 
-/** What was counted before the first day kept is gone; before there was the workspace, nothing was. */
+/** Counts before the first day kept are gone. Before the workspace was made there were none. */
 function keptOf({ month, resetsAt }: Usage, { createdAt }: Workspace, keptFrom: string): Kept {
   const [first, last, created] = [`${month}-01`, dayOf(resetsAt - 1), dayOf(createdAt)]
   if (keptFrom <= first || keptFrom <= created || created > last) return 'all'
   return keptFrom > last ? 'none' : 'some'
 }
 
-/** What is used of the allowance. */
+/** How much of the allowance is used. */
 function usedPart({ spans, spanBytes }: Usage, { spansPerMonth: limit }: WorkspacePlan, kept: Kept): Html {
   const bytes = `${formatBytes(spanBytes)} of span data`
   if (kept !== 'all') return html`<p><strong>${inWords(spans)}</strong> spans, ${bytes}.</p>`
   if (limit === null) return html`<p><strong>${inWords(spans)}</strong> spans without a limit, ${bytes}.</p>`
   const percent = limit === 0 ? 100 : (spans / limit) * 100
-  // Not all of it, as long as a span is left.
+  // Shows less than 100 % as long as a span is left.
   const shown = Math.min(percent, spans < limit ? 99.9 : Infinity).toFixed(1)
   return html`<p>
     <strong>${inWords(spans)}</strong> spans of ${inWords(limit)} (${shown}%), ${bytes}.
@@ -98,18 +98,18 @@ function usedPart({ spans, spanBytes }: Usage, { spansPerMonth: limit }: Workspa
   </p>`
 }
 
-/** Whether all that has arrived is counted: a sender is told by the log, at once. */
+/** Whether everything that has arrived is counted. Senders are warned by the log's own count, which is never behind. */
 function countedPart({ progress }: Usage, nowMs: number): Html {
   if (progress === undefined) return html`<p class="notice">Nothing is counted yet.</p>`
   return behindPart({ complete: isCaughtUp(progress, nowMs), lag_ms: lagMs(progress, nowMs) })
 }
 
-/** Where the current month is going. */
+/** The forecast for the current month. */
 function forecastPart(usage: Usage, { spansPerMonth: limit }: WorkspacePlan, nowMs: number): Html {
   const reset = html`<p>The count resets at ${minuteOf(usage.resetsAt)}.</p>`
   const { spans, resetsAt } = usage
   const forecast = forecastSpans(usage, nowMs)
-  // What is used up grows no more, as the head of the page says.
+  // A used-up allowance needs no forecast: the head of the page says so.
   if (forecast === undefined || (limit !== null && spans >= limit)) return reset
   const pace = 'At the pace of the last days it'
   if (limit === null || forecast <= limit) {
@@ -143,13 +143,16 @@ function dayRows({ byDay }: Usage): readonly Row[] {
     })
 }
 
-/** Whose spans and records are counted without the name of a service. */
+/** The label for spans and records that are counted without a service name. */
 const nameless = ({ byService }: Usage): string =>
   Object.keys(byService).length < servicesMax
     ? 'no service named'
     : `no service named, or beyond the first ${inWords(servicesMax)} of a day`
 
-/** Figures of a service as links to what of its was sent in the month, as far as the plan has it. A name as long as one can be may have been cut. */
+/**
+ * A row for each service, whose figures link to what it sent in the month, as far as the plan has such a search. A name of the maximum length may
+ * have been cut, so it has no link.
+ */
 function serviceRows(usage: Usage, workspace: Workspace, nowMs: number): readonly Row[] {
   const { month, resetsAt } = usage
   const range = { from: `${month}-01T00:00Z`, ...(resetsAt > nowMs ? {} : { to: shortTime(resetsAt) }) }
@@ -195,14 +198,14 @@ const monthPattern = '[0-9]{4}-(?:0[1-9]|1[0-2])'
 const isMonth = new RegExp(`^${monthPattern}$`)
 const monthHint = 'A month looks like 2026-11'
 
-/** The month asked for, if it is one: `2026-11`. */
+/** The month asked for (`2026-11`); undefined if it is not valid. */
 function monthAsked(ctx: Context, nowMs: number): string | undefined {
   const asked = new URLSearchParams(ctx.querystring).get('month') ?? ''
   if (asked === '') return monthOf(nowMs)
   return isMonth.test(asked) ? asked : undefined
 }
 
-/** What was used and refused in a month, as far as that is kept. */
+/** Usage and refusals of a month, as far as they are kept. */
 async function monthPart(app: AppContext, workspace: Workspace, month: string): Promise<Html> {
   const reader = app.readerOf(workspace.id)
   const usage = await readUsage(reader, workspace.id, month)
@@ -233,8 +236,8 @@ async function sendUsage(ctx: Context, app: AppContext): Promise<Refusal | void>
   const workspace = present(app.directory.workspace(workspaceId), 'a session has a workspace')
   const month = monthAsked(ctx, app.clock())
   if (month === undefined) return refusal('invalid_parameter', `${monthHint}.`)
-  // Whoever comes back is shown the month that the figures are of (`autocomplete`).
-  // Firefox and Safari have no choice of months: it is typed there, and the browser says what fits the pattern.
+  // `autocomplete` is off so that, on coming back, the field has the month that the figures are of. Firefox and Safari have no month picker: there
+  // the month is typed, and the browser checks the pattern.
   const body = html`<form class="row" method="get" action="${path}" autocomplete="off">
       <label
         >Month (UTC)
@@ -246,7 +249,7 @@ async function sendUsage(ctx: Context, app: AppContext): Promise<Refusal | void>
   return sendSessionPage(ctx, app, { title: 'Usage', body })
 }
 
-/** What the workspace has used of its plan, and what it was refused. */
+/** The page of what the workspace has used of its plan, and what was refused. */
 export const createUsageRoutes = (app: AppContext): Route[] => [
   { ...sessionPage(app.refuse), path, method: 'GET', handler: (ctx) => sendUsage(ctx, app) },
 ]

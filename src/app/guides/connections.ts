@@ -3,5 +3,5 @@ import type { Connection } from './guide.ts'
 import { logConnection } from './logs.ts'
 import { traceConnection } from './traces.ts'
 
-/** Everything that can be connected, in the order of the page. */
+/** All connections in the order of the page. */
 export const connections: readonly Connection[] = [traceConnection, logConnection, browserConnection]

@@ -1,9 +1,9 @@
 import type { KeyKind } from '#src/directory/directory.ts'
 
-/** What a snippet is filled in with. The secret is there only while it is shown. */
+/** Values for a snippet. The secret is only there while it is shown. */
 export type Filled = Readonly<{ baseUrl: string; secret: string; recordsPerBatchMax: number }>
 
-/** One thing to do, with its code: a command that brings packages, a file to save, or lines for a shell. */
+/** One step with its code: a command that installs packages, a file to save, or shell commands. */
 export type Step = Readonly<{ text: string }> &
   (
     | Readonly<{ kind: 'text' }>
@@ -14,12 +14,12 @@ export type Step = Readonly<{ text: string }> &
 /** How one language or agent sends. */
 export type Guide = Readonly<{ id: string; name: string; steps: (filled: Filled) => readonly Step[] }>
 
-/** A kind of telemetry, the key that it is sent with, and who can send it. */
+/** A kind of telemetry, the key for sending it, and what can send it. */
 export type Connection = Readonly<{
   id: 'traces' | 'logs' | 'browser'
   name: string
   keyKind: KeyKind
-  /** What arrives first, in a sentence: `span`, `log record`. */
+  /** The noun for the first record: `span`, `log record`. */
   record: string
   guides: readonly Guide[]
 }>

@@ -67,7 +67,7 @@ handler.flush()
   ],
 }
 
-/** Left to itself the sink fills a batch to ten megabytes of however many records, and what is refused for its size is lost there. */
+/** By default Vector's sink fills a batch up to ten megabytes with any number of records, and drops a batch that is refused for its size. */
 const vector: Guide = {
   id: 'vector',
   name: 'Vector',
@@ -95,7 +95,7 @@ const vector: Guide = {
   ],
 }
 
-/** It cuts what it sends by bytes alone, to two megabytes; how much a tail holds before it waits can be told it. */
+/** Fluent Bit splits by bytes alone, at two megabytes. How much a tail holds before it waits can be set. */
 const fluentBit: Guide = {
   id: 'fluent-bit',
   name: 'Fluent Bit',

@@ -2,7 +2,7 @@ import { file, install, shell, text, type Connection, type Filled, type Guide, t
 
 const endpointOf = ({ baseUrl }: Filled): string => `${baseUrl}/api/traces/v1/otlp`
 
-/** The variables that every OpenTelemetry SDK reads; blanks in header values are written as %20 (OTLP exporter specification). */
+/** Variables that every OpenTelemetry SDK reads. Blanks in header values are written as %20 (OTLP exporter specification). */
 const variables = (filled: Filled, moreHeaders = ''): string => `export OTEL_SERVICE_NAME=my-service
 export OTEL_TRACES_EXPORTER=otlp
 export OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf
@@ -87,8 +87,8 @@ provider.shutdown()
 }
 
 /**
- * Go's HTTP client gives up a POST whose connection breaks before the answer, and the exporter does not repeat that error. With this header, of
- * any value, the client sends it again (net/http, Transport). What was stored by then is known by its body and counts once.
+ * Go's HTTP client does not retry a POST whose connection breaks before the answer, and the exporter does not repeat it either. With this header, of
+ * any value, the client does retry (net/http, Transport). What was stored by then is recognised by its body and counts once.
  */
 const goRepeats = ',X-Idempotency-Key=1'
 
@@ -154,10 +154,10 @@ const java: Guide = {
 }
 
 /**
- * Left to itself a Collector sends on what it gets without a limit, and what is refused for its size is lost there. Its exporter cuts it, whatever
- * processors there are; the one that did, `batch`, is to be removed (v0.177). It counts either spans or bytes, and a request has
- * limits of both: of this many, each may have 20 KB as sent and 64 KB unpacked, as those of language models do. `min_size` may not be above
- * `max_size`, and is 8,192 unless it is said.
+ * By default a Collector forwards batches without a limit, and drops what is refused for its size. Its exporter splits batches whatever the
+ * processors are; the processor that did so, `batch`, is to be removed (v0.177). The exporter counts either spans or bytes, while a request is
+ * limited in both: with this many, each span may have 20 KB as sent and 64 KB unpacked, as spans of language models do. `min_size` may not exceed
+ * `max_size`, and is 8,192 by default.
  */
 const collectorBatchSpans = 1_000
 
@@ -198,7 +198,7 @@ service:
   ],
 }
 
-/** A span with ids of its own each time, because the same ones would be one span that comes again. */
+/** New ids each time: with the same ids it would be one span received again. */
 const curl: Guide = {
   id: 'curl',
   name: 'curl (a span by hand)',

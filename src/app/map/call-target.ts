@@ -1,21 +1,21 @@
 import type { Condition } from '../search/clause.ts'
 
-// By OpenTelemetry's semantic conventions (attributes-registry: db, messaging, peer, server), current and earlier ones. A database and a foreign
-// service send no spans: the call of one is all that is known of it.
+// Names by OpenTelemetry's semantic conventions (attributes-registry: db, messaging, peer, server), current and earlier ones. A database or a foreign
+// service sends no spans: only the calls of it are known.
 
-/** What a span calls, or what it was sent by, as its own attributes name it. */
+/** What a span calls, or the queue that its message came from, by its own attributes. */
 export type CallTarget = Readonly<{
   kind: 'database' | 'queue' | 'other'
   name: string
-  /** What finds spans that name it so. */
+  /** Conditions that find spans with the same target. */
   conditions: readonly Condition[]
-  /** Whether messages came from there, by a call that asked for them. */
+  /** Whether the call asked the target for messages. */
   isAskedForMessages?: boolean
 }>
 
 export type CallAttributes = Readonly<Record<string, unknown>>
 
-/** The first of these attributes that says something, as what finds it. */
+/** The first of these attributes with a value, as a condition. */
 function firstOf(attributes: CallAttributes, names: readonly string[]): Condition | undefined {
   for (const field of names) {
     const value = attributes[field]
@@ -24,7 +24,7 @@ function firstOf(attributes: CallAttributes, names: readonly string[]): Conditio
   return undefined
 }
 
-/** `postgresql/orders`: a system, and which of its parts. */
+/** `postgresql/orders`: a system and a part of it. */
 function partOfSystem(kind: CallTarget['kind'], system: Condition, part: Condition | undefined): CallTarget {
   const conditions = part === undefined ? [system] : [system, part]
   return { kind, name: conditions.map(({ text }) => text).join('/'), conditions }
@@ -54,7 +54,7 @@ function ofUrl(attributes: CallAttributes): CallTarget | undefined {
   return host === '' ? undefined : { kind: 'other', name: host, conditions: [{ ...url, operator: ':', text: host }] }
 }
 
-/** Undefined where its attributes name nothing. */
+/** The target that a span's attributes name; undefined if they name none. */
 export function callTarget(attributes: CallAttributes): CallTarget | undefined {
   const first = (...names: readonly string[]): Condition | undefined => firstOf(attributes, names)
   const peer = first('service.peer.name', 'peer.service')

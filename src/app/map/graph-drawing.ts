@@ -7,31 +7,31 @@ import { edgeLabel, edgeWords, factsOf, nodeWords, plainName } from './graph-wor
 import { rankedEdges, rankedNodes } from './ranking.ts'
 import type { MapEdge, MapNode, ServiceGraph } from './service-graph.ts'
 
-/** In px: boxes, the least room between them, and that of the arrows that come from the left or lead back below. */
+/** In px: the size of boxes, the least room between them, and the margins, also for the arrows that come from the left or lead back below. */
 const [boxWidth, boxHeight, gapMin, gapY] = [188, 64, 110, 26]
 const [left, top, below] = [34, 10, 44]
 const headLength = 8
 const lineHeight = 18
-/** What a character of a label takes at most, on average: digits are among the wider ones. */
+/** The most that a character of a label takes on average, px: digits are among the wider ones. */
 const characterWidth = 7
-/** How far back arrows hang below their boxes. */
+/** How far arrows that lead back hang below their boxes, px. */
 const sag = 40
-/** Characters of a name that a box has room for; what is wider is clipped. */
+/** Characters of a name per line of a box; wider text is clipped. */
 const nameCharactersMax = 18
-/** Up to this width (px) a drawing shrinks to the page where there is room for a page beside its edges, and can still be read. */
+/** Up to this width, px, a drawing shrinks to a page that is wide enough, and stays readable. */
 const shrinksUpTo = 1_700
-/** As much as can be told apart. */
+/** As many as can still be told apart. */
 const [nodesMax, edgesMax] = [40, 100]
 
 type Point = Readonly<{ x: number; y: number }>
 
 const middleOf = ({ y }: Point): number => y + boxHeight / 2
-/** A label is drawn below the boxes: half a number would be another one. */
+/** Labels are drawn below the boxes, so each needs its whole width: half a number would be another number. */
 const labelWidth = (edge: MapEdge): number => edgeLabel(edge).length * characterWidth
 
 export type Drawn = ServiceGraph & Readonly<{ nodesLeft: number; edgesLeft: number }>
 
-/** What of a graph is drawn, in an order that goes by names, so that it looks alike when somebody comes back. */
+/** The part of a graph that is drawn, ordered by names, so that it looks alike the next time. */
 export function drawnOf(graph: ServiceGraph): Drawn {
   const shown = new Set(rankedNodes(graph).slice(0, nodesMax))
   const within = graph.edges.filter(({ from, to }) => shown.has(from) && shown.has(to))
@@ -44,7 +44,7 @@ export function drawnOf(graph: ServiceGraph): Drawn {
   }
 }
 
-/** A link, or what it would be around where no search says it. */
+/** A link around the content, or the content alone if no search finds it. */
 const linked = (address: string | undefined, inner: Html): Html =>
   address === undefined ? html`<g>${inner}</g>` : html`<a href="${address}">${inner}</a>`
 
@@ -55,17 +55,17 @@ const curve = (from: Point, to: Point): string => {
 
 type Line = Readonly<{ path: string; head: string; label: Point }>
 
-/** Where the label of an arrow is between its ends, on the curve: nearer to the end that fewer arrows share. */
+/** Where an arrow's label is on its curve: nearer to the end that fewer arrows share. */
 const [nearStart, nearEnd] = [
   { x: 0.34, y: 0.22 },
   { x: 0.66, y: 0.78 },
 ] as const
 
-/** As near to a wanted place as there is room for the whole of a label. */
+/** The place nearest to the wanted one that has room for the whole label. */
 const within = (wanted: number, from: number, to: number, room: number): number =>
   Math.min(Math.max(wanted, from + room / 2), to - room / 2)
 
-/** From the right of one box to the left of another, straight past what stands between them. The corners are of the boxes. */
+/** An arrow from the right of one box to the left of another, straight past boxes between. The points are the boxes' corners. */
 function onward(through: readonly Point[], { edge, near }: ArrowOfEdge): Line {
   const places = through.map((corner) => ({ x: corner.x, y: middleOf(corner) }))
   const [begin = { x: 0, y: 0 }, ...others] = places
@@ -88,7 +88,7 @@ function onward(through: readonly Point[], { edge, near }: ArrowOfEdge): Line {
   return { path, head, label: label ?? at }
 }
 
-/** From below one box to below another, to its left. */
+/** An arrow from below one box to below another on its left. */
 function backward([from, to]: readonly Point[]): Line {
   const bottomOf = ({ x, y }: Point = { x: 0, y: 0 }): Point => ({ x: x + boxWidth / 2, y: y + boxHeight })
   const [begin, end] = [bottomOf(from), bottomOf(to)]
@@ -98,7 +98,7 @@ function backward([from, to]: readonly Point[]): Line {
   return { path, head, label: { x: (begin.x + end.x) / 2, y: (begin.y + end.y) / 8 + (deepest * 3) / 4 } }
 }
 
-/** Ten times as many calls, a line that is one and a half px wider. */
+/** Ten times as many calls make a line 1.5 px wider. */
 const widthOf = (calls: number): string => Math.min(7, 1.2 + 1.5 * Math.log10(calls)).toFixed(1)
 
 type Way = Omit<Layout<ArrowOfEdge>['ways'][number], 'through'> & Readonly<{ through: readonly Point[] }>
@@ -116,14 +116,14 @@ function edgePart({ arrow, through, leadsBack }: Way, links: GraphLinks): Html {
   return html`<g class="edge${failed === undefined ? '' : ' failed'}">${linked(address, inner)}</g>`
 }
 
-/** That something reaches a box from outside of all that is drawn. */
+/** An arrow for traces that begin at this box. */
 function beginPart(corner: Point): Html {
   const [{ x }, y] = [corner, middleOf(corner)]
   return html`<path class="begin" d="M${x - 24} ${y}H${x - headLength}" />
     <path class="begin head" d="M${x - headLength} ${y - 5}L${x} ${y}l${-headLength} 5z" />`
 }
 
-/** A name in the lines that a box has room for. Those of many services begin alike: of what is too long, its end is kept. */
+/** A name in as many lines as a box has room for. Names of related services often begin alike, so the end of a long name is kept. */
 function nameLines(name: string): readonly string[] {
   if (name.length <= nameCharactersMax) return [name]
   const wordEnd = /[-_./ ][^-_./ ]*$/.exec(name.slice(0, nameCharactersMax))?.index ?? 0
@@ -155,7 +155,7 @@ function nodePart(node: MapNode, corner: Point, { links, colourOf }: Looks): Htm
 type Looks = Readonly<{ links: GraphLinks; colourOf: ColourOf }>
 type ArrowOfEdge = Readonly<{ from: string; to: string; edge: MapEdge; near: Point }>
 
-/** The map as a picture. Its names are those of senders: a text of its own each, clipped, so that none reaches another. */
+/** The map as a picture. Each name is a text of its own, clipped, so that senders' names cannot reach another. */
 export function graphDrawing({ nodes, edges }: ServiceGraph, looks: Looks): Html {
   const arrows = edges.map((edge): ArrowOfEdge => {
     const [others, toIt] = [edges.filter(({ from }) => from === edge.from), edges.filter(({ to }) => to === edge.to)]

@@ -1,20 +1,20 @@
 /** An arrow between two boxes, by their keys. */
 export type Arrow = Readonly<{ from: string; to: string }>
 
-/** A place of a drawing: columns from the left, and rows from the top, which are halves where a column has fewer than others. */
+/** A place in a drawing: columns from the left, rows from the top. A row may be a half if its column has fewer boxes than others. */
 export type Place = Readonly<{ column: number; row: number }>
 
 export type Layout<Drawn extends Arrow> = Readonly<{
   places: ReadonlyMap<string, Place>
-  /** Each arrow by the places that it leads through, its ends among them. One that `leadsBack` closes a circle: it has only its ends. */
+  /** Each arrow with the places that it passes, including its ends. One that `leadsBack` closes a cycle, and has only its ends. */
   ways: readonly Readonly<{ arrow: Drawn; through: readonly Place[]; leadsBack: boolean }>[]
   columns: number
   rows: number
 }>
 
 /**
- * The boxes in an order in which arrows lead onward, but for those that close a circle: those are `back`. Which ones they are goes by the order of
- * the keys, after those that nothing leads to.
+ * The boxes in topological order, without the arrows in `back`, which close cycles. Which arrows those are follows from the order of keys, beginning
+ * with boxes that no arrow leads to.
  */
 function withoutCircles<Drawn extends Arrow>(keys: readonly string[], arrows: readonly Drawn[]) {
   const out = new Map(keys.map((key) => [key, arrows.filter(({ from }) => from === key)]))
@@ -36,7 +36,7 @@ function withoutCircles<Drawn extends Arrow>(keys: readonly string[], arrows: re
   return { order: ended.reverse(), back }
 }
 
-/** The column of each box: behind all that lead to it. */
+/** The column of each box: to the right of all boxes that lead to it. */
 function columnsOf(order: readonly string[], onward: readonly Arrow[]): ReadonlyMap<string, number> {
   const columns = new Map(order.map((key) => [key, 0]))
   for (const key of order) {
@@ -47,13 +47,13 @@ function columnsOf(order: readonly string[], onward: readonly Arrow[]): Readonly
   return columns
 }
 
-/** Something in a column: a box, or where an arrow to a later column passes; `beside` are those of other columns that it is joined with. */
+/** An item of a column: a box, or a place where an arrow to a later column passes. `before` and `after` are the connected items of other columns. */
 type Item = { column: number; row: number; before: Item[]; after: Item[] }
 
 const mean = (items: readonly Item[], otherwise: number): number =>
   items.length === 0 ? otherwise : items.reduce((sum, { row }) => sum + row, 0) / items.length
 
-/** Puts each column in the order of what it is joined with, from the left, from the right, and from the left again; in the middle of the height. */
+/** Orders each column by the items that it is connected with: from the left, from the right, and from the left again. Centres it in the height. */
 function arrange(items: readonly Item[], columns: number): number {
   const all = Array.from({ length: columns }, (_, column) => items.filter((item) => item.column === column))
   const rows = Math.max(0, ...all.map(({ length }) => length))
@@ -97,10 +97,10 @@ function layOutJoined<Drawn extends Arrow>(keys: readonly string[], arrows: read
   return { places: boxes, ways, columns, rows: arrange(items, columns) }
 }
 
-/** Boxes that nothing is joined with stand below the others, so many beside each other at least. */
+/** The least number of unconnected boxes per row; they are placed below the others. */
 const besideMin = 4
 
-/** Boxes in columns, so that arrows lead from left to right: the same for the same boxes and arrows in the same order. */
+/** Places boxes in columns so that arrows lead from left to right. The result is the same for the same boxes and arrows in the same order. */
 export function layOut<Drawn extends Arrow>(keys: readonly string[], arrows: readonly Drawn[]): Layout<Drawn> {
   const joined = new Set(arrows.flatMap(({ from, to }) => [from, to]))
   const [within, alone] = [keys.filter((key) => joined.has(key)), keys.filter((key) => !joined.has(key))]

@@ -5,21 +5,21 @@ import { listed } from '../search/search-parts.ts'
 import type { CallTarget } from './call-target.ts'
 import type { MapEdge, MapNode } from './service-graph.ts'
 
-/** Conditions that are on a whole trace: what else there is must hold on the one span that a link asks for. */
+/** Conditions that apply to a whole trace. All others must hold on the single span that a link searches for. */
 const ofTraces = ['from', 'to', 'has', 'session_id', 'trace_id'] as const
 
 /** The longest name that a search takes for a service. */
 const serviceCharactersMax = 1_024
 
-/** Where traces are searched for; undefined where no search says it. */
+/** Addresses of searches for the traces behind a node or an edge; undefined if no search finds them. */
 export type GraphLinks = Readonly<{
   node: (node: MapNode) => string | undefined
   edge: (edge: Pick<MapEdge, 'from' | 'to' | 'calls' | 'toldByCaller'>) => string | undefined
 }>
 
 /**
- * Searches of traces of the time and the marks that the map was asked by. A search asks for spans one by one: it finds what a call was answered by,
- * of whomever else it came, or what called somebody who has sent no span.
+ * Searches of traces in the map's range and with its marks. A search looks at single spans: it finds what a service answered, whoever called it, or
+ * what called a target that sends no spans.
  */
 export function createGraphLinks(conditions: URLSearchParams): GraphLinks {
   const kept = new URLSearchParams([...conditions].filter(([name]) => (ofTraces as readonly string[]).includes(name)))

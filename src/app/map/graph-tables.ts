@@ -9,7 +9,7 @@ import { durationOf, nodeName } from './graph-words.ts'
 import { rankedEdges, rankedNodes } from './ranking.ts'
 import type { MapEdge, MapNode, ServiceGraph, SpanPlace } from './service-graph.ts'
 
-/** Rows of a table. */
+/** The most rows of a table. */
 const rowsMax = 200
 
 type Looks = Readonly<{ links: GraphLinks; colourOf: ColourOf }>
@@ -20,7 +20,7 @@ const linkTo = (address: string | undefined, words: Html): Html =>
 const spanLink = ({ traceId, spanId }: SpanPlace, words: Html): Html =>
   html`<a href="${traceAddress(traceId, spanId)}">${words}</a>`
 
-/** Of calls that its own spans do not tell: so many were told by the caller alone. */
+/** The calls of a service that only its callers report. */
 const toldPart = ({ to, toldByCaller }: MapEdge): Html =>
   toldByCaller === 0 || to.kind !== 'service'
     ? html``
@@ -41,7 +41,7 @@ function edgeRow(edge: MapEdge, { links, colourOf }: Looks): Html {
   </tr>`
 }
 
-/** Of a trace that was not read whole it may not be known that it has any. */
+/** A trace that was only partly read may have entry spans that are not known. */
 const entriesFor = ({ entries }: MapNode, hundredths: number): string =>
   entries.length === 0 ? '–' : durationOf(entries, hundredths)
 
@@ -59,7 +59,7 @@ const nodeRow = (node: MapNode, { links, colourOf }: Looks): Html =>
     <td class="number" data-head="Traces that begin here">${inWords(node.begins)}</td>
   </tr>`
 
-/** As many of the items as a table bears; `find`: what scripts/filter.js calls its field. */
+/** A table of the first items. `find`: the label of the field that scripts/filter.js adds. */
 function table<Item>(
   find: string,
   heads: readonly string[],
@@ -93,7 +93,7 @@ function callsPart(edges: readonly MapEdge[], looks: Looks): Html {
     ${table('Find a call', heads, rankedEdges(edges), (edge) => edgeRow(edge, looks))}`
 }
 
-/** What the drawing shows, and what it has no room for, in words. */
+/** The drawing in words, with what it has no room for. */
 export function graphTables(graph: ServiceGraph, looks: Looks): Html {
   const services = rankedNodes(graph).filter(({ kind }) => kind === 'service')
   const heads = ['Service', 'Entry spans', 'Failed', 'p50', 'p95', 'All spans', 'Errors', 'Traces that begin here']

@@ -5,7 +5,7 @@ import { percentile } from '../search/percentile.ts'
 import type { ColourOf } from '../service-colours.ts'
 import type { MapEdge, MapNode } from './service-graph.ts'
 
-/** What is called a database by its callers has sent nothing itself. */
+/** What its callers call a database has sent nothing itself. */
 const kinds: Readonly<Record<MapNode['kind'], string>> = {
   service: '',
   database: 'database',
@@ -17,13 +17,13 @@ const kinds: Readonly<Record<MapNode['kind'], string>> = {
 const withErrors = (words: string, errors: number): string =>
   errors > 0 ? `${words}, ${counted(errors, 'error')}` : words
 
-/** Its name alone; what is not there has none. */
+/** A node's name as plain text; missing spans have none. */
 export function plainName({ kind, name }: MapNode): string {
   if (kind === 'missing') return 'missing spans'
   return isUnseen(name) ? 'no name' : name
 }
 
-/** What stands below its name. */
+/** The facts below a node's name. */
 export function factsOf({ kind, spans, errors }: MapNode): string {
   if (kind === 'service') return withErrors(counted(spans, 'span'), errors)
   return kind === 'missing' ? counted(spans, 'span') : kinds[kind]
@@ -36,7 +36,7 @@ export function nodeWords(node: MapNode): string {
   return `${titleName(node)}: ${factsOf(node)}${begins}`
 }
 
-/** A percentile of durations in order, in the words of pages. */
+/** A percentile of sorted durations, as pages write it. */
 export const durationOf = (durations: readonly bigint[], hundredths: number): string =>
   formatDuration(percentile(durations, hundredths))
 
@@ -48,7 +48,7 @@ export function edgeWords(edge: MapEdge): string {
 
 export const edgeLabel = ({ calls, errors }: MapEdge): string => withErrors(inWords(calls), errors)
 
-/** A node in a table, in its colour. */
+/** A node's name in a table, in its colour. */
 export function nodeName(node: MapNode, colourOf: ColourOf): Html {
   const { kind, name } = node
   if (kind === 'missing') return html`<em>${plainName(node)}</em>`

@@ -23,10 +23,10 @@ import type { MapNode, ServiceGraph } from './service-graph.ts'
 const title = 'Service map'
 const formOf = createTraceForm(mapPath)
 
-/** Services that the form suggests. */
+/** How many services the form suggests. */
 const suggestedMax = 100
 
-/** Which of the traces that fit the first ones are, by the order that they are listed in. */
+/** What the first of the traces found are, by the order of the search. */
 const firsts: Readonly<Record<string, string>> = {
   oldest: 'oldest',
   longest: 'longest',
@@ -36,7 +36,7 @@ const firsts: Readonly<Record<string, string>> = {
 
 const servicesOf = ({ nodes }: ServiceGraph): readonly MapNode[] => nodes.filter(({ kind }) => kind === 'service')
 
-/** Of which traces the map is, and as far as which of their spans. */
+/** Which traces, and how many of their spans, the map shows. */
 function ofWhich({ conditions }: Asked, { traces, spans, cutTraces, graph }: GraphRead, isPart: boolean): Html {
   const first = firsts[conditions.get('order') ?? ''] ?? 'newest'
   const which = isPart
@@ -107,7 +107,7 @@ async function sendMap(ctx: Context, app: AppContext): Promise<void> {
   await sendSessionPage(ctx, app, { title, about: conditions.get('q') ?? '', body, scripts: [filterScript] })
 }
 
-/** Who calls whom in the traces that a search finds, as a page. */
+/** The page with the map of who calls whom in the traces that a search finds. */
 export const createMapPageRoutes = (app: AppContext): readonly Route[] => [
   {
     ...sessionPage(createRefuseSearch(app, refusedPage)),

@@ -1,9 +1,6 @@
 import type { MapEdge, MapNode, ServiceGraph } from './service-graph.ts'
 
-/**
- * Those with the most errors first, then the busiest; by their keys where they are equal. Where many services are, most have some error: what is
- * broken has more.
- */
+/** Those with the most errors first, then the busiest, then by key. In a large system most have some errors: what is broken has more. */
 const ranked = <Item extends Readonly<{ key: string; errors: number }>>(
   items: readonly Item[],
   weightOf: (item: Item) => number,
@@ -12,7 +9,7 @@ const ranked = <Item extends Readonly<{ key: string; errors: number }>>(
 
 export const rankedEdges = (edges: readonly MapEdge[]): readonly MapEdge[] => ranked(edges, ({ calls }) => calls)
 
-/** By their spans and the calls that they make and get. */
+/** Ranked by their spans and the calls that they make and receive. */
 export function rankedNodes({ nodes, edges }: ServiceGraph): readonly MapNode[] {
   const calls = new Map<MapNode, number>()
   for (const { from, to, calls: count } of edges) {

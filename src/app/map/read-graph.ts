@@ -7,18 +7,18 @@ import type { ShownTrace } from '../search/trace-rows.ts'
 import { callTarget } from './call-target.ts'
 import { serviceGraph, type MapSpan, type MapTrace, type ServiceGraph } from './service-graph.ts'
 
-/** Traces that a map is of. */
+/** The most traces of a map. */
 export const tracesMax = 100
-/** Spans of a trace that are read: as many as an answer has of one. */
+/** The most spans that are read of a trace: as many as one answer has. */
 export const spansOfTraceMax = 1_000
-/** Spans of all traces: those after are left out. */
+/** The most spans of all traces together; later traces are left out. */
 const spansMax = 10_000
-/** Traces that are read together: the page is one of many queries of its workspace. */
+/** Traces that are read at once: the page is one of many queries of its workspace. */
 const readAtOnce = 4
 
 type ShownSpan = NonNullable<CorrelationAnswer['trace']>['spans'][number]
 
-/** What is kept of a span while the others are read. `isSettled`: whatever is below it is known. */
+/** What is kept of a span. `isSettled`: everything below it is known. */
 const mapSpan = (span: ShownSpan, isSettled: boolean): MapSpan => ({
   traceId: span.trace_id,
   spanId: span.span_id,
@@ -31,7 +31,10 @@ const mapSpan = (span: ShownSpan, isSettled: boolean): MapSpan => ({
   target: isSettled && ['client', 'producer', 'consumer'].includes(span.kind) ? callTarget(span.attributes) : undefined,
 })
 
-/** Spans come by their start: of a trace that goes on, what one calls may begin after the last that was read, unless it had ended by then. */
+/**
+ * Spans are in the order of their starts. If a trace has more spans, a call by one of these may begin after the last that was read, unless the caller
+ * had ended by then.
+ */
 function mapTrace({ spans, missing, next_cursor: next }: NonNullable<CorrelationAnswer['trace']>): MapTrace {
   const isWhole = next === null
   const until = spans.at(-1)?.start ?? ''
@@ -42,7 +45,7 @@ function mapTrace({ spans, missing, next_cursor: next }: NonNullable<Correlation
   }
 }
 
-/** The first of these traces, as many as may be read. */
+/** The first of these traces that may be read together. */
 function fitting(traces: readonly ShownTrace[]): readonly ShownTrace[] {
   let spans = 0
   const end = traces.findIndex(({ span_count: count }) => {
@@ -52,7 +55,7 @@ function fitting(traces: readonly ShownTrace[]): readonly ShownTrace[] {
   return end === -1 ? traces : traces.slice(0, end)
 }
 
-/** A trace as far as it is read; undefined where it is no longer kept. */
+/** A trace as far as it is read; undefined if it is no longer stored. */
 async function readTrace(
   { searches }: AppContext,
   workspaceId: WorkspaceId,
@@ -64,7 +67,7 @@ async function readTrace(
   return ok(trace == null ? undefined : mapTrace(trace))
 }
 
-/** How many traces and spans a map is of, and how many of the traces have more spans than it is of. */
+/** The map, how many traces and spans it shows, and how many of the traces have more spans. */
 export type GraphRead = Readonly<{ graph: ServiceGraph; traces: number; spans: number; cutTraces: number }>
 
 /** The map of the first of these traces, which are read a few at a time. */

@@ -3,7 +3,7 @@ import { mapInTurns } from '#src/lib/in-turns.ts'
 import { byDuration } from '../search/percentile.ts'
 import type { CallTarget } from './call-target.ts'
 
-/** What a map takes of a span. */
+/** The part of a span that a map needs. */
 export type MapSpan = Readonly<{
   traceId: string
   spanId: string
@@ -12,44 +12,44 @@ export type MapSpan = Readonly<{
   kind: SpanKind
   isError: boolean
   durationNs: bigint
-  /** Spans, of whatever trace, that it links to. */
+  /** Linked spans, possibly of other traces. */
   links: readonly Readonly<{ traceId: string; spanId: string }>[]
-  /** What it calls, or was sent by, as its attributes name it; undefined also where what was read may not tell whether that has sent spans. */
+  /** What its attributes say that it calls, or got its message from. Also undefined if it is not known whether that target has sent spans. */
   target: CallTarget | undefined
 }>
 
-/** A trace as far as it was read. `isWhole`: these are all spans of it that are stored. `missing`: ids of spans that are known of and not stored. */
+/** A trace as far as it was read. `isWhole`: these are all its stored spans. `missing`: ids of spans that are known of but not stored. */
 export type MapTrace = Readonly<{ spans: readonly MapSpan[]; isWhole: boolean; missing: ReadonlySet<string> }>
 
 export type SpanPlace = Readonly<{ traceId: string; spanId: string }>
 
 export type MapNode = Readonly<{
   key: string
-  /** A service that has sent spans; what is known by its callers alone; or the spans that are missing, of whatever service. */
+  /** A service that has sent spans, a target that only callers name, or the missing spans of any services. */
   kind: 'service' | CallTarget['kind'] | 'missing'
   name: string
-  /** Of a service its own spans; of what is missing, how many spans; of others 0. */
+  /** Its own spans for a service, the number of missing spans, otherwise 0. */
   spans: number
   errors: number
   /** Traces, or parts of them, that begin here: spans without a parent. */
   begins: number
-  /** How long its entry spans lasted: those below a span of another service, or below none. In ns, the shortest first. */
+  /** Durations, in ns and sorted, of its entry spans: those below a span of another service, or below none. */
   entries: readonly bigint[]
   failedEntries: number
-  /** What finds spans that name it; of a service none. */
+  /** For what callers name; undefined for a service. */
   target: CallTarget | undefined
 }>
 
-/** Calls from one node to another; each lasted as long as the span of whom was called, or, where there is none, as that of the caller. */
+/** Calls from one node to another. A call lasts as long as the callee's span, or, if there is none, as the caller's. */
 export type MapEdge = Readonly<{
   key: string
   from: MapNode
   to: MapNode
   calls: number
   errors: number
-  /** Calls of a service that it has sent no span of: its caller names it. */
+  /** Calls of a service without a span of it: only the caller names it. */
   toldByCaller: number
-  /** In ns, the shortest first. */
+  /** In ns, sorted. */
   durations: readonly bigint[]
   longest: SpanPlace & Readonly<{ ns: bigint }>
   failed: SpanPlace | undefined
@@ -67,10 +67,10 @@ const parentPlace = ({ traceId, parentId }: MapSpan): SpanPlace => ({ traceId, s
 const ofCalls: readonly SpanKind[] = ['client', 'producer']
 const withinOne: readonly SpanKind[] = ['internal', 'unspecified']
 
-/** The span above one, and all that it was sent by: that one, and those whose messages it works on. */
+/** The parent of a span, and all senders of what it works on: the parent, and the spans whose messages it links to. */
 type Senders = Readonly<{ parent: MapSpan | undefined; senders: readonly MapSpan[] }>
 
-/** The senders of each span, and which spans have been answered: by a span below them of whom they called, or by a consumer's link. */
+/** Finds the senders of each span, and the spans that were answered: by a span of the callee below them, or by a consumer's link. */
 async function readSpans(traces: readonly MapTrace[]) {
   const byTrace = new Map<string, Map<string, MapSpan>>()
   for (const span of traces.flatMap(({ spans }) => spans)) {
@@ -134,9 +134,9 @@ function createGraph() {
 }
 
 /**
- * Who calls whom, by the spans of these traces. A call is a span below one of another service, or one that works on the message of such a span,
- * which it links to; a span that calls and was not answered by one of these counts as a call of what its attributes name, or, where it asked for
- * messages, by that. A parent that was not received is a call by what is missing. Nothing else is taken for a call.
+ * Finds who calls whom in the spans of these traces. A span is a call if its parent is of another service, or if it links to the span of another
+ * service whose message it works on. A calling span without such an answer is a call of the target in its attributes, or, if it asked for messages, a
+ * call by that target. A span whose parent was not received is a call by what is missing. Nothing else counts as a call.
  */
 export async function serviceGraph(traces: readonly MapTrace[]): Promise<ServiceGraph> {
   const { sendersOf, answered } = await readSpans(traces)
@@ -148,7 +148,7 @@ export async function serviceGraph(traces: readonly MapTrace[]): Promise<Service
       own.errors += isError ? 1 : 0
     }
   }
-  /** What only callers name: a service of that name where there is one. */
+  /** The node of a target: the service of that name, if there is one. */
   const named = (target: CallTarget): MapNode => {
     const service = target.kind === 'other' ? nodes.get(`service/${target.name}`) : undefined
     return service ?? node(target.kind, target.name, target)
@@ -161,7 +161,7 @@ export async function serviceGraph(traces: readonly MapTrace[]): Promise<Service
     own.failedEntries += isError ? 1 : 0
   }
 
-  /** A span whose parent is not among these. */
+  /** Handles a span whose parent is not among these. */
   function missingParent(span: MapSpan, { isWhole, missing: known }: MapTrace): void {
     if (!isWhole && !known.has(span.parentId ?? '')) return
     enter(span)
@@ -169,7 +169,7 @@ export async function serviceGraph(traces: readonly MapTrace[]): Promise<Service
     missing.add(placeKey(parentPlace(span)))
   }
 
-  /** A span that nothing among these stands above. */
+  /** Handles a span with nothing above it. */
   function beginning(span: MapSpan): void {
     const own = node('service', span.service)
     if (span.kind === 'consumer' && span.target?.kind === 'queue') call(named(span.target), own, span)

@@ -3,12 +3,12 @@ import { html, type Html } from '../html.ts'
 import { addressWith } from './conditions.ts'
 import type { ShownLog } from './log-rows.ts'
 
-/** Neighbours on either side of a record: the second, and as many as there may be at once. */
+/** Numbers of neighbours on either side of a record: the next step, and the most allowed. */
 const more = ['250', '1000'] as const
 
 type Given = Readonly<{ path: string; conditions: URLSearchParams; logs: readonly ShownLog[] }>
 
-/** Whose neighbours are shown and of which services, with links to fewer and to more of them. Nothing on other pages. */
+/** Says whose neighbours are shown, with links to fewer or more of them. Empty on other pages. */
 export function aroundPart({ path, conditions, logs }: Given): Html {
   if (!conditions.has('around')) return html``
   const middle = logs.find(({ id }) => id === conditions.get('around'))

@@ -6,9 +6,9 @@ import { mapPath } from '../map-address.ts'
 import { addressWith, withConditions } from './conditions.ts'
 import { plainClauses } from './plain-clauses.ts'
 
-// Who pastes a message has its colons in the search: `TypeError: x is null` asks for a field TypeError, which no record has.
+// A pasted message may have colons: `TypeError: x is null` searches for a field TypeError, which no record has.
 
-/** Asks the search of the page for what it finds. */
+/** Runs the search of the page. */
 export type FindAny = (
   search: string,
 ) => Promise<Result<Partial<Record<Kind, readonly unknown[] | undefined>>, unknown>>
@@ -24,26 +24,24 @@ export async function isFoundBy(find: FindAny, conditions: URLSearchParams, q: s
 
 const anyName = String.raw`[^\s()":=*?<>[\]\\]+`
 
-/** The same search with the words of fields that are not the page's own, and of their values, side by side anywhere. */
+/** The same search, with each clause on a field that is not the page's own turned into a phrase of the field's name and its value. */
 function inWords(normalized: string, isOwn: (name: string) => boolean): string {
   const clauses = plainClauses(normalized, [anyName]).filter(({ name }) => !isOwn(name))
-  // From the end: what is replaced moves what stands behind it.
+  // From the end, because each replacement moves what follows.
   return clauses.toReversed().reduce((query, { index, name, text, value }) => {
     const words = `"${name}${text[name.length]}${value}"`
     return query.slice(0, index) + words + query.slice(index + text.length)
   }, normalized)
 }
 
-/** A lower-case `not`, which leaves out the word behind it: in a message, as in `does not exist`, it is a word as others are. */
+/** A lower-case `not`, which excludes the next word. In a message, as in `does not exist`, it is a word like others. */
 const notAsWord = /(?<=\S\s+)not(?=\s+\S)/
 
-/** What was typed as words side by side, if it has a `not`; whatever else there is without it would be found by less. */
+/** The typed text as a phrase if it has a `not`. Without one, a phrase would find no more than the search. */
 const inPhrase = (typed: string): string | undefined =>
   notAsWord.test(typed) ? `"${typed.replaceAll(/["\\\s]+/g, ' ').trim()}"` : undefined
 
-/**
- * The way on from a search that has found nothing, where what it takes for fields and their values, or for an operator, is found as words.
- */
+/** A suggestion for a search without results, if it finds something once its fields, values or operators are taken for words. */
 export async function asWords(
   path: string,
   conditions: URLSearchParams,

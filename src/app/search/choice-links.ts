@@ -2,13 +2,13 @@ import { inWords } from '../context.ts'
 import { cut, isolated } from '../format.ts'
 import { html, type Html } from '../html.ts'
 
-/** How many values are offered to narrow a search by, and how much of each is shown. */
+/** How many values are offered for narrowing a search, and how many characters of each are shown. */
 export const choicesMax = 8
 export const choiceCharactersMax = 60
 
 type Choice = Readonly<{ title: string; value: string; address: string }>
 
-/** Narrows a search to a value. */
+/** A link that narrows a search to a value. */
 export function onlyLink({ title, value, address }: Choice, count: number): Html {
   const shown = cut(value, choiceCharactersMax)
   return html`<a class="mark" href="${address}" title="Only ${title}: ${shown}"
@@ -16,16 +16,16 @@ export function onlyLink({ title, value, address }: Choice, count: number): Html
   > `
 }
 
-/** Leaves a value out of a search. */
+/** A link that excludes a value. */
 export function notLink({ title, value, address }: Choice): Html {
   const words = `Not ${title}: ${cut(value, choiceCharactersMax)}`
   return html`<a class="mark not" href="${address}" title="${words}" aria-label="${words}">−</a> `
 }
 
-/** How many values are folded behind those that are offered: each has two addresses. */
+/** How many more values are folded behind these: each has two addresses. */
 const othersMax = 40
 
-/** What is offered of these values, the most frequent first, and the others behind a fold; `isCut`: there may be more than were counted. */
+/** Links for these values, the most frequent first, the rest folded. `isCut`: there may be more values than were counted. */
 export function choiceLinks<Value>(
   title: string,
   values: readonly Value[],

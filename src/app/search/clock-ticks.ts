@@ -1,7 +1,7 @@
 import { html, type Html } from '../html.ts'
 
 const [secondMs, minuteMs, hourMs, dayMs] = [1_000, 60_000, 3_600_000, 86_400_000]
-/** What people count time by. */
+/** Usual steps of time. */
 const stepsMs = [
   ...[1, 5, 10, 15, 30].map((seconds) => seconds * secondMs),
   ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * minuteMs),
@@ -9,10 +9,10 @@ const stepsMs = [
   ...[1, 2, 7, 14, 28].map((days) => days * dayMs),
 ]
 const ticksMax = 4
-/** Closer to an end, as a part of the whole, a tick's words would be cut on a phone: those of days are twice as long. */
+/** How near to an end, as a share of the whole, a tick may be before a phone cuts its text. Ticks with days are twice as long. */
 const marginOf = (wholeMs: number): number => (wholeMs > dayMs ? 0.06 : 0.04)
 
-/** Which part of `2026-11-21 12:00:00 UTC` tells ticks of a step apart. */
+/** The part of `2026-11-21 12:00:00 UTC` that tells ticks of this step apart. */
 function partOf(stepMs: number, wholeMs: number): readonly [from: number, to: number] {
   if (stepMs >= dayMs) return [5, 10]
   if (wholeMs > dayMs) return [5, 16]
@@ -20,8 +20,8 @@ function partOf(stepMs: number, wholeMs: number): readonly [from: number, to: nu
 }
 
 /**
- * Round times below bars over time: at most four, none of a range under seconds or of half a year. scripts/times.js shows them in the
- * reader's zone.
+ * Ticks at round times below bars over time: at most four, and none for a range below seconds or above half a year. scripts/times.js shows them in
+ * the reader's zone.
  */
 export function clockTicks(startMs: number, endMs: number): Html {
   const wholeMs = endMs - startMs

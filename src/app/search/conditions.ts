@@ -1,6 +1,6 @@
 type Changes = Readonly<Record<string, string | null>>
 
-/** The conditions of a search with some of them changed: each of these names is given once, or, where it is null, not at all. */
+/** The conditions with some changed: each named one is set once, or removed if it is null. */
 export function withConditions(conditions: URLSearchParams, changes: Changes): URLSearchParams {
   const changed = new URLSearchParams(conditions)
   for (const [name, value] of Object.entries(changes)) {

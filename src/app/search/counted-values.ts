@@ -8,14 +8,14 @@ import type { ShownLog } from './log-rows.ts'
 import { addressCharactersMax, createNarrow, type Search } from './narrow.ts'
 
 type Counted = Readonly<{ value: Condition; count: number }>
-/** What finds a record by values of its own; none where it has none, or nothing does. */
+/** Conditions that find a record by its own values; empty if there are none. */
 type ConditionsOf = (log: ShownLog) => readonly Condition[]
 
 /** The values of these records, the most frequent first. */
 function countValues(logs: readonly ShownLog[], conditionsOf: ConditionsOf): readonly Counted[] {
   const counts = new Map<string, Counted>()
   for (const log of logs) {
-    // A clause is no shorter than what it is made of.
+    // A clause is at least as long as its parts, so longer values cannot fit.
     const values = conditionsOf(log).filter(({ field, text }) => field.length + text.length <= addressCharactersMax)
     for (const [key, value] of new Map(values.map((each) => [clauseOf(each, false), each]))) {
       counts.set(key, { value, count: (counts.get(key)?.count ?? 0) + 1 })
@@ -27,8 +27,8 @@ function countValues(logs: readonly ShownLog[], conditionsOf: ConditionsOf): rea
 type Told = Readonly<{ head: string; title: string; conditionsOf: ConditionsOf }>
 
 /**
- * How often each value is among the records that are shown, as links that narrow the search to one or leave it out. Of the page and not of all
- * that was found: the index does not count them. Undefined where it would narrow nothing.
+ * Counts each value among the records of the page, as links that narrow the search to it or exclude it. Only of the page, because the index does not
+ * count these. Undefined if nothing would be narrowed.
  */
 export function countedValues(
   search: Search,
@@ -49,10 +49,10 @@ export function countedValues(
   </li>`
 }
 
-/** Fields that are counted: each may take as much as a page of records. */
+/** The most fields that are counted: each may take as much time as a page of records. */
 const fieldsMax = 8
 
-/** The values of the fields that each line shows. */
+/** Counts of the fields that each line shows. */
 export function shownCounts(search: Search, logs: readonly ShownLog[], names: readonly string[]): Html {
   const rows = names.slice(0, fieldsMax).flatMap((name) => {
     const title = cut(name, choiceCharactersMax)

@@ -4,7 +4,7 @@ import { errorTypeOf } from './log-failure.ts'
 import type { ShownLog } from './log-rows.ts'
 import type { Search } from './narrow.ts'
 
-/** The types of errors among the records that are shown. */
+/** The error types among the records of the page. */
 export function errorTypes(search: Search, logs: readonly ShownLog[]): Html {
   const conditionsOf = (log: ShownLog) => [errorTypeOf(log) ?? []].flat()
   const row = countedValues(search, logs, { head: 'Errors', title: 'error', conditionsOf })

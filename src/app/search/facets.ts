@@ -6,18 +6,18 @@ import { clauseOf } from './clause.ts'
 import { createNarrow, type SearchPath } from './narrow.ts'
 import { listed } from './search-parts.ts'
 
-/** A parameter of a search that its most frequent values can be chosen for. */
+/** A search parameter whose most frequent values are offered. */
 type Group = Readonly<{
   title: string
-  /** Of the parameter, and of the facet that counts its values. */
+  /** Name of the parameter, and of the facet that counts its values. */
   name: string
-  /** Whether it may be given more than once. */
+  /** Whether the parameter may be repeated. */
   repeats?: boolean
-  /** The longest value that it takes. */
+  /** The longest value that the parameter takes. */
   charactersMax: number
-  /** How the page calls its values; those without words are not shown. */
+  /** The page's word for a value; values without one are not shown. */
   words?: (value: string) => string | undefined
-  /** Whether a value can be left out: of logs, where what is left out is not there. A trace has other spans, and stays. */
+  /** Whether a value can be excluded. True for logs; a trace also has other spans, and would still be found. */
   canBeLeftOut?: boolean
 }>
 
@@ -27,11 +27,11 @@ type Given = Readonly<{
   path: SearchPath
   conditions: URLSearchParams
   groups: readonly Group[]
-  /** Undefined or null: nothing was counted. */
+  /** Undefined or null if nothing was counted. */
   facets: Facets | null | undefined
-  /** `q` as it was understood. */
+  /** `q` in its canonical form. */
   normalized: string
-  /** What is counted. */
+  /** The noun for what is counted. */
   noun: string
 }>
 
@@ -45,7 +45,7 @@ function addressOf({ path, conditions }: Given, { name }: Group, values: readonl
   return `${path}?${search.toString()}`
 }
 
-/** A link to the same search without a value. */
+/** A link to the same search without this value. */
 function leftOutLink(given: Given, { title, name, canBeLeftOut = false }: Group, value: string): Html {
   if (!canBeLeftOut) return html``
   const address = createNarrow(given)(clauseOf({ field: name, operator: '=', text: value }, true))
@@ -85,7 +85,7 @@ function groupRow(given: Given, group: Group): Html {
   return html`<li><strong>${title}</strong> ${active}${choiceLinks(title, offered, linksOf, isCut)}</li>`
 }
 
-/** The most frequent values as links that narrow the search, and those that it is narrowed to as links that take them away. */
+/** The most frequent values as links that narrow the search, and the chosen ones as links that remove them. */
 export function facetRow(given: Given): Html {
   const rows = given.groups.map((group) => groupRow(given, group)).filter(({ markup }) => markup !== '')
   if (rows.length === 0) return html``

@@ -6,19 +6,19 @@ import { isScalar, noLinks, type LinksOf, type Scalar } from './value-links.ts'
 type Fields = Readonly<Record<string, unknown>>
 type Row = Readonly<{ name: string; value: unknown }>
 
-/** What a page shows of one value, and of all fields of one record: a page of a hundred records must stay one. */
+/** Characters shown of one value, and of all fields of a record, so that a page of a hundred records stays usable. */
 const valueCharactersMax = 2_000
-/** Of one of several lines: the cause of an error is the last thing that its stack trace says. */
+/** For a value of several lines: the cause of an error is at the end of its stack trace. */
 const linesCharactersMax = 20_000
 const recordCharactersMax = 32_000
-/** For the links of all fields of one record, which repeat the search that they are added to. */
+/** Characters for all links of a record: each link repeats the search that it extends. */
 const linkCharactersMax = 32_000
-/** Values of one record up to which its index goes: what comes after them cannot be searched. */
+/** The index takes this many values of a record; later ones cannot be searched. */
 const searchableValuesMax = 4_096
-/** Items of a list that are shown one by one. */
+/** Items of a list that are shown separately. */
 const itemsMax = 20
 
-/** Fields as searches name them: what is nested by dotted names. Lists stay whole. */
+/** Fields under the names that searches use: nested ones are dotted. Lists stay whole. */
 export function dottedFields(fields: Fields, outer = ''): readonly Row[] {
   return Object.entries(fields).flatMap(([key, value]): readonly Row[] =>
     isJsonObject(value) && Object.keys(value).length > 0
@@ -27,7 +27,7 @@ export function dottedFields(fields: Fields, outer = ''): readonly Row[] {
   )
 }
 
-/** The values of fields as lines of text, by their dotted names; those that there are not are left out. */
+/** The values of the named fields, each on one line; missing fields are left out. */
 export function fieldsNamed(fields: Fields, names: readonly string[]): readonly (readonly [string, string])[] {
   if (names.length === 0) return []
   const values = new Map(dottedFields(fields).map(({ name, value }) => [name, value]))
@@ -39,7 +39,7 @@ export function fieldsNamed(fields: Fields, names: readonly string[]): readonly 
     })
 }
 
-/** The values that are looked for one by one; none where a value is shown as JSON. */
+/** The values that can be searched one by one; none if the value is shown as JSON. */
 export function scalarsOf(value: unknown): readonly Scalar[] {
   if (isScalar(value)) return [value]
   if (!Array.isArray(value) || value.length > itemsMax) return []
@@ -51,11 +51,11 @@ const shownOf = (text: string): string => cut(text, isOfLines(text) ? linesChara
 
 const inLines = (text: string): Html => (isOfLines(text) ? html`<pre>${isolated(text)}</pre>` : isolated(text))
 
-/** A list of objects an item a line: browsers send the frames of a stack trace so. */
+/** A list of objects is shown with one item per line: browsers send stack frames like that. */
 const jsonOf = (value: unknown, json: string): string =>
   Array.isArray(value) && value.length > 1 && value.every(isJsonObject) ? value.map(stringifyJson).join('\n') : json
 
-/** Links as long as there is room for them. */
+/** Makes links until there is no more room for them. */
 function bounded(linksOf: LinksOf): Readonly<{ linksOf: LinksOf; skip: (values: number) => void }> {
   let characters = linkCharactersMax
   let values = searchableValuesMax
@@ -88,7 +88,7 @@ function createCells(given: LinksOf, above: string | undefined): (row: Row) => C
       return { content: html`${content}`, characters: shown.reduce((sum, { text }) => sum + text.length, 0) }
     }
     const json = stringifyJson(value)
-    // Each value within it but one has a comma beside it.
+    // Each value inside JSON has a comma beside it.
     skip(json.split(',').length)
     const text = shownOf(jsonOf(value, json))
     return { content: inLines(text), characters: text.length }
@@ -99,7 +99,7 @@ function createCells(given: LinksOf, above: string | undefined): (row: Row) => C
 // oxfmt-ignore
 const rowOf = (name: string, content: Html): Html => html`<tr><th>${name}</th><td>${content}</td></tr>`
 
-/** Free fields as rows of name and value. */
+/** Fields as rows of name and value. */
 function fieldRows(rows: readonly Row[], linksOf: LinksOf, above: string | undefined): readonly Html[] {
   const shown: Html[] = []
   const cellOf = createCells(linksOf, above)
@@ -118,8 +118,8 @@ function fieldRows(rows: readonly Row[], linksOf: LinksOf, above: string | undef
 }
 
 /**
- * Free fields as a table, nested ones by dotted names, each value with the links that belong to it. `above`: a long text that stands
- * whole above the table, and is not repeated in it.
+ * Fields as a table, nested ones with dotted names, each value with its links. `above`: a long text that is shown whole above the table, and not
+ * repeated in it.
  */
 export const fieldTable = (caption: string, fields: Fields, linksOf: LinksOf = noLinks, above?: string): Html =>
   Object.keys(fields).length === 0

@@ -1,25 +1,25 @@
 import { queryCharactersMax } from './narrow.ts'
 import { quotedText } from './passed-over.ts'
 
-// Selectors of TraceQL and LogQL, which people type by habit, in the words of the search here.
+// Translates selectors of TraceQL and LogQL, which people type by habit, into the search language.
 
-/** Texts in quotes are kept as they are; `change` is for what lies between them. */
+/** Applies `change` to the text outside quotes. */
 const besideQuotes = (text: string, change: (part: string) => string): string =>
   text.replace(new RegExp(`(${quotedText})|[^"]+`, 'g'), (part, quoted?: string) =>
     quoted === undefined ? change(part) : part,
   )
 
-/** An attribute that TraceQL looks for in spans and resources begins with a dot there, and CloudWatch's fields with `$.`. */
+/** TraceQL begins attributes of any scope with a dot, CloudWatch its fields with `$.`. */
 const withoutDots = (text: string): string =>
   besideQuotes(text, (part) => part.replace(/(?<![\w.\])$])\$?\.(?=[a-z_][\w.-]{0,128}\s*(?:!=|=|>|<))/gi, ''))
 
-/** Texts in backticks, which say every character as it is, in quotes. */
+/** Turns texts in backticks, which have no escapes, into quoted ones. */
 const inQuotesOnly = (text: string): string =>
   text.replace(new RegExp(`${quotedText}|\`([^\`]*)\``, 'g'), (part, plain?: string) =>
     plain === undefined ? part : `"${plain.replace(/["\\]/g, '\\$&')}"`,
   )
 
-/** `"a|b"` as a regular expression, which is one of any case here. */
+/** `"a|b"` as a regular expression of the search language, which ignores case. */
 function regexOf(quoted: string): string {
   const source = quoted.slice(1, -1).replace(/\\(["\\])/g, '$1')
   return `/${source.replace(/^\(\?i\)/, '').replace(/\\.|\//g, (part) => (part === '/' ? '\\/' : part))}/`
@@ -27,17 +27,17 @@ function regexOf(quoted: string): string {
 
 const withoutGaps = (text: string): string => text.replace(/\s+/g, ' ').replace(/ ?(!=|[<>]=?|=) ?/g, '$1')
 
-/** Conditions on texts; other texts in quotes are passed over. */
+/** Conditions on texts; other quoted texts are skipped. */
 const matchers = new RegExp(String.raw`(?<![\w.])([\w.]+)\s*(=~|!~|!=|=)\s*("(?:[^"\\]|\\.)*")(\s*)|${quotedText}`, 'g')
 
-/** Of a record that has no such label Grafana takes the value to be empty. A whole value is what its regular expressions find. */
+/** A label condition. In Grafana a missing label has an empty value, and a regular expression must match the whole value. */
 function matcherIn(name: string, operator: string, quoted: string, isOneOfAny: boolean): string | undefined {
   const isNegated = operator.startsWith('!')
   const exists = (is: boolean): string => `${is ? '' : '-'}${name}:*`
   if (quoted === '""') return exists(isNegated)
   if (!operator.endsWith('~')) return undefined
   if (quoted === '".+"') return exists(!isNegated)
-  // All values, and none. By a dashboard for which nothing is chosen.
+  // All values, or none. A dashboard writes this if nothing is chosen.
   if (quoted === '".*"' && !isNegated) return isOneOfAny ? exists(true) : ''
   return `${isNegated ? '-' : ''}${name}:${regexOf(quoted)}`
 }
@@ -51,25 +51,25 @@ function matchersIn(text: string): string {
   })
 }
 
-/** What is in braces: conditions, in LogQL with commas between them. A regular expression keeps its commas and blanks, in quotes until then. */
+/** The conditions in braces; LogQL separates them by commas. Regular expressions keep commas and blanks, because they are still quoted here. */
 const conditionsIn = (text: string): string =>
   matchersIn(besideQuotes(withoutDots(text), (part) => withoutNil(withoutGaps(part.replace(/,/g, ' '))))).trim()
 
-/** TraceQL compares what is not there with `nil`. */
+/** TraceQL compares a missing attribute with `nil`. */
 const withoutNil = (text: string): string =>
   text.replace(/(?<![\w.])([\w.]+)(!?)=nil(?![\w.])/g, (_all, name: string, isNot: string) =>
     isNot === '' ? `-${name}:*` : `${name}:*`,
   )
 
-/** Whether it has conditions, or at least nothing else, as an object in JSON has. */
+/** Whether the braces hold conditions or nothing. An object in JSON holds neither. */
 const isSelector = (inside: string): boolean =>
   inside.trim() === '' || /[=<>~]/.test(inside.replace(/"(?:[^"\\]|\\.)*"/g, ''))
 
-/** Behind the braces of LogQL: texts that lines have or have not, parsers, which nothing here needs, and conditions on what these find. */
+/** A stage after LogQL's braces: a line filter, a parser (not needed here), or a condition on a parsed label. */
 const stage =
   /^\s*(?:(\|=|!=|\|~|!~)\s*("(?:[^"\\]|\\.)*")|\|\s*(?:json|logfmt)\b|\|\s*([\w.]+\s*(?:!=|=~|!~|[<>]=?|=)\s*(?:"(?:[^"\\]|\\.)*"|[\w.]+)))/
 
-/** Nothing of what every line has; undefined where that must be in none. */
+/** A line filter. Empty for a text that every line has; undefined if no line may have such a text. */
 function lineFilter(operator: string, given: string): string | undefined {
   const isRegex = operator.endsWith('~')
   const isAny = given === '""' || (isRegex && /^"\.[*+]"$/.test(given))
@@ -93,9 +93,9 @@ function stagesOf(text: string): readonly string[] | undefined {
   return said
 }
 
-/** A search as it is typed in Grafana, in the words that are used here; undefined where it is none, or has no words here. */
+/** Translates a search that was typed as in Grafana; undefined if it is none, or cannot be translated. */
 export function fromGrafana(given: string): string | undefined {
-  // Refused whatever it means. What an address has room for beyond would hold up this process for seconds here.
+  // Such a search is refused anyway. A long address would block this process for seconds here.
   if (given.length > queryCharactersMax) return undefined
   const typed = inQuotesOnly(given)
   const [, inside, behind = ''] = /^\s*\{((?:"(?:[^"\\]|\\.)*"|[^{}"])*)\}([^]*)$/.exec(typed) ?? []

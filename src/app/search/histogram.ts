@@ -4,7 +4,7 @@ import { html, type Html } from '../html.ts'
 import { clockTicks } from './clock-ticks.ts'
 import { addressWith } from './conditions.ts'
 
-/** One bar: how many, and how many of them are errors. `and_later`: it has no end, and is told in words. */
+/** One bar: the total, and how many of it are errors. `and_later`: the bar has no end, and is described in words. */
 type Bar = Readonly<{ time: string; total: number; errors: number; and_later?: true | undefined }>
 
 type Given = Readonly<{
@@ -12,25 +12,25 @@ type Given = Readonly<{
   stepMs: number
   range: Readonly<{ from: string | null; to: string | null }>
   nowMs: number
-  /** The same search, of one bar's time. */
+  /** The search that each bar's link repeats for its own time. */
   path: string
   conditions: URLSearchParams
 }>
 
 const [width, height] = [1_000, 100]
-/** Ranges shorter than this have their ends told to the second. */
+/** Ranges below this show their ends to the second. */
 const secondsBelowMs = 600_000
 
-/** The first and the last bar count what the range has of their time, and lead no further. */
+/** The first and the last bar are limited to the range of the search. */
 function addressOf({ path, conditions, range }: Given, fromMs: number, toMs: number | undefined): string {
   const begin = range.from !== null && Date.parse(range.from) >= fromMs ? range.from : shortTime(fromMs)
   if (toMs === undefined) return addressWith(path, conditions, { from: begin })
-  // A time in ms is its text cut short, of nanoseconds: at the same ms the text is no earlier.
+  // The shorter text is used: a time with nanoseconds may lie after its milliseconds, but not before.
   const end = range.to !== null && Date.parse(range.to) < toMs ? range.to : shortTime(toMs)
   return addressWith(path, conditions, { from: begin, to: end })
 }
 
-/** When a bar is, how many it counts, and how many of them are errors. */
+/** When a bar is, its total, and its errors. */
 const wordsOf = ({ time, total, errors }: Bar): string =>
   `${time.slice(0, 19).replace('T', ' ')} UTC: ${inWords(total)}${errors > 0 ? `, ${counted(errors, 'error')}` : ''}`
 
@@ -41,7 +41,7 @@ const stepUnits = [
   [1_000, 's'],
 ] as const
 
-/** `15 min`: what one bar is of. */
+/** The step of one bar: `15 min`. */
 function stepWords(ms: number): string {
   const [unit, name] = stepUnits.find(([each]) => ms >= each && ms % each === 0) ?? [1, 'ms']
   return `${ms / unit} ${name}`
@@ -58,12 +58,12 @@ function laterLink(given: Given): Html {
 
 type Drawn = Readonly<{ startMs: number; endMs: number; first: Bar }>
 
-/** What scripts/histogram.js knows the time under the pointer by. */
+/** Attributes from which scripts/histogram.js computes the time under the pointer. */
 const forScript = ({ stepMs, range }: Given, { startMs, endMs, first }: Drawn): Html =>
   html`data-start="${startMs}" data-end="${endMs}" data-first="${Date.parse(first.time)}" data-step="${stepMs}"
   data-from="${range.from ?? ''}" data-to="${range.to ?? ''}"`
 
-/** Counts over time as bars, each a link to its own time. Nothing where nothing was found. */
+/** Counts over time as bars, each a link to its own time. Empty if nothing was found. */
 export function histogram(given: Given): Html {
   const { stepMs, range, nowMs } = given
   const bars = given.bars.filter(({ and_later: isLater }) => isLater === undefined)
@@ -71,7 +71,7 @@ export function histogram(given: Given): Html {
   if (first === undefined || last === undefined) return html``
   const startMs = Math.min(range.from === null ? Infinity : Date.parse(range.from), Date.parse(first.time))
   const endMs = Math.max(range.to === null ? nowMs : Date.parse(range.to), Date.parse(last.time) + stepMs)
-  // Both ends of a short range may lie in one minute.
+  // Both ends of a short range may lie within one minute.
   const endOf = endMs - startMs < secondsBelowMs ? secondOf : minuteOf
   const most = Math.max(...bars.map(({ total }) => total))
   const scale = width / (endMs - startMs)

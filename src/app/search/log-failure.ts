@@ -3,12 +3,12 @@ import { isOfLines } from '../format.ts'
 import { oneLine, type Condition } from './clause.ts'
 import { dottedFields } from './field-table.ts'
 
-// The names under which loggers put an error beside their message: pino and bunyan (`err.message`), ECS, winston and Datadog
-// (`error.message`, `error.kind`), OpenTelemetry (`exception.type`), Monolog (`context.exception.class`), loguru (`record.exception.value`),
-// log4j (`thrown.name`), logback (`throwable.className`), Quarkus and WildFly (`exception.exceptionType`, in Quarkus's ECS beside
-// `exception.error.message`), structlog's dicts (`exception.exc_type`, in a list that begins with what was raised last); as one text Go's
-// loggers and Rust's (`error`, `err`), structlog, .NET and NLog (`exception`), Python's JSON formatters (`exc_info`), logback's Logstash
-// encoder (`stack_trace`), Serilog (`@x`).
+// Names under which loggers put an error beside their message: pino and bunyan (`err.message`), ECS, winston and Datadog (`error.message`,
+// `error.kind`), OpenTelemetry (`exception.type`), Monolog (`context.exception.class`), loguru (`record.exception.value`), log4j (`thrown.name`),
+// logback (`throwable.className`), Quarkus and WildFly (`exception.exceptionType`, in Quarkus's ECS beside `exception.error.message`), structlog's
+// dicts (`exception.exc_type`, in a list that begins with what was raised last).
+// As one text: Go's and Rust's loggers (`error`, `err`), structlog, .NET and NLog (`exception`), Python's JSON formatters (`exc_info`), logback's
+// Logstash encoder (`stack_trace`), Serilog (`@x`).
 
 const saidWithin = /(?:^|\.)(?:err|error|exception|thrown|throwable)\.(?:message|msg|value|exc_value)$/i
 const typeWithin =
@@ -16,28 +16,28 @@ const typeWithin =
 const asOneText = /(?:^|\.)(?:err|error|exception)$/i
 const asStack = /(?:^|\.)(?:exc_info|exc_text|stack|stacktrace|stack_trace|@x)$/i
 
-/** Go's calls (zap's `stacktrace`, debug.Stack) tell where it was written, and of no error. */
+/** Go's stack traces (zap's `stacktrace`, debug.Stack) tell where a record was written, and name no error. */
 const callsOfGo = /^(?:goroutine \d{1,20} \[|\S{1,512}\n\t\S+:\d)/
 
 type Named = readonly [name: string, text: string]
 
-/** Without the last part of a name. */
+/** A dotted name without its last part. */
 const outerOf = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf('.')))
 
-/** What a text of several lines says in one: Python's stack traces end with it, all others begin with it, Quarkus's behind a colon. */
+/** The line of a text that names the error: the last of a Python stack trace, otherwise the first; Quarkus's begins with a colon. */
 function lineOf(text: string): string {
   const lines = text.split(/[\r\n]+/).filter((line) => line.trim() !== '')
   const line = (text.includes('Traceback (most recent call last)') ? lines.at(-1) : lines[0]) ?? ''
   return line.replace(/^: /, '').trim()
 }
 
-/** Whether the message has said it; a stack trace says it behind the error's type. */
+/** Whether the message already says it. A stack trace says the message after the error's type. */
 const isSaid = (line: string, message: string): boolean =>
   message.includes(line) || (line.endsWith(`: ${message}`) && /^\S+: /.test(line))
 
 type Log = Readonly<{ message: string; fields: Readonly<Record<string, unknown>> }>
 
-/** As they are named in the index, which goes into lists. */
+/** Fields named as in the index, which enters lists. */
 const rowsOf = (fields: Log['fields']): ReturnType<typeof dottedFields> =>
   dottedFields(fields).flatMap((row) => {
     const first: unknown = Array.isArray(row.value) && asOneText.test(row.name) ? row.value[0] : undefined
@@ -51,7 +51,7 @@ const textsOf = ({ fields }: Log): readonly Named[] =>
       : [],
   )
 
-/** Why, in the record's own words; undefined where it has none, or its message says the same. */
+/** The error in a record's own words; undefined if it has none, or the message says the same. */
 export function logFailureOf(log: Log): string | undefined {
   const texts = textsOf(log)
   const find = (names: RegExp): Named | undefined => texts.find(([name]) => names.test(name))
@@ -64,10 +64,10 @@ export function logFailureOf(log: Log): string | undefined {
   return type === '' || line.includes(type) ? line : `${type}: ${line}`
 }
 
-/** The type of an error at the beginning of a line, as it is told from other words there: by its package, or by how it ends. */
+/** An error's type at the beginning of a line: a name with a package, or one that ends in Error or Exception. */
 const typeAhead = /^((?:[\w$]+\.)+[\w$]+|[\w$]*(?:Error|Exception))(?::|$)/
 
-/** What finds the records of the same type of error; undefined where the record names none. */
+/** A condition that finds records with the same type of error; undefined if the record names none. */
 export function errorTypeOf(log: Log): Condition | undefined {
   const texts = textsOf(log)
   const type = texts.find(([name]) => typeWithin.test(name))

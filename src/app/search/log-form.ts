@@ -6,7 +6,7 @@ import { logForms } from './search-help.ts'
 import { checkbox, field } from '../fields.ts'
 import { listed, nameSuggestions, rangeFields, type Asked } from './search-parts.ts'
 
-/** What the log search is narrowed by beside `q`, on the pages that show it. */
+/** Parameters beside `q` that narrow a log search. */
 export const logFacets = [
   { title: 'Level', name: 'level', repeats: true, charactersMax: 5, canBeLeftOut: true },
   { title: 'Service', name: 'service', charactersMax: 256, canBeLeftOut: true },
@@ -27,10 +27,10 @@ function fieldsOf(asked: Asked, facets: LogSearchAnswer['facets'], wrong: string
 
 type FormOf = (asked: Asked, facets: LogSearchAnswer['facets'], wrong?: string, moves?: Html) => Html
 
-/** `orderOf`: the fields that say how a page orders what it shows; `more`: names of those of them that the search does not know. */
+/** `orderOf`: the form's fields for the order of the page. `more`: names of those that the search does not know. */
 type Page = Readonly<{ path: string; orderOf: (conditions: URLSearchParams) => Html; more?: readonly string[] }>
 
-/** The form of a search of logs, on the page of this path. */
+/** The form of a log search, for the page at this path. */
 export const createLogForm =
   ({ path, orderOf, more = [] }: Page): FormOf =>
   (asked, facets, wrong, moves) =>

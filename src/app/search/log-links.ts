@@ -19,22 +19,22 @@ const ownValues = (log: Log): OwnValues => ({
 })
 
 /**
- * What finds a record by a value of one of its fields; undefined: nothing does. A record may be of another level, say, than its field `level`
- * says, and no search finds one by the text of its time.
+ * A condition that finds a record by the value of a field; undefined if there is none. For example, a record's level may differ from its field
+ * `level`, and no search finds a record by its time as text.
  */
 export function conditionOfValue(log: Log, field: string, text: string): Condition | undefined {
   if (!canBeNamed(field) || field === datedBy(log.fields as JsonObject)) return undefined
   return besideOwn({ field: oneLine(field), operator: '=', text: oneLine(text) }, ownLogField(field), ownValues(log))
 }
 
-/** The links beside the fields of log records: into the search that is shown. */
+/** Links beside the fields of log records that narrow the current search. */
 export function createLogLinks(search: Search): (log: Log) => LinksOf {
   const narrow = createNarrow(search)
   return (log) =>
     createValueLinks({ narrow, noun: 'logs', conditionOf: (field, text) => conditionOfValue(log, field, text) })
 }
 
-/** The links where no search is shown: into one of the record's time. */
+/** Links that begin a new search around the record's time, for pages without a search. */
 export const createLogLinksAround =
   (nowMs: number) =>
   (log: Log): LinksOf =>

@@ -2,18 +2,18 @@ import { foldCase } from '#src/events/tokens.ts'
 import { mapInTurns } from '#src/lib/in-turns.ts'
 import { anything, placeholder } from './message-shape.ts'
 
-// Messages by their pattern: those of one shape, and shapes of as many words that differ in few of them.
+// Groups messages into patterns: messages of the same shape, and shapes with the same number of words that differ in few of them.
 
-/** Of words that stand at the same places in two shapes: so many that are no placeholder, and so much of all, make them one pattern. */
+/** Two shapes make one pattern if they share at least this many words that are not placeholders, at the same places, and this share of all words. */
 const sameWordsMin = 3
 const sameShareMin = 0.6
-/** Short messages have fewer words: they are one pattern where so many differ in one word alone. */
+/** Short messages have few words: they make one pattern if at least `variantsMin` differ in one word only. */
 const [shortWordsMax, variantsMin] = [5, 8]
-/** Patterns of as many words and with the same first one that a shape is compared with. */
+/** The most patterns, with the same number of words and the same first word, that a shape is compared with. */
 const comparedMax = 30
 
 type Shaped = Readonly<{ shape: string }>
-/** `text`: with `<*>` where the messages of the pattern differ. */
+/** `text`: with `<*>` where the messages differ. */
 export type Pattern<Said extends Shaped> = Readonly<{ text: string; said: readonly Said[] }>
 
 type Group<Said> = { words: readonly string[]; said: Said[] }
@@ -21,14 +21,14 @@ type Group<Said> = { words: readonly string[]; said: Said[] }
 /** `user=` of `user=alice`, and of `user=<id>`. */
 const nameAhead = /^[^\s=:]{1,64}[=:](?=.)/u
 
-/** The text as searches compare it, which do not tell `Ready` from `ready`. Of placeholders it has capitals: what a message says has none. */
+/** The text as searches compare it: they ignore case. Placeholders get upper case, which no folded message has. */
 const folded = (text: string): string =>
   text
     .split(placeholder)
     .map((part, at) => (at % 2 === 1 ? part.toUpperCase() : foldCase(part)))
     .join('')
 
-/** Nothing but a placeholder, if with a name. */
+/** Whether a word is only a placeholder, perhaps with a name before it. */
 const isPlaceholder = (word: string): boolean =>
   word
     .replace(nameAhead, '')
@@ -43,7 +43,7 @@ function either(one: string, other: string): string {
   return name !== undefined && other.startsWith(name) ? name + anything : anything
 }
 
-/** How much two shapes of as many words have in common, from 0 to 1; 0 where that is too little for one pattern. */
+/** The share of words that two shapes with the same number of words have in common, 0 to 1; 0 if that is too little for one pattern. */
 function likeness(one: readonly string[], other: readonly string[]): number {
   let [same, words] = [0, 0]
   for (const [at, word] of one.entries()) {
@@ -61,7 +61,7 @@ function join<Said>(into: Group<Said>, { words, said }: Group<Said>): void {
   into.said.push(...said)
 }
 
-/** The group joins the one that it is most like, or stands for itself. */
+/** Adds a group to the one that is most like it, or keeps it as a new one. */
 function place<Said>(groups: Group<Said>[], group: Group<Said>): void {
   let [best, most] = [undefined as Group<Said> | undefined, 0]
   for (const other of groups.slice(0, comparedMax)) {
@@ -72,7 +72,7 @@ function place<Said>(groups: Group<Said>[], group: Group<Said>): void {
   else join(best, group)
 }
 
-/** Of short messages, those that differ at one place, in many words. */
+/** Joins short messages that differ at one place only, in many words. */
 function joinVariants<Said>(groups: readonly Group<Said>[], at: number): readonly Group<Said>[] {
   const byRest = Map.groupBy(groups, ({ words }) => words.with(at, anything).join(' '))
   return [...byRest].flatMap(([rest, alike]) => {
@@ -94,8 +94,8 @@ type Sized = Readonly<{ said: readonly unknown[] }>
 const byCount = (a: Sized, b: Sized): number => b.said.length - a.said.length
 
 /**
- * The patterns of what was said, the most frequent first. The same for the same messages, in whatever order they come; each is in one pattern, in
- * the order of what was given.
+ * The patterns of messages, the most frequent first. The order of the messages does not change the patterns. Each message is in one pattern, in the
+ * given order.
  */
 export async function patternsOf<Said extends Shaped>(all: readonly Said[]): Promise<readonly Pattern<Said>[]> {
   const shapes = [...Map.groupBy(all, ({ shape }) => shape)]

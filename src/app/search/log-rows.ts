@@ -12,17 +12,17 @@ import { failurePart } from './trace-rows.ts'
 import type { LinksOf } from './value-links.ts'
 
 type Item = NonNullable<CorrelationAnswer['logs']>['items'][number]
-/** The links beside the fields of a record. */
+/** Makes the links beside the fields of a record. */
 export type LogLinks = (log: ShownLog) => LinksOf
-/** A log record; found by a search, it says where its message met it. */
+/** A log record. If a search found it, it says where the message matched. */
 export type ShownLog = Item & Partial<Pick<LogSearchAnswer['logs'][number], 'highlights'>>
 
 const summaryCharactersMax = 300
-/** Of a service, whose column is narrow. */
+/** For a service, whose column is narrow. */
 const serviceCharactersMax = 60
 const messageCharactersMax = 20_000
 
-/** The message with its matches marked, as far as `charactersMax`. */
+/** The message with its matches marked, up to `charactersMax`. */
 function marked({ message, highlights = [] }: Pick<ShownLog, 'message' | 'highlights'>, charactersMax: number): Html {
   const parts: Html[] = []
   let place = 0
@@ -41,13 +41,13 @@ const linksOf = ({ id, trace_id: traceId, span_id: spanId, session_id: sessionId
     ${sessionId === null ? html`` : html`<a href="/app/find?id=${encodeURIComponent(sessionId)}">Session</a>`}
   </p>`
 
-/** The message on one line; of a record without one, its fields. */
+/** The message on one line, or the fields of a record without a message. */
 export function summaryOf(log: ShownLog, charactersMax = summaryCharactersMax): Html {
   if (log.message !== '') return marked(log, charactersMax)
   return html`<span class="note">${cut(stringifyJson(log.fields), charactersMax)}</span>`
 }
 
-/** Why, where the record says that beside its message. */
+/** The error that a record has beside its message. */
 export function whyOf(log: ShownLog): Html {
   const { level, message } = log
   const failure = message === '' ? undefined : logFailureOf(log)
@@ -55,15 +55,15 @@ export function whyOf(log: ShownLog): Html {
   return failurePart(level === 'fatal' ? 'error' : (level ?? ''), readable(failure))
 }
 
-/** A long service would make a row as high as the window: its tip has the whole. */
+/** A long service name would make a row as high as the window, so it is cut; the tip has all of it. */
 const serviceCell = (service: string): Html =>
   service.length <= serviceCharactersMax
     ? html`<td class="service">${service}</td>`
     : html`<td class="service" title="${service}">${cut(service, serviceCharactersMax)}</td>`
 
 /**
- * `here`: the id of the record that the rows are about; `shown`: names of the fields that each shows in front of its message; `placeOf`: the id that a
- * row has on the page, by its number.
+ * `here`: id of the record that the rows are about. `shown`: names of the fields shown before each message. `placeOf`: the element id of a row, by
+ * its number.
  */
 type Drawn = Readonly<{
   linksFor: LogLinks
@@ -93,11 +93,11 @@ function rowOf(log: ShownLog, number: number, { linksFor, here, shown, placeOf }
   </tr>`
 }
 
-/** A record may have many and large fields: others get their turn between the rows. */
+/** Rows are made in turns with other work, because a record may have many and large fields. */
 export const logRows = (logs: readonly ShownLog[], drawn: Drawn): Promise<readonly Html[]> =>
   mapInTurns([...logs.entries()], ([number, log]) => rowOf(log, number, drawn))
 
-/** Where rows that arrive later come from, and from which point on; `count`: how many the page says there are until then. */
+/** Where newer rows come from: the address, the cursor to begin at, and how many records the page counts up to there (`count`). */
 export type Tail = Readonly<{ address: string; cursor: string; count?: number | undefined }>
 
 export function logTable(rows: readonly Html[], tail?: Tail): Html {

@@ -27,7 +27,7 @@ import { lookUpTyped } from './typed-id.ts'
 
 const path = '/app/logs'
 const limit = '100'
-/** Of what has arrived since: a browser lays out its list once for all of it. */
+/** The most new rows per request: the browser lays them out at once. */
 const rowsLimit = '500'
 
 const orders = [
@@ -41,7 +41,7 @@ const formOf = createLogForm({
     choice({ label: 'Order', name: 'order', value: conditions.get('order') ?? '', options: orders }),
 })
 
-/** Rows that arrive can be shown above the newest, and nowhere else. */
+/** New rows can only be shown above the newest. */
 function tailOf(asked: Asked, answer: LogSearchAnswer): Tail | undefined {
   const { conditions, cursors } = asked
   const isNewest = cursors.length === 0 && conditions.get('order') !== 'asc'
@@ -52,36 +52,36 @@ function tailOf(asked: Asked, answer: LogSearchAnswer): Tail | undefined {
 const followButton = html`<button type="button" data-tail-button hidden aria-pressed="false">Follow</button>
   <span class="note" role="status" data-tail-words></span>`
 
-/** Of what is shown, however long it has been: a range that ends now is fixed where it began. */
+/** Links that export what is shown. The range is fixed, so that the export is the same however long the page has been open. */
 function exportLinks({ conditions }: Asked, { range }: LogSearchAnswer): Html {
   if (conditions.has('around')) return html``
-  // Of a page, not of an export, which is whole.
+  // These belong to a page; an export is whole.
   const ofPage = { limit: null, include: null }
   const address = (format: string): string =>
     addressWith('/app/logs/export', conditions, { ...ofPage, ...range, format })
   return html`<a href="${address('ndjson')}">Export as NDJSON</a> <a href="${address('csv')}">Export as CSV</a>`
 }
 
-/** The same search by the patterns of its messages. */
+/** A link to the patterns of the messages of this search. */
 const patternsLink = (conditions: URLSearchParams): Html =>
   conditions.has('around')
     ? html``
     : html`<a href="${addressWith('/app/patterns', withoutNames(conditions), {})}">Patterns</a>`
 
-/** Links into the search that is shown; where that is only the neighbours of a record, into one of the record's time. */
+/** Links that narrow the current search; on a page of neighbours, links to a new search around the record's time. */
 function linksOf({ conditions }: Asked, { query }: Pick<LogSearchAnswer, 'query'>, nowMs: number): LogLinks {
   if (conditions.has('around')) return createLogLinksAround(nowMs)
   const linksFor = createLogLinks({ path, conditions, normalized: query.normalized })
   return (log) => withShowLinks(path, conditions, linksFor(log))
 }
 
-/** What is counted among the records that are shown. */
+/** Counts of the records of this page. */
 function ofThisPage(conditions: URLSearchParams, { logs, query }: LogSearchAnswer): Html {
   const search = { path, conditions, normalized: query.normalized } as const
   return html`${errorTypes(search, logs)}${shownCounts(search, logs, shownNames(conditions))}`
 }
 
-/** `meant`: what else may have been meant, where nothing was found. */
+/** `meant`: suggestions if nothing was found. */
 async function resultsOf(asked: Asked, answer: LogSearchAnswer, meant: Html, nowMs: number): Promise<Html> {
   const { conditions } = asked
   const { logs, count, range } = answer
@@ -135,7 +135,7 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
   })
 }
 
-/** What has arrived since a cursor, for the script that follows: rows ready to be shown, the next cursor, and whether to go on at once. */
+/** What has arrived since a cursor, for the script of the live tail: finished rows, the next cursor, and whether to ask again at once. */
 async function sendRows(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const asked = readAsked(ctx, app)
   const session = sessionHere(ctx)
@@ -152,7 +152,7 @@ async function sendRows(ctx: Context, app: AppContext): Promise<Refusal | void> 
   ctx.body = JSON.stringify({ cursor, rows, more })
 }
 
-/** Log search as a page, and its live tail. */
+/** The page of log search, and its live tail. */
 export function createLogPageRoutes(app: AppContext): Route[] {
   return [
     { ...sessionPage(createRefuseSearch(app, refusedPage)), path, method: 'GET', handler: (ctx) => sendLogs(ctx, app) },

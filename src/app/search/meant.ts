@@ -10,12 +10,12 @@ import { otherForms, otherNames } from './other-names.ts'
 import type { Asked } from './search-parts.ts'
 import { looksLikeId } from './typed-id.ts'
 
-/** Whose search has the records with their fields. */
+/** Pages whose search returns records with their fields. */
 const ofLogs: readonly string[] = ['/app/logs', '/app/patterns']
 
 /**
- * What else may have been meant by a search that has found nothing. `count`: the search that knows the names. A page can do without them: where they
- * cannot be had, or not soon, it says the rest.
+ * Suggestions for a search that found nothing. `count`: the search that knows names. If names are not available in time, the other suggestions are
+ * shown.
  */
 export async function meantBy(
   path: string,
@@ -23,7 +23,7 @@ export async function meantBy(
   normalized: string,
   count: CountNames & FindLogs & FindAny,
 ): Promise<Html> {
-  // The pages before it have found something.
+  // Earlier pages had results.
   if (cursors.length > 0) return html``
   let other = otherNames(path, conditions, normalized)
   const found: Html[] = []
@@ -45,7 +45,7 @@ export async function meantBy(
   }
   const ofId = nearIds(path, conditions, normalized)
   const typed = conditions.get('q')?.trim() ?? ''
-  // Of an id by itself the page has said what it is; one among words is a word.
+  // The page has explained a lone id already; an id among words counts as a word.
   const isPasted = /[:=/]/.test(typed) && !looksLikeId(typed)
   const ids = ofId.markup === '' && isPasted ? idsWithin(typed) : ofId
   await inTime(near(), figureTimeoutMs)

@@ -6,21 +6,21 @@ import { addressWith, withConditions } from './conditions.ts'
 import { dottedFields } from './field-table.ts'
 import { leavesGroupOut, textOrRegex } from './passed-over.ts'
 
-// A field of logs is searched by its whole name, as its sender wrote it. Who mistypes it, or leaves out what stands before it, finds nothing.
+// Suggests fields: a search needs a field's whole name as its sender wrote it, so a typing error or a missing prefix finds nothing.
 
 type Logs = readonly Readonly<{ fields: Readonly<Record<string, unknown>> }>[]
 
-/** Asks the search of the page for what it finds: records, where it is one of logs. */
+/** Runs the search of the page; it returns records if it is one of logs. */
 export type FindLogs = (search: string) => Promise<Result<Readonly<{ logs?: Logs | undefined }>, unknown>>
 
-/** Fields of a search that are looked at: each may be a search of its own. */
+/** The most fields that are looked up: each may need a search of its own. */
 const fieldsMax = 3
-/** Newest records of the time whose fields are known. */
+/** How many of the newest records in the range are examined for fields. */
 const recordsMax = 100
-/** Names that are compared with what was typed, edit by edit: this process does nothing else meanwhile. */
+/** The most names that the typed one is compared with by edit distance, which blocks this process. */
 const namesMax = 2_000
 
-/** Fields that a search names as one word and asks for. */
+/** Fields that a search asks for and names as one word. */
 const fieldAsked = new RegExp(String.raw`(?<![^\s(])(?<!NOT )([a-z_][\w.@/-]*)(?=[:=])|${textOrRegex}`, 'gi')
 const isOneWord = (name: string): boolean => /^[a-z_][\w.@/-]*$/i.test(name)
 
@@ -35,7 +35,7 @@ function askedIn(normalized: string): readonly Asked[] {
     .slice(0, fieldsMax)
 }
 
-/** The name that somebody most likely meant: one that ends as was typed, or else the nearest. */
+/** The most likely name: one that ends in the typed text, or else the nearest. */
 function likeliest(typed: string, known: readonly string[]): string | undefined {
   const end = typed.toLowerCase()
   return (
@@ -44,7 +44,7 @@ function likeliest(typed: string, known: readonly string[]): string | undefined 
   )
 }
 
-/** The way on from a search of logs that has found nothing, where no record of its time has a field that it asks for. */
+/** A suggestion for a log search that found nothing, if no record in its range has a field that it asks for. */
 export async function nearFields(
   path: string,
   conditions: URLSearchParams,
@@ -62,7 +62,7 @@ export async function nearFields(
   for (const { typed, index } of asked) {
     const meant = known.has(typed) ? undefined : likeliest(typed, [...known].filter(isOneWord))
     if (meant === undefined) continue
-    // One that is rare is in none of those records.
+    // A rare field may be in none of the examined records.
     if ((await recordsOf({ q: `${typed}:*`, limit: '1' }))?.length !== 0) continue
     const query = normalized.slice(0, index) + meant + normalized.slice(index + typed.length)
     return html`<p>

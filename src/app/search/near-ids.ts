@@ -2,21 +2,21 @@ import { html, type Html } from '../html.ts'
 import { addressWith } from './conditions.ts'
 import { plainClauses, type PlainClause } from './plain-clauses.ts'
 
-// An id is searched whole, and by a field of its own in a range of time as anything is. Who has a part of one, or one that is older, finds nothing.
+// Suggests ids: a search needs the whole id, in the right field and range, so a part of one, or an older one, finds nothing.
 
 const names = ['trace_id', 'span_id', 'session_id']
 
-/** How many digits a whole one has. What is shorter than the least begins too many. */
+/** How many digits a whole id has. A part below the minimum matches too many. */
 const digitsOf: Readonly<Record<string, number>> = { trace_id: 32, span_id: 16 }
 const digitsMin = 4
 
-/** A part of an id of hexadecimal digits, which no word and no number is: people cut ids short at the end. */
+/** A part of a hexadecimal id that cannot be a word or a number: people cut off the end of ids. */
 const partOfId = /^(?=.*\d)(?=.*[a-f])[\da-f]{7,31}$/i
 
-/** Of what may be the beginning of an id: the search for all that begin so. */
+/** The search for all ids that begin so. */
 function beginningOf(name: string, id: string): string | undefined {
   const whole = digitsOf[name]
-  // Ids of sessions are whatever their sender makes up.
+  // The sender chooses the form of session ids.
   if (whole === undefined) return /^[\w.-]{4,60}$/.test(id) ? `${name}:${id}*` : undefined
   const digits = id.replaceAll('-', '')
   return /^[\da-f]+$/i.test(digits) && digits.length >= digitsMin && digits.length < whole
@@ -24,13 +24,13 @@ function beginningOf(name: string, id: string): string | undefined {
     : undefined
 }
 
-/** The search for the traces whose ids begin with what was typed; undefined where it looks like no part of one. */
+/** The search for traces whose ids begin with the typed text; undefined if it does not look like a part of an id. */
 export const tracesBeginning = (typed: string): string | undefined => {
   const digits = typed.replaceAll('-', '')
   return partOfId.test(digits) ? beginningOf('trace_id', digits) : undefined
 }
 
-/** `replacedBy`: the same search by another clause, where it stands in its words. */
+/** `replacedBy`: the same search with another clause in its place. */
 type Asked = Readonly<{ name: string; id: string; replacedBy?: PlainClause['replacedBy'] }>
 
 function askedBy(conditions: URLSearchParams, normalized: string): Asked | undefined {
@@ -45,7 +45,7 @@ function askedBy(conditions: URLSearchParams, normalized: string): Asked | undef
 const bySearch = (address: string, clause: string): Html =>
   html`<p>An id is searched whole: <a href="${address}">${clause}</a> searches by how it begins.</p>`
 
-/** The way on from a search for an id that has found nothing: to what has the id, of whatever age and kind, and by how it begins. */
+/** A suggestion for a search for an id that found nothing: what has this id, of any age and kind, or ids that begin so. */
 export function nearIds(path: string, conditions: URLSearchParams, normalized: string): Html {
   const asked = askedBy(conditions, normalized)
   if (asked === undefined) {

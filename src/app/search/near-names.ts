@@ -6,16 +6,16 @@ import { clauseOf } from './clause.ts'
 import { addressWith, withConditions } from './conditions.ts'
 import { plainClauses } from './plain-clauses.ts'
 
-// A service and an operation are searched by their whole names. Who types a part of one, or mistypes it, finds nothing, and is not told why.
+// Suggests names: a search needs the whole name of a service or operation, so a part of one or a typing error finds nothing.
 
 type Facets = readonly Readonly<{ field: string; values: readonly Readonly<{ value: string }>[] }>[]
 
-/** Asks the search of the page for what it counts. */
+/** Runs the search of the page for its counts. */
 export type CountNames = (search: string) => Promise<Result<Readonly<{ facets?: Facets | null | undefined }>, unknown>>
 
 type Name = 'service' | 'operation'
 
-/** A name that a search asks for, the search for nothing else, and the same search by another one. */
+/** A name that a search asks for, the search for it alone, and the same search with another name. */
 type Asked = Readonly<{
   name: Name
   typed: string
@@ -23,7 +23,7 @@ type Asked = Readonly<{
   addressOf: (other: string) => string
 }>
 
-/** What else than a name is kept when names are counted: an operation is one of its service. */
+/** Conditions that are kept when names are counted: an operation belongs to its service. */
 const keptFor: Readonly<Record<Name, readonly string[]>> = {
   service: ['from', 'to'],
   operation: ['from', 'to', 'service'],
@@ -45,7 +45,7 @@ function askedBy(path: string, conditions: URLSearchParams, normalized: string):
   return [{ name: 'service', typed: clause.value, alone: { q: clause.text }, addressOf }, ...given]
 }
 
-/** The most frequent names of this time, or of what this search finds too. */
+/** The most frequent names in the range, or those that this search also matches (`has`). */
 async function namesOfTime(
   count: CountNames,
   conditions: URLSearchParams,
@@ -59,23 +59,23 @@ async function namesOfTime(
   return (values ?? []).map(({ value }) => value).filter((value) => value !== '')
 }
 
-/** A search for services by a part of their names; undefined where what was typed is no part of a name. */
+/** A search for services by a part of their names; undefined if the typed text cannot be a part of a name. */
 function patternOf(typed: string): string | undefined {
   const part = typed.replaceAll(/^\*+|\*+$/g, '')
   return /^[\w.*-]*\w[\w.*-]*$/.test(part) ? `service:*${part}*` : undefined
 }
 
-/** Services whose names hold what was typed, also those that are not among the most frequent. */
+/** Services whose names contain the typed text, including less frequent ones. */
 async function servicesWith(count: CountNames, conditions: URLSearchParams, typed: string): Promise<readonly string[]> {
   const pattern = patternOf(typed)
   if (pattern === undefined) return []
   const parts = typed.toLowerCase().split('*')
   const names = await namesOfTime(count, conditions, 'service', { q: pattern })
-  // Of traces those beside them are counted too.
+  // A trace search also counts the other services of the traces found.
   return names.filter((name) => parts.every((part) => name.toLowerCase().includes(part)))
 }
 
-/** The name that somebody most likely meant: one that holds what was typed, or else the nearest. */
+/** The most likely name: one that contains the typed text, or else the nearest. */
 function likeliest(typed: string, known: readonly string[]): string | undefined {
   const part = typed.toLowerCase()
   return known.find((name) => name.toLowerCase().includes(part)) ?? nearest(typed, known)
@@ -86,14 +86,14 @@ const and = (normalized: string, clause: string): string => {
   return query === '' ? clause : `${query} ${clause}`
 }
 
-/** The search for the words of an operation, wherever they stand in its name. */
+/** A link to a search for the words of an operation anywhere in its name. */
 function byWords(path: string, conditions: URLSearchParams, normalized: string): Html {
   const clause = clauseOf({ field: 'name', operator: ':', text: conditions.get('operation') ?? '' }, false)
   const address = addressWith(path, conditions, { operation: null, q: and(normalized, clause) })
   return html` “Operation” is the whole name of one: <a href="${address}">${clause}</a> searches by its words.`
 }
 
-/** The search for all services with what was typed in their names, where there are some; sessions are not searched by words. */
+/** A link to a search for all services with the typed text in their names, if there are any. Sessions cannot be searched by words. */
 function byPart(path: string, conditions: URLSearchParams, normalized: string, names: readonly string[]): Html {
   const typed = conditions.get('service') ?? ''
   const pattern = patternOf(typed)
@@ -103,7 +103,7 @@ function byPart(path: string, conditions: URLSearchParams, normalized: string, n
   return html` “Service” is the whole name of one: <a href="${address}">${pattern}</a> searches by a part of it.`
 }
 
-/** The way on from a search that has found nothing, where the service or the operation that it names is not among those of its time. */
+/** A suggestion for a search that found nothing, if the service or operation that it names does not exist in its range. */
 export async function nearNames(
   path: string,
   conditions: URLSearchParams,
@@ -113,7 +113,7 @@ export async function nearNames(
   for (const { name, typed, alone, addressOf } of askedBy(path, conditions, normalized)) {
     const known = await namesOfTime(count, conditions, name)
     if (known.length === 0 || known.includes(typed)) continue
-    // One that is rare is not among the most frequent, and the words of a search find a name in any case, and by a part of it.
+    // A rare name is not among the most frequent. And a search by words finds names in any case, and by a part.
     if ((await namesOfTime(count, conditions, name, alone)).length > 0) continue
     const held = name === 'service' ? await servicesWith(count, conditions, typed) : []
     const meant = likeliest(typed, [...held, ...known])

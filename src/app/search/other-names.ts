@@ -12,7 +12,7 @@ import { fromGrafana } from './grafana-words.ts'
 import { queryCharactersMax } from './narrow.ts'
 import { quotedText, regexesIn, textOrRegex } from './passed-over.ts'
 
-// Habits from other tools and from older conventions: names and values that find nothing here, because the same is called otherwise.
+// Names and values from other tools and older conventions that find nothing here, because they have other names.
 
 type Habit = readonly [typed: RegExp, here: string]
 
@@ -30,7 +30,7 @@ const ofLogs: readonly Habit[] = [
   [/(?<![\w.])@?(?:msg|body)(?=:|=|!=)/gi, 'message'],
 ]
 
-/** Behind the name of a place too; behind any other it is a part of a longer name, as `app.db.name` is. */
+/** Also after the name of a scope. After any other name it is part of a longer name, such as `app.db.name`. */
 const olderNames = Object.entries(renamedSince).map(([older, here]): Habit => {
   const name = older.replaceAll('.', String.raw`\.`)
   const places = String.raw`(?<=(?<![\w.])(?:(?:span|resource|scope|event)\.)?)`
@@ -53,13 +53,13 @@ const ofTraces: readonly Habit[] = [
   [/(?<![\w.])@?max_?duration[:=](?=\d)/gi, 'duration:<='],
 ]
 
-/** Tools whose search has a field for durations take one with its sign by itself; here it is a text, in quotes. */
+/** Tools with a field for durations accept one with a comparison sign alone; here that would be a quoted text. */
 const bareDuration = /(?<![^\s(])"([<>]=?)(\d{1,9}(?:\.\d{1,9})?(?:ns|us|ms|s|m|h))"(?=[\s)]|$)/g
 
 const sources =
   'java|kt|scala|groovy|js|mjs|cjs|jsx|ts|mts|cts|tsx|vue|py|rb|php|go|rs|cs|fs|c|cc|cpp|h|swift|ex|erl|sql'
 
-/** A line of a source, as stack traces name it, or a port: by itself it is a field and its value. What is in quotes is passed over. */
+/** A line of a source file, as in stack traces, or a port: unquoted it would be a field with a value. Skips quoted texts. */
 const place = new RegExp(
   String.raw`${quotedText}|(?<![\w./-])([\w./-]+\.(?:${sources})|localhost):"?(\d+(?::\d+)?)\b"?`,
   'gi',
@@ -69,7 +69,7 @@ const asText = (query: string): string =>
     before === undefined ? typed : `"${before}:${line}"`,
   )
 
-/** Fields with a few values of their own: whoever mistypes one finds nothing. */
+/** Fields with few possible values, where a typing error finds nothing. */
 const fewValues: Readonly<Record<string, readonly string[]>> = {
   level: [...levels, 'warning', 'critical'],
   status: ['unset', 'ok', 'error'],
@@ -78,7 +78,7 @@ const fewValues: Readonly<Record<string, readonly string[]>> = {
 
 type NamesOfFew = Readonly<Record<string, string>>
 
-/** What those fields are called here and elsewhere. Not `status` of logs: it is of many things, whose values are near a level by chance. */
+/** Names of these fields, here and elsewhere. Without `status` of logs: it means many things, whose values may resemble a level by chance. */
 const levelNames: NamesOfFew = {
   level: 'level',
   severity: 'level',
@@ -95,7 +95,7 @@ const spanNames: NamesOfFew = {
   kind: 'kind',
 }
 
-/** One word and another as its value; what is in quotes otherwise is passed over. */
+/** A word with a word as its value; other quoted texts are skipped. */
 const wordAndWord = new RegExp(String.raw`(?<![\w.@/-])@?([a-z_.]+)([:=])("?)([a-z]+)\3(?=[\s)]|$)|${quotedText}`, 'gi')
 
 const withValues = (query: string, names: NamesOfFew): string =>
@@ -108,7 +108,7 @@ const withValues = (query: string, names: NamesOfFew): string =>
     return meant === undefined ? typed : `${name}${operator}${meant}`
   })
 
-/** What is in quotes or between slashes is a text: whatever it reads like, it is not renamed. */
+/** Renames outside quotes and regular expressions only. */
 const renamed = (query: string, [typed, here]: Habit): string =>
   query.replace(new RegExp(`(${typed.source})|${textOrRegex}`, 'gi'), (whole, habit?: string) =>
     habit === undefined ? whole : here,
@@ -126,16 +126,16 @@ function didYouMean(path: string, conditions: URLSearchParams, query: string): H
   return html`<p>Did you mean <a href="${addressWith(path, conditions, { q: query })}">${query}</a>?</p>`
 }
 
-/** The way on from a search in words of Grafana. */
+/** A suggestion for a search that was typed as in Grafana. */
 function ofGrafana(path: string, conditions: URLSearchParams): Html {
   const query = fromGrafana(conditions.get('q') ?? '')
   if (query === undefined) return html``
-  // Of the one name or the other nothing was looked for yet.
+  // Nothing was searched for yet, under the old or the new name.
   const named = inOwnNames(path, inOwnForms(query))
   return didYouMean(path, conditions, isOfTraces(path) ? olderNames.reduce(renamed, named) : named)
 }
 
-/** The search in the forms and names that are used here; undefined where it is in them already. */
+/** The search in the forms and names that are used here; undefined if it has them already. */
 function inOwnWords(path: string, conditions: URLSearchParams): string | undefined {
   const typed = conditions.get('q')?.trim() ?? ''
   if (typed.length > queryCharactersMax || fromGrafana(typed) !== undefined) return undefined
@@ -143,14 +143,14 @@ function inOwnWords(path: string, conditions: URLSearchParams): string | undefin
   return query === typed || query === '' ? undefined : inOwnNames(path, query)
 }
 
-/** The way on from a search that is refused, in words of another tool. */
+/** A suggestion for a refused search that was typed as in another tool. */
 export function ofOtherTools(path: string, conditions: URLSearchParams): Html {
   const habit = ofGrafana(path, conditions)
   const query = habit.markup === '' ? inOwnWords(path, conditions) : undefined
   return query === undefined ? habit : didYouMean(path, conditions, query)
 }
 
-/** The way on from a search that has found nothing, by forms of another tool and names of other senders, where it finds something. */
+/** A suggestion for a search that found nothing: with this language's forms, or the names of other senders, if that finds something. */
 export async function otherForms(
   path: string,
   conditions: URLSearchParams,
@@ -165,12 +165,12 @@ export async function otherForms(
   return meant === undefined ? html`` : didYouMean(path, conditions, meant)
 }
 
-/** The way on from a search that has found nothing, in the words that are used here, by a name that something else may be meant by. */
+/** A suggestion for a search that found nothing: the same search with the names that are used here. */
 export function otherNames(path: string, conditions: URLSearchParams, normalized: string): Html {
   const habit = ofGrafana(path, conditions)
   if (habit.markup !== '') return habit
   const query = inOwnNames(path, asText(normalized))
-  // A regular expression is of texts, and means another one when it is changed.
+  // A regular expression would mean something else if it were changed.
   const isOther = query !== normalized && regexesIn(query) === regexesIn(normalized)
   return isOther ? didYouMean(path, conditions, query) : html``
 }

@@ -4,23 +4,23 @@ import { printQuery } from '#src/query/searches.ts'
 import { clauseOf, oneLine } from './clause.ts'
 import { cutAtWord, isOneLine, lastWord, placeholder } from './message-shape.ts'
 
-// What the search language can say of a pattern: the phrases between its placeholders, in any order. That finds all records of the pattern, and
-// may find others. Of a pattern in which nothing varies it can say the message itself.
+// Translates a pattern into the search language: its phrases between placeholders, in any order. That finds all records of the pattern, and maybe
+// others. A pattern without placeholders becomes the message itself.
 
-/** Phrases of a clause, the longest ones, and characters of each: an address has to bear them. */
+/** The most phrases of a clause, of which the longest are taken, and characters of each: they must fit into an address. */
 const [phrasesMax, phraseCharactersMax] = [6, 120]
-/** Characters of a message that is looked for as a whole. */
+/** The longest message that is searched for as a whole. */
 const messageCharactersMax = 300
 
 const firstWord = new RegExp(`^${runCharacter}+`, 'v')
 
-/** What stands between the placeholders, in whole words: beside one stands part of a word of the message. */
+/** The phrases between placeholders, in whole words: a placeholder may stand for a part of a word only. */
 export function phrasesOf(pattern: string): readonly string[] {
   const parts = pattern.split(placeholder).filter((_, at) => at % 2 === 0)
   const whole = parts.map((part, at) => {
     const begun = at === 0 ? part : part.replace(firstWord, '')
     const ended = at === parts.length - 1 ? begun : begun.replace(lastWord, '')
-    // Nothing that is not seen goes into a search. To the index it is as a blank.
+    // Invisible characters do not go into a search. The index treats them as blanks.
     return cutAtWord(ended.replace(/[\s\p{C}]+/gu, ' ').trim(), phraseCharactersMax).trim()
   })
   const telling = [...new Set(whole)].filter((phrase) => words(phrase).length > 0)
@@ -28,7 +28,10 @@ export function phrasesOf(pattern: string): readonly string[] {
   return telling.filter((phrase) => longest.has(phrase))
 }
 
-/** What is needed of a record to say its pattern. `same`: equal where `message=` finds both; undefined where the pattern is of a part of it. */
+/**
+ * What a pattern needs to know of a record. `same`: equal for messages that one `message=` finds; undefined if only a part of the message is in the
+ * pattern.
+ */
 export type Sayable = Readonly<{ message: string | undefined; same: string | undefined; indexed: string | undefined }>
 
 export function sayableOf(message: string): Sayable {
@@ -43,7 +46,7 @@ const treeOf = (phrases: readonly string[]): QueryTree => {
 
 type Said = Readonly<{ text: string; said: readonly Sayable[] }>
 
-/** The one message that all records of the pattern have; undefined where it varies by nature, or they differ, or it is long. */
+/** The one message of all records of the pattern; undefined if it has placeholders, differs, or is too long. */
 function messageOf({ text, said }: Said): string | undefined {
   const [first] = said
   const isOne = first?.message !== undefined && said.every(({ same }) => same === first.same)
@@ -51,7 +54,7 @@ function messageOf({ text, said }: Said): string | undefined {
   return first.message.length <= messageCharactersMax ? oneLine(first.message) : undefined
 }
 
-/** A clause that finds all records of a pattern; undefined where nothing in it can be searched. */
+/** A clause that finds all records of a pattern; undefined if nothing in it can be searched. */
 export function clauseOfPattern(pattern: Said): string | undefined {
   const message = messageOf(pattern)
   if (message !== undefined) return clauseOf({ field: 'message', operator: '=', text: message }, false)
@@ -60,12 +63,12 @@ export function clauseOfPattern(pattern: Said): string | undefined {
 }
 
 /**
- * A clause that leaves out the records of a pattern and no others; undefined where that cannot be told. `others`: all other records that the search
- * found; undefined where some of them were not read.
+ * A clause that excludes the records of a pattern and no others; undefined if that is not certain. `others`: all other records that the search found;
+ * undefined if not all were read.
  */
 export function clauseWithout(pattern: Said, others: readonly Sayable[] | undefined): string | undefined {
   const message = messageOf(pattern)
-  // A record may have an empty field `message` beside another that is its message.
+  // A record may have an empty field `message`, and its message in another field.
   if (message !== undefined && message.trim() !== '')
     return clauseOf({ field: 'message', operator: '=', text: message }, true)
   const phrases = phrasesOf(pattern.text)

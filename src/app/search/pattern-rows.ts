@@ -7,7 +7,7 @@ import { placeholder } from './message-shape.ts'
 import type { Sayable } from './pattern-clause.ts'
 import { trend, withinOf, type Within } from './trend.ts'
 
-/** A record as its pattern needs it. */
+/** What is kept of a record for its pattern. */
 export type Said = Sayable &
   Readonly<{
     shape: string
@@ -18,20 +18,20 @@ export type Said = Sayable &
     service: string | null
   }>
 
-/** A pattern with where it leads; undefined: nowhere. */
+/** A pattern with its links: to its records only, and to the others only. Undefined if there is no such search. */
 export type ShownPattern = Pattern<Said> & Readonly<{ only: string | undefined; without: string | undefined }>
 
 const patternCharactersMax = 300
 const servicesMax = 3
 const serviceCharactersMax = 60
 
-/** How many of each value, the most frequent first. */
+/** The number of each value, the most frequent first. */
 const countsOf = <Value>(values: readonly Value[]): readonly (readonly [Value, number])[] =>
   [...Map.groupBy(values, (value) => value)]
     .map(([value, all]) => [value, all.length] as const)
     .toSorted(([, a], [, b]) => b - a)
 
-/** Of a text without anything to see, which could not be chosen. */
+/** Shown for an invisible text, which could not be clicked. */
 const noText = html`<em>no text</em>`
 
 function wordsOf(text: string): Html {
@@ -41,7 +41,7 @@ function wordsOf(text: string): Html {
   return html`<code>${isolated(text, html`${shown}`)}</code>`
 }
 
-/** The worst first. */
+/** Counts by level, the worst first. */
 function levelsOf(said: readonly Said[]): Html {
   const counts = new Map(countsOf(said.map(({ level }) => level)))
   const rows = [...levels.toReversed(), null].flatMap((level) => {
@@ -51,7 +51,7 @@ function levelsOf(said: readonly Said[]): Html {
   return html`${rows}`
 }
 
-/** Those of most of them. */
+/** The most frequent services. */
 function serviceCell(said: readonly Said[]): Html {
   const counts = countsOf(said.map(({ service }) => service).filter((service) => service !== null))
   if (counts.length === 0) return html`<td></td>`
@@ -67,7 +67,7 @@ function serviceCell(said: readonly Said[]): Html {
 const earlier = (a: Said, b: Said): Said => (b.timestamp < a.timestamp ? b : a)
 const later = (a: Said, b: Said): Said => (b.timestamp > a.timestamp ? b : a)
 
-/** Of its last record, and of its first where that is another. */
+/** The time of the last record, and of the first if it is another. */
 function timesOf(first: Said, last: Said): Html {
   if (first === last) return timeOf(last.timestamp)
   const before = since(first.timestamp, last.timestamp).slice(1)
@@ -79,7 +79,7 @@ const timesIn = (said: readonly Said[]): readonly number[] => said.map(({ timest
 const worstOf = (said: readonly Said[]): string =>
   levels.findLast((level) => said.some((each) => each.level === level)) ?? 'none'
 
-/** How many records were read, and of when. */
+/** How many records were read, and their range of time. */
 type Read = Readonly<{ count: number; within: Within }>
 
 function rowOf({ text, said, only, without }: ShownPattern, read: Read): Html {
@@ -108,7 +108,7 @@ function rowOf({ text, said, only, without }: ShownPattern, read: Read): Html {
   </tr>`
 }
 
-/** Patterns, with how many of the records that were read are of each, and when. */
+/** The table of patterns, each with its number of records and their times. */
 export function patternTable(patterns: readonly ShownPattern[], all: readonly Said[]): Html {
   const read = { count: all.length, within: withinOf(timesIn(all)) }
   return html`<table class="figures cards patterns">

@@ -25,7 +25,7 @@ import { about, nothingFits, readAsked, refusedSearch, searchOf, type Asked } fr
 
 const path = '/app/patterns'
 
-/** Records that are read: so many at most, in so many pages of a search, of which none is begun after so long. */
+/** Limits of reading: records, pages of the search, and the time, ms, after which no further page is begun. */
 const recordsReadMax = 2_000
 const pagesReadMax = 4
 const readingMs = 2_000
@@ -37,10 +37,10 @@ const orders = [
   ['asc', 'the oldest'],
 ] as const
 
-/** Of the list of logs, and not of its patterns. */
+/** Conditions of the list of logs, which the patterns do not use. */
 const ofList = { around: null, before: null, after: null, fields: null, limit: null, include: null }
 
-/** The conditions that are searched by: all but what the page itself goes by. */
+/** The conditions of the search, without those of the list. */
 const readHere = (ctx: Context, app: Pick<AppContext, 'directory'>): Asked => {
   const asked = readAsked(ctx, app)
   return { ...asked, conditions: withConditions(asked.conditions, ofList), cursors: [] }
@@ -48,7 +48,7 @@ const readHere = (ctx: Context, app: Pick<AppContext, 'directory'>): Asked => {
 
 const isRarestFirst = (conditions: URLSearchParams): boolean => conditions.get('first') === 'rarest'
 
-/** The search of logs that the page is of. Another `first` is refused by it, as whatever it does not know. */
+/** The log search of the page. An unknown value of `first` stays, so that the search refuses it. */
 const searched = (conditions: URLSearchParams): URLSearchParams =>
   isRarestFirst(conditions) ? withConditions(conditions, { first: null }) : conditions
 
@@ -63,14 +63,14 @@ const formOf = createLogForm({
 
 type Read = Readonly<{ said: readonly Said[]; isAll: boolean; first: LogSearchAnswer }>
 
-/** Without what a record has beside: pages of records are large, and are not held together. */
+/** Keeps only what patterns need: pages of whole records are large. */
 const saidBy = (log: LogSearchAnswer['logs'][number]): Said => {
   const { id, timestamp, level, service, message } = log
   const of = { shape: shapeOf(message), example: exampleOf(message), ...sayableOf(message) }
   return { id, timestamp, level, service, ...of }
 }
 
-/** The newest records that the search finds, page by page; or what the search refuses. */
+/** The records that the search finds, in its order, page by page; or the refusal of the search. */
 async function readSaid(ctx: Context, app: AppContext, asked: Asked): Promise<Result<Read, Refusal>> {
   const { workspaceId } = sessionHere(ctx)
   const conditions = searched(asked.conditions)
@@ -95,7 +95,7 @@ async function readSaid(ctx: Context, app: AppContext, asked: Asked): Promise<Re
   }
 }
 
-/** Of which records the patterns are: what was read of how many. */
+/** Says which and how many records the patterns are of. */
 function lookedAt({ conditions }: Asked, { said, isAll, first }: Read, patterns: number): Html {
   const [begin, end] = [said[0], said.at(-1)]
   if (begin === undefined || end === undefined) return html``
@@ -112,7 +112,7 @@ function lookedAt({ conditions }: Asked, { said, isAll, first }: Read, patterns:
   </p>`
 }
 
-/** The patterns with the searches that they lead to: their records alone, and the patterns of all others. */
+/** Adds links to the patterns: to the records of each, and to the patterns of all others. */
 async function withLinks(
   patterns: readonly Pattern<Said>[],
   { conditions }: Asked,
@@ -133,7 +133,7 @@ async function withLinks(
   })
 }
 
-/** `meant`: what else may have been meant, where nothing was found. */
+/** `meant`: suggestions if nothing was found. */
 async function resultsOf(asked: Asked, read: Read, meant: Html, nowMs: number): Promise<Html> {
   const { conditions } = asked
   const { said, first } = read
@@ -171,7 +171,7 @@ async function sendPatterns(ctx: Context, app: AppContext): Promise<void> {
   })
 }
 
-/** The messages that a search of logs finds, by their patterns, as a page. */
+/** The page of the message patterns of a log search. */
 export function createPatternPageRoutes(app: AppContext): Route[] {
   const page = sessionPage(createRefuseSearch(app, refusedPage))
   return [{ ...page, path, method: 'GET', handler: (ctx) => sendPatterns(ctx, app) }]

@@ -1,6 +1,9 @@
 import { leavesGroupOut, textOrRegex } from './passed-over.ts'
 
-/** Where a search asks for a value of a field. `text`: as it stands there, at `index`; `replacedBy`: the same search with something else in its place. */
+/**
+ * A clause that asks for a field's value. `text`: the clause as it is written, at `index`. `replacedBy`: the same search with something else in its
+ * place.
+ */
 export type PlainClause = Readonly<{
   name: string
   value: string
@@ -9,7 +12,7 @@ export type PlainClause = Readonly<{
   replacedBy: (clause: string) => string
 }>
 
-/** The clauses of a search for values of these fields, with no sign of a pattern. */
+/** The clauses of a search for values of these fields, without wildcards or other patterns. */
 export function plainClauses(normalized: string, names: readonly string[]): readonly PlainClause[] {
   if (leavesGroupOut(normalized)) return []
   const clauses = new RegExp(

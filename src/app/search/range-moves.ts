@@ -11,7 +11,10 @@ type Range = Readonly<{ from: string | null; to: string | null }>
 
 type Ends = Readonly<{ from: string; to?: string }>
 
-/** The range before, as long as it; the range after, which is open where it reaches the present; about twice of it; and the same a day before, to compare. */
+/**
+ * Neighbouring ranges: the one before, of the same length; the one after, without an end if it reaches the present; about twice as long; and the same
+ * time a day before.
+ */
 function movesOf({ from, to }: Readonly<{ from: string; to: string | null }>, nowMs: number) {
   const [fromMs, toMs] = [Date.parse(from), to === null ? nowMs : Date.parse(to)]
   const lengthMs = Math.max(1, toMs - fromMs)
@@ -30,22 +33,25 @@ function movesOf({ from, to }: Readonly<{ from: string; to: string | null }>, no
   return moves
 }
 
-/** Whether the address says both ends as points in time, which mean the same tomorrow and to whoever is sent it. */
+/** Whether both ends are absolute times, so that the address means the same tomorrow and to others. */
 const isFixed = (conditions: URLSearchParams, nowMs: number): boolean =>
   ['from', 'to'].every((name) => {
     const end = conditions.get(name)
     return end !== null && parseTimeNs(end, nowMs) === parseTimeNs(end, nowMs + dayMs)
   })
 
-/** What is searched now, in a workspace of the plan. */
+/** The current search and its workspace's plan. */
 type Moved = Pick<Asked, 'conditions' | 'plan'>
 
 type Path = SearchPath | '/app/sessions' | '/app/map'
 
-/** Conditions that logs and traces are searched by alike; sessions by some of them. */
+/** Conditions that log and trace searches share; session searches share some of them. */
 const ofBoth: readonly string[] = ['service', 'trace_id', 'session_id', 'from', 'to']
 
-/** From logs and their patterns to the traces of the same time and service, and back; from sessions to logs. Nothing where the plan has no such search. */
+/**
+ * A link from logs or patterns to the traces of the same range and service, from traces to logs, and from sessions to logs. Empty if the plan lacks
+ * that search.
+ */
 function otherOfRange(path: Path, { conditions, plan }: Moved): Html {
   const isOfLogs = path === '/app/logs' || path === '/app/patterns'
   const [other, words] = isOfLogs ? ['/app/traces', 'Traces'] : ['/app/logs', 'Logs']
@@ -54,7 +60,10 @@ function otherOfRange(path: Path, { conditions, plan }: Moved): Html {
   return html`<a href="${other}${kept === '' ? '' : `?${kept}`}">${words} of this time</a> `
 }
 
-/** Links to the same search of a range beside the one that was searched, of a wider one, of the day before, and of the same as points in time; and to what else is of this time. Nothing where that has no beginning. */
+/**
+ * Links to neighbouring ranges, a wider one, the day before, and the same range in absolute times; and to the other search of this range. Empty if
+ * the range has no beginning.
+ */
 export function rangeMoves(path: Path, moved: Moved, { from, to }: Range, nowMs: number): Html {
   if (from === null) return html``
   const { conditions } = moved

@@ -24,7 +24,7 @@ function figuresOf(traces: readonly [Timed, ...Timed[]]): Figures {
   }
 }
 
-/** By the names of their roots, the slowest first. */
+/** Groups traces by the names of their roots, the slowest first. */
 function byRoot(traces: readonly Timed[]): readonly Figures[] {
   const groups = new Map<string, [Timed, ...Timed[]]>()
   for (const timed of traces) {
@@ -55,7 +55,7 @@ function rowOf(figures: Figures): Html {
   </tr>`
 }
 
-/** How long the listed traces took and how many of them have errors, by their roots; nothing where all have one. `of`: which traces. */
+/** Durations and errors of the listed traces by their roots; empty if all have the same root. `of`: which traces. */
 export function rootFigures(traces: readonly Timed[], of: string): Html {
   const rows = byRoot(traces)
   if (rows.length < 2) return html``

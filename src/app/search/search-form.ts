@@ -10,18 +10,18 @@ type Given = Readonly<{
   label: string
   placeholder: string
   help: readonly HelpForm[]
-  /** The fields beside `q`, and the names of all that the form has. */
+  /** The fields beside `q`, and the names of all fields of the form. */
   fields: Html
   own: readonly string[]
   /** The field that the page's problem is about. */
   wrong: string | undefined
-  /** Links to ranges beside the one that was searched; undefined where the search is refused, and there are no results. */
+  /** Links to neighbouring ranges; undefined if the search was refused and there are no results. */
   moves?: Html | undefined
 }>
 
 const valueCharactersMax = 30
 
-/** What a search is narrowed to beside `q`: `: service shop, from -1h`. */
+/** What narrows the search beside `q`: `: service shop, from -1h`. */
 function inUse(conditions: URLSearchParams): string {
   const names = [...new Set(conditions.keys())].filter((name) => name !== 'q' && !ofPage.includes(name))
   const words = names.map((name) => {
@@ -32,10 +32,10 @@ function inUse(conditions: URLSearchParams): string {
 }
 
 /**
- * The form of a search, and the usual ranges of time. On a small screen all fields but `q` are folded below a line that says which of them
- * are in use: whoever has searched looks for results, and those would begin a whole screen below. Where there is room they simply stand
- * there (style.ts). `autocomplete`: whoever comes back would find in it what was chosen for the page after this one, which is not what the
- * results are of, and which the next search would have without a word.
+ * The form of a search, with the usual time ranges. On a small screen all fields but `q` are folded, and the summary names those in use: otherwise
+ * results would begin a screen below. On a larger screen they are always shown (style.ts).
+ * `autocomplete` is off, because a browser would restore, on going back, what was chosen for the next page. The results shown would be of another
+ * search, and the next search would silently have those values.
  */
 export function searchForm(given: Given): Html {
   const { path, asked, label, placeholder, help, fields, own, wrong, moves } = given

@@ -1,9 +1,9 @@
 import { html, type Html } from '../html.ts'
 
-/** What may be typed, and what it finds. */
+/** Examples of what may be typed, and what they find. */
 export type HelpForm = Readonly<{ typed: readonly string[]; finds: string }>
 
-/** The language in a few lines, by the habits of those who search. */
+/** The language in a few lines, by common habits. */
 const formsOf = (field: string, noun: string): readonly HelpForm[] => [
   { typed: ['connection refused', '"connection refused"'], finds: 'both words; these words side by side' },
   { typed: ['timeout OR reset', '-debug', 'NOT (debug OR trace)'], finds: 'either; not' },
@@ -25,7 +25,7 @@ export const logForms: readonly HelpForm[] = [
   { typed: ['order.customer.id=7'], finds: 'a nested field, by its dotted name' },
 ]
 
-/** Of spans within one trace. */
+/** For spans within one trace. */
 export const spanForms: readonly HelpForm[] = [
   ...formsOf('peer.service', 'spans'),
   { typed: ['http.response.status_code>=500', 'db.rows:[100 TO *]'], finds: 'numbers' },
@@ -47,7 +47,7 @@ export const sessionForms: readonly HelpForm[] = [
   },
 ]
 
-/** Of a search that has a range. */
+/** For a search with a range. */
 export const times: HelpForm = {
   typed: ['-15m', '-7d', 'now-2d', '2026-11-21T08:00', '2026-11-21T08:00+01:00', '1795557482'],
   finds: 'From and To: relative, in the zone that times are shown in unless one is named, or as Unix time',
@@ -59,7 +59,7 @@ const rowOf = ({ typed, finds }: HelpForm): Html =>
     <td>${finds}</td>
   </tr>`
 
-/** What scripts/shortcuts.js and scripts/histogram.js do; the first shows this. */
+/** Shortcuts of scripts/shortcuts.js, which reveals this part, and of scripts/histogram.js. */
 const shortcuts = html`<div data-shortcuts hidden>
   <p>
     <label class="check"><input type="checkbox" /> Keyboard shortcuts</label>
@@ -73,7 +73,7 @@ const shortcuts = html`<div data-shortcuts hidden>
   </p>
 </div>`
 
-/** How to search, folded away. */
+/** Help about searching, folded. */
 export const searchHelp = (forms: readonly HelpForm[]): Html =>
   html`<details class="help">
     <summary>How to search</summary>

@@ -12,13 +12,15 @@ import { html, type Html } from '../html.ts'
 import { addressWith, withConditions } from './conditions.ts'
 import { ofOtherTools } from './other-names.ts'
 
-/** Cursors of earlier pages kept in an address: so far back a walk goes page by page. */
+/** The most cursors of earlier pages kept in an address: one can go back so many pages. */
 const cursorsMax = 20
 
-/** A search page's address: the conditions as typed, and the cursors of the pages that led here, the last one's own. `plan`: of the workspace. */
+/**
+ * What a search page's address asks: the conditions as typed, and the cursors of the pages up to this one, its own last. `plan`: of the workspace.
+ */
 export type Asked = Readonly<{ conditions: URLSearchParams; cursors: readonly string[]; plan: Workspace['plan'] }>
 
-/** The search takes their words in capitals too; the page compares them with those that it offers. */
+/** Parameters whose values are offered. The search accepts them in capitals too, but the page compares them with its own. */
 const ofChoice: readonly string[] = ['level', 'status', 'has', 'kind', 'order']
 
 export function readAsked(ctx: Context, { directory }: Pick<AppContext, 'directory'>): Asked {
@@ -31,11 +33,11 @@ export function readAsked(ctx: Context, { directory }: Pick<AppContext, 'directo
   return { conditions, cursors, plan }
 }
 
-/** The values of a condition that may be given more than once, or as a list. */
+/** The values of a condition that may be repeated, or given as a comma-separated list. */
 export const listed = (conditions: URLSearchParams, name: string): readonly string[] =>
   conditions.getAll(name).flatMap((value) => value.split(',').filter(Boolean))
 
-/** The query string that the search is asked with. */
+/** The query string for the search. */
 export function searchOf({ conditions, cursors }: Asked, more: Readonly<Record<string, string>>): string {
   return withConditions(conditions, { ...more, cursor: cursors.at(-1) ?? null }).toString()
 }
@@ -46,7 +48,7 @@ function addressOf(path: string, conditions: URLSearchParams, cursors: readonly 
   return `${path}?${search.toString()}`
 }
 
-/** Links to the page before and the page after: who reads on begins with its results, and not with the form again. */
+/** Links to the previous and next page. They lead to the results, not to the form above. */
 export function pager(path: string, { conditions, cursors }: Asked, nextCursor: string | null): Html {
   const linkTo = (rel: string, led: readonly string[], words: string): Html =>
     html`<a rel="${rel}" href="${addressOf(path, conditions, led)}#results">${words}</a>`
@@ -57,10 +59,10 @@ export function pager(path: string, { conditions, cursors }: Asked, nextCursor: 
   </nav>`
 }
 
-/** Characters of a search that are shown on either side of a place in it: more would not stay on one line. */
+/** Characters shown on either side of an error's place in a search; more would not fit on one line. */
 const besideMax = 30
 
-/** The part of a search around a place, and under it a sign at the place. */
+/** The part of a search around a place, with a mark below the place. */
 function placeIn(query: string, position: number): Html {
   const [start, end] = [Math.max(0, position - besideMax), position + besideMax]
   const before = `${start > 0 ? '…' : ''}${query.slice(start, position)}`
@@ -72,7 +74,7 @@ function placeIn(query: string, position: number): Html {
 const tryAgain = (ctx: Context, seconds: number): Html =>
   html`<p><a href="${ctx.url}">Try again</a> in ${counted(seconds, 'second')}.</p>`
 
-/** What is wrong with a search, and where in it; `more`: what to do about it. */
+/** What is wrong with a search, and where. `more`: what to do about it. */
 export function whatIsWrong({ detail, position, expected = [] }: Refusal, query: string, more: Html = html``): Html {
   const place = position === undefined ? html`` : placeIn(query, position)
   const could = expected.length === 0 ? html`` : html`<p class="note">Expected here: ${expected.join(', ')}.</p>`
@@ -82,7 +84,7 @@ export function whatIsWrong({ detail, position, expected = [] }: Refusal, query:
   </div>`
 }
 
-/** How the form calls parameters that have other names in an address. */
+/** The form's labels of parameters. */
 const labels: Readonly<Record<string, string>> = {
   from: 'From',
   to: 'To',
@@ -90,17 +92,17 @@ const labels: Readonly<Record<string, string>> = {
   max_duration: 'At most',
 }
 
-/** `from: is after to` as the form calls them: “From” is after “To”. What is in the middle of a sentence otherwise is no name. */
+/** `from: is after to` with the form's labels: “From” is after “To”. A parameter's name in the middle of another sentence is not replaced. */
 const inWordsOfForm = (detail: string): string =>
   detail
     .replace(/^(\w+): (?=is )/, (typed, name: string) => (name in labels ? `“${labels[name]}” ` : typed))
     .replace(/^(\w+): /, (typed, name: string) => (name in labels ? `“${labels[name]}”: ` : typed))
     .replace(/(?<=^“.*)\b(to|m(?:in|ax)_duration)$/, (name) => `“${labels[name]}”`)
 
-/** `wrong`: the parameter that it is about. */
+/** `wrong`: the parameter that the problem is about. */
 type Refused = Readonly<{ body: Html; status: number; wrong: string | undefined }>
 
-/** What was wrong with a search, pointing at the place, or when to try it again; `meant`: what else may have been. Sets the status and headers of the refusal. */
+/** Describes a refused search, with the place of the error or when to try again. `meant`: suggestions. Sets the status and headers of the refusal. */
 export function searchRefusal(ctx: Context, given: Refusal, query: string, meant?: Html): Refused {
   const refused = withRetry(ctx, given)
   setRefusal(ctx, refused)
@@ -112,17 +114,17 @@ export function searchRefusal(ctx: Context, given: Refusal, query: string, meant
 
 type About = Pick<TraceSearchAnswer, 'query' | 'index'>
 
-/** How the search was understood, and whether the index has everything. */
+/** How the search was understood, and whether the index is complete. */
 export function about({ query, index }: About): Html {
   const understood =
     query.normalized === '' ? html`` : html`<p class="note">Searched: <code>${query.normalized}</code></p>`
   return html`${behindPart(index)}${understood}${query.warnings.map((warning) => html`<p class="notice">${warning}</p>`)}`
 }
 
-/** Of a page and not of a search: a form begins anew without them. */
+/** Parameters of a page, not of a search: sending the form drops them. */
 export const ofPage: readonly string[] = ['limit', 'include', 'around', 'before', 'after']
 
-/** Fields for the conditions that only an address can give: a form without them would drop them. `own`: those that it has anyway. */
+/** Hidden fields for conditions that only an address can give, which the form would otherwise drop. `own`: names of the form's other fields. */
 export const givenFields = (
   conditions: URLSearchParams,
   own: readonly string[],
@@ -141,13 +143,13 @@ const ranges = [
 ] as const
 const rangesDays = [7, 30]
 
-/** The usual ranges as far as the plan keeps anything, and all that it keeps. */
+/** The usual ranges within the plan's retention, and all of the retention. */
 function rangesWithin(keptDays: number): readonly (readonly [string, string])[] {
   const days = [...rangesDays.filter((each) => each < keptDays), ...(keptDays > 1 ? [keptDays] : [])]
   return [...ranges, ...days.map((each) => [`-${each}d`, counted(each, 'day')] as const)]
 }
 
-/** Both ends of the range, with the usual ones suggested. */
+/** Fields for both ends of the range, with the usual ones suggested. */
 export const rangeFields = ({ conditions, plan }: Asked, wrong: string | undefined): Html => {
   const of = (name: string): string => conditions.get(name) ?? ''
   return html`${field({ label: html`From (${zone})`, name: 'from', value: of('from'), placeholder: '-24h', list: 'ranges', wrong })}
@@ -158,10 +160,10 @@ export const rangeFields = ({ conditions, plan }: Asked, wrong: string | undefin
   )}`
 }
 
-/** Conditions by which a search that names no range looks at all times. */
+/** Conditions with which a search without a range looks at all times. */
 const ofAllTimes = ['around', 'trace_id', 'session_id'] as const
 
-/** Links to the same search of the usual ranges: also the way back from a narrow one; and `moves`, of ranges beside its own. */
+/** Links to the same search in the usual ranges, also as a way back from a narrow one. `moves`: links to neighbouring ranges. */
 export function rangeLinks(path: string, { conditions, plan }: Asked, moves: Html): Html {
   if (conditions.has('around')) return html``
   const byId = ofAllTimes.some((name) => conditions.has(name))
@@ -177,7 +179,7 @@ export function rangeLinks(path: string, { conditions, plan }: Asked, moves: Htm
 
 type Range = Readonly<{ from: string | null; to: string | null }>
 
-/** Where nothing was found in a range: what to do next. `noun`: what was looked for; `sender`: what alone sends it. */
+/** Suggestions if nothing was found in a range. `noun`: what was searched for. `sender`: the only kind of sender of it. */
 export function nothingFits(
   path: string,
   { conditions, cursors, plan }: Asked,
@@ -197,7 +199,7 @@ export function nothingFits(
   return html`<p>No ${noun}s match.${empty}${look} how to <a href="${connect}">connect</a> a ${sender ?? 'sender'}.</p>`
 }
 
-/** The way on where the cursors in an address are refused: the same conditions without them. */
+/** A way on if the cursors of an address are refused: the same conditions without them. */
 function beginAgain({ path }: Context, { conditions }: Asked, { code }: Refusal): Html {
   if (code !== 'invalid_cursor' && code !== 'cursor_mismatch') return html``
   return html`<p><a href="${addressOf(path, conditions, [])}">Begin again at the first page</a></p>`
@@ -205,7 +207,7 @@ function beginAgain({ path }: Context, { conditions }: Asked, { code }: Refusal)
 
 type FormOf = (asked: Asked, facets: undefined, wrong: string | undefined) => Html
 
-/** What a search page shows where the search is refused: its form with what was typed, and what became of it. */
+/** The page of a refused search: its form with what was typed, and the refusal. */
 export const refusedSearch =
   (title: string, formOf: FormOf) =>
   (ctx: Context, app: Pick<AppContext, 'directory'>, refused: Refusal): SessionPage => {
@@ -221,7 +223,7 @@ export const refusedSearch =
     }
   }
 
-/** Names that the results have, for the field of a service or of an operation: its list is called by more than one of them. */
+/** Suggestions for the field of a service or operation, from the results. */
 export const nameSuggestions = (facets: TraceSearchAnswer['facets'], name: 'service' | 'operation'): Html => {
   const found = facets?.find(({ field }) => field === name)?.values ?? []
   return suggestions(

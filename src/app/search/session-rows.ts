@@ -7,14 +7,14 @@ type ShownSession = SessionSearchAnswer['sessions'][number]
 
 const urlCharactersMax = 160
 
-/** As text: where it leads is the business of who is shown it, not of a page of ours. */
+/** The page's address as text, not as a link: it leads outside. */
 const pageOf = (url: string | null): Html =>
   url === null ? html`` : html`<br /><small>${isolated(url, html`${cut(url, urlCharactersMax)}`)}</small>`
 
 const cell = (head: string, text: string | null): Html =>
   text === null ? html`<td></td>` : html`<td data-head="${head}">${named(text)}</td>`
 
-/** Of its last event, and of its first where that is another. */
+/** The time of the last event, and of the first if it is another. */
 function timesOf({ first, last }: ShownSession): Html {
   if (first === last) return timeOf(last)
   return html`${timeOf(last)}<br /><small>${timeOf(first)}, ${since(first, last).slice(1)} before</small>`
@@ -31,7 +31,7 @@ function rowOf(session: ShownSession): Html {
   </tr>`
 }
 
-/** Browser sessions, each with what the events that were read say of it. */
+/** A table of browser sessions, from the events that were read. */
 export function sessionTable(sessions: readonly ShownSession[]): Html {
   if (sessions.length === 0) return html``
   return html`<table class="cards sessions">

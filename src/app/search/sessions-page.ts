@@ -53,7 +53,7 @@ const formOf = (asked: Asked, _facets: undefined, wrong?: string, moves?: Html):
     moves,
   })
 
-/** Of which events the list speaks: those that were read for it, and that the search met. */
+/** Says which events the list is made from: those that were read and that matched. */
 function lookedAt({ conditions, cursors, plan }: Asked, answer: SessionSearchAnswer): Html {
   const { read, sessions, next_cursor: next } = answer
   if (read.count === 0) return html``
@@ -65,7 +65,7 @@ function lookedAt({ conditions, cursors, plan }: Asked, answer: SessionSearchAns
   const order = cursors.length > 0 ? 'next older' : 'newest'
   const which = isAll ? `all ${counted(read.count, 'event')}` : `the ${order} ${counted(read.count, 'event')}`
   const isNarrowed = conditions.has('q') || conditions.has('service')
-  // Usage, and the page of a session, count them with the logs.
+  // Here logs and exceptions count as events. The usage page, and the page of a session, count them as logs.
   const included = plan.features.includes('logs') ? ' (logs and exceptions included)' : ''
   const none = read.without_session
   const without = none === 0 ? '' : ` ${inWords(none)} of these name${none === 1 ? 's' : ''} no session.`
@@ -77,7 +77,7 @@ function lookedAt({ conditions, cursors, plan }: Asked, answer: SessionSearchAns
   </p>`
 }
 
-/** Spans are no browser events: the sessions of an SDK that sends nothing else are told by its traces. */
+/** Spans are not browser events: the sessions of an SDK that only sends spans are found by its traces. */
 function amongTraces({ conditions, plan }: Asked): Html {
   if (!plan.features.includes('tracing')) return html``
   const traces = addressWith('/app/traces', conditions, { q: 'session_id:*' })
@@ -87,7 +87,7 @@ function amongTraces({ conditions, plan }: Asked): Html {
   </p>`
 }
 
-/** The services of the newest sessions: a search of these counts nothing. */
+/** The services of the newest sessions, because the session search counts nothing. */
 const namesOf =
   ({ searches }: AppContext, workspaceId: Session['workspaceId']): CountNames =>
   async (search) => {
@@ -100,7 +100,7 @@ const namesOf =
 
 type Shown = Readonly<{ asked: Asked; meant: Html; nowMs: number }>
 
-/** Where there is no session to show: for want of any, or only here. */
+/** Says that there is no session, or none on this page. */
 function noneHere({ asked, meant, nowMs }: Shown, { read, range, next_cursor: next }: SessionSearchAnswer): Html {
   if (next !== null) return html`<p>None among these: there are older events on the next page.</p>`
   const howTo =
@@ -113,7 +113,7 @@ function noneHere({ asked, meant, nowMs }: Shown, { read, range, next_cursor: ne
   return html`${meant}${nothingFits(path, asked, { noun: 'browser session', range, nowMs, sender: 'browser' })}${howTo}${amongTraces(asked)}`
 }
 
-/** `meant`: what else may have been meant, where nothing was found. */
+/** `meant`: suggestions if nothing was found. */
 function resultsOf(shown: Shown, answer: SessionSearchAnswer): Html {
   const { asked } = shown
   const { sessions, next_cursor: next } = answer
@@ -145,7 +145,7 @@ async function sendSessions(ctx: Context, app: AppContext): Promise<void> {
   await sendSessionPage(ctx, app, { title: 'Sessions', about: typedQuery, body, scripts: [reopenScript] })
 }
 
-/** The newest sessions of browsers, as a page. */
+/** The page of the newest browser sessions. */
 export function createSessionPageRoutes(app: AppContext): Route[] {
   const page = sessionPage(createRefuseSearch(app, refusedPage))
   return [{ ...page, path, method: 'GET', handler: (ctx) => sendSessions(ctx, app) }]

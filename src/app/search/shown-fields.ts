@@ -6,30 +6,30 @@ import { fieldsNamed } from './field-table.ts'
 import { addressCharactersMax } from './narrow.ts'
 import type { LinksOf } from './value-links.ts'
 
-// Which fields of records stand in each line of a list of logs: `fields` in the address, as an export takes it, whose columns they are.
+// Which fields each line of a list of logs shows: `fields` in the address. An export takes the same parameter for its columns.
 
 const name = 'fields'
 const namesMax = 64
 const nameCharactersMax = 256
 const wordsCharactersMax = 60
-/** What a line shows anyway. */
+/** What each line shows anyway. */
 const inEachLine = new Set(['message', 'level', 'service', 'timestamp'])
 
-/** The names, of which one with a comma in it stands in quotes. */
+/** The names in the address; a name that has a comma is quoted. */
 export const shownNames = (conditions: URLSearchParams): readonly string[] => {
   const names = conditions.getAll(name).flatMap(parseQuotedList)
   return [...new Set(names)].slice(0, namesMax)
 }
 
-/** Where the same search shows other names, from its results on. */
+/** The address of the same search with other names, at its results. */
 const addressOf = (path: string, conditions: URLSearchParams, names: readonly string[]): string =>
   `${addressWith(path, conditions, { [name]: names.length === 0 ? null : formatQuotedList(names) })}#results`
 
-/** What a search is asked with: a page has all fields of its records, for their tables. */
+/** The conditions for a search without `fields`: a page needs all fields for its tables. */
 export const withoutNames = (conditions: URLSearchParams): URLSearchParams =>
   withConditions(conditions, { [name]: null })
 
-/** The shown fields of a record, in front of its message. Those that it does not have are left out. */
+/** The chosen fields of a record, to be shown before its message. Missing ones are left out. */
 export function shownValues(fields: Readonly<Record<string, unknown>>, names: readonly string[]): Html {
   return html`${fieldsNamed(fields, names).map(
     ([each, text]) =>
@@ -39,7 +39,7 @@ export function shownValues(fields: Readonly<Record<string, unknown>>, names: re
   )}`
 }
 
-/** Beside the links of each value one that shows its field in each line. */
+/** Adds to the links of each value one that shows its field in each line. */
 export function withShowLinks(path: string, conditions: URLSearchParams, linksOf: LinksOf): LinksOf {
   const names = shownNames(conditions)
   return (field, value) => {
@@ -53,7 +53,7 @@ export function withShowLinks(path: string, conditions: URLSearchParams, linksOf
   }
 }
 
-/** The names, as links that take them away; one that is in none of the records that are shown, as where it was misspelled, with a note of that. */
+/** The names as links that remove them. A name that no record of the page has, perhaps misspelled, gets a note. */
 export function shownFieldsRow(
   path: string,
   conditions: URLSearchParams,

@@ -5,7 +5,7 @@ import { traceForms } from './search-help.ts'
 import { checkbox, choice, field } from '../fields.ts'
 import { listed, nameSuggestions, rangeFields, type Asked } from './search-parts.ts'
 
-/** The list of traces; other pages show the same search otherwise. */
+/** The list of traces. Other pages use the same search. */
 export const tracesPath = '/app/traces'
 
 const orders = [
@@ -21,7 +21,7 @@ const statuses = [
   ['ok', 'ok'],
   ['unset', 'unset'],
 ] as const
-/** Marks of traces that a search may ask for, and how pages call them. */
+/** Marks that a search can ask for, and the page's words for them. */
 export const having = [
   ['error', 'errors'],
   ['logs', 'logs'],
@@ -50,7 +50,7 @@ function fieldsOf(asked: Asked, facets: TraceSearchAnswer['facets'], wrong: stri
 
 type FormOf = (asked: Asked, facets: TraceSearchAnswer['facets'], wrong?: string, moves?: Html) => Html
 
-/** The form of a search of traces, on the page of this path. */
+/** The form of a trace search, for the page at this path. */
 export const createTraceForm =
   (path: string): FormOf =>
   (asked, facets, wrong, moves) =>

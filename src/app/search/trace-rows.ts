@@ -7,7 +7,7 @@ import { traceAddress } from '../trace-address.ts'
 
 export type ShownTrace = TraceSearchAnswer['traces'][number]
 
-/** What stands out about a trace, in words. */
+/** Marks of what stands out in a trace. */
 export function marksOf(trace: ShownTrace): readonly Html[] {
   const { error_count: errors, missing_parent_count: missing, rejected_span_count: rejected } = trace
   const marks: Html[] = []
@@ -20,19 +20,19 @@ export function marksOf(trace: ShownTrace): readonly Html[] {
   return marks
 }
 
-/** A trace without an observed root is called by that, never by a span that only looks like one. */
+/** The name of a trace. If the root was not received, it says so, and never uses a span that only looks like a root. */
 export const nameOf = ({ root, span_count: spans }: ShownTrace): Html => {
   if (root !== null) return html`<strong>${named(root.service)}</strong> ${named(root.operation)}`
   return spans === 0 ? html`<em>no span received</em>` : html`<em>root span not received</em>`
 }
 
-/** Services that a trace is shown with: in a row of a list, and at the head of its own page. */
+/** The most services shown in a row of a list, and at the head of a trace's page. */
 const servicesOfRowMax = 12
 export const servicesOfPageMax = 60
 
 /**
- * The services of a trace in their colours, with how many spans each has, and how many of them are errors: those with errors first where there is
- * no room for all. A summary has not all of very many, but counts the spans of all.
+ * The services of a trace in their colours, with the number of spans and errors of each. If there is no room for all, those with errors come first. A
+ * summary may lack some of very many services, but counts the spans of all.
  */
 export function servicesOf(
   { services, span_count: spansOfAll }: ShownTrace,
@@ -58,13 +58,13 @@ const failureCharactersMax = 120
 
 const durationOf = ({ duration_ns: ns }: ShownTrace): bigint => BigInt(ns ?? 0)
 
-/** How long it took beside the longest of the list, in thousandths. */
+/** The duration relative to the longest of the list, in thousandths. */
 const shareOf = (trace: ShownTrace, longest: bigint): number =>
   longest <= 0n ? 0 : Number((durationOf(trace) * 1_000n) / longest)
 
 type MatchedSpan = ShownTrace['matched_spans'][number]
 
-/** Whether the row has said all of a span that matches: as its root, by its whole name, which took as long as the trace. */
+/** Whether the row already says all about a matched span: it is the root, with the same name and duration as the trace. */
 function isSaid({ root, duration_ns: ns }: ShownTrace, span: MatchedSpan): boolean {
   if (root === null || span.span_id !== root.span_id || span.failure !== undefined) return false
   return span.service === root.service && span.operation === root.operation && span.duration_ns === ns
@@ -92,7 +92,7 @@ function rowOf(trace: ShownTrace, longest: bigint, colourOf: ColourOf): Html {
   </tr>`
 }
 
-/** Why a span failed, in its own words, as far as a row can bear them. */
+/** A span's own words for why it failed, cut to what a row can show. */
 export function failurePart(status: string, failure: string | undefined): Html {
   if (failure === undefined) return html``
   return html` <small ${status === 'error' ? html`class="bad"` : html``}
@@ -104,7 +104,7 @@ export function failurePart(status: string, failure: string | undefined): Html {
 export const coloursOf = (traces: readonly ShownTrace[]): ColourOf =>
   serviceColours(traces.flatMap(({ services }) => services.map(({ name }) => name)))
 
-/** Heads of the columns by which a list can be in order. */
+/** Heads of the columns that a list can be ordered by. */
 export type TraceHeads = Readonly<{ start: Html; duration: Html; spans: Html }>
 
 const plainHeads: TraceHeads = {

@@ -10,7 +10,7 @@ import type { ShownTrace } from './trace-rows.ts'
 
 type Point = Readonly<{ trace: ShownTrace; startMs: number; ns: bigint }>
 
-/** Of a name in the words of a point. */
+/** The longest name in the description of a point. */
 const nameCharactersMax = 60
 
 const pointsOf = (traces: readonly ShownTrace[]): readonly Point[] =>
@@ -26,12 +26,12 @@ function wordsOf({ trace, ns }: Point): string {
   return `${cut(name, nameCharactersMax)}: ${formatDuration(ns)}${failed}, ${start?.slice(0, 23).replace('T', ' ')} UTC`
 }
 
-/** As text that SVG takes for a length: `12.3%`. */
+/** A percentage that SVG accepts as a length: `12.3%`. */
 const share = (part: number, whole: number): string => `${(whole <= 0 ? 50 : (part / whole) * 100).toFixed(2)}%`
 
 type Scale = Readonly<{ startMs: number; endMs: number; longest: bigint; colourOf: ColourOf }>
 
-/** With errors a square, otherwise a circle in the colour of its root's service. */
+/** A point: a square if the trace has errors, otherwise a circle in the colour of its root's service. */
 function drawn(point: Point, { startMs, endMs, longest, colourOf }: Scale): Html {
   const { trace, ns } = point
   const x = share(point.startMs - startMs, endMs - startMs)
@@ -44,8 +44,8 @@ function drawn(point: Point, { startMs, endMs, longest, colourOf }: Scale): Html
 }
 
 /**
- * How long the listed traces took, in figures, as points over the time of their starts, and by their roots, folded. `isPart`: more fit than are
- * listed. Nothing of fewer than two.
+ * Durations of the listed traces: in figures, as points over their start times, and by root, folded. `isPart`: the search found more than are listed.
+ * Empty for fewer than two.
  */
 export function traceScatter(traces: readonly ShownTrace[], isPart: boolean, colourOf: ColourOf): Html {
   const points = pointsOf(traces)

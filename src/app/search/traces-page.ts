@@ -37,7 +37,7 @@ const facetGroups = [
   },
 ] as const
 
-/** How many there are of what the bars and the values count; or why that cannot be said. */
+/** How many spans the bars and values count, or why that is not known. */
 function howMany({ histogram: found }: TraceSearchAnswer): Html {
   if (found === null) {
     return html`<p class="note">
@@ -51,7 +51,7 @@ function howMany({ histogram: found }: TraceSearchAnswer): Html {
   return html`<p class="count note"><strong>${words}</strong> over time</p>`
 }
 
-/** By what the list is in order, and how; without an order, newest first. */
+/** The column and direction that the list is ordered by. Without `order`: newest first. */
 const sorts: Readonly<Record<string, Readonly<{ by: keyof TraceHeads; sort: 'ascending' | 'descending' }>>> = {
   '': { by: 'start', sort: 'descending' },
   newest: { by: 'start', sort: 'descending' },
@@ -60,7 +60,7 @@ const sorts: Readonly<Record<string, Readonly<{ by: keyof TraceHeads; sort: 'asc
   most_spans: { by: 'spans', sort: 'descending' },
 }
 
-/** Heads that put the list in another order: from its longest, say, to its newest. */
+/** Column heads that link to the list in another order. */
 function headsOf({ conditions }: Asked): TraceHeads {
   const sorted = sorts[conditions.get('order') ?? '']
   const head = (by: keyof TraceHeads, words: Html, order: string | null): Html =>
@@ -75,7 +75,7 @@ function headsOf({ conditions }: Asked): TraceHeads {
   }
 }
 
-/** `meant`: what else may have been meant, where nothing was found. */
+/** `meant`: suggestions if nothing was found. */
 function resultsOf(asked: Asked, answer: TraceSearchAnswer, meant: Html, nowMs: number): Html {
   const { traces, range, facets } = answer
   const { conditions } = asked
@@ -117,7 +117,7 @@ async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
   })
 }
 
-/** Trace search as a page. */
+/** The page of trace search. */
 export const createTracePageRoutes = (app: AppContext): Route[] => [
   { ...sessionPage(createRefuseSearch(app, refusedPage)), path, method: 'GET', handler: (ctx) => sendTraces(ctx, app) },
 ]

@@ -1,6 +1,6 @@
 import { html, type Html } from '../html.ts'
 
-/** From the first to the last of some times, ms. */
+/** The range of some times, ms. */
 export type Within = Readonly<{ fromMs: number; toMs: number }>
 
 export const withinOf = (times: readonly number[]): Within => ({
@@ -10,7 +10,7 @@ export const withinOf = (times: readonly number[]): Within => ({
 
 const bars = 24
 
-/** How many of these times are in each of 24 parts of one length; all in the first where there is but one moment. */
+/** Counts times in 24 parts of equal length; all are in the first part if they are equal. */
 export function countsOver(times: readonly number[], { fromMs, toMs }: Within): readonly number[] {
   const counts = Array.from({ length: bars }, () => 0)
   for (const time of times) {
@@ -23,7 +23,7 @@ export function countsOver(times: readonly number[], { fromMs, toMs }: Within): 
 
 const height = 16
 
-/** Bars up to the highest of them: when, and not how many. */
+/** Bars relative to the highest of them: they show when, not how many. */
 export function trend(times: readonly number[], within: Within): Html {
   const counts = countsOver(times, within)
   const highest = Math.max(1, ...counts)

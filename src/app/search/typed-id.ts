@@ -3,7 +3,7 @@ import { sessionHere, type AppContext } from '../context.ts'
 import { html, type Html } from '../html.ts'
 import type { Asked } from './search-parts.ts'
 
-// Who pastes nothing but an id into a search mostly wants what has it, of whatever age.
+// Somebody who types only an id usually wants what has it, of any age.
 
 /** Ids as senders and other tools write them: of a trace, of a span, a `traceparent`, a UUID. */
 const idLike =
@@ -11,17 +11,17 @@ const idLike =
 const withoutQuotes = (typed: string): string => typed.replace(/^"(.*)"$/, '$1')
 export const looksLikeId = (typed: string): boolean => idLike.test(withoutQuotes(typed))
 
-/** Ids of sessions are whatever their sender makes up. */
+/** The sender chooses the form of session ids. */
 const word = /^[\w.~-]{1,128}$/
 
-/** Conditions that do not narrow what is searched. */
+/** Conditions that do not narrow the search. */
 const ofWhenAndHow: readonly string[] = ['q', 'from', 'to', 'order', 'fields']
 
-/** Whether it is all that is asked for: in quotes, or beside other conditions, it is searched as what it is. */
+/** Whether the id is all that is asked for. In quotes, or with other conditions, it is searched as text. */
 const isAlone = ({ conditions, cursors }: Asked): boolean =>
   cursors.length === 0 && [...conditions.keys()].every((name) => ofWhenAndHow.includes(name))
 
-/** Whether something has the id; undefined where that cannot be told: an index that is behind knows of none that nothing has it. */
+/** Whether something has the id; undefined if that is not known, because the index is behind. */
 async function isKnown(ctx: Context, { searches }: AppContext, id: string): Promise<boolean | undefined> {
   const search = new URLSearchParams({ id }).toString()
   const known = await searches.correlation(sessionHere(ctx).workspaceId, search)
@@ -38,15 +38,15 @@ const unknownNotice = (address: string): Html =>
     <a href="${address}">Why that may be</a>
   </p>`
 
-/** The page of what has the id, to go there; or what a search page says of it. */
+/** The address of the page of what has the id, or a notice for the search page. */
 type TypedId = Readonly<{ address: string } | { address: undefined; notice: Html }>
 
-/** What a search has found: ids of sessions in it, and whether there is anything at all. */
+/** What a search found: session ids, and whether there is anything. */
 type Found = Readonly<{ sessionIds: readonly (string | null)[]; isEmpty: boolean }>
 
 /**
- * Where what was typed leads. It is looked up if it has the form of an id, is that of a session that was found, or has found nothing: a word that
- * finds something is a word.
+ * Finds where the typed text leads. It is looked up if it has the form of an id, is the id of a session that was found, or found nothing. Any other
+ * word that finds something is just a word.
  */
 export async function lookUpTyped(ctx: Context, app: AppContext, asked: Asked, found: Found): Promise<TypedId> {
   const typed = asked.conditions.get('q')?.trim() ?? ''

@@ -8,7 +8,7 @@ export type Scalar = string | number | bigint | boolean
 export const isScalar = (value: unknown): value is Scalar =>
   ['string', 'number', 'bigint', 'boolean'].includes(typeof value)
 
-/** The links that stand beside a value of a field; nothing where no search would be exact. */
+/** Links beside the value of a field; undefined if no search would be exact. */
 export type LinksOf = (name: string, value: Scalar) => Html | undefined
 
 export const noLinks: LinksOf = () => undefined
@@ -17,16 +17,16 @@ const wordsCharactersMax = 80
 
 type Given = Readonly<{
   narrow: Narrow
-  /** What the search finds. */
+  /** The noun for what the search finds. */
   noun: 'logs' | 'spans'
-  /** What finds the record by this value; undefined: nothing does. */
+  /** A condition that finds the record by this value; undefined if there is none. */
   conditionOf: (name: string, text: string) => Condition | undefined
 }>
 
-/** Links to the same search of what has this value, and of what has it not. */
+/** Links to the same search for what has this value, and for what has not. */
 export function createValueLinks({ narrow, noun, conditionOf }: Given): LinksOf {
   return (name, value) => {
-    // A clause is no shorter than its value; of a megabyte it takes a tenth of a second to make one.
+    // A clause is at least as long as its value, and making one of a megabyte takes a tenth of a second.
     if (typeof value === 'string' && value.length > addressCharactersMax) return undefined
     const condition = conditionOf(name, String(value))
     if (condition === undefined) return undefined

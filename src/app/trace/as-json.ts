@@ -4,10 +4,10 @@ import { seeOther } from '../page.ts'
 
 const path = '/app/json'
 
-/** The address of all that belongs to an id as JSON, by way of a page's: that may say which workspace it is of, and the API's may not. */
+/** The address of everything that has an id, as JSON. It goes through a page's address, which may name a workspace; an address of the API may not. */
 export const asJson = (id: string): string => `${path}?${id}`
 
-/** Leads to the answer of the API, whose parameters it is given. */
+/** Redirects to the API with the same parameters. */
 export const createAsJsonRoutes = ({ refuse }: Pick<AppContext, 'refuse'>): readonly Route[] => [
   {
     ...sessionPage(refuse),

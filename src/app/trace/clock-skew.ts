@@ -7,10 +7,12 @@ import type { ShownSpan } from './span-tree.ts'
 
 type Early = Readonly<{ span: ShownSpan; byNs: bigint }>
 
-/** Browsers and Node.js tell the time of day in milliseconds, and what has passed since more finely: one clock gives times that are off by less. */
+/**
+ * Browsers and Node.js read the time of day in milliseconds, but measure elapsed time more finely: times of one clock may differ by less than this.
+ */
 const tickNs = 1_000_000n
 
-/** Spans that start before the parent that made them, as their clocks, or their senders, say. */
+/** Spans that start before their parent, by their clocks or senders. */
 function earlyOf(spans: readonly ShownSpan[]): readonly Early[] {
   const parents = new Map(spans.map(({ span_id: id, service, start }) => [id, { service, ns: parseRfc3339Ns(start) }]))
   return spans.flatMap((span) => {
@@ -21,7 +23,7 @@ function earlyOf(spans: readonly ShownSpan[]): readonly Early[] {
   })
 }
 
-/** Says of a waterfall that its spans do not lie where they were: their times are shown as they came, and mended by no guess. */
+/** A notice that the spans of a waterfall are not where they were. Times are shown as received, without any correction. */
 export function clockSkewPart(spans: readonly ShownSpan[]): Html {
   const early = earlyOf(spans)
   const [first] = early.toSorted((a, b) => Number(b.byNs - a.byNs))

@@ -8,7 +8,7 @@ import { marksOf, type ShownTrace } from '../search/trace-rows.ts'
 import { compareAddress } from './compare-address.ts'
 import { difference } from './compare-times.ts'
 
-/** Traces that are looked at, and of these how many are listed. */
+/** How many traces are searched, and how many of them are listed. */
 const [searchedMax, listedMax] = [100, 20]
 
 const orders = [
@@ -30,7 +30,7 @@ function rowOf(other: ShownTrace, { trace_id: traceId, duration_ns: own }: Shown
   </tr>`
 }
 
-/** Other traces of the same root operation, to compare a trace with. */
+/** Other traces with the same root operation, to compare with. */
 export async function othersPart(
   { searches, clock }: AppContext,
   workspaceId: WorkspaceId,
@@ -46,7 +46,7 @@ export async function othersPart(
   const search = new URLSearchParams([...conditions, ['order', order], ['limit', String(searchedMax)]])
   const found = await searches.traces(workspaceId, search.toString())
   if (!found.ok) return html`<p class="problem">Traces of this operation cannot be listed: ${found.error.detail}</p>`
-  // Others have a span of this operation below another root.
+  // The search also finds traces in which the operation is not the root.
   const others = found.value.traces.filter(
     (other) =>
       other.trace_id !== traceId && other.root?.service === root.service && other.root.operation === root.operation,

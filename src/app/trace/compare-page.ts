@@ -16,12 +16,12 @@ import { othersPart } from './compare-others.ts'
 import { comparedTimes, difference } from './compare-times.ts'
 import type { ShownSpan } from './span-tree.ts'
 
-/** Pages of spans that are read of each trace. */
+/** The most pages of spans that are read of each trace. */
 const pagesMax = 4
 
 type Read = Readonly<{ summary: ShownTrace; spans: readonly ShownSpan[]; index: CorrelationAnswer['index'] }>
 
-/** The spans of a trace, as many as a comparison takes; undefined where the workspace may not see, or does not have, any trace. */
+/** The spans of a trace, as many as a comparison reads; undefined if the workspace has no such trace, or its plan has no traces. */
 async function readTrace(
   { searches }: AppContext,
   workspaceId: WorkspaceId,
@@ -63,7 +63,7 @@ const unknown = (id: string): Html => html`<p>There is no trace to be shown by <
 
 const durationOf = ({ duration_ns: ns }: ShownTrace): Html => html`${ns === null ? '–' : formatDuration(BigInt(ns))}`
 
-/** Where not all spans were read, how many were. */
+/** A note on how many spans were read, if not all. */
 const partNote = ({ summary, spans }: Read): Html =>
   spans.length >= summary.span_count ? html`` : html` (the first ${inWords(spans.length)} are compared)`
 
@@ -118,7 +118,7 @@ function comparison(first: Read, second: Read): Html {
     ${comparedTimes(first, second, coloursOf([first.summary, second.summary]))}`
 }
 
-/** The trace that others are compared with, and which there are. */
+/** The trace to compare, and a list of others to choose from. */
 async function chooser(app: AppContext, workspaceId: WorkspaceId, first: Read, order: string): Promise<Html> {
   const { summary } = first
   const others = await othersPart(app, workspaceId, summary, order)
@@ -129,7 +129,7 @@ async function chooser(app: AppContext, workspaceId: WorkspaceId, first: Read, o
     ${others}`
 }
 
-/** What is below the form. */
+/** The part of the page below the form. */
 async function answer(app: AppContext, workspaceId: WorkspaceId, asked: Asked): Promise<Result<Html, Refusal>> {
   if (asked.first === '') return ok(html``)
   const first = await readTrace(app, workspaceId, asked.first)
@@ -155,7 +155,7 @@ async function sendCompare(ctx: Context, app: AppContext): Promise<void> {
   await sendSessionPage(ctx, app, { title, about: asked.first, body: html`${formOf(asked)}${found.value}` })
 }
 
-/** Two traces beside each other: what each operation took in one and in the other. */
+/** The page that compares two traces by the time of each operation. */
 export const createComparePageRoutes = (app: AppContext): readonly Route[] => [
   {
     ...sessionPage(createRefuseSearch(app, (ctx, _app, refused) => refusedPage(ctx, refused))),

@@ -8,24 +8,24 @@ import { operationTimes, type OperationTimes } from './own-times.ts'
 import { spansOf } from './span-figures.ts'
 import type { ShownSpan } from './span-tree.ts'
 
-/** Operations that are listed: those that differ most. */
+/** The most operations that are listed, those that differ most. */
 const operationsMax = 50
 const wordsCharactersMax = 60
 
-/** What is undefined has no span of the operation. */
+/** Times of an operation in both traces; undefined if a trace has no span of it. */
 type Compared = Readonly<{
   first: OperationTimes | undefined
   second: OperationTimes | undefined
-  /** How much more of its own time the second took. */
+  /** How much more own time it took in the second trace; may be negative. */
   moreNs: bigint
 }>
 
 const sizeOf = (ns: bigint): bigint => (ns < 0n ? -ns : ns)
 
-/** `+1.25 s`, `-30.0 ms`, and for none at all `0`. */
+/** `+1.25 s`, `-30.0 ms`, or `0`. */
 export const difference = (ns: bigint): string => (ns === 0n ? '0' : `${ns > 0n ? '+' : ''}${formatDuration(ns)}`)
 
-/** All operations of both, those that differ most first. */
+/** All operations of both traces, those that differ most first. */
 function compare(first: readonly ShownSpan[], second: readonly ShownSpan[]): readonly Compared[] {
   const [a, b] = [operationTimes(first), operationTimes(second)]
   return [...new Set([...a.keys(), ...b.keys()])]
@@ -36,7 +36,7 @@ function compare(first: readonly ShownSpan[], second: readonly ShownSpan[]): rea
     .toSorted((x, y) => Number(sizeOf(y.moreNs) - sizeOf(x.moreNs)))
 }
 
-/** Leads to the span that the most of it is of. */
+/** An operation's own time, as a link to the span with the largest share of it. */
 const timeLink = (traceId: string, { ownNs, most }: OperationTimes): Html =>
   html`<a href="${traceAddress(traceId, most.spanId)}">${formatDuration(ownNs)}</a>`
 
@@ -71,7 +71,7 @@ function rowOf({ first, second, moreNs }: Compared, { firstId, secondId, most, c
 
 type OfTrace = Readonly<{ summary: Pick<ShownTrace, 'trace_id'>; spans: readonly ShownSpan[] }>
 
-/** Where two traces differ, by operation. */
+/** A table of where two traces differ, by operation. */
 export function comparedTimes(first: OfTrace, second: OfTrace, colourOf: ColourOf): Html {
   const compared = compare(first.spans, second.spans)
   const most = sizeOf(compared[0]?.moreNs ?? 0n)

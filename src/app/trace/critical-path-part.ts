@@ -4,13 +4,13 @@ import type { ColourOf } from '../service-colours.ts'
 import { lengthOf, type Section } from './critical-path.ts'
 import type { ShownSpan } from './span-tree.ts'
 
-/** Services that are named where the table of all is folded. */
+/** How many services are named in the summary of the folded table. */
 const namedMax = 3
 const nameCharactersMax = 60
 
 type Share = Readonly<{ service: string; ns: bigint; share: string }>
 
-/** How much of the path each service has, those with most first. */
+/** Each service's share of the path, the largest first. */
 function sharesOf(path: ReadonlyMap<ShownSpan, readonly Section[]>): readonly Share[] {
   const times = new Map<string, bigint>()
   for (const [{ service }, sections] of path) times.set(service, (times.get(service) ?? 0n) + lengthOf(sections))
@@ -23,8 +23,8 @@ function sharesOf(path: ReadonlyMap<ShownSpan, readonly Section[]>): readonly Sh
 const notHere = html`<p class="note">The critical path is shown where a page has all spans of its trace.</p>`
 
 /**
- * What the line in the bars of a waterfall means, and which services it leads through; `isPart`: the page has not all spans. Nothing where no
- * bar has one.
+ * Explains the line in the bars of a waterfall, and names the services that it leads through. `isPart`: the page does not have all spans. Empty if no
+ * bar has such a line.
  */
 export function criticalPathPart(
   path: ReadonlyMap<ShownSpan, readonly Section[]>,

@@ -1,8 +1,8 @@
 import { parseRfc3339Ns } from '#src/lib/time.ts'
 import type { ShownSpan } from './span-tree.ts'
 
-// What a trace waited for: from the end of its root back, always through the span below that ended last, as Jaeger finds it. But there, what
-// outlived its parent takes the path from what the parent did wait for.
+// Finds what a trace waited for: back from the end of its root, always through the child that ended last, as Jaeger does. Unlike in Jaeger, a child
+// that outlived its parent does not displace what the parent did wait for.
 
 export type Section = Readonly<{ startNs: bigint; endNs: bigint }>
 
@@ -10,11 +10,11 @@ type Timed = Pick<ShownSpan, 'span_id' | 'parent_span_id' | 'start' | 'duration_
 
 type Node<Span> = Section & Readonly<{ span: Span | undefined; below: Node<Span>[] }>
 
-/** What of a span lies within its parent. */
+/** The part of a span that lies within its parent. */
 type Part<Span> = Section & Readonly<{ node: Node<Span> }>
 /**
- * One that is being walked through: up to where it is still to be told what it waited for, which part below is looked at next, and what below
- * was still at work when it ended.
+ * A walk through a span's part: `toNs` is the time up to which it is still open what the span waited for; `next` is the index of the child to look at
+ * next; `outlived` is the child that ended first of those still running when the span ended.
  */
 type Walk<Span> = {
   part: Part<Span>
@@ -29,17 +29,17 @@ function nodeOf<Span extends Timed>(span: Span): Node<Span> {
   return { span, startNs, endNs: startNs + BigInt(span.duration_ns), below: [] }
 }
 
-/** Nobody waits for what takes a message from a queue after its sender has gone on. */
+/** Nobody waits for a consumer that ends after its sender has gone on. */
 const isWaitedFor = <Span extends Timed>(child: Node<Span>, parent: Node<Span>): boolean =>
   child.span?.kind !== 'consumer' || child.endNs <= parent.endNs
 
 const compare = (a: bigint, b: bigint): number => (a === b ? 0 : a < b ? -1 : 1)
 
-/** Negative where the first ended later; of those that ended together, or were cut at one end, the one that ended first. */
+/** Sort order: the later end first; with equal ends, as after cutting, the child that really ended first. */
 const byEnd = <Span>(a: Part<Span>, b: Part<Span>): number =>
   compare(b.endNs, a.endNs) || compare(a.node.endNs, b.node.endNs)
 
-/** Begins with a part of a span. Of its children that counts which lies within it, those that ended last first. */
+/** Begins a walk. Only children that lie within the part count, the last to end first. */
 function walkOf<Span extends Timed>(part: Part<Span>): Walk<Span> {
   const { node, startNs, endNs } = part
   const atWork = node.below.filter(
@@ -60,8 +60,8 @@ function walkOf<Span extends Timed>(part: Part<Span>): Walk<Span> {
 }
 
 /**
- * What ended last below before the time that the walk is at: what was still at work then was not waited for. What outlived the span itself, as by
- * a clock that is ahead or after a time-out, stands where nothing else does: it may have been waited for, though not to its end.
+ * The last child that ended before the walk's time; children still running then were not waited for. A child that outlived the span, because its
+ * clock is ahead or after a time-out, fills the time that no other child does: it may have been waited for, though not to its end.
  */
 function takeNext<Span>(walk: Walk<Span>): Part<Span> | undefined {
   const { below, outlived, toNs } = walk
@@ -74,10 +74,10 @@ function takeNext<Span>(walk: Walk<Span>): Part<Span> | undefined {
   return ended
 }
 
-/** Hangs each below its parent, and returns those that have none here. */
+/** Attaches each span to its parent, and returns those without a parent here. */
 function hang<Span extends Timed>(spans: readonly Span[]): readonly Node<Span>[] {
   const nodes = spans.map((span) => [span, nodeOf(span)] as const)
-  // The first that has an id: one of a trace that was continued may be stored twice.
+  // The first span of an id counts: a span of a continued trace may be stored twice.
   const byId = new Map(nodes.toReversed().map(([{ span_id: id }, node]) => [id, node]))
   return nodes.flatMap(([{ span_id: id, parent_span_id: parentId }, node]) => {
     const parent = parentId === null || parentId === id ? undefined : byId.get(parentId)
@@ -86,7 +86,7 @@ function hang<Span extends Timed>(spans: readonly Span[]): readonly Node<Span>[]
   })
 }
 
-/** All spans from the root down. Where a parent is missing, the only root is the one that called, be it through others. */
+/** All spans as a tree. Spans with a missing parent go below the only root: it called them, perhaps through others. */
 function treeOf<Span extends Timed>(spans: readonly Span[]): Node<Span> | undefined {
   const tops = hang(spans)
   const [root, ...otherRoots] = tops.filter(({ span }) => span?.parent_span_id === null)
@@ -101,9 +101,9 @@ function treeOf<Span extends Timed>(spans: readonly Span[]): Node<Span> | undefi
 }
 
 /**
- * The parts of each span that lie on the critical path, the last first; spans that are not on it are left out. Together they take as long as the
- * root: what outlives its parent, or began before it by another clock, counts as far as it lies within. With several roots it goes back
- * from the last end of any.
+ * The parts of each span on the critical path, the last first; spans without any are left out. Together the parts take as long as the root: what
+ * outlives its parent, or began before it by another clock, counts only as far as it lies within. With several roots the path goes back from the
+ * latest end.
  */
 export function criticalPath<Span extends Timed>(spans: readonly Span[]): ReadonlyMap<Span, readonly Section[]> {
   const path = new Map<Span, Section[]>()

@@ -3,12 +3,12 @@ import type { CorrelationAnswer, Searches } from '#src/query/searches.ts'
 import { spanPlace, traceAddress, type KeptOfTrace } from '../trace-address.ts'
 
 type Trace = NonNullable<CorrelationAnswer['trace']>
-/** Errors of a trace as links: address and words. */
+/** Links to errors of a trace: address and text. */
 export type ErrorLinks = readonly (readonly [string, string])[]
 
 const errorsOf = ({ spans }: Pick<Trace, 'spans'>) => spans.filter(({ status }) => status.code === 'error')
 
-/** The first error of a page, and the first with none below it: an error is mostly handed on to all spans above the one where it began. */
+/** The first error of a page, and the first without an error below it: errors usually propagate to all spans above their origin. */
 export function errorsHere(trace: Trace): ErrorLinks {
   const errors = errorsOf(trace)
   const handedOn = new Set(errors.map(({ parent_span_id: parent }) => parent))
@@ -22,7 +22,7 @@ export function errorsHere(trace: Trace): ErrorLinks {
   ]
 }
 
-/** Where a page of a trace does not show all of its errors: the last before it, and the first after it. One that cannot be had now is left out. */
+/** If a page does not show all errors of its trace: the last error before it, and the first after it. One that is not available now is left out. */
 export async function findErrorsBeside(
   searches: Pick<Searches, 'nearestError'>,
   workspaceId: WorkspaceId,

@@ -9,18 +9,18 @@ import { whatIsWrong } from '../search/search-parts.ts'
 import { traceAddress } from '../trace-address.ts'
 import { spanIdOf, type TreeRow } from './span-tree.ts'
 
-// A search within one trace, which may have many pages: what it finds is marked on each of them, and led to from one to the next.
+// Searches within one trace, which may have many pages. Matches are marked on each page, with links from one to the next.
 
-/** What was typed, and the ids of the spans found: before this page in the order of pages, here as the lines stand, after it. */
+/** What was typed, and the ids of the spans found: those before this page in page order, those here in line order, then those after it. */
 export type FoundInTrace = Readonly<{
   typed: string
   ids: readonly string[]
-  /** The first one of this page or after it, in `ids`. */
+  /** Index in `ids` of the first match on or after this page. */
   here: number
-  /** The first one after this page, in `ids`. */
+  /** Index in `ids` of the first match after this page. */
   after: number
   isCut: boolean
-  /** What of it was not taken as it was typed. */
+  /** What of the search was not taken as it was typed. */
   warnings: readonly string[]
   refused: Refusal | undefined
 }>
@@ -59,7 +59,7 @@ export async function findInTrace(
   const before = idsOf(others.filter(isBefore))
   const here = rows.map(spanIdOf).filter((id) => found.has(id))
   const after = idsOf(others.filter((span) => !isBefore(span)))
-  // A span of a trace that was continued may be stored twice.
+  // A span of a continued trace may be stored twice.
   const ids = [...new Set([...before, ...here, ...after])]
   return {
     typed,
@@ -72,14 +72,14 @@ export async function findInTrace(
   }
 }
 
-/** Where it is found: the trace, and how its page is shown. */
+/** The trace, and how its page is shown. */
 type Place = Readonly<{ traceId: string; isFolded: boolean }>
 
-/** The page of a found span, where all that was found is marked. */
+/** The address of a match, on a page where all matches are marked. */
 const addressOf = ({ traceId, isFolded }: Place, spanId: string, typed: string): string =>
   traceAddress(traceId, spanId, { find: typed, isFolded })
 
-/** Where a search that was just typed leads: to the first span found. */
+/** Where a search that was just typed leads: to the first match. */
 export const firstFound = ({ ids: [first], typed }: FoundInTrace, place: Place): string | undefined =>
   first === undefined ? undefined : addressOf(place, first, typed)
 
@@ -98,7 +98,7 @@ function linksOf({ ids, here, typed }: FoundInTrace, place: Place, asked: string
 const allOf = ({ ids, isCut }: Pick<FoundInTrace, 'ids' | 'isCut'>): string =>
   isCut ? `the first ${inWords(ids.length)}` : inWords(ids.length)
 
-/** What scripts/matches.js tells with of a match of this page, once it has led to it: that there is such a one, and what lies around the page. */
+/** Data for scripts/matches.js about the matches of this page: their number, and the matches around the page. */
 function aroundOf(found: FoundInTrace, place: Place): Html {
   const { ids, here, after, typed } = found
   if (here === after) return html``
@@ -116,7 +116,7 @@ function countOf({ ids, isCut }: FoundInTrace, asked: string | undefined): strin
   return ids.length === 1 ? '1 span matches.' : `${counted(ids.length, 'span')} match.`
 }
 
-/** The form, and what it has found; `asked`: the span of this page that somebody is at. */
+/** The search form with its result. `asked`: the span of this page that is open. */
 export function findInTracePart(place: Place, found: FoundInTrace, asked: string | undefined): Html {
   const { typed, warnings, refused } = found
   const { traceId, isFolded } = place

@@ -24,13 +24,13 @@ type Wanted = Readonly<{
   name: 'id' | 'trace_id'
   value: string
   span?: string | undefined
-  /** What is looked for within the trace. */
+  /** The search within the trace. */
   typed?: string
-  /** The address of the page, with a span or without, its subtrees folded or not. More may be added to it. */
+  /** The address of the page, with or without a span, its subtrees folded or not. Parameters can be added to it. */
   addressOf: (span: string | undefined, isFolded: boolean) => string
 }>
 
-/** A trace in a few words; undefined where its root is not known. */
+/** A trace in a few words; undefined if its root is not known. */
 function aboutOf(trace: CorrelationAnswer['trace']): string | undefined {
   const root = trace?.summary.root
   return root == null ? undefined : `${root.service} ${root.operation}`
@@ -52,7 +52,7 @@ const rowsOf = (trace: CorrelationAnswer['trace']): readonly TreeRow[] => (trace
 type Found = Readonly<{ answer: CorrelationAnswer; asked: string | undefined; isFirst: boolean }>
 type Ask = (cursor?: string) => ReturnType<AppContext['searches']['correlation']>
 
-/** The page behind the first of these cursors that shows the span; undefined where none does. */
+/** The first page among these cursors that shows the span; undefined if none does. */
 async function pageShowing(
   ask: Ask,
   cursors: readonly string[],
@@ -65,7 +65,7 @@ async function pageShowing(
   return undefined
 }
 
-/** What belongs to an id: the page asked for, else the one that shows the span. */
+/** What belongs to an id: the page asked for, or else the one that shows the span. */
 async function find(ctx: Context, app: AppContext, wanted: Wanted): Promise<Result<Found, Refusal>> {
   const { workspaceId } = sessionHere(ctx)
   const id = idAsked(wanted)
@@ -87,7 +87,7 @@ async function find(ctx: Context, app: AppContext, wanted: Wanted): Promise<Resu
   return page.ok ? ok({ answer: page.value, asked, isFirst: false }) : page
 }
 
-/** What became of a look-up, and the form with what was typed. */
+/** The page of a refused look-up, with the form as it was typed. */
 function refusedPage(ctx: Context, app: AppContext, refused: Refusal, { title, name, value }: Wanted): SessionPage {
   const { body, status } = searchRefusal(ctx, refused, '')
   return {
@@ -117,7 +117,7 @@ async function sendAnswer(ctx: Context, app: AppContext, wanted: Wanted, found: 
   const cursor = readAsked(ctx, app).cursors.at(-1)
   const isFolded = new URLSearchParams(ctx.querystring).get('folded') === '1'
   const first = trace == null ? undefined : firstFound(foundSpans, { traceId: trace.summary.trace_id, isFolded })
-  // Just typed: who looks for something wants to see it.
+  // A search that was just typed leads to its first match.
   if (asked === undefined && cursor === undefined && first !== undefined) return seeOther(ctx, first)
   const given = name === 'id' ? html`<p>By the id <code>${value}</code>.</p>` : html``
   const other = addressOf(span, !isFolded)
@@ -136,13 +136,13 @@ async function sendAnswer(ctx: Context, app: AppContext, wanted: Wanted, found: 
   return sendSessionPage(ctx, app, { ...head, body, scripts })
 }
 
-/** Whether nothing is known to have the id, be it that the index is behind. */
+/** Whether nothing is known to have the id; the index may be behind. */
 const isUnseen = (result: Result<Found, Refusal>): boolean =>
   result.ok ? result.value.answer.timeline.length === 0 : !isPassing(result.error.code)
 
 async function sendFound(ctx: Context, app: AppContext, wanted: Wanted): Promise<void> {
   const result = await find(ctx, app, wanted)
-  // An id may be anything: what stands in it is looked for only where nothing has it whole.
+  // An id may be anything, so the ids inside it are only looked up if nothing has the whole.
   const within = wanted.name === 'id' && isUnseen(result) ? addressWithin(wanted.value) : undefined
   if (within !== undefined) return seeOther(ctx, within)
   if (result.ok) return sendAnswer(ctx, app, wanted, result.value)
@@ -171,7 +171,7 @@ async function sendFind(ctx: Context, app: AppContext): Promise<void> {
   await sendFound(ctx, app, wanted)
 }
 
-/** One trace, or whatever an id belongs to, with all that shares an identifier with it. */
+/** The pages of a trace, and of whatever an id belongs to, with everything that shares an identifier. */
 export function createFindPageRoutes(app: AppContext): Route[] {
   const page = (wantedOf: (ctx: Context) => Wanted) => {
     const refuse = createRefuseSearch(app, (ctx, _app, refused) => refusedPage(ctx, app, refused, wantedOf(ctx)))

@@ -29,20 +29,20 @@ type Trace = NonNullable<CorrelationAnswer['trace']>
 type Given = Pick<Looks, 'asked' | 'isFolded'> &
   Readonly<{
     nowMs: number
-    /** What was asked for, as the query string of the API. */
+    /** The query string of the API. */
     id: string
-    /** The address of the page, and that without a span that was asked for. */
+    /** The address of the page, and the address without the requested span. */
     address: string
     spanless: string
-    /** Whether each list begins on it. */
+    /** Whether the page has the beginning of each list. */
     isFirst: boolean
     isSession: boolean
-    /** The same page with its subtrees folded, or unfolded where they are folded here. */
+    /** The same page with its subtrees folded if they are not, or unfolded if they are. */
     folding: string
-    /** Errors on pages beside it. */
+    /** Links to errors on other pages. */
     errorsBeside: ErrorLinks
     foundSpans: FoundInTrace
-    /** The lines of its waterfall. */
+    /** The lines of the page's waterfall. */
     rows: readonly TreeRow[]
   }>
 
@@ -51,21 +51,21 @@ type Shown = Looks & Given
 export const withParameter = (address: string, name: string, value: string): string =>
   `${address}${address.includes('?') ? '&' : '?'}${name}=${encodeURIComponent(value)}`
 
-/** The same page with another part of one list. */
+/** A link to the page with the next part of a list. */
 function more(address: string, cursor: string | null, words: string): Html {
   if (cursor === null) return html``
   return html`<p><a rel="next" href="${withParameter(address, 'cursor', cursor)}">${words}</a></p>`
 }
 
-/** Whether a page of these lines shows the span. */
+/** Whether these lines show the span. */
 export const isHere = (rows: readonly TreeRow[], spanId: string): boolean =>
   rows.some((row) => spanIdOf(row) === spanId)
 
-/** The span looked for, where the page shows it. */
+/** The requested span, if the page shows it. */
 const askedHere = ({ asked, rows }: Shown): string | undefined =>
   asked !== undefined && isHere(rows, asked) ? asked : undefined
 
-/** A span looked for that the page does not show. Its own address leads to its page, unless it is nowhere. */
+/** A note for a requested span that the page does not show. The link leads to its page, if there is one. */
 function askedPart({ address, asked, isFirst, rows }: Shown): Html {
   if (asked === undefined || isHere(rows, asked)) return html``
   const where = isFirst
@@ -74,7 +74,7 @@ function askedPart({ address, asked, isFirst, rows }: Shown): Html {
   return html`<p class="notice" role="status">Span <code>${asked}</code> is not among the spans ${where}.</p>`
 }
 
-/** What is known to be missing. Spans that were rejected for their ids are at most one of those, as no id tells them apart. */
+/** What is known to be missing. Spans that were rejected for their ids are listed as one at most, since no id tells them apart. */
 function missingPart(trace: Trace): string {
   const { summary, missing } = trace
   if (isMissingCut(trace)) return `at least ${inWords(missing.length)} known to be missing`
@@ -110,7 +110,7 @@ async function tracePart(trace: Trace, shown: Shown): Promise<Html> {
     ${askedPart(shown)}${criticalPathPart(shown.path, isPart, shown.colourOf)}${spans}${more(spanless, next, 'More spans')}${spanFigures(trace.spans, isPart, shown.colourOf)}`
 }
 
-/** All traces found, unless the one shown is the only one. */
+/** All traces found, unless the only one is shown already. */
 function tracesPart({ trace, traces }: CorrelationAnswer, { address, colourOf }: Shown): Html {
   const items = traces?.items ?? []
   const isShown = items.length === 1 && trace?.summary.trace_id === items[0]?.trace_id
@@ -119,7 +119,7 @@ function tracesPart({ trace, traces }: CorrelationAnswer, { address, colourOf }:
     ${traceTable(items, colourOf)}${more(address, traces.next_cursor, 'More traces')}`
 }
 
-/** Where the logs of a trace can be narrowed, counted and exported. Those of a session come by its traces too, which no search of logs follows. */
+/** A link to the log search for a trace's logs. Logs of a session also come by its traces, which no log search follows. */
 function searchLogsLink({ trace, logs }: CorrelationAnswer, { isSession }: Shown): Html {
   if (trace == null || isSession || logs === undefined || logs.items.length === 0) return html``
   return html`<p><a href="/app/logs?trace_id=${trace.summary.trace_id}">Search these logs</a></p>`
@@ -135,7 +135,7 @@ async function logsPart(answer: CorrelationAnswer, shown: Shown): Promise<Html> 
     ${more(address, logs.next_cursor, 'More logs')}`
 }
 
-/** Of what a browser event says in its row; its fields have the whole. */
+/** Characters of a browser event in its row; its fields have all of it. */
 const eventCharactersMax = 400
 
 function browserPart({ rum_events: events }: CorrelationAnswer, { address }: Shown): Html {
@@ -181,20 +181,20 @@ function sessionsPart({ sessions }: CorrelationAnswer): Html {
     </ul>`
 }
 
-/** A link to the same page with its subtrees folded, or unfolded, where there are some. */
+/** A link to the same page with its subtrees folded or unfolded, if there are any. */
 const foldingLinks = ({ rows, isFolded, folding }: Shown): readonly (readonly [string, string])[] =>
   rows.some(({ depth }) => depth > 1) ? [[folding, isFolded ? 'Unfold all spans' : 'Fold spans']] : []
 
-/** A link to the spans after those of the page, where there are some. */
+/** A link to the next page of spans, if there is one. */
 const moreSpansLinks = ({ next_cursor: next }: Trace, { spanless }: Shown): readonly (readonly [string, string])[] =>
   next === null ? [] : [[withParameter(spanless, 'cursor', next), 'More spans']]
 
-/** Links to what lies below a trace, which may be long, and to what stands out in it. */
+/** Links to the lists below a trace, and to what stands out in it. */
 function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
   const { trace, logs, rum_events: events, sessions } = answer
   if (trace == null) return html``
   const { address, asked, errorsBeside, foundSpans, isFirst, isFolded, origins, rows } = shown
-  // A search within the trace would lead to its first match, wherever that is.
+  // A search within the trace would lead to its first match instead.
   const isElsewhere = asked !== undefined || foundSpans.typed !== ''
   const firstPage = isElsewhere ? traceAddress(trace.summary.trace_id, null, { isFolded }) : address
   const counts = (items: readonly unknown[], cursor: string | null = null): string =>
@@ -223,17 +223,17 @@ function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
   </nav>`
 }
 
-/** What the spans of a page waited for may be on another page; and one span alone waited for none. */
+/** The critical path. Only if the page has all spans, and more than one: otherwise what they waited for may be on another page. */
 const pathOf = (trace: CorrelationAnswer['trace'], isFirst: boolean): Shown['path'] =>
   criticalPath(isFirst && trace?.next_cursor === null && trace.spans.length > 1 ? trace.spans : [])
 
-/** All that belongs to an id, part by part. */
+/** Everything that belongs to an id, part by part. */
 export async function foundParts(answer: CorrelationAnswer, given: Given): Promise<Html> {
   const { trace, traces, omitted, index } = answer
   const found = [...(trace == null ? [] : [trace.summary]), ...(traces?.items ?? [])]
   const origins = await originsOf(trace?.spans ?? [])
   const room = createLinkRoom(given.nowMs, given.asked)
-  // First, for all spans to have its links.
+  // Made first, so that it has links for all spans.
   const originsShown = await originsPart(origins, room)
   const logged = new Set(answer.logs?.items.flatMap(({ span_id: id }) => id ?? []))
   const marked = new Set(given.foundSpans.ids)

@@ -3,7 +3,7 @@ import type { ShownSpan } from './span-tree.ts'
 
 type Interval = readonly [startNs: bigint, endNs: bigint]
 
-/** What one operation of a service took: all its spans together, and of that what none of the spans below them took. */
+/** Times of one operation of a service: of all its spans, and of that the time in which no child was running. */
 export type OperationTimes = Readonly<{
   service: string
   name: string
@@ -11,7 +11,7 @@ export type OperationTimes = Readonly<{
   errors: number
   wholeNs: bigint
   ownNs: bigint
-  /** Its span with the most time of its own. */
+  /** The span with the most own time. */
   most: Readonly<{ spanId: string; ownNs: bigint }>
 }>
 
@@ -20,7 +20,7 @@ function intervalOf({ start, duration_ns: duration }: ShownSpan): Interval {
   return [startNs, startNs + BigInt(duration)]
 }
 
-/** How much of an interval the others leave free. These are in order of their starts, and may lie over each other. */
+/** How much of an interval is not covered by the others, which are sorted by start and may overlap. */
 function freeOf([start, end]: Interval, others: readonly Interval[]): bigint {
   let [free, at] = [0n, start]
   for (const [from, to] of others) {
@@ -31,7 +31,7 @@ function freeOf([start, end]: Interval, others: readonly Interval[]): bigint {
   return at < end ? free + end - at : free
 }
 
-/** By service and operation, under a key of both. Nothing is known of spans that are not among these: their time is that of the span above them. */
+/** Times by service and operation, under a key of both. Spans that are not given count as own time of their parents. */
 export function operationTimes(spans: readonly ShownSpan[]): ReadonlyMap<string, OperationTimes> {
   const below = new Map<string, Interval[]>()
   const ofSpan = new Map(spans.map((span) => [span, intervalOf(span)]))

@@ -6,21 +6,21 @@ import { spanPlace } from '../trace-address.ts'
 import { operationTimes, type OperationTimes } from './own-times.ts'
 import type { ShownSpan } from './span-tree.ts'
 
-/** Operations that are listed: those that took most. */
+/** The most operations that are listed, those with the most own time. */
 const operationsMax = 20
 const wordsCharactersMax = 60
 
-/** Where it is told: within what is folded, so that browsers open what a link leads into. */
+/** The element id, inside the folded part, so that browsers unfold it for a link. */
 const place = 'own-times'
 
 const isOfOneOperation = ([first, ...others]: readonly ShownSpan[]): boolean =>
   others.every(({ service, name }) => service === first?.service && name === first.name)
 
-/** A link to it: below a thousand spans nobody would come upon it. */
+/** A link to the figures: below a thousand spans nobody would find them. */
 export const figureLinks = (spans: readonly ShownSpan[]): readonly (readonly [string, string])[] =>
   isOfOneOperation(spans) ? [] : [[`#${place}`, 'Where the time went']]
 
-/** How many spans, and how many of them have errors. */
+/** The number of spans, and how many of them have errors. */
 export const spansOf = ({ spans, errors }: Pick<OperationTimes, 'spans' | 'errors'>): Html =>
   html`${inWords(spans)}${errors > 0 ? html` <span class="bad">${counted(errors, 'error')}</span>` : html``}`
 
@@ -35,10 +35,7 @@ const rowOf = ({ service, name, wholeNs, ownNs, most, ...counts }: OperationTime
     <td class="number">${spansOf(counts)}</td>
   </tr>`
 
-/**
- * Where the time of a trace went, by operation: folded below its spans. `isPart`: these are not all of its spans. Nothing where there is one
- * operation.
- */
+/** A folded table of where a trace's time went, by operation. `isPart`: these are not all of its spans. Empty if there is only one operation. */
 export function spanFigures(spans: readonly ShownSpan[], isPart: boolean, colourOf: ColourOf): Html {
   if (isOfOneOperation(spans)) return html``
   const figures = [...operationTimes(spans).values()].toSorted((a, b) => Number(b.ownNs - a.ownNs))

@@ -6,7 +6,7 @@ import { conditionsAround, createNarrow } from '../search/narrow.ts'
 import { createValueLinks, noLinks, type LinksOf } from '../search/value-links.ts'
 import type { ShownSpan } from './span-tree.ts'
 
-/** Whose attributes they are. */
+/** What the attributes belong to. */
 type Owner = 'span' | 'event' | 'resource' | 'scope'
 
 const ownValues = (span: ShownSpan): OwnValues => ({
@@ -20,11 +20,11 @@ const ownValues = (span: ShownSpan): OwnValues => ({
   session_id: span.session_id,
 })
 
-/** What finds this span by an attribute. */
+/** A condition that finds this span by an attribute; undefined if there is none. */
 function conditionOf(span: ShownSpan, owner: Owner, field: string, value: string): Condition | undefined {
   if (!canBeNamed(field)) return undefined
   const condition = { field: oneLine(field), operator: '=', text: oneLine(value) } as const
-  // By the span's own service: there are as many resources of a service as it had processes.
+  // The span's own service is used, because a service has as many resources as it had processes.
   if (owner === 'resource' && field === 'service.name' && condition.text === span.service) {
     return { ...condition, field: 'service' }
   }
@@ -33,15 +33,15 @@ function conditionOf(span: ShownSpan, owner: Owner, field: string, value: string
   return { ...condition, field: `${owner}.${bareName(field)}` }
 }
 
-/** The links beside what a span has, by whose it is. */
+/** Links beside a span's values, by what these belong to. */
 export type SpanLinks = (owner: Owner | 'facts') => LinksOf
 
 export const noSpanLinks: SpanLinks = () => noLinks
 
-/** A span's own fields that can be searched, beside those that only tell of it. */
+/** The facts of a span that a search can use. */
 const facts: ReadonlySet<string> = new Set(['service', 'operation', 'kind', 'status'])
 
-/** Links into a search of traces around its time. */
+/** Links to a trace search around the span's time. */
 function createSpanLinks(span: ShownSpan, nowMs: number): SpanLinks {
   const conditions = conditionsAround(span.start, nowMs)
   const narrow = createNarrow({ path: '/app/traces', conditions, normalized: '' })
@@ -50,22 +50,22 @@ function createSpanLinks(span: ShownSpan, nowMs: number): SpanLinks {
   return (owner) => {
     if (owner !== 'facts') return linksOf(owner)
     const ofSpan = linksOf('span')
-    // The page says a status with its message.
+    // The page shows the status together with its message.
     return (name, value) => (facts.has(name) ? ofSpan(name, name === 'status' ? span.status.code : value) : undefined)
   }
 }
 
-/** A page of a thousand spans must stay one: with so much of them, values have links. */
+/** Links stop after this many characters of values, so that a page of a thousand spans stays usable. */
 const linkedCharactersMax = 250_000
 
-/** Links for the spans of one page, as long as there is room for them; what has taken of it is told by `take`. */
+/** Makes links for the spans of a page while there is room. `take` counts what has been shown. */
 export type LinkRoom = Readonly<{
   linksOf: (span: ShownSpan) => SpanLinks
   take: (shown: Html) => Html
   isFull: () => boolean
 }>
 
-/** `asked`: the span that has links in any case. */
+/** `asked`: the span that gets links in any case. */
 export function createLinkRoom(nowMs: number, asked: string | undefined): LinkRoom {
   let characters = 0
   const isFull = (): boolean => characters > linkedCharactersMax

@@ -6,14 +6,14 @@ import { fieldTable } from '../search/field-table.ts'
 import type { LinkRoom } from './span-links.ts'
 import type { ShownSpan } from './span-tree.ts'
 
-/** One of what spans share, the number by which the page calls it, and the first span that has it. */
+/** A shared resource or scope, its number on the page, and the first span that has it. */
 type Shared = Readonly<{ place: number; span: ShownSpan }>
 type SharedBySpan = ReadonlyMap<ShownSpan, Shared>
 
-/** What a page's spans come from: most have the same resource and scope as others, so the page says each once, below them. */
+/** The resources and scopes of a page's spans. Most are shared, so each is shown once, below the spans. */
 export type Origins = Readonly<{ resources: SharedBySpan; scopes: SharedBySpan }>
 
-/** As searches name them; a scope may have neither. */
+/** A scope's name and version under the names that searches use; it may have neither. */
 function scopeFacts({ scope: { name, version } }: ShownSpan): Readonly<Record<string, string>> {
   return {
     ...(name === '' ? {} : { 'scope.name': name }),
@@ -21,7 +21,7 @@ function scopeFacts({ scope: { name, version } }: ShownSpan): Readonly<Record<st
   }
 }
 
-/** `saidOf`: what the span says of it, table by table; one that says nothing is not shown. */
+/** Numbers what spans share. `saidOf`: what a span says about it, as a list of tables; nothing said, nothing shown. */
 async function shared(
   spans: readonly ShownSpan[],
   saidOf: (span: ShownSpan) => readonly object[],
@@ -44,7 +44,7 @@ export const originsOf = async (spans: readonly ShownSpan[]): Promise<Origins> =
   scopes: await shared(spans, (span) => [scopeFacts(span), span.scope.attributes]),
 })
 
-/** From a span to what it comes from. */
+/** Links from a span to its resource and scope. */
 export function originLinks(span: ShownSpan, { resources, scopes }: Origins): Html {
   const [resource, scope] = [resources.get(span), scopes.get(span)]
   const links = [
@@ -56,7 +56,7 @@ export function originLinks(span: ShownSpan, { resources, scopes }: Origins): Ht
 
 const distinct = (bySpan: SharedBySpan): readonly Shared[] => [...new Set(bySpan.values())]
 
-/** Every resource and scope of the spans, folded: they are long, and most are looked at from a span. */
+/** Every resource and scope of the spans, folded: they are long, and mostly reached from a span. */
 export async function originsPart({ resources, scopes }: Origins, room: LinkRoom): Promise<Html> {
   if (resources.size + scopes.size === 0) return html``
   const resource = ({ place, span }: Shared): Html =>
@@ -75,12 +75,12 @@ export async function originsPart({ resources, scopes }: Origins, room: LinkRoom
     ...(ofResources.length > 0 ? [counted(ofResources.length, 'resource')] : []),
     ...(ofScopes.length > 0 ? [counted(ofScopes.length, 'scope')] : []),
   ]
-  // Each span of a page may have its own, as where functions of a cloud made them: others get their turn between these.
+  // Made in turns with other work: each span may have its own resource, as cloud functions do.
   const shown = [
     ...(await mapInTurns(ofResources, (one) => room.take(resource(one)))),
     ...(await mapInTurns(ofScopes, (one) => room.take(scope(one)))),
   ]
-  // Browsers open what a link leads into: its place is within, not on what is always seen.
+  // The element id is inside, so that browsers unfold it for a link.
   return html`<h2>Resources and scopes</h2>
     <details>
       <summary>${counts.join(', ')}</summary>

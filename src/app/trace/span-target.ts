@@ -2,8 +2,8 @@ import { isolated } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import type { ShownSpan } from './span-tree.ts'
 
-// By OpenTelemetry's semantic conventions, current and earlier ones: a call by HTTP is named `POST` alone, one to a database by its verb, and
-// which of many it is stands in an attribute.
+// By OpenTelemetry's semantic conventions, current and earlier ones: the name of an HTTP call is just `POST`, that of a database call its verb. An
+// attribute tells which of many it is.
 
 const names = [
   'url.full',
@@ -17,15 +17,15 @@ const names = [
   'net.peer.name',
 ] as const
 
-/** Logfire names a span by the template of its message; OpenTelemetry's instrumentation of pages names one by what was done there, `click`. */
+/** Logfire names a span by its message's template; OpenTelemetry's browser instrumentation names one by an event, such as `click`. */
 const messages = ['logfire.msg', 'target_xpath'] as const
-/** Its spans of what a page has loaded are no calls, and all of one name. */
+/** Spans of what a page has loaded are not calls, and all have the same name. */
 const ofPages: readonly string[] = ['documentLoad', 'documentFetch', 'resourceFetch']
 
 const ofCalls: readonly string[] = ['client', 'producer', 'consumer']
 const charactersMax = 80
 
-/** An address as its host and path. */
+/** An address as host and path. */
 const shortened = (text: string): string => text.replace(/^https?:\/\/([^?#]*).*$/is, '$1')
 
 type Said = Pick<ShownSpan, 'kind' | 'name' | 'attributes'>
@@ -35,12 +35,12 @@ const textOf = (attributes: Said['attributes'], wanted: readonly string[]): stri
     .map((each) => attributes[each])
     .find((value): value is string => typeof value === 'string' && value.trim() !== '') ?? ''
 
-/** What a span has called, or its message, where its name does not say it. */
+/** What a span has called, or its message, if its name does not say so. */
 export function targetPart({ kind, name, attributes }: Said): Html {
   const isOfCall = ofCalls.includes(kind) || ofPages.includes(name)
   const called = isOfCall ? shortened(textOf(attributes, names)) : ''
   const text = (called === '' ? textOf(attributes, messages) : called).replaceAll(/\s+/g, ' ').trim()
-  // Of nothing too.
+  // True for an empty text too.
   if (name.includes(text)) return html``
   const isCut = text.length > charactersMax
   const shown = isCut ? `${text.slice(0, charactersMax).toWellFormed()}…` : text

@@ -4,7 +4,7 @@ type Trace = NonNullable<CorrelationAnswer['trace']>
 export type ShownSpan = Trace['spans'][number]
 export type MissingSpan = Trace['missing'][number]
 
-/** A line of a waterfall: a span that was received, or one that is known of and missing. */
+/** A line of a waterfall: a received span, or a missing one that is known of. */
 export type TreeRow = Readonly<{ depth: number }> &
   (
     | Readonly<{ kind: 'span'; span: ShownSpan; parentIsElsewhere: boolean }>
@@ -32,9 +32,8 @@ function childrenOf(spans: readonly ShownSpan[]): ReadonlyMap<string, readonly S
 }
 
 /**
- * Spans under their parents, each once, in the order of `spans`. A missing span stands where its children are, on another page it may
- * be; one that no span names stands at the end of the last page. A span whose parent is on another page stands at the left. Ids that go in a circle have no
- * beginning: they stand at the left from the first that is met.
+ * Spans below their parents, each once, in the order of `spans`. A missing span is placed above its children, possibly on several pages; one without
+ * children here is at the end of the last page. A span whose parent is on another page is at the left, as is the first span of a cycle of ids.
  */
 export function spanTree({
   spans,
@@ -77,12 +76,12 @@ export function spanTree({
   return rows
 }
 
-/** Levels up to which lists stand in lists: a parser of HTML nests elements 512 deep, and no deeper. */
+/** Lists nest up to this level: HTML parsers nest elements at most 512 deep. */
 const levelMax = 100
-/** How deep a row's list lies; of no row, at the outermost. */
+/** The nesting level of a row's list; 0 without a row. */
 export const levelOf = (row: TreeRow | undefined): number => Math.min(row?.depth ?? 0, levelMax)
 
-/** How many rows each row has in its list and in the lists within. */
+/** How many rows follow each row in its list and nested lists. */
 export function countsBelow(rows: readonly TreeRow[]): readonly number[] {
   const counts = rows.map(() => 0)
   const open: number[] = []

@@ -3,7 +3,7 @@ import { html, type Html } from '../html.ts'
 
 const steps = 4
 
-/** Time from nothing to the whole in even steps, above bars that lie in it. Nothing where there is no time between. */
+/** A time axis above bars, from 0 to the whole in even steps. Empty if the whole is 0. */
 export function timeAxis(wholeNs: bigint): Html {
   if (wholeNs <= 0n) return html``
   const at = (step: number): string => (step === 0 ? '0' : formatDuration((wholeNs * BigInt(step)) / BigInt(steps)))

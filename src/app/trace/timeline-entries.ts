@@ -11,21 +11,21 @@ import { failurePart } from '../search/trace-rows.ts'
 import { spanPlace, traceAddress } from '../trace-address.ts'
 
 export type Entry = CorrelationAnswer['timeline'][number]
-/** What a line says beside its time: of which service, in which words, what stands out, and where there is more of it. */
+/** What a line says beside its time: the service, the words, the marks, and a link. */
 export type Said = Readonly<{
   kind: string
   service: string | null
   words: Html
   marks: Html
   place: string
-  /** How long it took, where that is of interest. */
+  /** The duration, if there is one. */
   ns?: bigint
 }>
 
-/** Of one message, operation or address. */
+/** The longest message, operation or address. */
 const wordsCharactersMax = 160
 
-/** Where a log record or a browser event stands on the page: by its number in its list. */
+/** Element ids of log records and browser events: by their number in their list. */
 export const logPlace = (number: number): string => `log-${number}`
 export const browserEventPlace = (number: number): string => `browser-event-${number}`
 
@@ -74,14 +74,14 @@ function logsSaid({ logs }: CorrelationAnswer): readonly (readonly [string, Said
 
 type BrowserEvent = CorrelationAnswer['rum_events']['items'][number]
 
-/** What Faro's measurements are of, and how much it was: the first of their values. What follows are parts of it. */
+/** The first value of a Faro measurement; the others are parts of it. */
 function measured({ values }: BrowserEvent['fields']): string {
   const [first] = isJsonObject(values) ? Object.entries(values) : []
   const [what, much] = first ?? []
   return typeof much === 'number' ? `${what} ${Number(much.toPrecision(4))}` : ''
 }
 
-/** Faro's events of fetched resources and of requests are about an address of their own, and stand in a page. */
+/** The address that an event is about. Faro's events of resources and requests have one beside that of their page. */
 function addressOf({ url, fields: { attributes } }: BrowserEvent): string {
   const { 'url.full': full, 'http.url': earlier, name } = isJsonObject(attributes) ? attributes : {}
   return [full, earlier, name].find(isAddress) ?? url ?? ''
@@ -89,10 +89,7 @@ function addressOf({ url, fields: { attributes } }: BrowserEvent): string {
 
 const isAddress = (value: unknown): value is string => typeof value === 'string' && /^https?:\/\//.test(value)
 
-/**
- * What a browser event says beside its type: its name, its message, which is all that tells one error from another, what it measured, and
- * the address that it is about.
- */
+/** What a browser event says beside its type: its name, its message (the only thing that tells errors apart), its measurement, and its address. */
 export function browserWords(event: BrowserEvent): readonly string[] {
   const { type, name, fields } = event
   const { message } = fields
@@ -110,7 +107,7 @@ function browserSaid({ rum_events: events }: CorrelationAnswer): readonly (reado
   })
 }
 
-/** What each entry says, which the parts of the same answer know. */
+/** Looks up what each entry says in the parts of the same answer. */
 export function createSaid(answer: CorrelationAnswer): (entry: Entry) => Said | undefined {
   const said: Readonly<Record<Entry['kind'], ReadonlyMap<string, Said>>> = {
     span: new Map(spansSaid(answer)),

@@ -6,16 +6,16 @@ import type { ColourOf } from '../service-colours.ts'
 import { spanIdOf, type TreeRow } from './span-tree.ts'
 import { createSaid, short, type Entry, type Said } from './timeline-entries.ts'
 
-/** Lines that stand open; the others are folded below them. */
+/** The most lines that are not folded. */
 const openMax = 50
-/** So many lines that read alike, one after another, are folded to one; and so are as many rounds of a loop of several lines. */
+/** At least this many consecutive similar lines are folded into one, or rounds of a loop of several lines. */
 const alikeMin = 4
-/** Lines of a loop's round. */
+/** The most lines in a round of a loop. */
 const roundMax = 8
-/** Lines of a page: all its traces, logs and browser events, and as many spans as there is room for. */
+/** The most lines of a page. All traces, logs and browser events are shown, then as many spans as fit. */
 const linesMax = 400
 
-/** Spans for which there is no room: the shortest, and of those that failed only where no other is left. */
+/** Spans that do not fit: the shortest; failed ones only if no others are left. */
 function spansLeftOut({ trace, timeline }: CorrelationAnswer): ReadonlySet<string> {
   const spans = trace?.spans ?? []
   const room = Math.max(0, linesMax - (timeline.length - spans.length))
@@ -27,10 +27,10 @@ function spansLeftOut({ trace, timeline }: CorrelationAnswer): ReadonlySet<strin
   return new Set(lengths.slice(room).map(({ id }) => id))
 }
 
-/** At one time: what the browser did, then spans, each below its parent, then what was logged. */
+/** Order at one time: browser events first, then spans, each below its parent, then logs. */
 const orderOfKinds: readonly Entry['kind'][] = ['rum_event', 'trace', 'span', 'log']
 
-/** The entries, those of one time in the order in which they follow from each other. */
+/** The entries in order of time; those of the same time in causal order. */
 function inOrder({ timeline }: CorrelationAnswer, rows: readonly TreeRow[]): readonly Entry[] {
   const places = new Map(rows.map((row, place) => [spanIdOf(row), place]))
   const placeOf = ({ kind, ref }: Entry): number => (kind === 'span' ? (places.get(ref) ?? 0) : 0)
@@ -40,7 +40,7 @@ function inOrder({ timeline }: CorrelationAnswer, rows: readonly TreeRow[]): rea
   })
 }
 
-/** One kind alone stands in order of time in its own list. */
+/** False if there is only one kind: its own list is in order of time already. */
 const hasTimeline = ({ timeline }: CorrelationAnswer): boolean =>
   timeline.some(({ kind }) => kind !== timeline[0]?.kind)
 
@@ -48,7 +48,7 @@ const hasTimeline = ({ timeline }: CorrelationAnswer): boolean =>
 export const timelineLinks = (answer: CorrelationAnswer): readonly (readonly [string, string])[] =>
   hasTimeline(answer) ? [['#timeline', 'Timeline']] : []
 
-/** What is not in it, and why. */
+/** What is not in the timeline, and why. */
 function cutPart(answer: CorrelationAnswer, leftOut: number, isFirst: boolean): Html {
   const { trace, traces, logs, rum_events: events } = answer
   const continued = [
@@ -69,7 +69,7 @@ function cutPart(answer: CorrelationAnswer, leftOut: number, isFirst: boolean): 
   return said.length === 0 ? html`` : html`<p class="note">${said.join(' ')}</p>`
 }
 
-/** How long after the line before; nothing for the first. */
+/** The time since the line before; empty for the first. */
 function afterOf(before: string | undefined, time: string): string {
   if (before === undefined) return ''
   return before === time ? '+0' : since(before, time)
@@ -77,14 +77,14 @@ function afterOf(before: string | undefined, time: string): string {
 
 type Line = Readonly<{ time: string; before: string | undefined; said: Said }>
 
-/** What a line reads like but for its times. */
+/** A line's text without its times. */
 const readingOf = ({ said: { kind, service, words, marks } }: Line): string =>
   JSON.stringify([kind, service, words.markup, marks.markup])
 
-/** Lines that are shown as one: rounds of `round` lines that read alike, one round after another; or a line by itself. */
+/** Lines that are shown as one: consecutive rounds of `round` similar lines, or a single line. */
 type Run = Readonly<{ lines: readonly Line[]; round: number }>
 
-/** How many lines from a place on are whole rounds that read like the first; only where they are enough to be folded. */
+/** How many lines from a place on are whole rounds that repeat the first; 0 if they are too few to be folded. */
 function roundsAt(readings: readonly string[], at: number, round: number): number {
   let alike = 0
   while (at + round + alike < readings.length && readings[at + alike] === readings[at + round + alike]) alike += 1
@@ -92,7 +92,7 @@ function roundsAt(readings: readonly string[], at: number, round: number): numbe
   return rounds < alikeMin ? 0 : rounds * round
 }
 
-/** Lines that read alike but for their times together: at each place the round that folds most, of several the shortest. */
+/** Groups similar lines. At each place it takes the round that folds most lines, or the shortest of several. */
 function runsOf(lines: readonly Line[]): readonly Run[] {
   const readings = lines.map(readingOf)
   const runs: Run[] = []
@@ -126,7 +126,7 @@ const lineOf = (line: Line, colourOf: ColourOf): Html => {
   </li>`
 }
 
-/** `3.00 ms to 5.00 ms`; undefined for what has no length. */
+/** `3.00 ms to 5.00 ms`; undefined if the lines have no duration. */
 function lengthsOf(run: readonly Line[]): string | undefined {
   const lengths = run.flatMap(({ said: { ns } }) => ns ?? []).toSorted((a, b) => Number(a - b))
   const [least, most] = [lengths[0], lengths.at(-1)]
@@ -135,7 +135,7 @@ function lengthsOf(run: readonly Line[]): string | undefined {
   return from === to ? `${from} each` : `${from} to ${to}`
 }
 
-/** Each line of a round, with how long it took in all rounds. */
+/** Each line of a round, with its durations in all rounds. */
 function roundOf({ lines, round }: Run, colourOf: ColourOf): readonly Html[] {
   return lines.slice(0, round).map((line, at) => {
     const { kind, words, marks } = line.said
@@ -146,7 +146,7 @@ function roundOf({ lines, round }: Run, colourOf: ColourOf): readonly Html[] {
   })
 }
 
-/** A line, or those of a run behind one that says what they have in common. */
+/** A single line, or a folded run with a summary. */
 function runOf(run: Run, colourOf: ColourOf): Html {
   const { lines, round } = run
   const [first, last] = [lines[0], lines.at(-1)]
@@ -175,7 +175,7 @@ function runOf(run: Run, colourOf: ColourOf): Html {
 /** `rows`: the lines of the waterfall. */
 type Looks = Readonly<{ colourOf: ColourOf; isFirst: boolean; rows: readonly TreeRow[] }>
 
-/** All that is on the page, spans and records together, in order of time. */
+/** Everything on the page, spans and records, in order of time. */
 export function timelinePart(answer: CorrelationAnswer, looks: Looks): Html {
   if (!hasTimeline(answer)) return html``
   const saidOf = createSaid(answer)

@@ -11,12 +11,12 @@ const fieldSearches = [
   ['/app/traces', 'traces'],
 ] as const
 
-/** Why nothing may have an id, and where else it may stand: the id of a user or of an order is one field of many. */
+/** Why nothing may have an id, and where else to look: the id of a user or an order is one field of many. */
 export function unseenPart(ctx: Context, { directory }: AppContext, value: string): Html {
   const { userId, workspaceId } = sessionHere(ctx)
   const own = directory.user(userId)?.workspaceIds ?? []
   const elsewhere = `/app/workspace?next=${encodeURIComponent(ctx.url)}`
-  // What somebody was sent a link to may be of a workspace that they are not in now.
+  // A link that was sent to somebody may be of another workspace.
   const other =
     own.length < 2
       ? html``

@@ -37,30 +37,30 @@ const reasons: Readonly<Record<MissingSpan['reason'], string>> = {
   rejected_entitlement: 'it was rejected: the plan did not include it',
 }
 
-/** Where something lies on a line of time, in thousandths of it. */
+/** A place on a time line, in thousandths. */
 type Place = Readonly<{ x: number; width: number }>
-/** Where a span lies in its trace, and where parts of it do, from the left. */
+/** The places, from the left, of a span in its trace and of its sections. */
 type Scale = Readonly<{
   ofSpan: (span: ShownSpan) => Place
   ofSections: (sections: readonly Section[], span: Place) => readonly Place[]
 }>
 
-/** What a waterfall is drawn with; `asked`: the span that somebody looks for; `isFolded`: subtrees begin folded. */
+/** How to draw a waterfall. `asked`: the span that is open. `isFolded`: subtrees are folded at first. */
 export type Looks = Readonly<{
   colourOf: ColourOf
   asked: string | undefined
   isFolded: boolean
   origins: Origins
-  /** Spans that logs name. */
+  /** Ids of spans that logs refer to. */
   logged: ReadonlySet<string>
-  /** Spans that a search within the trace has found. */
+  /** Ids of spans that the search within the trace found. */
   found: ReadonlySet<string>
   room: LinkRoom
-  /** The parts of spans that are on the critical path of the trace. */
+  /** The sections of spans on the critical path. */
   path: ReadonlyMap<ShownSpan, readonly Section[]>
 }>
 
-/** How spans are drawn. */
+/** How to draw spans. */
 type Drawn = Pick<Looks, 'colourOf' | 'asked' | 'origins' | 'logged' | 'found' | 'path'> &
   Readonly<{ scale: Scale; elsewhere: string; traceStart: string | null }>
 
@@ -78,7 +78,7 @@ function scaleOf({ start, duration_ns: duration }: Trace['summary']): Scale {
       const within = (ns: bigint): number => Math.min(x + width, Math.max(x, share(ns - startNs)))
       const places: Place[] = []
       for (const { startNs: fromNs, endNs: toNs } of sections.toReversed()) {
-        // As with bars, none is too short to be seen.
+        // Like bars, sections have a minimum width.
         const [from, to] = [Math.min(x + width - 1, within(fromNs)), within(toNs)]
         const last = places.at(-1)
         const isApart = last === undefined || last.x + last.width < from
@@ -105,7 +105,7 @@ function eventRows(span: ShownSpan, linksOf: LinksOf): Html {
   )}`
 }
 
-/** What is not there: the sender counts what it has left out, and what was cut here is added to that (wire/otlp/span-parts.ts). */
+/** What is left out. The sender's count includes what was cut here (wire/otlp/span-parts.ts). */
 function droppedOf(span: ShownSpan): string {
   const counts = [
     [span.dropped_attributes_count, 'attribute'],
@@ -117,7 +117,7 @@ function droppedOf(span: ShownSpan): string {
   return counts.flatMap(([count, noun]) => (count > 0 ? [counted(count, noun)] : [])).join(', ')
 }
 
-/** Without links there is no more to say of service and operation than the row has said. */
+/** Whether the row shows all of service and operation; without links the details then need not repeat them. */
 const isWholeInRow = ({ service, name }: ShownSpan): boolean =>
   service.length <= nameCharactersMax && name.length <= nameCharactersMax
 
@@ -138,11 +138,11 @@ function detailsOf(span: ShownSpan, traceStart: string, linksOf: SpanLinks): Htm
     ${eventRows(span, linksOf('event'))}`
 }
 
-/** A row can be led to, and is marked where it is what somebody looks for. */
+/** The element id of a row, and a mark if it is the requested one. */
 const placeOf = (spanId: string, asked: string | undefined): Html =>
   html`id="${spanPlace(spanId)}" ${spanId === asked ? html`aria-current="true"` : html``}`
 
-/** By its trace too: that finds logs of any age. */
+/** With the trace id too, because that finds logs of any age. */
 const logsLink = ({ trace_id: traceId, span_id: spanId }: ShownSpan): Html =>
   html`<a href="/app/logs?trace_id=${traceId}&q=span_id%3D${spanId}">Its logs</a>`
 
@@ -151,7 +151,7 @@ const isError = ({ status }: ShownSpan): boolean => status.code === 'error'
 const rect = (kind: string, { x, width }: Place, height = html``): Html =>
   html`<rect class="${kind}" x="${x / 10}%" width="${width / 10}%" ${height} />`
 
-/** The bar of a span, with what of it is on the critical path. */
+/** The bar of a span, with its sections on the critical path. */
 function barOf(span: ShownSpan, { scale, colourOf, path, traceStart }: Drawn): Html {
   const place = scale.ofSpan(span)
   const sections = path.get(span) ?? []
@@ -194,7 +194,7 @@ const missingRow = ({ missing }: Extract<TreeRow, { kind: 'missing' }>, { asked 
     <span class="time">–</span>
   </div>`
 
-/** What spans of a subtree are folded by: how many they are, and below which span. */
+/** The summary of a folded subtree: its number of spans; the label also names the span above. */
 function foldOf(row: TreeRow, count: number): Html {
   const of = row.kind === 'span' ? `${row.span.service} ${row.span.name}` : `the missing span ${row.missing.span_id}`
   const words = `${counted(count, 'span')} below ${cut(of, nameCharactersMax)}`
@@ -211,7 +211,7 @@ const opened = { item: (row: TreeRow) => html`<li class="${classOf(row)}">`, lis
 const openedBelow = (isOpen: boolean) => isOpen ? html`<details class="below" open>` : html`<details class="below">`
 const closed = { item: html`</li>`, list: html`</ul></details></li>` }
 
-/** Rows as lists in lists, each subtree to be folded: piece by piece, where lists made of lists would copy a page for each level. */
+/** Rows as nested lists, each subtree in a fold. Built from pieces: nested lists of lists would copy a page for each level. */
 async function lists(
   rows: readonly TreeRow[],
   rowOf: (row: TreeRow) => Html,
@@ -236,7 +236,7 @@ const manySpans = html`<p class="note">
   This page has room for so many links: the values of its last spans have theirs where “Link to this span” leads.
 </p>`
 
-/** The spans of a trace under their parents (`rows`: spanTree) and over time; those that are missing are shown as that, and nothing is made up. */
+/** The waterfall: a trace's spans below their parents (`rows`: spanTree) and over time. Missing spans are shown as missing; nothing is made up. */
 export async function waterfall(trace: Trace, rows: readonly TreeRow[], looks: Looks): Promise<Html> {
   const { colourOf, asked, origins, logged, found, room, path } = looks
   const elsewhere = isMissingCut(trace) ? 'on another page, or missing' : 'on another page'
@@ -246,7 +246,7 @@ export async function waterfall(trace: Trace, rows: readonly TreeRow[], looks: L
     if (row.kind === 'missing') return missingRow(row, drawn)
     return room.take(spanRow(row, drawn, room.linksOf(row.span)))
   }
-  // A page has a thousand spans: others get their turn between the rows.
+  // Made in turns with other work: a page has a thousand spans.
   const items = await lists(rows, rowOf, looks)
   return html`${clockSkewPart(trace.spans)}${room.isFull() ? manySpans : html``}
     <div class="waterfall">

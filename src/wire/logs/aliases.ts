@@ -1,19 +1,19 @@
-// The names that senders use for one thing, in order of precedence. A dot also means nesting. The common names come first, then those of
-// single loggers: Serilog's compact format (`@t @l @m @mt @tr @sp`), Python's JSON formatters (`asctime`, loguru's `record.level.name`, and
-// `record.message` before the whole line that it has in `text`), Rust's tracing-subscriber (`fields.message`), journald (`MESSAGE`), GELF
-// (`_trace_id`), log4j (`instant`, `contextMap`, `mdc`), logback (`formattedMessage`, beside its template), PHP's Monolog (`level_name`,
-// `context`, `extra`), syslog-ng (`ISODATE`), Logtail's appender of logback (`meta`), .NET (Serilog's `Level` and `RenderedMessage`, the
-// JSON console's `LogLevel` and `Message`), HashiCorp's hclog (`@level @message`), PostgreSQL (`error_severity`), Spring Boot's GELF
-// (`_traceId`), Grafana's programs in Go (`traceID`), Google Cloud's structured logging (`timestampSeconds`,
-// `logging.googleapis.com/trace`, `serviceContext`), roarr (`context.logLevel`), MongoDB (`t.$date`), LogTape (`properties`), LogLayer
-// (`metadata`), Rust's json-subscriber (`openTelemetry`) and logforth (`diags`), AWS's Powertools (`xray_trace_id`), Axiom's logger
-// (`fields`), pino in browsers (`messages`, `level.label`), structlog's guide (`span.trace_id`), and what OpenTelemetry's and Datadog's
-// tracers put into logs of Python and Node (`otelServiceName`, `dd.service`; of loguru in `record.extra`). Last, by what shippers say of a
-// container that names no service: Fluent Bit and Fluentd (`kubernetes.labels`), Vector (`kubernetes.pod_labels`), Elastic's
-// (`kubernetes.container.name`), Docker (`container_name`; in journald `CONTAINER_NAME`, beside an id of the container as
-// `SYSLOG_IDENTIFIER`), syslog (`appname`, `ident`).
+// The names that senders use for one thing, in order of precedence. A dot also means nesting.
+// The common names come first, then those of single loggers: Serilog's compact format (`@t @l @m @mt @tr @sp`), Python's JSON formatters (`asctime`;
+// loguru's `record.level.name`, and `record.message` before the whole line that it has in `text`), Rust's tracing-subscriber (`fields.message`),
+// journald (`MESSAGE`), GELF (`_trace_id`), log4j (`instant`, `contextMap`, `mdc`), logback (`formattedMessage`, beside its template), PHP's Monolog
+// (`level_name`, `context`, `extra`), syslog-ng (`ISODATE`), Logtail's appender for logback (`meta`), .NET (Serilog's `Level` and `RenderedMessage`,
+// the JSON console's `LogLevel` and `Message`), HashiCorp's hclog (`@level @message`), PostgreSQL (`error_severity`), Spring Boot's GELF
+// (`_traceId`), Grafana's programs in Go (`traceID`), Google Cloud's structured logging (`timestampSeconds`, `logging.googleapis.com/trace`,
+// `serviceContext`), roarr (`context.logLevel`), MongoDB (`t.$date`), LogTape (`properties`), LogLayer (`metadata`), Rust's json-subscriber
+// (`openTelemetry`) and logforth (`diags`), AWS's Powertools (`xray_trace_id`), Axiom's logger (`fields`), pino in browsers (`messages`,
+// `level.label`), structlog's guide (`span.trace_id`), and what the tracers of OpenTelemetry and Datadog add to logs of Python and Node
+// (`otelServiceName`, `dd.service`; with loguru in `record.extra`).
+// Last come the names that shippers use for a container without a service name: Fluent Bit and Fluentd (`kubernetes.labels`), Vector
+// (`kubernetes.pod_labels`), Elastic (`kubernetes.container.name`), Docker (`container_name`; in journald `CONTAINER_NAME`, where `SYSLOG_IDENTIFIER`
+// is the container's id), syslog (`appname`, `ident`).
 
-/** If you change these, raise the version of the projection of logs: the field that tells a log's time is not searched as text. */
+/** If you change these, raise the version of the projection of logs: it does not index the field that gives the time as text. */
 export const timeNames = [
   'timestamp',
   '@timestamp',
@@ -60,13 +60,13 @@ export const levelNames = [
   'Severity',
 ] as const
 
-/** OpenTelemetry's numbers, whatever else they could mean. */
+/** OpenTelemetry's severity numbers, under names that nothing else uses. */
 export const severityNumberNames = ['severityNumber', 'severity_number'] as const
 
-/** Syslog's numbers, as journald has them, or its words, as syslog-ng has. */
+/** Syslog's severity: a number in journald, a word in syslog-ng. */
 export const syslogNumberNames = ['PRIORITY'] as const
 
-/** If you change these, raise the version of the projection of logs: its index goes by them (projections/reading/record-tokens.ts). */
+/** If you change these, raise the version of the projection of logs: its index uses them (projections/reading/record-tokens.ts). */
 export const messageNames = [
   'formattedMessage',
   'message',
@@ -186,8 +186,8 @@ export const serviceNames = [
 ] as const
 
 /**
- * Names by which a record may say the same: what it says by one of them holds over what stands beside its list by another. Without
- * `fields.service`, because any `fields` would then keep the service beside a list from its record.
+ * Groups of names by which a record may say the same. What it says by one name of a group overrides what stands beside its list by another.
+ * Without `fields.service`: with it, any member called `fields` would hide the service beside the list.
  */
 export const namesOfOneThing: readonly (readonly string[])[] = [
   timeNames,
@@ -198,17 +198,17 @@ export const namesOfOneThing: readonly (readonly string[])[] = [
   serviceNames.filter((name) => name !== 'fields.service'),
 ]
 
-/** Keys that make an object a record even when it has an array called `logs` or `events`. */
+/** Keys that make an object a record, even if it has an array called `logs` or `events`. */
 const messages: ReadonlySet<string> = new Set(messageNames)
 export const isMessageName = (key: string): boolean => messages.has(key)
-/** Keys that do so as well, unless the records of that array tell messages of their own. */
+/** Keys that also make an object a record, unless the values of that array have messages of their own. */
 const levels: ReadonlySet<string> = new Set(levelNames)
 export const isLevelName = (key: string): boolean => levels.has(key)
 
-/** The keys of the wrappers `{"logs":[…]}` and `{"events":[…]}`, the first that holds records counts. */
+/** The keys of the wrappers `{"logs":[…]}` and `{"events":[…]}`; the first that holds records counts. */
 export const wrapperNames: readonly string[] = ['logs', 'events']
 
-/** The lists of OTLP requests, in JSON as it is and as it is not spelled: such a request is no log record. */
+/** The lists of OTLP requests, in proto3 JSON's camel case and in snake case. A body with one of them is a request, not a log record. */
 export const otlpLists: readonly string[] = [
   'resourceLogs',
   'resourceSpans',

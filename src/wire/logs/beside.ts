@@ -9,12 +9,13 @@ const comma = Buffer.from(',')
 const closeBrace = Buffer.from('}')
 const [endOfObject] = closeBrace
 
-/** A comma for each member, and a longer head for a map of MessagePack. */
+/** Bytes for the longer head that a MessagePack map gets. Each member also takes a comma. */
 const headBytes = 5
 
 /**
- * What stands beside the list of a wrapper holds for each of its records, and is kept with each: so it counts as often, and with the
- * body it is no more than a body may be, which is what can be read again. Undefined: it may be.
+ * Refuses a body whose records would be too large with the members beside their list. These are kept with each record, so they count once per record.
+ * Together with the body they must stay within the limits of a body, or what is stored could not be read again.
+ * Undefined: the body is within the limits.
  */
 export function besideOverLimit(body: Uint8Array, split: Split, limits: SplitLimits): Refusal | undefined {
   const { wrapper, accepted, values, total } = split
@@ -37,7 +38,7 @@ export function besideOverLimit(body: Uint8Array, split: Split, limits: SplitLim
   )
 }
 
-/** Makes a record of a body as it is kept: with what stands beside the list and is not said by it, behind its own members. */
+/** Makes a function that writes a record as it is stored: its own members, then the members beside the list that the record does not say itself. */
 export function besideWriter(body: Uint8Array, { wrapper, mediaType }: Split): (record: JsonRange) => Uint8Array {
   const beside = wrapper?.beside ?? []
   const unsaid = createUnsaid(beside)

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { TextDecoder } from 'node:util'
 
-/** The decoder of another charset than UTF-8 that a `Content-Type` names; undefined where it names none, or none that is known. */
+/** The decoder of the charset that a `Content-Type` names. Undefined if it names none, an unknown one, or UTF-8. */
 function decoderOf(contentType: string): TextDecoder | undefined {
   const [, label] = /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(contentType) ?? []
   if (label === undefined || /^(?:utf-?8|us-ascii)$/i.test(label)) return undefined
@@ -12,10 +12,10 @@ function decoderOf(contentType: string): TextDecoder | undefined {
   }
 }
 
-/** So much is decoded at once: a body may come to three times its length. */
+/** Bytes that are decoded at once: in UTF-8 a body may be three times as long. */
 const stepBytes = 1 << 20
 
-/** Undefined where it comes to more than `bytesMax`, and then is not made. */
+/** The body in UTF-8; undefined, before it is built whole, if it is longer than `bytesMax`. */
 function decoded(body: Uint8Array, decoder: TextDecoder, bytesMax: number): Uint8Array | undefined {
   const parts: Buffer[] = []
   let length = 0
@@ -30,14 +30,14 @@ function decoded(body: Uint8Array, decoder: TextDecoder, bytesMax: number): Uint
 }
 
 /**
- * The body of text in UTF-8, which it nearly always is. Java's usual clients write ISO-8859-1 unless told otherwise and say so; some say
- * so of UTF-8, which is told by its form. A charset that nobody knows is taken for UTF-8, as it is where none is named.
- * Undefined where it comes to more than `bytesMax`.
+ * The body of text in UTF-8; nearly every body already is. Java's usual clients write ISO-8859-1 by default and say so. Some name that charset but
+ * send UTF-8, which is recognised by its form. Without a charset, or with an unknown one, the body is taken for UTF-8.
+ * Undefined if the result is longer than `bytesMax`.
  */
 export function inUtf8(body: Uint8Array, contentType: string | undefined, bytesMax: number): Uint8Array | undefined {
   if (contentType === undefined || /^[^;]*msgpack/i.test(contentType)) return body
   const decoder = decoderOf(contentType)
-  // UTF-16 of ASCII is well-formed UTF-8 with zero bytes in it; text in other charsets is hardly ever.
+  // ASCII in UTF-16 is also well-formed UTF-8, with zero bytes. Text in other charsets hardly ever is.
   if (decoder === undefined || (!decoder.encoding.startsWith('utf-16') && isUtf8(body))) return body
   return decoded(body, decoder, bytesMax)
 }

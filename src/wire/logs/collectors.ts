@@ -7,7 +7,7 @@ import type { IdsInText } from './ids-in-text.ts'
 import { isDecimal, spanIdOf, traceIdOf, traceparentOf } from './ids.ts'
 import { levelByName, levelByNumber, numberOf } from './level.ts'
 
-// What loggers write that were made for the collector of one maker, told by what stands beside it, as in senders.ts.
+// Formats of loggers that were made for one vendor's collector. They are recognised by the fields around the one in question, as in senders.ts.
 
 const messages = namesOf(messageNames)
 const levels = namesOf(levelNames)
@@ -15,7 +15,7 @@ const services = namesOf(serviceNames)
 const traces = namesOf(traceNames)
 const spans = namesOf(spanNames)
 
-/** Splunk's HTTP Event Collector: beside an event nothing but what Splunk knows of each ("Format events for HTTP Event Collector"). */
+/** The event of Splunk's HTTP Event Collector. Beside it stands only Splunk's own metadata (Splunk, "Format events for HTTP Event Collector"). */
 const namesBesideEvent: ReadonlySet<string> = new Set(['time', 'host', 'source', 'sourcetype', 'index', 'fields'])
 function eventOfSplunk(record: JsonObject): JsonObject | undefined {
   const { event } = record
@@ -24,7 +24,9 @@ function eventOfSplunk(record: JsonObject): JsonObject | undefined {
   return isOne ? event : undefined
 }
 
-/** Its loggers put what was passed into the event as its message, and winston's what was passed beside the text into `meta`. */
+/**
+ * Splunk's loggers put what the program passed into the event as `message`. Their winston transport puts what was passed beside the text into `meta`.
+ */
 const partsOfEvent = (event: JsonObject): readonly JsonObject[] => {
   const { message } = event
   const said = isJsonObject(message) ? [message] : []
@@ -40,7 +42,7 @@ function inParts<T>(parts: readonly JsonObject[], read: (part: JsonObject) => T 
 }
 
 const passed = namesOf(['message'])
-/** A text, however deep, before what was passed as an object. */
+/** A text at any level comes before an object that was passed. */
 const messageOfEvent = (event: JsonObject): string | undefined =>
   inParts(partsOfEvent(event), (part) => firstOf(part, messages, asText)) ?? firstOf(event, passed, textOrJson)
 
@@ -51,21 +53,21 @@ const idsOfEvent = (event: JsonObject): IdsInText | undefined =>
     return { traceId, spanId: firstOf(part, spans, (value, name) => spanIdOf(value, isDecimal(name))) }
   })
 
-/** Mezmo, which was LogDNA: a line, and the app or the file that it is of. A number beside a file is the place in it. */
+/** Mezmo, formerly LogDNA: a line, with its app or its file. Next to a file, a `line` of digits is a line number. */
 const isOfMezmo = ({ line, timestamp, app, file }: JsonObject): boolean =>
   typeof line === 'string' &&
   typeof timestamp === 'number' &&
   (typeof app === 'string' || (typeof file === 'string' && !/^\d+$/.test(line)))
 const mezmoMessages = namesOf(['line'])
 
-/** Google Cloud's logger for winston, where it prints: what was said is in an object. */
+/** Google Cloud's logger for winston, when it prints to the console: the message is an object. */
 function saidToGoogle(record: JsonObject): JsonObject | undefined {
   const { message } = record
   return typeof record['logging.googleapis.com/insertId'] === 'string' && isJsonObject(message) ? message : undefined
 }
 const googleServices = namesOf(['serviceContext.service'])
 
-/** pino's and bunyan's: any other number may be of whatever the event is of. */
+/** Levels of pino and bunyan, multiples of ten. Any other number may be a field of the event itself. */
 const levelByTens = (value: Json): Level | undefined => (numberOf(value) % 10 === 0 ? levelByNumber(value) : undefined)
 
 function levelOf(record: JsonObject): Level | undefined {
@@ -82,7 +84,7 @@ function messageOf(record: JsonObject): string | undefined {
   return isOfMezmo(record) ? firstOf(record, mezmoMessages, asText) : undefined
 }
 
-/** Its message is where others have theirs, as an object. */
+/** The message of Google Cloud's logger: it is inside the object that stands where others have a text. */
 export const messageOfGoogle = (record: JsonObject): string | undefined => {
   const text: Json | undefined = saidToGoogle(record)?.['message']
   return typeof text === 'string' ? text : undefined

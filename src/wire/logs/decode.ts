@@ -22,17 +22,17 @@ type DecodeLogsOptions = Readonly<{
   limits: RecordLimits & Pick<Limits, 'nodesPerRequestMax' | 'jsonDepthMax'>
 }>
 
-/** The fields of one record, what its body says beside them, and the line of text whose header is among them. */
+/** The fields of one record, the time that the body gives beside them, and the line of text if its header was parsed into fields. */
 type Found = Readonly<{ fields: JsonObject; besideNs?: bigint | undefined; raw?: string | undefined }>
 
 const form = 'application/x-www-form-urlencoded' satisfies LogMediaType
 
-/** Digits of times that a double would round, by the record that holds them and by name. */
+/** Digits of times that a double would round, by the object that holds them and by field name. */
 type Exact = Map<object, Map<string, string>>
 
 /**
- * The log records of a payload that `scanLogs` made, under the content type that it gave, in order; their ordinals count
- * from 0. Pure: the same payload gives the same records. What had to be changed in a record stands in its `cuts`.
+ * The log records of a payload that `scanLogs` made, under the content type that it gave, in order; ordinals start at 0. Pure: the same payload gives
+ * the same records. What had to be changed in a record is listed in its `cuts`.
  */
 export function decodeLogs(payload: Uint8Array, contentType: string, options: DecodeLogsOptions): readonly LogRecord[] {
   const exact: Exact = new Map()
@@ -45,7 +45,7 @@ export function decodeLogs(payload: Uint8Array, contentType: string, options: De
 }
 
 function recordsOf(payload: Uint8Array, contentType: string, exact: Exact): readonly Found[] {
-  // What was kept as a form is one record: its lines were neither counted nor held to a limit when it came.
+  // A body stored as a form is one record. Its lines were neither counted nor limited at ingest.
   const mediaType = contentType === form ? form : resolveMediaType(contentType, payload)
   assert(mediaType !== undefined, `logs are never stored as ${contentType}`)
   const text = ({ start, end }: JsonRange): string => textOf(payload, start, end)
@@ -76,12 +76,12 @@ function split(payload: Uint8Array, mediaType: LogMediaType): readonly JsonRange
   return found.value.accepted
 }
 
-/** A larger body is parsed record by record: its text would take as much memory as what is parsed of it. */
+/** A larger body is parsed record by record: its text would take as much memory as the parsed records. */
 const atOnceBytesMax = 4 * 1024 * 1024
 
 const exactNames: ReadonlySet<string> = new Set([...timeNames, ...timeNamesOfSenders])
 
-/** JSON of text, with the digits of times that a double would round. */
+/** Parses JSON, and keeps the digits of times that a double would round. */
 const parseExact = (text: string, exact: Exact): Json =>
   parseJson(text, (holder, name, digits) => {
     if (!exactNames.has(name)) return
@@ -92,7 +92,7 @@ const parseExact = (text: string, exact: Exact): Json =>
 
 const objects = (values: readonly Json[]): readonly Found[] => values.filter(isJsonObject).map((fields) => ({ fields }))
 
-/** A small array is parsed at once; of an object the scan's rule tells whether it is a record or a wrapper. */
+/** A small array is parsed at once. For an object, the scan's rule decides whether it is a record or a wrapper. */
 function parseValue(payload: Uint8Array, exact: Exact): readonly Found[] {
   const start = skipSpace(payload, afterMark(payload))
   if (payload[start] !== 0x5b || payload.length > atOnceBytesMax) return parseSplit(payload, 'application/json', exact)
@@ -100,7 +100,7 @@ function parseValue(payload: Uint8Array, exact: Exact): readonly Found[] {
   return objects(Array.isArray(value) ? (value as readonly Json[]) : [])
 }
 
-/** A value a line, as nearly every such body has it; undefined when it is not so, or the body is large. */
+/** Parses a body with one value per line, as nearly every such body is. Undefined if it is not like that, or is large. */
 function parseLines(payload: Uint8Array, exact: Exact): readonly Found[] | undefined {
   if (payload.length > atOnceBytesMax) return undefined
   const found: Json[] = []
@@ -137,7 +137,7 @@ function decodePacked(payload: Uint8Array): readonly Found[] {
   })
 }
 
-/** Python's HTTPHandler: each attribute of its LogRecord as text. A name that comes twice keeps its last value. */
+/** A form, as Python's HTTPHandler sends it: each attribute of its LogRecord as text. Of a repeated name the last value counts. */
 function parseForm(text: string): JsonObject {
   const fields = Object.create(null) as Record<string, Json>
   for (const [name, value] of new URLSearchParams(text)) fields[name] = value

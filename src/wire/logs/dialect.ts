@@ -3,8 +3,8 @@ import type { JsonObject } from '#src/lib/json.ts'
 import type { IdsInText } from './ids-in-text.ts'
 
 /**
- * What some loggers, servers or platforms write in a way of their own, told by what stands beside it. Asked where a record says nothing by
- * the usual names (aliases.ts); undefined: it is of none of them, or says nothing here.
+ * How to read the fields of some loggers, servers or platforms, recognised by the fields around them. Asked only if the usual names (aliases.ts) give
+ * nothing. Undefined: the record has none of these formats, or does not give this.
  */
 export type Dialect = Readonly<{
   level?: (record: JsonObject) => Level | undefined

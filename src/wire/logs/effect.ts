@@ -4,19 +4,19 @@ import { asText, firstOf, namesOf } from './fields.ts'
 import type { IdsInText } from './ids-in-text.ts'
 import { spanIdOf, traceIdOf } from './ids.ts'
 
-// Effect, as its loggers of JSON and of structures write: a record has what the program was at there, and where it fails the cause.
+// Effect's JSON and structured loggers. A record has the fiber, its spans and annotations, and on a failure the cause.
 
 const isEffect = ({ fiberId, annotations, spans }: JsonObject): boolean =>
   typeof fiberId === 'string' && isJsonObject(annotations) && isJsonObject(spans)
 
-/** What was passed, one by one: an error has a name and a message. */
+/** One value that was passed to the logger. An error is written as its name and message. */
 function textOf(part: Json): string {
   if (!isJsonObject(part)) return textOrJson(part)
   const { name, message } = part
   return typeof name === 'string' && typeof message === 'string' ? `${name}: ${message}` : textOrJson(part)
 }
 
-/** A list where not one thing alone was passed: of a cause and nothing else an empty one. */
+/** The message is a list unless exactly one value was passed. If only a cause was passed, the list is empty. */
 export function messageOfEffect(record: JsonObject): string | undefined {
   const { message, cause } = record
   if (!isEffect(record) || message === undefined) return undefined
@@ -32,7 +32,7 @@ const serviceOf = (record: JsonObject): string | undefined =>
 
 const traces = namesOf(['annotations.trace_id', 'annotations.traceId'])
 const spans = namesOf(['annotations.span_id', 'annotations.spanId'])
-/** As programs annotate their logs with the span that they are in. */
+/** Programs annotate their logs with the current span. */
 function idsOf(record: JsonObject): IdsInText | undefined {
   const traceId = isEffect(record) ? firstOf(record, traces, (value) => traceIdOf(value)) : undefined
   return traceId === undefined ? undefined : { traceId, spanId: firstOf(record, spans, (value) => spanIdOf(value)) }

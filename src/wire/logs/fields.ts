@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
 
-/** A name of an alias list, and what stands before each of its dots: without one of these in the record, it is not nested. */
+/** A name of an alias list, and what stands before each of its dots: a record with none of these heads has no nested form of the name. */
 type Names = readonly Readonly<{ name: string; heads: readonly string[] }>[]
 
 export const namesOf = (names: readonly string[]): Names =>
@@ -14,7 +14,7 @@ function hasAny(record: JsonObject, names: readonly string[]): boolean {
   return false
 }
 
-/** Absent, null, or text of nothing but white space. */
+/** Absent, null, or a text of white space only. */
 const isEmpty = (value: Json | undefined): boolean =>
   value === undefined ||
   value === null ||
@@ -22,7 +22,7 @@ const isEmpty = (value: Json | undefined): boolean =>
 
 export const asText = (value: Json): string | undefined => (typeof value === 'string' ? value : undefined)
 
-/** The value of a field, named with dots or nested, or partly each: `a.b.c` is also `a: {b.c}` and `a: {b: {c}}`. */
+/** The value of a field whose name is dotted, nested, or both: `a.b.c` is also `a: {b.c}` and `a: {b: {c}}`. */
 export function fieldOf(record: JsonObject, name: string): Json | undefined {
   if (Object.hasOwn(record, name)) return record[name]
   for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1)) {
@@ -35,7 +35,7 @@ export function fieldOf(record: JsonObject, name: string): Json | undefined {
   return undefined
 }
 
-/** The first of the names whose value is not empty and gives something. */
+/** What `read` gives for the first of the names whose value is not empty and for which it gives something. */
 export function firstOf<T>(
   record: JsonObject,
   names: Names,

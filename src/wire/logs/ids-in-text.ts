@@ -2,22 +2,22 @@ import { withoutColours } from '#src/events/tokens.ts'
 import { newRelicIn } from './new-relic.ts'
 import { spanIdOf, traceIdOf, traceparentOf } from './ids.ts'
 
-// Where programs that write lines of text put the ids of the span in which they write: by name, as Spring Boot does (`[app,trace,span]`,
-// `[trace-span]`), or as a whole `traceparent` (W3C Trace Context §3.2).
+// Finds span and trace ids in lines of text: by name, as Spring Boot writes them (`[app,trace,span]`, `[trace-span]`), or in a whole `traceparent`
+// (W3C Trace Context §3.2).
 
 export type IdsInText = Readonly<{ traceId: string; spanId: string | undefined }>
 
-/** Characters from the beginning of a message that are looked through. */
+/** How many characters at the beginning of a message are searched. */
 const headCharacters = 2_048
 
 const anyId = /[\da-f]{16}|dd\.trace/i
 const traceparent = /(?<![\w-])(00-[\da-f]{32}-[\da-f]{16}-[\da-f]{2})(?![\w-])/i
-/** A short id only behind the name of a program, and with a letter: two numbers in brackets are a range. */
+/** A short id only counts behind a program's name and with a letter in it: two numbers in brackets are a range. */
 const bracketed =
   /\[(?:(?:[^[\],]*,)?\s*([\da-f]{32})|[^[\],]*,\s*(?=\d*[a-f])([\da-f]{16}))[,-]([\da-f]{16})\s*(?:,[^\]]*)?\]/i
-/** Of AWS: a load balancer's line of a request, and what Lambda reports of a call. */
+/** AWS X-Ray ids: in a load balancer's access log, and in the report of a Lambda call. */
 const xray = /(?<![\w-])(?:Root=|XRAY TraceId: )(1-[\da-f]{8}-[\da-f]{24})(?![\w-])/
-/** Not in an address: that of a page that shows a trace names it too. */
+/** Not inside an address: the address of a page that shows a trace also has its id. */
 const named = (what: string): RegExp =>
   new RegExp(
     String.raw`(?<![\w.?&/])(dd\.)?(?:otel)?${what}[._]?id["']?\s*[=:]\s*["']?((?:0x)?(?:[\da-f]{32}|[\da-f]{16})|\d{1,20})(?![\w-])`,
@@ -26,13 +26,13 @@ const named = (what: string): RegExp =>
 const namedTrace = named('trace')
 const namedSpan = named('span')
 
-/** The ids of a trace and, where it says one, of the span that a line of text says of itself; undefined where it says none. */
+/** The ids of the trace, and of the span if there is one, that a line of text gives for itself; undefined if it gives none. */
 export function idsInText(message: string): IdsInText | undefined {
   const start = message.slice(0, headCharacters)
-  // structlog and Rust's tracing have a name in one colour and its value in another.
+  // structlog and Rust's tracing print a name in one colour and its value in another.
   const head = start.includes('\u001b') ? withoutColours(start) : start
   const hasAny = anyId.test(head)
-  // New Relic's stand behind the message, however long it is.
+  // New Relic's ids stand behind the message, however long it is.
   const ofNewRelic = hasAny || message.length > headCharacters ? newRelicIn(message)?.ids : undefined
   return ofNewRelic ?? (hasAny ? idsInHead(head) : undefined)
 }

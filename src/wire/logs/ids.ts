@@ -5,13 +5,13 @@ import { parseTraceparent, type Traceparent } from '#src/events/traceparent.ts'
 const hex = /^[0-9a-f]+$/
 const zeros = /^0+$/
 const digits = /^\d{1,20}$/
-/** As OpenTelemetry for Python prints ids of its own records. */
+/** OpenTelemetry for Python prints the ids of its own records with this prefix. */
 const hexMark = /^0x/
 
-/** An unsigned number in decimal (Datadog's ids, or ids sent as JSON numbers) in hex, 16 digits where it has 64 bits. */
+/** An unsigned decimal number as hex, 16 digits if it has 64 bits. Datadog's ids are decimal, and so are ids sent as JSON numbers. */
 const decimalId = (text: string): string | undefined => (digits.test(text) ? hexOfDecimal(text) : undefined)
 
-/** Text of an id, as 16 hex digits when it is decimal; undefined for what cannot be one. */
+/** The text of an id, as 16 hex digits if it was decimal; undefined if it cannot be an id. */
 function idText(value: Json | undefined, decimal: boolean): string | undefined {
   if (typeof value === 'bigint' || typeof value === 'number') return decimalId(String(value))
   if (typeof value !== 'string' || value.length > 64) return undefined
@@ -21,19 +21,21 @@ function idText(value: Json | undefined, decimal: boolean): string | undefined {
   return hex.test(bare) && !zeros.test(bare) ? bare : undefined
 }
 
-/** Whether what stands under this name is in decimal: Datadog's. */
+/** Whether ids under this name are decimal: those of Datadog are. */
 export const isDecimal = (name: string): boolean => name.startsWith('dd.')
 
 const usualTrace = /^(?!0{32})[0-9a-f]{32}$/
 const usualSpan = /^(?!0{16})[0-9a-f]{16}$/
 
-/** How Google Cloud names a trace, before its id. */
+/** Google Cloud writes this before the id of a trace. */
 const resourceName = /^projects\/[^/]{1,64}\/traces\//
 
-/** How AWS X-Ray writes one, which is that of OpenTelemetry in three parts: alone, or as its header has it. */
+/** AWS X-Ray writes a trace id in three parts, alone or as in its header. Together they are the id of OpenTelemetry. */
 const xray = /^(?:Root=)?1-([\da-f]{8})-([\da-f]{24})(?:;.{0,256})?$/
 
-/** 32 hex digits in lower case: from 32, with dashes or not, behind `0x` or not, from X-Ray's, from 16 (padded), or from a 64-bit number. */
+/**
+ * A trace id as 32 lower-case hex digits. Accepts 32 digits with or without dashes and `0x`, X-Ray's form, 16 digits (padded), and a 64-bit number.
+ */
 export function traceIdOf(value: Json | undefined, decimal = false): string | undefined {
   if (typeof value === 'string' && usualTrace.test(value)) return value
   const text = idText(
@@ -43,18 +45,21 @@ export function traceIdOf(value: Json | undefined, decimal = false): string | un
   return text?.length === 32 || text?.length === 16 ? text.padStart(32, '0') : undefined
 }
 
-/** 16 hex digits in lower case. */
+/** A span id as 16 lower-case hex digits. */
 export function spanIdOf(value: Json | undefined, decimal = false): string | undefined {
   if (!decimal && typeof value === 'string' && usualSpan.test(value)) return value
   const text = idText(value, decimal)
   return text?.length === 16 ? text : undefined
 }
 
-/** Ids of a `traceparent`; upper case is taken too, as for ids by themselves. */
+/** The ids of a `traceparent`. Upper case is accepted, as for single ids. */
 export const traceparentOf = (value: Json | undefined): Traceparent | undefined =>
   typeof value === 'string' && value.length <= 512 ? parseTraceparent(value.toLowerCase()) : undefined
 
-/** Opaque; undefined when empty, longer than `charactersMax`, or no text or number. A longer one is not cut: two sessions could become one. */
+/**
+ * An opaque session id. Undefined if it is empty, longer than `charactersMax`, or neither text nor number. A longer one is not cut: two sessions
+ * could become one.
+ */
 export function sessionIdOf(value: Json | undefined, charactersMax: number): string | undefined {
   const text = typeof value === 'number' || typeof value === 'bigint' ? String(value) : value
   if (typeof text !== 'string' || text.trim() === '') return undefined

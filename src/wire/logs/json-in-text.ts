@@ -10,7 +10,7 @@ import { ofRuntime } from './runtime.ts'
 import { senders } from './senders.ts'
 import { servers } from './servers.ts'
 
-/** Of a line; container runtimes cut theirs at 16 KiB. */
+/** The longest line that is parsed. Container runtimes cut lines at 16 KiB. */
 const charactersMax = 64 * 1024
 
 const messages = namesOf(messageNames)
@@ -21,7 +21,7 @@ const comma = 0x2c
 const openBracket = 0x5b
 const openBrace = 0x7b
 
-/** At least as many as there are values in JSON text, and as there are lists and objects, found without making them. */
+/** Upper bounds of the number of values, and of lists and objects, in JSON text, found without parsing it. */
 function nodesIn(text: string): Readonly<{ values: number; opened: number }> {
   let [commas, opened] = [0, 0]
   for (let at = 0; at < text.length; at++) {
@@ -33,11 +33,12 @@ function nodesIn(text: string): Readonly<{ values: number; opened: number }> {
 }
 
 /**
- * The same text without what is deeper than a record may be: an exact number is read, and a message written, with a call for each level, of which the
- * stack has no room for so many. Throws SyntaxError where it is no JSON.
+ * The text without values that are deeper than a record may have them. Parsing exact numbers, and writing a message, recurses once per level, so deep
+ * values could exhaust the stack.
+ * Throws SyntaxError if the text is not JSON.
  */
 function withoutDeepValues(text: string, depthMax: number): string {
-  // Without a function for its values it is read level by level, however many there are.
+  // Checks the syntax. Without a reviver JSON.parse does not exhaust the stack, however deep the text is.
   JSON.parse(text)
   return Buffer.from(emptyDeepValues(Buffer.from(text), depthMax)).toString()
 }
@@ -54,14 +55,15 @@ const tellsMessage = (line: JsonObject): boolean =>
 const isRecord = (line: JsonObject): boolean =>
   tellsMessage(line) && (levelOf(line) !== undefined || datedBy(line) !== undefined)
 
-/** The fields of a record, and the line among them that was text: what it says of itself holds over what stands beside it. */
+/** The fields of a record, and the JSON line among them that was text. What the line says overrides what stands beside it. */
 type TakenApart = Readonly<{ fields: JsonObject; line?: JsonObject | undefined }>
 
 /**
- * Takes apart records that a program wrote as lines of JSON and whose shipper has sent as text, beside what it knows of the container: the
- * fields of the line then stand beside the shipper's, in place of the text, and hold over these. Only where the shipper itself names neither
- * level nor trace, and the line is a log record: a message with a level or a time. All else is text that happens to be JSON.
- * Of one request as many values are made of text as it may have itself; what goes beyond them stays text. `parse` throws SyntaxError like JSON.parse.
+ * Takes apart records whose program wrote JSON lines, which a shipper sent as text beside its metadata of the container. The line's fields then
+ * replace the text and override the shipper's. This happens only if the shipper names neither level nor trace and the line is a log record: a message
+ * with a level or a time. Any other text that happens to be JSON stays text.
+ * The texts of one request may give as many values as a request may have itself; the texts beyond that stay text. `parse` throws SyntaxError like
+ * JSON.parse.
  */
 export function createTakeApart(
   { nodesPerRequestMax, jsonDepthMax }: Pick<Limits, 'nodesPerRequestMax' | 'jsonDepthMax'>,
@@ -97,7 +99,7 @@ export function createTakeApart(
     return { fields: { ...ofPrefix, ...others, ...line }, line }
   }
 
-  /** Twice, for the files of Docker: their lines are JSON too, in which the program's stand as `log`. */
+  /** Done twice for Docker's files: their lines are JSON themselves, with the program's line as `log`. */
   return (fields) => {
     const once = takeApart(fields)
     const twice = once.line === undefined ? once : takeApart(once.fields)

@@ -13,7 +13,10 @@ function isEmpty(body: Uint8Array, { start, end }: JsonRange): boolean {
   return first === letterN || (first === quote && end === start + 2)
 }
 
-/** The members wanted of the object at `start`; without `isWanted` those of a wrapper, none where one of them shows that it wraps nothing. */
+/**
+ * The members of the object at `start` whose names are wanted. Without `isWanted`: those of a wrapper, or none if a member shows that the object is
+ * no wrapper.
+ */
 function read(body: Uint8Array, start: number, isWanted?: (name: string) => boolean): readonly Member[] {
   const members = createMembers()
   const reader = createJsonReader(body)
@@ -33,17 +36,17 @@ function read(body: Uint8Array, start: number, isWanted?: (name: string) => bool
   return members.all()
 }
 
-/** What a record says by some names. Not all of it: it may have as many members as a request may have values. */
+/** The members of a record with some names. Not all members: a record may have as many as a request may have values. */
 export const membersOf = (
   body: Uint8Array,
   record: JsonRange,
   isWanted: (name: string) => boolean,
 ): readonly Member[] => read(body, record.start, isWanted)
 
-/** What stands in a value that may be a wrapper; nothing where it is a record, or no object. */
+/** The members of a value that may be a wrapper; none if it is a record, or not an object. */
 export function membersOfWrapper(body: Uint8Array, value: JsonRange): readonly Member[] {
   if (body[value.start] !== openBrace) return []
-  // Most objects hold no list at all.
+  // Skips the scan for objects without any list, which most are.
   const bracket = body.indexOf(openBracket, value.start)
   return bracket === -1 || bracket > value.end ? [] : read(body, value.start)
 }

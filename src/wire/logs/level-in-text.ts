@@ -3,25 +3,26 @@ import type { Level } from '#src/events/telemetry.ts'
 import { levelByName, levelBySyslog } from './level.ts'
 import { ofRuntime } from './runtime.ts'
 
-// Where programs that write lines of text put the level of each: what `docker logs` and files of logs hold, which shippers send as a message
-// and nothing else.
+// Where programs write the level in a line of text. `docker logs` and log files hold such lines, and shippers send them as a message alone.
 
 const words =
   `trace|trc|trce|verbose|debug|dbg|dbug|info|inf|information|notice|warn|warning|wrn|error|err|fail|severe|critical|crit
   |alert|emerg|emergency|fatal|ftl|panic`.replaceAll(/\s/g, '')
-/** Letter by letter: V8 forgets what `(?i:…)` says once a process has made a megabyte of code of regular expressions. */
+/** Spelled letter by letter: V8 forgets the flag of `(?i:…)` once a process has compiled a megabyte of regular expressions. */
 const inAnyCase = (text: string): string => text.replaceAll(/[a-z]/g, (letter) => `[${letter.toUpperCase()}${letter}]`)
 const anyCase = inAnyCase(words)
-/** TRACE is also a method of HTTP, before a path. */
+/** TRACE before a path is an HTTP method. */
 const capitals = `${words.toUpperCase()}|FINE|FINER|FINEST|ERRO|FATA|PANI|DEBU|DEBG|TRAC`.replace(
   'TRACE',
   'TRACE(?! /)',
 )
 
-/** Ends of a time: 09:46:42,080, +0100, an epoch or Z, and perhaps the number of a process behind; a zone, AM. */
+/** How a time ends: 09:46:42,080, +0100, an epoch or Z, perhaps with a process number behind it; a zone; AM. */
 const time = String.raw`(?:[:.,+-]\d+|\d{10}|\dZ)(?: \d+)?|:\d\d[.\d]* [A-Z]{3,4}|\d\s?[AP]M`
-/** What a level stands behind: the beginning, a time, the name of a thread or of a logger with a mark after it. In a sentence it is a word.
- * What it begins with is looked at first: of 256 blanks each is behind 32 others, which took half a millisecond. */
+/**
+ * What stands before a level: the beginning, a time, or the name of a thread or logger with a mark after it. Inside a sentence it is just a word.
+ * The level's first character is tested first: otherwise each of 256 blanks would test the 32 before it, which took half a millisecond.
+ */
 const behind = String.raw`(?=[A-Za-z[<])(?<=(?:^|[\])}>[<|:;#]|(?:^|\s)-\s|${time})\s{0,32})`
 
 const behindForms: readonly string[] = [
@@ -31,24 +32,24 @@ const behindForms: readonly string[] = [
   String.raw`(LOG) \[`,
   // [error]: nginx, Envoy, Elixir; [core:error]: Apache; [warning  ]: structlog; [Note]: MariaDB
   String.raw`[[<](?:\w+:)?(${anyCase}|Note)\s{0,32}[\]>]`,
-  // error: .NET's console, npm, compilers; indented, or before no text, it is a field of something that was printed
+  // error: .NET's console, npm, compilers. If it is indented, or has a bare value behind it, it is a field of a printed object.
   String.raw`(?<!^\s+)(?!${inAnyCase('alert')})(${anyCase}):(?=\s|$)(?!\s+(?:null|undefined|[Nn]one|[Tt]rue|[Ff]alse|\d+|[[{(])[,;]?\s*$)`,
 ]
 
-/** A number, perhaps with its unit: that an error is so large is no error. */
+/** A number, perhaps with a unit: `error: 0.5 %` is a measurement, not an error. */
 const measured = String.raw`-?\d+(?:\.[\de+-]+)?\s?(?:%|[a-zµ]{1,2})?[,;]?\s*$|-?\d+\.[\de+-]+[,;]`
 
 const forms: readonly string[] = [
   // logfmt (logrus, slog, go-kit): level=error
   String.raw`(?<=^|[\s,;({[|"'])(?:log\.?)?(?:level|lvl|severity)=["']?(${anyCase})\b`,
   `${behind}(?:${behindForms.join('|')})`,
-  // my.module ERROR, behind a time: Python, log4j about itself
+  // my.module ERROR behind a time: Python, log4j's own status lines
   String.raw`[.,]\d{3,9}(?:Z|[+-]\d\d:?\d\d)? {1,32}[\w.$-]+ {1,32}(${capitals})(?= )`,
-  // shop@orders ERROR:  PostgreSQL, whatever its prefix
+  // shop@orders ERROR:  PostgreSQL with any prefix
   String.raw`(?<=^|\s)(${capitals}|LOG): {2}`,
-  // 2026-11-29 09:46:42.080 UTC,"app","shop",…,ERROR,42P01,: PostgreSQL's CSV, its quoted values as `blankQuoted` leaves them
+  // 2026-11-29 09:46:42.080 UTC,"app","shop",…,ERROR,42P01,: PostgreSQL's CSV, after `blankQuoted` has emptied the quoted values
   String.raw`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} [\w+-]{1,8}(?:,[^,]{0,64}){10},(${capitals}|LOG),[\dA-Z]{5},`,
-  // debug1: OpenSSH; DEBUG2: as OpenTelemetry names levels
+  // debug1: OpenSSH; DEBUG2: the level names of OpenTelemetry
   String.raw`^(debug|DEBUG)[1-5]: `,
   // between tabs: zap's console
   String.raw`\t(${anyCase})\t`,
@@ -56,7 +57,7 @@ const forms: readonly string[] = [
   String.raw`\]\s[\w-]+\.(${capitals}):`,
   // PHP Fatal error:
   String.raw`(?<=^|\s)PHP (?:\w+ )?(${anyCase}):`,
-  // E1129 09:46:42.080000: klog, glog, since 0.6 with the year, as CockroachDB's
+  // E1129 09:46:42.080000: klog, glog; since glog 0.6 and in CockroachDB with the year
   String.raw`(?<=^|\s)([IWEF])(?:\d\d|\d{4})?\d{4} \d\d:\d\d:\d\d`,
   // pid=7 tid=2mv class=PayJob jid=0b1c ERROR: Sidekiq
   String.raw`(?<=^|\s)pid=\d+ tid=\w+(?: \w+=\S+){0,8} (${capitals}):`,
@@ -68,7 +69,7 @@ const forms: readonly string[] = [
   String.raw`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3,9} ([TDIWEF]) \[\d{1,10}:[^\]\n]{1,100}\] `,
   // [System] [MY-010931]: MySQL
   String.raw`(?<=\s)\[(System)\] \[MY-\d`,
-  // 09:46:42.080 request_id=F1 [info]: Phoenix, whose metadata stand before the level
+  // 09:46:42.080 request_id=F1 [info]: Phoenix, with metadata before the level
   String.raw`^\d\d:\d\d:\d\d\.\d{3} (?:\w+=\S+ ){1,8}\[(${anyCase})\] `,
   // 2026-11-29T09:46:42+0000 error shop.orders: [App]: Swift
   String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4} (${words}) [\w.-]+ ?:.{0,128}? \[\w+\] `,
@@ -84,7 +85,7 @@ const forms: readonly string[] = [
   String.raw`^at=(${words}) `,
   // (node:7) UnhandledPromiseRejectionWarning: Node before 15
   String.raw`^(?:\(node:\d{1,9}\) )?UnhandledPromise(Rejection)Warning: `,
-  // Uncaught TypeError: x is undefined; java.lang.IllegalStateException: closed: what runtimes print of an error that nobody caught, and of warnings
+  // Uncaught TypeError: x is undefined; java.lang.IllegalStateException: closed: errors that nobody caught, and warnings, as runtimes print them
   String.raw`^(?!(?:[Hh]as|[Ii]s|[Nn]o)[A-Z]\w{0,64}: (?:[Tt]rue|[Ff]alse)\b)(?:Uncaught |Unhandled |\(node:\d{1,9}\) (?:\[\w{1,16}\] )?)?(?:[\w$]{1,64}(?:\.|::|\\)){0,16}(?=[A-Z])\w{0,64}(Error|Exception|Warning): (?=\S)(?!\s*(?:null|undefined|[Nn]one|[Tt]rue|[Ff]alse|[[{(])[,;]?\s*$)(?!\s*(?:${measured}))`,
   // /srv/shop/pay.py:7: DeprecationWarning: use charge(): Python's warnings
   String.raw`^(?:[A-Z]:)?[^\s:][^:\n]{0,200}:\d{1,7}: (?=[A-Z])\w{0,64}(Warning): (?=\S)`,
@@ -98,15 +99,15 @@ const forms: readonly string[] = [
   String.raw`^\d{4}-\d\d-\d\dT\S{9,20} ([EWID])! `,
   // ⨯ Error, ⚠ Warning: Next.js
   String.raw`^ ?([⨯⚠]) \S`,
-  // Nov 29, 2026 9:46:42 AM com.acme.Shop main, and a line below SEVERE: java.util.logging
+  // Nov 29, 2026 9:46:42 AM com.acme.Shop main, then SEVERE: on the next line: java.util.logging
   String.raw`\d\s[AP]M \S+ \S+\n(${capitals}|CONFIG):`,
 ]
 const inText = new RegExp(forms.join('|'))
 
-/** A record as JSON that its shipper has not taken apart. */
+/** A JSON record that its shipper has not parsed. */
 const inJson = /"(?:log\.?)?(?:level|lvl|severity|levelname|severity_text)"\s*:\s*"([a-z]{1,32})"/i
 
-/** Of .NET's console logger and of logrus, which have four letters for a level, MariaDB's, MySQL's, etcd's, and the marks of Redis and Next.js. */
+/** Levels written short: by .NET's console logger and logrus (four letters), MariaDB, MySQL and etcd, and the marks of Redis and Next.js. */
 const shortened: Readonly<Record<string, Level>> = {
   trac: 'trace',
   note: 'info',
@@ -127,30 +128,30 @@ const shortened: Readonly<Record<string, Level>> = {
   pani: 'fatal',
 }
 
-/** Characters from the beginning: what stands later was said by the program, not by its logger. */
+/** How many characters are searched. What stands later comes from the program, not from its logger. */
 const headCharacters = 256
 
-/** A sentence in quotes, such as the address and the user agent of an access log: these are others' words. */
+/** Text in quotes, such as the address and user agent in an access log, is not the logger's own. */
 const quoted = /"(?:[^"\\]|\\.)*"?/g
 const blankQuoted = (head: string): string => head.replaceAll(quoted, (text) => (/^"\w*"$/.test(text) ? text : '""'))
 
 /**
- * Syslog's own, before a time (RFC 5424 §6.2.1, RFC 3164 §4.1.1), perhaps behind the length of the line (RFC 6587 §3.4.1): for all that a
- * program prints it may be the same.
+ * Syslog's priority before a time (RFC 5424 §6.2.1, RFC 3164 §4.1.1), perhaps behind the line's length (RFC 6587 §3.4.1). It may be the same for all
+ * lines of a program.
  */
 const ofSyslog = /^(\d{1,7} )?<(\d{1,3})>(?:(?:1 )?\d{4}-\d\d-\d\dT|[A-Z][a-z]{2} [\d ]\d \d\d:\d\d:\d\d )/
 const levelOfSyslogLine = (head: string): Level | undefined => {
   const [, framed, priority] = ofSyslog.exec(head) ?? []
   if (priority === undefined || Number(priority) > 191) return undefined
   const severity = Number(priority) % 8
-  // Heroku says of what happens to a program, as of its start, that it is an emergency.
+  // Heroku marks events of a program's life, such as its start, as emergencies.
   return framed !== undefined && severity === 0 ? undefined : levelBySyslog(severity)
 }
 
-/** The level that a line of text says of itself, where loggers write it; undefined where none does. */
+/** The level that a logger wrote into a line of text; undefined if there is none. */
 export function levelInText(message: string): Level | undefined {
   const head = withoutColours(message.slice(0, headCharacters)).replace(ofRuntime, '')
-  // As a field of it is read: what stands for a level in lines of text is any other word there.
+  // In a JSON line the level is read like a field: abbreviations of text lines would be arbitrary words there.
   if (/^\s*\{/.test(head)) return levelByName(inJson.exec(head)?.[1])
   const found = inText
     .exec(blankQuoted(head))

@@ -3,38 +3,38 @@ import { levelByName } from './level.ts'
 import { fromRuntime } from './runtime.ts'
 import { fieldsOfSpringLine, springLineOf } from './spring.ts'
 
-// What is put before each line of text on its way: by syslog, of which Heroku's drains are a kind, and by container runtimes.
+// Headers that are put before a line of text on its way: by syslog, including Heroku's drains, and by container runtimes.
 
 const isoTime = String.raw`\d{4}-\d\d-\d\dT\S{1,32}`
-/** The length of the line (RFC 6587 §3.4.1), and syslog's priority. */
+/** The line's length (RFC 6587 §3.4.1), and syslog's priority. */
 const priority = String.raw`(?:\d{1,7} )?<(?<priority>\d{1,3})>`
-/** RFC 5424 §6, up to what is structured. */
+/** RFC 5424 §6, up to the structured data. */
 const ofSyslog = new RegExp(
   String.raw`^${priority}1 (?<timestamp>${isoTime}|-) (?<hostname>\S{1,255}) (?<appname>\S{1,48}) (?<procid>\S{1,128}) (?<msgid>\S{1,32})(?: |$)`,
 )
-/** As rsyslog forwards: a time with its year, and a tag. */
+/** The form that rsyslog forwards: a time with its year, and a tag. */
 const ofForwarder = new RegExp(
   String.raw`^${priority}(?<timestamp>${isoTime}) (?<hostname>\S{1,255}) (?<appname>[^\s:[\]]{1,48})(?:\[(?<procid>[^\s\]]{1,128})\])?:(?: |$)`,
 )
-/** A host, or its address of IPv6: with one colon it is a tag. */
+/** A host name or an IPv6 address. A text that ends in a single colon is a tag. */
 const host = String.raw`[^\s:[\]]{1,255}|[\dA-Fa-f]{0,4}:[\dA-Fa-f]{0,4}:[\dA-Fa-f:.]{0,35}(?:%\w{1,16})?`
-/** RFC 3164 §4.1: a time without year and zone, which dates no record, perhaps the host, and a tag. */
+/** RFC 3164 §4.1: a time without year and zone, which therefore dates no record; a host in some lines; a tag. */
 const ofOldSyslog = new RegExp(
   String.raw`^${priority}(?<timereported>[A-Z][a-z]{2} [\d ]\d \d\d:\d\d:\d\d) (?:(?<hostname>${host}) )?(?<appname>[^\s:[\]]{1,48})(?:\[(?<procid>[^\s\]]{1,128})\])?:(?: |$)`,
 )
-/** What is structured says something: text in brackets, as of a level, is the message of one who leaves that part out. */
+/** Structured data has parameters. Bare text in brackets, such as a level, belongs to the message of a sender that leaves structured data out. */
 const structured = /^(?:\[[^\s\]="]{1,64}(?: [^\s\]="]{1,64}="(?:[^"\\\]]|\\.)*")+\]){1,16}(?: |$)/
 const nothing = /^-(?: |$)/
-/** Of a line, however long, as much is looked through for it: a loop of an expression has no room for more than some megabytes. */
+/** How many characters are searched for structured data: a regex loop exhausts the stack at some megabytes. */
 const structuredCharactersMax = 8_192
 
 type Header = Readonly<Record<string, string | undefined>>
 
-/** Heroku leaves that part out (devcenter.heroku.com, "Log Drains"), and has no ids of messages. */
+/** Heroku leaves structured data out (devcenter.heroku.com, "Log Drains"), and has no message ids. */
 const isOfHeroku = ({ hostname, appname, msgid }: Header): boolean =>
   hostname === 'host' && (appname === 'app' || appname === 'heroku') && msgid === '-'
 
-/** A line may have no tag: what then stands there is the level, or which of its messages a device of Cisco says. */
+/** A line may have no tag. A level, or the message id of a Cisco device, then stands in its place. */
 function oldHeaderOf(text: string): RegExpExecArray | null {
   const found = ofOldSyslog.exec(text)
   const tag = found?.groups?.['appname']
@@ -45,7 +45,7 @@ function headerOf(text: string): RegExpExecArray | null {
   return /^[\d<]/.test(text) ? (ofSyslog.exec(text) ?? ofForwarder.exec(text) ?? oldHeaderOf(text)) : null
 }
 
-/** The fields of a line of text: what was put before it, by the names that shippers give its parts, and the text itself as `message`. */
+/** The fields of a line of text: its header, under the names that shippers use, and the rest as `message`. */
 export function fieldsOfLine(text: string): JsonObject {
   const ofContainer = fromRuntime(text)
   if (ofContainer !== undefined) {

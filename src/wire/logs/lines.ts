@@ -3,8 +3,8 @@ import { afterMark, isSpace, skipSpace } from '#src/lib/json-bytes.ts'
 const newline = 0x0a
 
 /**
- * Visits the lines that are not blank, `start` to `end` without the white space around; `lineStart` is before that in front.
- * Linear, however many lines are blank. Where `visit` gives false, no more are visited.
+ * Visits the lines that are not blank. `start` to `end` is without the white space around; `lineStart` is the start of the line with it. Linear in
+ * the number of bytes, even with many blank lines. Stops when `visit` returns false.
  */
 export function eachLine(
   body: Uint8Array,

@@ -1,17 +1,20 @@
 import type { Json, JsonObject } from '#src/lib/json.ts'
 
-// What logback's own JsonEncoder writes in a way of its own (logback.qos.ch, manual/encoders.html#JsonEncoder).
+// What is peculiar to logback's own JsonEncoder (logback.qos.ch, manual/encoders.html#JsonEncoder).
 
 const nsOfMs = 1_000_000
 
-/** Its time: milliseconds since the Unix epoch, and beside them the nanoseconds of the second. Undefined where these are not of one moment. */
+/** The exact time from milliseconds since the Unix epoch and the nanoseconds within the second. Undefined if the two do not agree. */
 export function preciseTimeOf(timestamp: Json, nanoseconds: Json | undefined): JsonObject | undefined {
   if (typeof timestamp !== 'number' || typeof nanoseconds !== 'number') return undefined
   if (Math.floor(nanoseconds / nsOfMs) !== timestamp % 1_000) return undefined
   return { seconds: Math.floor(timestamp / 1_000), nanos: nanoseconds }
 }
 
-/** Its message is a template, unless it is told to write `formattedMessage` too: with its arguments, as SLF4J's MessageFormatter puts them in. */
+/**
+ * The message with its arguments filled in, by the rules of SLF4J's MessageFormatter. The encoder writes a template unless it is set to write
+ * `formattedMessage` too.
+ */
 export function filledMessageOf({ message, arguments: given, loggerName }: JsonObject): string | undefined {
   if (typeof message !== 'string' || !message.includes('{}')) return undefined
   if (!Array.isArray(given) || typeof loggerName !== 'string') return undefined

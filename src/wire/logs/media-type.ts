@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import { afterMark, skipSpace } from '#src/lib/json-bytes.ts'
 
-/** The media types that log bodies are kept under; every accepted name and every sniffed body becomes one of them. */
+/** The media types under which log bodies are stored. Every accepted name and every sniffed body is mapped to one of them. */
 export type LogMediaType =
   /** One JSON value: a record, an array of them, or a wrapper. */
   | 'application/json'
-  /** A run of JSON values, mostly one a line. */
+  /** A sequence of JSON values, mostly one per line. */
   | 'application/x-ndjson'
   | 'application/msgpack'
   | 'text/plain'
@@ -30,7 +30,7 @@ const names: ReadonlyMap<string, LogMediaType> = new Map([
   ['application/x-msgpack', 'application/msgpack'],
   ['application/vnd.msgpack', 'application/msgpack'],
   ['text/plain', 'text/plain'],
-  // Heroku's drains: lines of syslog, each behind how long it is (RFC 6587 §3.4.1).
+  // Heroku's drains: syslog lines, each behind its length (RFC 6587 §3.4.1).
   ['application/logplex-1', 'text/plain'],
   ['application/x-www-form-urlencoded', 'application/x-www-form-urlencoded'],
 ])
@@ -41,8 +41,8 @@ const startsJson = (body: Uint8Array): boolean => {
 }
 
 /**
- * How a body is to be read; undefined for a type that is no log body. Without a type (pino-http-send names none for
- * NDJSON), or with the type of mere bytes, the first byte tells. `curl -d` and syslog-ng call a form whatever they send.
+ * The media type that a body is read as; undefined if it cannot be a log body. Without a type (pino-http-send names none for NDJSON), or with
+ * `application/octet-stream`, the first byte decides. A type of form is checked too: `curl -d` and syslog-ng use it for anything.
  */
 export function resolveMediaType(contentType: string | undefined, body: Uint8Array): LogMediaType | undefined {
   const name = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
@@ -54,13 +54,13 @@ export function resolveMediaType(contentType: string | undefined, body: Uint8Arr
   return names.get(name) ?? (name.endsWith('+json') ? json : undefined)
 }
 
-/** A form has pairs, and white space neither in them nor around: it writes that as `+` or `%20`. */
+/** A form has pairs and no white space, which it encodes as `+` or `%20`. */
 const isForm = (body: Uint8Array): boolean => body.includes(0x3d) && !body.some((byte) => byte <= 0x20)
 
 function sniff(body: Uint8Array): LogMediaType | undefined {
   if (startsJson(body) || skipSpace(body, afterMark(body)) === body.length) return json
   const first = body[0] ?? 0
-  // fixmap and fixarray begin no UTF-8 text; array 16/32 and map 16/32 may.
+  // fixmap and fixarray cannot begin UTF-8 text; array 16/32 and map 16/32 can.
   if (first >= 0x80 && first <= 0x9f) return 'application/msgpack'
   if (isUtf8(body)) return 'text/plain'
   return first >= 0xdc && first <= 0xdf ? 'application/msgpack' : undefined

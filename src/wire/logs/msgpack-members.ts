@@ -3,7 +3,7 @@ import { createMsgpackReader } from './msgpack.ts'
 import { pairAt } from './split-msgpack.ts'
 import { createMembers, type Member } from './wrapper.ts'
 
-/** The members of the map at `start` that have text for a name, as `read` of json-members.ts. */
+/** The members with text names of the map at `start`, like `read` of json-members.ts. */
 function read(body: Uint8Array, start: number, isWanted?: (name: string) => boolean): readonly Member[] {
   const reader = createMsgpackReader(body)
   const members = createMembers()
@@ -17,7 +17,7 @@ function read(body: Uint8Array, start: number, isWanted?: (name: string) => bool
     const { kind: kindOfValue, size: sizeOfValue } = { ...reader.head(valueStart) }
     const before = reader.values()
     at = reader.value(valueStart)
-    // A name that is no text is nobody's.
+    // A key that is not text matches no name.
     if (key.kind !== 'text') continue
     const name = Buffer.from(body.buffer, body.byteOffset + key.next, key.size).toString('utf8')
     if (isWanted === undefined && !members.mayWrap(name)) return []
@@ -35,11 +35,11 @@ function read(body: Uint8Array, start: number, isWanted?: (name: string) => bool
   return members.all()
 }
 
-/** Where the map of a record begins: it may stand behind its time. */
+/** Where a record's map begins: a time may stand before it. */
 const mapStart = (body: Uint8Array, { start }: JsonRange): number =>
   pairAt(createMsgpackReader(body), start)?.map ?? start
 
-/** What a record says by some names. */
+/** The members of a record with some names. */
 export const msgpackMembersOf = (
   body: Uint8Array,
   record: JsonRange,
@@ -49,7 +49,7 @@ export const msgpackMembersOf = (
 /** What stands in a body of one value that may be a wrapper; nothing where it is a record, or no map. */
 export const msgpackMembersOfWrapper = (body: Uint8Array): readonly Member[] => read(body, 0)
 
-/** The record with more members behind its own. Its map gets the longest head, which all sizes fit. */
+/** The record with more members after its own. Its map gets the longest head, which fits any size. */
 export function withMsgpackMembers(body: Uint8Array, record: JsonRange, added: readonly Member[]): Uint8Array {
   const start = mapStart(body, record)
   const { next, size } = createMsgpackReader(body).head(start)

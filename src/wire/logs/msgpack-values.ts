@@ -3,12 +3,12 @@ import { formatTimeNs } from '#src/lib/time.ts'
 import type { MsgpackReader } from './msgpack.ts'
 
 /**
- * Makes JSON-able values of MessagePack. Written here because log fields need what a general decoder refuses or loses: keys
- * such as `__proto__`, strings that are not UTF-8, 64-bit integers as bigint only where a double cannot hold them. Bytes
- * become base64, EventTime and timestamps RFC 3339, other extensions `{ext, data}`, NaN and Infinity text.
+ * Decodes MessagePack into values that JSON can hold. It is our own code because log fields need what a general decoder refuses or loses: keys such
+ * as `__proto__`, strings that are not UTF-8, and 64-bit integers, which become bigint only if a double cannot hold them. Bytes become base64,
+ * EventTime and timestamps RFC 3339, other extensions `{ext, data}`, NaN and Infinity text.
  */
 interface MsgpackValues {
-  /** The value at `at`, which the reader has found whole; recursive, so its depth must have been checked. */
+  /** The value at `at`. The reader must have found it whole, and its depth must have been checked: decoding recurses. */
   decode(at: number): Json
   /** Nanoseconds of the EventTime (ext 0, Fluentd forward protocol v1) or timestamp (ext -1) at `at`; else undefined. */
   time(at: number): bigint | undefined
@@ -17,9 +17,9 @@ interface MsgpackValues {
 export function createMsgpackValues(bytes: Uint8Array, reader: MsgpackReader): MsgpackValues {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  /** Where the value last decoded ended: the next one begins there. */
+  /** Where the last decoded value ended, and the next one begins. */
   let after = 0
-  /** Within so many keys the value is that is being decoded. */
+  /** How many keys enclose the value that is being decoded. */
   let keysOpen = 0
 
   const decode = (at: number): Json => {
@@ -99,13 +99,13 @@ const exact = (value: bigint): number | bigint =>
 const float = (view: DataView, at: number): number =>
   view.getUint8(at) === 0xca ? view.getFloat32(at + 1) : view.getFloat64(at + 1)
 
-/** JSON has no word for these; protobuf's JSON form writes them so. */
+/** JSON has no numbers for NaN and the infinities; the proto3 JSON mapping writes them as these texts. */
 const finite = (value: number): number | string => (Number.isFinite(value) ? value : String(value))
 
 const keyText = (key: Json): string =>
   JSON.stringify(key, (_name, item: unknown) => (typeof item === 'bigint' ? item.toString() : item))
 
-/** A list or a map that is a key in a key: as JSON in JSON in JSON, each level would double the quotes of all those in it. */
+/** Stands for a list or map that is a key inside a key: written as JSON within JSON, each level would double the escapes of the inner ones. */
 const keyInKey = '…'
 
 function extTime(view: DataView, next: number, size: number): bigint | undefined {
@@ -121,6 +121,6 @@ function extTime(view: DataView, next: number, size: number): bigint | undefined
 
 const nanoseconds = (seconds: number, part: number): bigint => BigInt(seconds) * 1_000_000_000n + BigInt(part)
 
-/** RFC 3339 in UTC with nanoseconds; outside the years that it has, the nanoseconds themselves. */
+/** RFC 3339 in UTC with nanoseconds; for a year outside 0 to 9999 the number of nanoseconds. */
 const timeText = (time: bigint): string =>
   time >= -62_167_219_200_000_000_000n && time < 253_402_300_800_000_000_000n ? formatTimeNs(time) : time.toString()

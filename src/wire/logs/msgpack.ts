@@ -1,12 +1,12 @@
 /**
- * Reads MessagePack as bytes: checks the structure and tells where values stand, without building anything and without
- * recursion. Source: the MessagePack specification (2017-08-09).
+ * Reads MessagePack as bytes: checks the structure and finds where values are, without building any and without recursion. Source: the MessagePack
+ * specification (2017-08-09).
  */
 type MsgpackHead = {
   kind: 'nil' | 'boolean' | 'integer' | 'float' | 'text' | 'bytes' | 'ext' | 'array' | 'map' | 'broken'
-  /** First byte after the head: of the payload, or of the first value inside. */
+  /** Index of the first byte after the head: of the payload, or of the first value inside. */
   next: number
-  /** Bytes of the payload, or items of an array, or pairs of a map. */
+  /** Number of payload bytes, array items, or map pairs. */
   size: number
 }
 
@@ -14,18 +14,18 @@ type MsgpackHead = {
 const depthFollowedMax = 10_000
 
 export interface MsgpackReader {
-  /** The end of the value at `at`; a negative `~offset` where it is broken or cut off. */
+  /** The end of the value at `at`; a negative `~offset` if the value is broken or cut off there. */
   value(at: number): number
   /** How deep the value last read is nested: 0 for a scalar, 1 for an empty map. */
   depth(): number
-  /** How many values have been read so far, all calls together, keys and those inside too. */
+  /** How many values all calls together have read, including keys and nested values. */
   values(): number
-  /** What begins at `at`. The object is used again by the next call. */
+  /** The head of the value at `at`. The next call overwrites the returned object. */
   head(at: number): Readonly<MsgpackHead>
 }
 
 type Kind = MsgpackHead['kind']
-/** Heads 0xc0 to 0xdf: kind, bytes of the length that follows, and the size where it is fixed. */
+/** Heads 0xc0 to 0xdf: kind, number of length bytes that follow, and the size if it is fixed. */
 const heads: readonly (readonly [Kind, number, number])[] = [
   ['nil', 0, 0],
   ['broken', 0, 0],
@@ -92,17 +92,17 @@ export function createMsgpackReader(bytes: Uint8Array): MsgpackReader {
     if (byte < 0xc0) return set('text', at + 1, byte & 0x1f)
     const [kind, width, fixed] = heads[byte - 0xc0] ?? broken
     const size = width === 0 ? fixed : length(at + 1, width)
-    // The type byte of an ext stands between its length and its payload.
+    // An ext has its type byte between length and payload.
     return set(kind, at + 1 + width + (kind === 'ext' ? 1 : 0), size)
   }
 
-  /** Past the head at `at`; opens what has values inside. */
+  /** Moves past the head at `at`, and opens an array or a map. */
   const step = (at: number, open: number): number => {
     const { kind, next, size } = head(at)
     if (kind === 'broken') return ~at
     if (kind !== 'array' && kind !== 'map') return next + size <= bytes.length ? next + size : ~at
     const inside = kind === 'map' ? size * 2 : size
-    // Each value inside takes a byte at least: a length that cannot be true is refused before it costs anything.
+    // Each value inside takes at least a byte, so an impossible length is refused before it costs anything.
     if (inside > bytes.length - next || open >= depthFollowedMax) return ~at
     remaining[open + 1] = inside
     return next

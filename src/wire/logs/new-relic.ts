@@ -8,12 +8,12 @@ type Linking = Readonly<{
 }>
 
 const mark = 'NR-LINKING|'
-/** Characters from the mark; the name of the service is percent-encoded, and older agents leave it out. */
+/** How many characters after the mark are parsed. The service's name is percent-encoded; older agents leave it out. */
 const markedCharacters = 1_024
 const linking =
   /^NR-LINKING\|[^|\s]{0,256}\|[^|\s]{0,256}\|([\da-f]{32})?\|([\da-f]{16})?(?:\|([^|\s]{0,512}))?(?:\||$|\s)/i
 
-/** What a line of text says by it; undefined where it has none. The last counts: what stands before it was said by the program. */
+/** What New Relic's agent added to a line of text; undefined if nothing. The last mark counts: an earlier one is part of the program's own text. */
 export function newRelicIn(message: string): Linking | undefined {
   const at = message.lastIndexOf(mark)
   if (at === -1) return undefined

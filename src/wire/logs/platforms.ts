@@ -4,12 +4,12 @@ import type { Dialect } from './dialect.ts'
 import { asText, firstOf, namesOf } from './fields.ts'
 import { levelByName } from './level.ts'
 
-// What platforms that run programs write of them in a way of their own, told by what stands beside it, as in senders.ts.
+// Formats in which hosting platforms write about the programs that they run, recognised by the fields around, as in senders.ts.
 
 const objectsIn = (value: Json | undefined): readonly JsonObject[] =>
   Array.isArray(value) ? (value as readonly Json[]).filter(isJsonObject) : []
 
-/** Cloudflare Workers, a call with all that was said in it: as Logpush sends it, and as a tail worker is given it, whose names are lower case. */
+/** A call of a Cloudflare Worker with everything logged in it, as Logpush sends it, or with lower-case names as a tail worker receives it. */
 type Call = Readonly<{
   outcome: string
   script: Json | undefined
@@ -26,9 +26,9 @@ function callOf(record: JsonObject): Call | undefined {
   return { outcome, script: scriptName, logs: objectsIn(logs), exceptions: objectsIn(exceptions) }
 }
 
-/** From the worst on. */
+/** Worst first. */
 const worst: readonly Level[] = ['fatal', 'error', 'warn', 'info', 'debug', 'trace']
-/** What ended a call early: others have names and outcomes of programs too, such as `success`. */
+/** Outcomes that mean a call ended early. Other formats have names and outcomes of programs too, such as `success`. */
 const endedEarly: ReadonlySet<string> = new Set([
   'exception',
   'exceededCpu',
@@ -48,7 +48,7 @@ function levelOfCall({ outcome, logs, exceptions }: Call): Level | undefined {
   return worst.find((level) => said.has(level))
 }
 
-/** What was passed to `console`, one by one; the texts of it. */
+/** The texts among the values that were passed to `console`. */
 const partsOf = (value: Json | undefined): readonly string[] =>
   (Array.isArray(value) ? (value as readonly Json[]) : [value]).filter((part) => typeof part === 'string')
 
@@ -61,7 +61,7 @@ function messageOfCall({ logs, exceptions }: Call): string | undefined {
   return text === '' ? undefined : text
 }
 
-/** Supabase and Logflare: the line as text, and beside it what was made of it, perhaps as lists of one. */
+/** Supabase and Logflare: the line as text, and the parsed fields beside it, in some cases as a list of one. */
 const isOfSupabase = ({ event_message, timestamp }: JsonObject): boolean =>
   typeof event_message === 'string' && timestamp !== undefined
 const first = (value: Json | undefined): JsonObject => {
@@ -74,7 +74,10 @@ function levelOfSupabase(record: JsonObject): Level | undefined {
   return levelByName(metadata['level']) ?? levelByName(first(metadata['parsed'])['error_severity'])
 }
 
-/** Auth0's stream of logs, of which each has a date. Types are codes that begin with what came of it, or words that end so (auth0.com/docs, "Log Event Type Codes"). */
+/**
+ * Auth0's log stream; each entry has a date. A type is a code whose beginning tells the result, or a word whose end tells it (auth0.com/docs, "Log
+ * Event Type Codes").
+ */
 const isOfAuth0 = ({ log_id, data }: JsonObject): boolean =>
   typeof log_id === 'string' &&
   isJsonObject(data) &&
@@ -91,7 +94,7 @@ function levelOfAuth0(record: JsonObject): Level | undefined {
   return outcome.startsWith('f') ? 'error' : 'info'
 }
 
-/** AWS Lambda, of an error that nobody caught; EventBridge, of what has happened. */
+/** AWS Lambda's record of an error that nobody caught; then an event of AWS EventBridge. */
 const isOfLambdaError = ({ errorType, errorMessage }: JsonObject): boolean =>
   typeof errorType === 'string' && typeof errorMessage === 'string'
 const isOfEventBridge = ({ source, detail }: JsonObject): boolean => typeof source === 'string' && isJsonObject(detail)
@@ -113,7 +116,7 @@ function messageOf(record: JsonObject): string | undefined {
   return isOfEventBridge(record) ? firstOf(record, eventMessages, asText) : undefined
 }
 
-/** journald has the name of the program where it names itself no other way (systemd.journal-fields). */
+/** journald's program name, for a program that gives no other name (systemd.journal-fields). */
 const ofJournald = namesOf(['_COMM'])
 
 function serviceOf(record: JsonObject): string | undefined {

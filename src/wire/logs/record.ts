@@ -51,7 +51,7 @@ const spans = namesOf(spanNames)
 const sessions = namesOf(sessionNames)
 const services = namesOf(serviceNames)
 
-/** In the order in which they are asked: the first that knows counts. */
+/** In the order in which they are asked; the first that gives something counts. */
 const dialects: readonly Dialect[] = [senders, effect, servers, platforms, serilog, collectors]
 
 function inDialect<T>(record: JsonObject, what: (dialect: Dialect) => ((record: JsonObject) => T) | undefined) {
@@ -62,33 +62,33 @@ function inDialect<T>(record: JsonObject, what: (dialect: Dialect) => ((record: 
   return undefined
 }
 
-/** Names and addresses are compared and counted whole: this much of them tells them apart. */
+/** The longest kept name or address. They are compared and counted whole, and this much tells them apart. */
 const nameCharactersMax = 1_024
 
 export type RecordLimits = TidyLimits & SessionLimits
 type SessionLimits = Pick<Limits, 'sessionIdCharactersMax'>
 
-/** What the body says of a record beside its fields. */
+/** What is known about a record beside its fields. */
 type RecordContext = Readonly<{
   ordinal: number
-  /** Milliseconds: the time of a record that has none. */
+  /** Milliseconds since the Unix epoch: the time of a record that has none. */
   receivedAt: number
   limits: RecordLimits
-  /** The time that stands beside the fields (Fluent Bit); a time among the fields comes first. */
+  /** The time beside the fields, nanoseconds since the Unix epoch (Fluent Bit). A time among the fields comes first. */
   besideNs?: bigint | undefined
-  /** The line of text that it came as, whose header is among the fields. */
+  /** The original line of text, if its header was parsed into fields. */
   raw?: string | undefined
-  /** A line of JSON whose fields are among those of the record: what it says holds, by whatever name a shipper says the same beside it. */
+  /** The JSON line whose fields are among those of the record. What it says overrides what a shipper says beside it, under any name. */
   line?: JsonObject | undefined
-  /** The line, where it tells a time. */
+  /** The line, if it gives a time. */
   dated?: JsonObject | undefined
-  /** Digits of the fields that a double does not hold, by name: of the line that tells the time, else of the record. */
+  /** Digits that a double would round, by field name: of the line if it gives the time, otherwise of the record. */
   exact?: ReadonlyMap<string, string> | undefined
 }>
 
 type RecordTime = Readonly<{ timeNs: bigint; cut: string | undefined }>
 
-/** A record's own time within what can be stored, else the time of arrival, and a note when it had to be changed. */
+/** A record's own time if it can be stored, otherwise the time of arrival with a note for `cuts`. */
 export function timeOf(
   record: JsonObject,
   context: Pick<RecordContext, 'receivedAt' | 'besideNs' | 'exact'>,
@@ -110,11 +110,11 @@ export function timeOf(
   return { timeNs: nearest, cut: 'time outside 1970 to 2262 moved to the nearest that can be stored' }
 }
 
-/** The name of the field that tells a record's time; undefined where none does. */
+/** The name of the field that gives a record's time; undefined if none does. */
 export const datedBy = (record: JsonObject): string | undefined =>
   firstOf(record, times, (value, name) => (timeBy(name, value, record) === undefined ? undefined : name))
 
-/** Google Cloud's loggers and logback's write the nanoseconds of a time into a field of their own, W3C's log format the time of the day. */
+/** The time in a field. Google Cloud's loggers and logback put the nanoseconds into a field of their own, and W3C's log format the time of day. */
 function timeBy(name: string, value: Json, record: JsonObject): bigint | undefined {
   if (name === 'timeUnixNano') return unixNano(value)
   if (name === 'timestamp') return parseTime(preciseTimeOf(value, record['nanoseconds']) ?? value)
@@ -123,13 +123,13 @@ function timeBy(name: string, value: Json, record: JsonObject): bigint | undefin
   return parseTime({ seconds: value, nanos: record['timestampNanos'] ?? 0 })
 }
 
-/** OTLP has 0 for an unknown time. */
+/** OTLP writes 0 for an unknown time. */
 function unixNano(value: Json): bigint | undefined {
   const time = typeof value === 'object' || typeof value === 'boolean' ? undefined : parseEpoch(String(value), 0)
   return time === 0n ? undefined : time
 }
 
-/** By a field for levels. Names over numbers, whatever their order: logtail-python has its own `severity` numbers beside `level`. */
+/** The level from a field for levels. Names come before numbers in any order: logtail-python has its own `severity` numbers beside `level`. */
 export function namedLevelOf(record: JsonObject): Level | undefined {
   return (
     firstOf(record, levels, levelByName) ??
@@ -146,7 +146,7 @@ export const levelOf = (record: JsonObject): Level | undefined =>
   levelByMongodb(record) ??
   inDialect(record, ({ level }) => level)
 
-/** ECS has objects in `log` and `event`, which are no messages. */
+/** ECS has objects in `log` and `event`, which are not messages. */
 const messageOf = (record: JsonObject): string =>
   filledMessageOf(record) ??
   messageOfSerilog(record) ??
@@ -162,11 +162,11 @@ const messageOf = (record: JsonObject): string =>
   messageOfError(record, (said) => namedLevelOf(said) !== undefined) ??
   ''
 
-/** journald has text with any character that cannot be printed, such as colours, as a list of its bytes. */
+/** journald writes a text with unprintable characters, such as colours, as a list of its bytes. */
 const isBytes = (value: Json): value is number[] =>
   Array.isArray(value) && value.every((byte) => typeof byte === 'number' && byte >= 0 && byte <= 255)
 
-/** Text of a message; an OTLP AnyValue is the value in it. */
+/** The text of a message. Of an OTLP AnyValue: the value inside. */
 function messageText(value: Json): string {
   if (typeof value === 'string') return value
   if (!isJsonObject(value)) return stringifyJson(value)
@@ -180,12 +180,12 @@ function messageText(value: Json): string {
 
 export type Identifiers = Readonly<{ traceId: string | null; spanId: string | null; sessionId: string | null }>
 
-/** The ids that a record says together: its traceparent, or where nothing names a trace those of its scopes or in its text. */
+/** Trace and span id from one source: the traceparent; if no field names a trace, the ids of a dialect or in the text. */
 const togetherOf = (record: JsonObject, named: string | undefined, message: string): IdsInText | undefined =>
   traceparentOf(record['traceparent']) ??
   (named === undefined ? (inDialect(record, ({ ids }) => ids) ?? idsInText(message)) : undefined)
 
-/** Trace, span and session of a record. What is said together gives what the ids by name leave open. */
+/** Trace, span and session of a record. The ids from one source fill in what the named fields leave open. */
 export function identifiersOf(
   record: JsonObject,
   { sessionIdCharactersMax }: SessionLimits,
@@ -202,14 +202,14 @@ export function identifiersOf(
 
 const nameOf = (text: string): string => beginningOf(text.trim(), nameCharactersMax).toWellFormed()
 
-/** Docker's names of containers begin with a slash; syslog has `-` for a program without a name (RFC 5424 §6). */
+/** Docker's container names begin with a slash. Syslog writes `-` for a program without a name (RFC 5424 §6). */
 const nameUnder = (value: Json, name: string): string | undefined => {
   if (typeof value === 'number' || typeof value === 'bigint') return String(value)
   if (typeof value !== 'string' || value === '-') return undefined
   return nameOf(name === 'container_name' ? value.replace(/^\//, '') : value)
 }
 
-/** Rust's tracing-subscriber has the message among the fields of an event: a service beside it is whatever the program speaks of. */
+/** Rust's tracing-subscriber has the message among the fields of an event. A `service` there is the program's own data. */
 const isEventIn = (fields: Json | undefined): boolean => isJsonObject(fields) && fields['message'] !== undefined
 
 export function serviceOf(record: JsonObject): string | null {
@@ -220,19 +220,19 @@ export function serviceOf(record: JsonObject): string | null {
   return nameSaid(inDialect(record, ({ service }) => service))
 }
 
-/** What stands for a program without a name in a pattern is none there either. */
+/** A service from a text pattern, whose placeholder for a missing name is not a name. */
 function nameSaid(text: string | undefined): string | null {
   const name = nameOf(text ?? '')
   return name === '' || name === '-' ? null : name
 }
 
-/** What the text says of itself, else the header before it. */
+/** The level in the message, otherwise in the header before it. */
 const levelOfText = (message: string, raw: string | undefined): Level | undefined =>
   levelInText(message) ?? (raw === undefined ? undefined : levelInText(raw))
 
 const orInText = (service: string | null, text: string): string | null => service ?? nameSaid(serviceInText(text))
 
-/** A message without what a container's runtime and Spring Boot put before it: shippers that take no lines apart send them as they are kept. */
+/** A message without the prefix of a container runtime or Spring Boot. Shippers that do not parse lines send them as stored. */
 function takenOff(said: string) {
   const ofContainer = fromRuntime(said)
   const printed = ofContainer?.text ?? said
@@ -241,7 +241,7 @@ function takenOff(said: string) {
   return { timeNs: parseTime(ofContainer?.time), printed, message: ofSpring?.message ?? printed, service }
 }
 
-/** A log record of the fields that a sender gave: what each alias says, and the fields themselves. */
+/** The log record for the fields that a sender gave: what each alias gives, and the fields themselves. */
 export function logRecordOf(record: JsonObject, context: RecordContext): LogRecord {
   const { raw, line, dated = record, receivedAt, exact } = context
   const told = <T>(read: (from: JsonObject) => T): T => (line === undefined ? undefined : read(line)) ?? read(record)
@@ -263,7 +263,7 @@ export function logRecordOf(record: JsonObject, context: RecordContext): LogReco
   }
 }
 
-/** A field by its dotted name, when it is text: a name or an address, cut at what one may have. */
+/** A text field by its dotted name, such as a name or an address, cut to the longest allowed; null if it is empty or no text. */
 export function textField(record: JsonObject, name: string): string | null {
   const value = fieldOf(record, name)
   return typeof value === 'string' && value !== '' ? beginningOf(value, nameCharactersMax).toWellFormed() : null

@@ -1,11 +1,11 @@
 import { parseTime } from './time.ts'
 
-/** What container runtimes put before each line in their files: time and stream (Kubernetes, CRI logging format). */
+/** The prefix of each line in the files of container runtimes: time and stream (Kubernetes, CRI logging format). */
 export const ofRuntime = /^(\S{20,35}) (std(?:out|err)) [FP] /
 
 type OfRuntime = Readonly<{ time: string; stream: string; text: string }>
 
-/** A line as a container runtime keeps it, taken apart; undefined where it is not so. */
+/** A line of a container runtime, taken apart; undefined for any other line. */
 export function fromRuntime(line: string): OfRuntime | undefined {
   const [prefix, time, stream] = ofRuntime.exec(line) ?? []
   if (prefix === undefined || time === undefined || stream === undefined || parseTime(time) === undefined)

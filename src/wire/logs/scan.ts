@@ -13,17 +13,17 @@ import { splitMsgpack, splitMsgpackList } from './split-msgpack.ts'
 import { createTally, type RejectedRecord, type Split, type SplitLimits } from './split.ts'
 import { isTelling, foreignListOf, wrapperOf, type Wrapper } from './wrapper.ts'
 
-/** What is known of a log request before any of its records is an object. */
+/** What is known about a log request before any record is decoded. */
 export type LogScan = Readonly<{
-  /** How the payload is to be decoded, whatever the sender called it. */
+  /** The media type to decode the payload as, whatever the sender called it. */
   contentType: LogMediaType
-  /** Records accepted: `decodeLogs` of the payload gives exactly so many. */
+  /** Accepted records: `decodeLogs` of the payload gives exactly this many. */
   records: number
-  /** Bad records, in order, with the reason of each; their index counts all records of the request. */
+  /** Bad records, in order, each with its reason. The index counts all records of the request. */
   rejected: readonly RejectedRecord[]
   /** Good and bad records together. */
   total: number
-  /** The body as received when nothing was rejected, else the accepted records, byte for byte, in the same format; text in UTF-8. */
+  /** The body as received if nothing was rejected, otherwise the accepted records byte for byte in the same format. Text is converted to UTF-8. */
   payload: Uint8Array
 }>
 
@@ -60,14 +60,14 @@ export function scanLogs(
 }
 
 /**
- * `fetch` calls every string text, if it is not told otherwise. One list of records that all tell messages is no line of text; of any other
- * it may be one. Only here, as below.
+ * `fetch` sends every string as text by default. A single JSON list whose records all have messages is taken for records; any other list stays text.
+ * Done at ingest only: a body stored as text is decoded as text.
  */
 function listInText(body: Uint8Array, limits: SplitLimits): Result<Split, Refusal> | undefined {
   if (!startsListOfObjects(body)) return undefined
   const split = splitJson(body, 'application/json', limits)
   if (!split.ok || split.value.mediaType !== 'application/json') return undefined
-  // It is refused for that, and would take long to look at.
+  // It is refused anyway, and checking it would take long.
   if (isTooMuch(split.value, limits)) return split
   const { accepted, rejected } = split.value
   const isList = rejected.length === 0 && accepted.every((record) => isTelling(membersOf(body, record, isMessageName)))
@@ -80,8 +80,8 @@ function startsListOfObjects(body: Uint8Array): boolean {
 }
 
 /**
- * What is in a body that is one map. Only here, and so kept without its wrapper: what was kept as a record stays one for those who
- * decode it.
+ * The records of a body that is one map. Done at ingest only, which stores them without the wrapper: a body that was stored as one record must decode
+ * as one record.
  */
 function unwrapMsgpack(body: Uint8Array, whole: Split, limits: SplitLimits): Split {
   const members = whole.total === 1 ? msgpackMembersOfWrapper(body) : []
@@ -96,7 +96,7 @@ function unwrapMsgpack(body: Uint8Array, whole: Split, limits: SplitLimits): Spl
   return { ...split, values: whole.values, asReceived: false, wrapper }
 }
 
-/** The same of a body of JSON that is one object and may be a record with a list. */
+/** Like `unwrapMsgpack`, for a JSON body that is one object and may be either a wrapper or a record with a list. */
 function unwrapConditional(body: Uint8Array, whole: Split, limits: SplitLimits): Split {
   const { conditional: wrapper } = whole
   const condition = wrapper?.condition
@@ -109,8 +109,8 @@ function unwrapConditional(body: Uint8Array, whole: Split, limits: SplitLimits):
 }
 
 /**
- * Whether all in a list are records: a record may have a list of whatever else, and stays one with it. What is refused because it is
- * too much would take long to look at, and is taken for records, which are then counted.
+ * Whether all values in a list are records: a record that has any other list stays a record. If the body is over the limits, checking would take
+ * long: then they are taken for records, counted and refused.
  */
 const areRecords = (
   { accepted, rejected }: Pick<Split, 'accepted' | 'rejected'>,
@@ -119,11 +119,11 @@ const areRecords = (
   isRecord: (value: JsonRange) => boolean,
 ): boolean => !isAmbiguous && accepted.length > 0 && rejected.length === 0 && (areTooMuch || accepted.every(isRecord))
 
-/** What is read as something else than its sender means by it would be lost in silence. */
+/** Refuses what would be read as something other than its sender meant, and so lost silently. */
 function notLogs({ foreignList, total, wrapper }: Split): Refusal | undefined {
   if (wrapper?.isAmbiguous === true) return twoWrappers
   if (foreignList === undefined) return undefined
-  // A push is a body by itself: other records would be lost with a first one that looks like it.
+  // A push to Loki is a whole body. Refusing because of a first record that looks like one would lose the others.
   if (foreignList === lokiList) return total === 1 ? lokiPush : undefined
   const found = `the body is an OTLP request (\`${foreignList}\`), which is not taken here`
   const instead = foreignList.endsWith('pans')
@@ -142,7 +142,7 @@ const twoWrappers = refusal('invalid_body', 'both `logs` and `events` hold recor
 const tooLongInUtf8 = ({ decodedBytesMax }: SplitLimits): Refusal =>
   refusal('payload_too_large', `in UTF-8 the body has more than ${decodedBytesMax} bytes`)
 
-/** The body's records; used by the decoder too, so that both see the same ones. */
+/** The records of a body. The decoder uses it too, so that both find the same ones. */
 export function splitBody(body: Uint8Array, mediaType: LogMediaType, limits: SplitLimits): Result<Split, Refusal> {
   switch (mediaType) {
     case 'application/json':
@@ -166,14 +166,14 @@ export function splitBody(body: Uint8Array, mediaType: LogMediaType, limits: Spl
   }
 }
 
-/** A record a line; the white space before it stays, as in a stack trace. */
+/** One record per line. The white space before it is kept, as in a stack trace. */
 function splitText(body: Uint8Array, limits: SplitLimits): Split {
   const tally = createTally(limits.recordsPerBatchMax)
   eachLine(body, (_start, end, lineStart) => tally.accept(lineStart, end))
   return whole('text/plain', tally, tally.total())
 }
 
-/** A form is one record; its values are its pairs. */
+/** A form is one record, whose values are its pairs. */
 function splitForm(body: Uint8Array, limits: SplitLimits): Split {
   const tally = createTally(limits.recordsPerBatchMax)
   const start = skipSpace(body, afterMark(body))
@@ -234,10 +234,10 @@ const frames: Readonly<Record<LogMediaType, Readonly<{ open: string; between: st
   'application/x-www-form-urlencoded': { open: '', between: '', close: '' },
 }
 
-/** MessagePack's head of a list of one: without it a lone record could be taken for a wrapper when it is sent again. */
+/** MessagePack's head of a list with one item: without it a lone record could be taken for a wrapper if the payload is sent again. */
 const listOfOne = Buffer.from([0x91])
 
-/** The accepted records alone: an array, lines, or a run of values. */
+/** Joins the accepted records into an array, lines, or a sequence of values. */
 function join(body: Uint8Array, split: Split): Uint8Array {
   const { accepted, mediaType } = split
   const { open, between, close } = frames[mediaType]

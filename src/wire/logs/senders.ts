@@ -7,13 +7,14 @@ import { spanIdOf, traceIdOf } from './ids.ts'
 import { levelByName, levelByPython, levelBySyslog, numberOf } from './level.ts'
 import { isKubernetesEvent } from './servers.ts'
 
-// What single loggers write in a way of their own, told by what stands beside it: such names mean something else elsewhere, so they are no
-// aliases, and how a body is split never goes by them. Looked at last, where a record says nothing by the usual names.
+// Formats of single loggers, recognised by the fields around. Elsewhere their names mean something else, so they are not aliases, and splitting a
+// body does not use them. They are tried last, if the usual names give nothing.
 
 /**
- * Of zap for developers, of log15 and Grafana, log4js, tslog, SAP's loggers, Elixir's LoggerJSON, and Cloudflare; of requests to nginx, Envoy
- * and Kong, of what was done in AWS and in Kubernetes, of ClickHouse, Azure's gateways, Cloudflare's firewall and its Workers, NXLog and Auth0. If you change these, raise the
- * version of the projection of logs, as for `timeNames`.
+ * Names of time fields: of zap's development configuration, log15 and Grafana, log4js, tslog, SAP's loggers, Elixir's LoggerJSON and Cloudflare; of
+ * request logs of nginx, Envoy and Kong; of audit logs of AWS and Kubernetes; of ClickHouse, Azure's gateways, Cloudflare's firewall and Workers,
+ * NXLog and Auth0.
+ * If you change these, raise the version of the projection of logs, as for `timeNames`.
  */
 export const timeNamesOfSenders = [
   'T',
@@ -46,7 +47,7 @@ export const timeNamesOfSenders = [
 const dayAndTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d/
 const tellsDayAndTime = (value: Json): boolean => typeof value === 'string' && dayAndTime.test(value)
 
-/** Whether a record is of the logger that tells its time by one of these names. */
+/** Whether a record is of the logger that writes its time under this name. */
 const isTimeOf: Readonly<Record<(typeof timeNamesOfSenders)[number], (record: JsonObject, value: Json) => boolean>> = {
   T: (record, value) => isZap(record) && tellsDayAndTime(value),
   t: ({ lvl, level = lvl, msg }, value) =>
@@ -80,42 +81,42 @@ const timesOfSenders: ReadonlyMap<string, (record: JsonObject, value: Json) => b
   Object.entries(isTimeOf),
 )
 
-/** False: what stands here by such a name is no time of the record. */
+/** False if a value under such a name is not the record's time. */
 export const mayDate = (name: string, record: JsonObject, value: Json): boolean =>
   timesOfSenders.get(name)?.(record, value) ?? true
 
-/** GELF: a version is text, of which some make a number. */
+/** GELF. Its version is a text; some senders write a number. */
 export const isGelf = ({ short_message, version }: JsonObject): boolean =>
   short_message !== undefined && (version === '1.1' || version === '1.0' || version === 1.1 || version === 1)
 
-/** zap's development configuration: `L T N C M S`, with levels in whole words. */
+/** zap's development configuration: `L T N C M S`, with the level as a whole word. */
 const isZap = ({ L, M }: JsonObject): boolean =>
   typeof M === 'string' && typeof L === 'string' && L.length > 1 && levelByName(L) !== undefined
 
-/** log4js, an event as it is. */
+/** An event of log4js, unformatted. */
 const isLog4js = ({ categoryName, data, level }: JsonObject): boolean =>
   typeof categoryName === 'string' &&
   Array.isArray(data) &&
   isJsonObject(level) &&
   typeof level['levelStr'] === 'string'
 
-/** ClickHouse, its log as JSON and a row of its table of logs. */
+/** ClickHouse: its log as JSON, or a row of its log table. */
 const isClickhouse = ({ logger_name, query_id }: JsonObject): boolean =>
   typeof logger_name === 'string' && typeof query_id === 'string'
 
-/** Haskell's katip: the names of a program and of the place in it are lists. */
+/** Haskell's katip: the names of the program and of the namespace are lists. */
 const isKatip = ({ app, ns, sev }: JsonObject): boolean =>
   Array.isArray(app) && Array.isArray(ns) && typeof sev === 'string'
 const katipLevels = namesOf(['sev'])
 
-/** electron-log, as its transport to a server writes it. */
+/** electron-log, as its HTTP transport writes it. */
 const isElectronLog = ({ variables, level, data }: JsonObject): boolean =>
   isJsonObject(variables) && typeof level === 'string' && Array.isArray(data)
 
-/** consola's numbers are less the worse (LogLevels), which would be others' traces. */
+/** consola's levels, 0 the worst (LogLevels). For other loggers such numbers would mean trace. */
 const ofConsola: readonly Level[] = ['error', 'warn', 'info', 'info', 'debug', 'trace']
 
-/** consola, a record as its reporters are given it; a level without an end, its most verbose one, is null in JSON. */
+/** A record as consola's reporters receive it. Its most verbose level is Infinity, which is null in JSON. */
 const isConsola = ({ type, tag, args, date, level }: JsonObject): boolean =>
   typeof type === 'string' &&
   typeof tag === 'string' &&
@@ -123,11 +124,11 @@ const isConsola = ({ type, tag, args, date, level }: JsonObject): boolean =>
   date !== undefined &&
   (level === null || ofConsola[numberOf(level)] !== undefined)
 
-/** Python's Eliot: each record has its place in a task, and says what began or ended there, or what was told within. */
+/** Python's Eliot: each record has its place in a task, and tells that an action began or ended, or a message within it. */
 const isEliot = ({ task_uuid, task_level }: JsonObject): boolean =>
   typeof task_uuid === 'string' && Array.isArray(task_level)
 
-/** What its action was, whether that has begun or ended, and why it failed. */
+/** The message or action, whether the action started or ended, and why it failed. */
 function messageOfEliot({ message_type, action_type, action_status, reason }: JsonObject): string | undefined {
   const said = textsOf([message_type ?? action_type ?? '', action_status ?? ''])?.trim()
   if (said === undefined || said === '') return undefined
@@ -140,7 +141,7 @@ const levelOfEliot = (record: JsonObject): Level | undefined => {
   return isFailure ? 'error' : undefined
 }
 
-/** tslog, a record as its transports are given it: since 5 with `_logMeta`. */
+/** A record as tslog's transports receive it; since version 5 with `_logMeta`. */
 function isTslog(record: JsonObject): boolean {
   const meta = record['_logMeta'] ?? record['_meta']
   return isJsonObject(meta) && typeof meta['logLevelName'] === 'string'
@@ -149,7 +150,7 @@ function isTslog(record: JsonObject): boolean {
 export const levelOfConsola = (record: JsonObject): Level | undefined =>
   isConsola(record) ? (levelByName(record['type']) ?? ofConsola[numberOf(record['level'] ?? 5)]) : undefined
 
-/** go-zero's own words, beside its message: what took too long, and what its program counts every minute. */
+/** Levels that only go-zero has: slow operations, and the statistics that it logs every minute. */
 const wordsOfGoZero: Readonly<Record<string, Level>> = { slow: 'warn', stat: 'info' }
 function levelOfGoZero(record: JsonObject): Level | undefined {
   const { level, content } = record
@@ -165,13 +166,13 @@ const levelNamesOfSenders = namesOf([
   '_meta.logLevelName',
   '@fields.levelname',
 ])
-/** Python's numbers, where the level has a name of its program's own. */
+/** Python's level numbers, for levels that have names of the program's own. */
 const pythonNumbers = namesOf(['levelno', 'record.level.no'])
-/** How Python names a level that has no name, by its number (logging.getLevelName), of its JSON formatters and New Relic's. */
+/** The name that Python gives a level without a name (logging.getLevelName), in its JSON formatters and New Relic's. */
 const pythonNames = namesOf(['levelname', 'log.level'])
 const levelByUnnamed = (value: Json): Level | undefined =>
   levelByPython(typeof value === 'string' ? /^level (\d{1,3})$/i.exec(value)?.[1] : undefined)
-/** Datadog's name, of LoggerJSON too, and Elastic's. */
+/** Datadog's name, used by LoggerJSON too, and Elastic's. */
 const syslogNumbers = namesOf(['syslog.severity', 'log.syslog.severity.code'])
 
 const levelOf = (record: JsonObject): Level | undefined =>
@@ -184,20 +185,20 @@ const levelOf = (record: JsonObject): Level | undefined =>
   levelOfGoZero(record) ??
   levelOfEliot(record)
 
-/** The texts among what a logger's caller passed, one by one. */
+/** The texts among the values that were passed to a logger, joined by spaces. */
 export function textsOf(value: Json | undefined): string | undefined {
   const texts = Array.isArray(value) ? value.filter((part) => typeof part === 'string') : []
   return texts.length === 0 ? undefined : texts.join(' ')
 }
 
-/** What was passed to tslog stands by its place. */
+/** tslog writes each value that was passed under its index. */
 function placedTexts(record: JsonObject): string | undefined {
   const placed: Json[] = []
   for (let place = 0; Object.hasOwn(record, String(place)); place++) placed.push(record[String(place)] as Json)
   return textsOf(placed)
 }
 
-/** LogTape, a record as its sinks are given it: the message as texts and the values between them, the first and the last a text. */
+/** A record as LogTape's sinks receive it. Its message alternates texts and values, beginning and ending with a text. */
 export function messageOfLogtape({ category, message, rawMessage, level }: JsonObject): string | undefined {
   if (!Array.isArray(category) || !Array.isArray(message) || rawMessage === undefined) return undefined
   const parts = message as readonly Json[]
@@ -215,16 +216,16 @@ function messageOf(record: JsonObject): string | undefined {
   return isTslog(record) ? placedTexts(record) : undefined
 }
 
-/** Of tslog, evlog's wide events and ECS, a record that was made of an error and nothing else. */
+/** For a record that was made of nothing but an error: by tslog, evlog's wide events and ECS. */
 const errorMessages = namesOf(['error.message', 'err.message'])
-/** So of zerolog's `Send` and Go's other loggers. */
+/** The same from zerolog's `Send` and other Go loggers. */
 const errorTexts = namesOf(['error', 'err'])
-/** How such a field says that there was no error, as in an access log. */
+/** Values by which such a field says that there was no error, as in an access log. */
 const noError = /^\s*(?:-|0|none|null|<?nil>?|false|undefined)\s*$/i
 const asError = (value: Json): string | undefined =>
   typeof value === 'string' && !noError.test(value) ? value : undefined
 
-/** Rust's tracing has so what a function returned as its error (`instrument(err)`), without a message. */
+/** Rust's tracing writes the error that a function returned (`instrument(err)`) like this, without a message. */
 const errorTextsOfRust = namesOf(['error', 'err', 'fields.error'])
 
 export const messageOfError = (record: JsonObject, isLevelled: (record: JsonObject) => boolean): string | undefined =>
@@ -233,7 +234,7 @@ export const messageOfError = (record: JsonObject, isLevelled: (record: JsonObje
     ? firstOf(record, typeof record['target'] === 'string' ? errorTextsOfRust : errorTexts, asError)
     : undefined)
 
-/** Of .NET's JSON console: what the log was written in, from outside in; one of these is the span. */
+/** The scopes of .NET's JSON console, from the outermost on; one of them has the ids of the span. */
 function idsInScopes({ LogLevel, Scopes }: JsonObject): IdsInText | undefined {
   if (typeof LogLevel !== 'string' || !Array.isArray(Scopes)) return undefined
   for (const scope of Scopes as readonly Json[]) {
@@ -245,44 +246,44 @@ function idsInScopes({ LogLevel, Scopes }: JsonObject): IdsInText | undefined {
 }
 
 /**
- * python-logstash-async has there what the caller adds, Elastic's shippers syslog's program. As aliases they would keep an `extra` or a `log`
- * beside a list from records with a service.
+ * python-logstash-async puts here what the caller adds, Elastic's shippers syslog's program. As aliases they would keep an `extra` or a `log` beside
+ * a list from records with a service.
  */
 const extraServices = namesOf(['extra.service', 'log.syslog.appname'])
 
-/** bunyan demands the name of the program; its records are of version 0, whatever its own is. */
+/** bunyan requires the program's name. `v` is the version of its record format, always 0. */
 const isBunyan = ({ v, hostname, pid }: JsonObject): boolean =>
   v === 0 && typeof hostname === 'string' && typeof pid === 'number'
 const bunyanServices = namesOf(['name'])
 
-/** PHP's Monolog, as its formatters for JSON, Logstash, Loggly and Google Cloud write it. */
+/** PHP's Monolog, as its JSON, Logstash, Loggly and Google Cloud formatters write it. */
 const isMonolog = ({ channel, level_name, monolog_level, extra, severity }: JsonObject): boolean =>
   typeof channel === 'string' &&
   (typeof level_name === 'string' ||
     typeof monolog_level === 'number' ||
     (extra !== undefined && levelByName(severity) !== undefined))
 const monologServices = namesOf(['context.service'])
-/** Its formatter for Logstash demands the name of the program, and writes it as the type. */
+/** Monolog's Logstash formatter requires the program's name, and writes it as the type. */
 const monologServicesForLogstash = namesOf(['context.service', 'type'])
 
 /** logback's own JsonEncoder. */
 const isLogback = ({ loggerName, context }: JsonObject): boolean =>
   typeof loggerName === 'string' && isJsonObject(context) && typeof context['birthdate'] === 'number'
 const logbackServices = namesOf(['context.properties.service', 'context.properties.service.name', 'context.name'])
-/** How logback names a context that nobody has named. */
+/** logback's name for a context without a name. */
 const unnamedContext = 'default'
 
-/** What formatters of Ruby's Logger are given, and write by these names. */
+/** Ruby's Logger passes these names to its formatters, which write them. */
 const isRuby = ({ severity }: JsonObject): boolean => typeof severity === 'string'
 const rubyServices = namesOf(['progname'])
-/** Its own format has `--` for a program without a name; others write `-`, as syslog does. */
+/** Ruby's own format writes `--` for a program without a name; others write `-`, like syslog. */
 const asProgram = (value: Json): string | undefined =>
   typeof value === 'string' && /[^\s-]/.test(value) ? value : undefined
 
-/** Fields that are not GELF's own begin so. */
+/** The prefix of fields that are not GELF's own. */
 const gelfServices = namesOf(['_service', '_service_name', '_app', '_application', '_container_name'])
 
-/** NXLog's records of Windows and others. */
+/** NXLog's records, of Windows and of other sources. */
 const isNxlog = ({ SourceModuleName }: JsonObject): boolean => typeof SourceModuleName === 'string'
 const nxlogServices = namesOf(['SourceName'])
 
@@ -290,12 +291,14 @@ const katipServices = namesOf(['app'])
 const joined = (value: Json): string | undefined =>
   Array.isArray(value) && value.every((part) => typeof part === 'string') ? value.join('.') || undefined : undefined
 
-/** PM2, what a program printed, as it keeps it with `log_type: json`. */
+/** A line that a program printed, as PM2 stores it with `log_type: json`. */
 const isPm2 = ({ process_id, type }: JsonObject): boolean =>
   typeof process_id === 'number' && (type === 'out' || type === 'err')
 const pm2Services = namesOf(['app_name'])
 
-/** New Relic's agents name with each record what it is of, until they are connected without its id. An `entity` with a type may be anything. */
+/**
+ * New Relic's agents name the entity with each record; before they are connected, without its guid. An `entity` with another type may be anything.
+ */
 const newRelicServices = namesOf(['entity.name'])
 const isOfNewRelic = (record: JsonObject): boolean =>
   typeof fieldOf(record, 'entity.guid') === 'string' || record['entity.type'] === 'SERVICE'
@@ -320,7 +323,7 @@ function serviceOfLogger(record: JsonObject): string | undefined {
   )
 }
 
-/** Logstash's name for syslog's program, and that logger's for its own; alone it may be anything. */
+/** Logstash's name for syslog's program, and logstash-logger's for its own. Without `logsource` it may be anything. */
 function serviceOf(record: JsonObject): string | undefined {
   const added = firstOf(record, extraServices, asText) ?? serviceOfLogger(record) ?? serviceOfProgram(record)
   const { program, logsource } = record

@@ -3,7 +3,7 @@ import type { Level } from '#src/events/telemetry.ts'
 import type { Dialect } from './dialect.ts'
 import { asText, firstOf, namesOf } from './fields.ts'
 
-// What .NET's Serilog writes in a way of its own: its compact format (github.com/serilog/serilog-formatting-compact) and its first one.
+// The formats of .NET's Serilog: the compact one (github.com/serilog/serilog-formatting-compact) and the older one.
 
 /** The compact format: a time, and a message or its template. */
 const isCompact = (record: JsonObject): boolean =>
@@ -12,13 +12,13 @@ const isCompact = (record: JsonObject): boolean =>
 const isFirst = ({ Level, MessageTemplate }: JsonObject): boolean =>
   typeof Level === 'string' && typeof MessageTemplate === 'string'
 
-/** It leaves out the level that most have. */
+/** The compact format leaves out the level Information. */
 const levelOf = (record: JsonObject): Level | undefined =>
   isCompact(record) && record['@l'] === undefined ? 'info' : undefined
 
 const rendered = namesOf(['@m', 'RenderedMessage'])
 
-/** Its message is a template, unless it is told to write it out: with the properties that it names in their places (messagetemplates.org). */
+/** The message; if only the template was written, it is filled with the properties that it names (messagetemplates.org). */
 export function messageOfSerilog(record: JsonObject): string | undefined {
   if (isCompact(record)) {
     return firstOf(record, rendered, asText) ?? filled(record['@mt'], record, record['@r'])
@@ -30,7 +30,7 @@ export function messageOfSerilog(record: JsonObject): string | undefined {
 
 const place = /\{\{|\}\}|\{[@$]?(\w{1,128})(?:,-?\d{1,9})?(:[^{}]{0,128})?\}/g
 
-/** What is put in may be named as often as the template is long. */
+/** Limits a filled template: it may name a long property as often as it has room. */
 const charactersMax = 64 * 1024
 
 function filled(template: Json | undefined, properties: JsonObject, renderings: Json | undefined): string | undefined {
@@ -50,7 +50,7 @@ function filled(template: Json | undefined, properties: JsonObject, renderings: 
 const compactServices = namesOf(['Application', 'ApplicationName', '@ra.service.name'])
 const firstServices = namesOf(['Properties.Application', 'Properties.ApplicationName'])
 
-/** How programs are named where they all write to one Seq. */
+/** The properties by which programs that share one Seq are told apart. */
 function serviceOf(record: JsonObject): string | undefined {
   if (isCompact(record)) return firstOf(record, compactServices, asText)
   return isFirst(record) ? firstOf(record, firstServices, asText) : undefined

@@ -6,11 +6,11 @@ import { spanIdOf, traceIdOf } from './ids.ts'
 import type { IdsInText } from './ids-in-text.ts'
 import { levelByName, levelByNumber, levelBySeverityNumber, numberOf } from './level.ts'
 
-// What servers and clouds write in a way of their own, told by what stands beside it, as in senders.ts.
+// Formats of servers and clouds, recognised by the fields around, as in senders.ts.
 
 const isText = (value: Json | undefined): value is string => typeof value === 'string'
 
-/** Google Cloud's LogEntry, as it is read and exported; what the program said is one of its payloads. */
+/** Google Cloud's LogEntry, as it is read and exported. What the program wrote is in one of the payloads. */
 const isLogEntry = ({ insertId, logName }: JsonObject): boolean => isText(insertId) && isText(logName)
 const entryMessages = namesOf(['textPayload', 'jsonPayload.message', 'jsonPayload.msg'])
 const entryLevels = namesOf(['jsonPayload.level', 'jsonPayload.severity'])
@@ -21,37 +21,37 @@ const entryServices = namesOf([
   'resource.labels.module_id',
 ])
 
-/** A diagnostic log of Azure: of its functions, of Kubernetes, and of what else prints lines. */
+/** A diagnostic log of Azure, such as of Functions, Kubernetes, or a service that prints lines. */
 const isOfAzure = ({ resourceId, category }: JsonObject): boolean =>
   isText(resourceId) && resourceId.startsWith('/') && isText(category)
-/** Its levels as numbers are those of .NET's EventLevel, as of sign-ins: critical, error, warning, informational, verbose. */
+/** Azure's level numbers, as in sign-in logs, are those of .NET's EventLevel: critical, error, warning, informational, verbose. */
 const ofAzure: readonly (Level | undefined)[] = [undefined, 'fatal', 'error', 'warn', 'info', 'debug']
 const azureMessages = namesOf(['properties.message', 'properties.log', 'resultDescription'])
 
-/** Azure's Application Insights, a row of one of its tables. */
+/** Azure's Application Insights: a row of one of its tables. */
 const isOfInsights = ({ Type, AppRoleName, OperationId }: JsonObject): boolean =>
   isText(Type) && /^App[A-Z]/.test(Type) && (isText(AppRoleName) || isText(OperationId))
 const insightsMessages = namesOf(['OuterMessage', 'InnermostMessage'])
 const insightsServices = namesOf(['AppRoleName'])
-/** Its SeverityLevel. */
+/** Application Insights' SeverityLevel. */
 const ofInsights: readonly Level[] = ['debug', 'info', 'warn', 'error', 'fatal']
-/** What is measured of a span has its id as its own; what was said in one names it as the parent. */
+/** A row about a span has the span's id as its own; a log row names the span as its parent. */
 const idsOfInsights = ({ OperationId, ParentId, Id }: JsonObject): IdsInText | undefined =>
   both(traceIdOf(OperationId), spanIdOf(Id) ?? spanIdOf(ParentId))
 
-/** What was logged in a function of AWS's Lambda, from CloudWatch. */
+/** The name of the AWS Lambda function that a CloudWatch log group belongs to. */
 const lambdaGroup = '/aws/lambda/'
 const functionOfGroup = ({ logGroup, logStream }: JsonObject): string | undefined =>
   isText(logStream) && isText(logGroup) && logGroup.startsWith(lambdaGroup)
     ? logGroup.slice(lambdaGroup.length) || undefined
     : undefined
 
-/** A row of ClickHouse's table of logs, or a record as OpenTelemetry's data model names its fields. */
+/** A row of ClickHouse's log table, or a record with the field names of OpenTelemetry's data model. */
 const isOfDataModel = ({ Body, SeverityText, SeverityNumber }: JsonObject): boolean =>
   Body !== undefined && Body !== null && (isText(SeverityText) || SeverityNumber !== undefined)
 const dataModelServices = namesOf(['ServiceName', 'Resource.service.name', 'ResourceAttributes.service.name'])
 
-/** A component of Kubernetes says how much must be told for a line to be told, or which error it has met (klog's InfoS and ErrorS). */
+/** A Kubernetes component writes the verbosity at which the line is logged, or the error (klog's InfoS and ErrorS). */
 function levelOfKubernetes({ ts, caller, msg, v, err }: JsonObject): Level | undefined {
   const isOne = typeof ts === 'number' && ts >= 1e12 && isText(caller) && /\.go:\d+$/.test(caller) && isText(msg)
   if (!isOne) return undefined
@@ -59,7 +59,7 @@ function levelOfKubernetes({ ts, caller, msg, v, err }: JsonObject): Level | und
   return isText(err) ? 'error' : undefined
 }
 
-/** logr's funcr says of what is told how much must be told for it to be, and of an error nothing but the error, a text or null. */
+/** logr's funcr writes the verbosity at which a line is logged; for an error it writes no verbosity, but the error, a text or null. */
 const isOfFuncr = ({ logger, caller, msg }: JsonObject): boolean =>
   isText(logger) && isText(msg) && isJsonObject(caller) && isText(caller['file']) && typeof caller['line'] === 'number'
 
@@ -68,7 +68,7 @@ function levelOfFuncr(record: JsonObject): Level | undefined {
   return isOfFuncr(record) && level === undefined && (error === null || isText(error)) ? 'error' : undefined
 }
 
-/** As far as Kubernetes counts. */
+/** The highest verbosity of Kubernetes. */
 const verbosityMax = 10
 function levelByVerbosity(value: Json): Level | undefined {
   const verbosity = numberOf(value)
@@ -76,10 +76,10 @@ function levelByVerbosity(value: Json): Level | undefined {
   return verbosity === 0 ? 'info' : undefined
 }
 
-/** pino's, of a program whose own fields are called as those of a server or a library that has other numbers, and less of them. */
+/** pino's numbers, from 10: a program's own fields may have the names of a server or library whose numbers are smaller. */
 const levelByTens = (value: Json): Level | undefined => (numberOf(value) >= 10 ? levelByNumber(value) : undefined)
 
-/** How a number that stands for a level is read: some servers and libraries have their own. */
+/** How a number for a level is read: some servers and libraries have numbers of their own. */
 export function levelByOwnNumber(record: JsonObject): (value: Json) => Level | undefined {
   if (isOfAzure(record)) return (value) => ofAzure[numberOf(value)] ?? levelByTens(value)
   return isOfFuncr(record) ? (value) => levelByVerbosity(value) ?? levelByTens(value) : levelByNumber
@@ -88,15 +88,15 @@ export function levelByOwnNumber(record: JsonObject): (value: Json) => Level | u
 export const isKubernetesEvent = ({ involvedObject, reason }: JsonObject): boolean =>
   isJsonObject(involvedObject) && isText(reason)
 
-/** MySQL's sink for JSON: system, error, warning, note. */
+/** The priorities of MySQL's JSON sink: system, error, warning, note. */
 const ofMysql: readonly Level[] = ['info', 'error', 'warn', 'info']
 
-/** A line of a drain of Vercel; what Fly.io ships of an app says it by a name of its own. */
+/** A line of a Vercel drain. Fly.io names the app of a line in a field of its own. */
 const isOfVercel = ({ deploymentId, source }: JsonObject): boolean => isText(deploymentId) && isText(source)
 const vercelServices = namesOf(['projectName'])
 const flyServices = namesOf(['fly.app.name'])
 
-/** AWS Lambda's Telemetry API: what a function or an extension printed, a line of text or an object. */
+/** AWS Lambda's Telemetry API: what a function or an extension printed, as text or as an object. */
 const isOfLambda = ({ type, time, record }: JsonObject): boolean =>
   (type === 'function' || type === 'extension') && isText(time) && record !== undefined
 const lambdaMessages = namesOf(['record'])
@@ -132,14 +132,14 @@ const serviceOf = (record: JsonObject): string | undefined => {
   return firstOf(record, flyServices, asText) ?? functionOfGroup(record)
 }
 
-/** Kong's log of a request says its trace in each form that was sent on. */
+/** Kong's request log has the trace id in every format that was propagated. */
 const kongTraces = namesOf(['trace_id.w3c'])
 
 function idsOf(record: JsonObject): IdsInText | undefined {
   if (isOfInsights(record)) return idsOfInsights(record)
   const { trace, span, spanId } = record
   const inSpan = spanIdOf(span)
-  // Of go-zero, and of the logger of Coder: alone either word may be anything.
+  // go-zero and Coder's logger write both names; either alone may be anything.
   if (inSpan !== undefined && isText(trace)) return both(traceIdOf(trace), inSpan)
   const traceId = isLogEntry(record) ? traceIdOf(trace) : firstOf(record, kongTraces, (value) => traceIdOf(value))
   return both(traceId, spanIdOf(spanId))

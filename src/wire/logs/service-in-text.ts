@@ -1,20 +1,20 @@
 import { newRelicIn } from './new-relic.ts'
 
-// OpenTelemetry for Python names the service in each line of text it correlates, between the ids and whether the trace is sampled
+// OpenTelemetry for Python writes the service into each correlated line, between the ids and the sampling flag
 // (opentelemetry-instrumentation-logging, DEFAULT_LOGGING_FORMAT).
 
 const name = 'resource.service.name='
 /** The name may have spaces. */
 const named = /(?<=[\s[])resource\.service\.name=([^\]\n]{1,128}?) trace_sampled=/
 
-/** Datadog's tracers inject it before the id of the trace, or behind, bare or in quotes: `dd.service=shop dd.env=prod … dd.trace_id=…`. */
+/** Datadog's tracers write it before or after the trace id, bare or in quotes: `dd.service=shop dd.env=prod … dd.trace_id=…`. */
 const ofDatadog = /(?<![\w.])dd\.service=(?:"([^"\n]{1,128})"|'([^'\n]{1,128})'|([^\s"'\]},;]{1,128})(?=[\s\]},;]|$))/
 
-/** Characters from the beginning of a message that are looked through. */
+/** How many characters at the beginning of a message are searched. */
 const headCharacters = 512
 const messageCharacters = 2_048
 
-/** The service that a line of text says of itself; undefined where it says none. */
+/** The service that a line of text gives for itself; undefined if it gives none. */
 export function serviceInText(message: string): string | undefined {
   const head = message.slice(0, headCharacters)
   const text = head.includes(name) ? named.exec(head)?.[1]?.trim() : undefined
@@ -22,7 +22,7 @@ export function serviceInText(message: string): string | undefined {
   return serviceOfDatadog(message) ?? newRelicIn(message)?.service
 }
 
-/** Behind a long message too, as dd-trace-go's handlers and many a pattern of logback have it. */
+/** Searched behind a long message too: dd-trace-go's handlers, and many logback patterns, put it at the end. */
 function serviceOfDatadog(message: string): string | undefined {
   const at = message.indexOf('dd.service=')
   if (at === -1 || at > messageCharacters || !message.slice(0, messageCharacters).includes('dd.trace_id='))

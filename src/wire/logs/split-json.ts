@@ -26,9 +26,9 @@ const partStarts: ReadonlySet<number> = new Set(Buffer.from('[]}",'))
 const partEnds: ReadonlySet<number> = new Set(Buffer.from('[,'))
 
 /**
- * Cuts a JSON body into records: an object, an array, `{"logs":[…]}`, `{"events":[…]}`, or a run of objects and arrays, one
- * a line or not. A body of several values, or one that is declared as lines, comes out as `application/x-ndjson`, in which
- * no wrapper counts. Where a body of lines is broken, the broken lines are rejected alone.
+ * Splits a JSON body into records: an object, an array, `{"logs":[…]}`, `{"events":[…]}`, or a sequence of objects and arrays, on lines of their own
+ * or not. A body of several values, or one declared as lines, becomes `application/x-ndjson`, in which wrappers are not unwrapped. If a body of lines
+ * is broken, only the broken lines are rejected.
  */
 export function splitJson(body: Uint8Array, mediaType: JsonMediaType, limits: SplitLimits): Result<Split, BrokenJson> {
   const reader = createJsonReader(body)
@@ -55,11 +55,11 @@ export function splitJson(body: Uint8Array, mediaType: JsonMediaType, limits: Sp
   })
 }
 
-/** One with a condition is a record, unless that holds for its list: who asks for `conditional` looks. */
+/** A wrapper with a condition is a record unless the condition holds for its list. The caller that wants `conditional` checks that. */
 const wrapperIn = (given: Wrapper | undefined): Readonly<{ wrapper?: Wrapper | undefined; conditional?: Wrapper }> =>
   given?.condition === undefined ? { wrapper: given } : { conditional: given }
 
-/** The records of a wrapper. By a reader of its own: the values of the whole body are counted. */
+/** The records of a wrapper. It uses a reader of its own, because the values of the whole body are already counted. */
 export function readList(body: Uint8Array, list: JsonRange, limits: SplitLimits): Tally {
   const reader = createJsonReader(body)
   const tally = createTally(limits.recordsPerBatchMax)
@@ -67,7 +67,7 @@ export function readList(body: Uint8Array, list: JsonRange, limits: SplitLimits)
   return tally
 }
 
-/** Takes one value as a record, if it is one. False: no more are to be read. */
+/** Takes one value as a record, or rejects it. Returns false to stop reading. */
 const record =
   (body: Uint8Array, reader: JsonReader, tally: Tally, limits: SplitLimits) =>
   (start: number, end: number): boolean => {
@@ -80,7 +80,7 @@ const record =
 
 const isOver = (tally: Tally, { recordsPerBatchMax }: SplitLimits): boolean => tally.total() > recordsPerBatchMax
 
-/** Reads the values of a body, commas between them or not, up to one record more than it may have; `~offset` where it is not JSON. */
+/** Reads the values of a body, with or without commas between them, up to one record more than allowed; `~offset` where the JSON is broken. */
 function readSequence(
   body: Uint8Array,
   reader: JsonReader,
@@ -108,13 +108,13 @@ function readSequence(
   return { values, commas, first }
 }
 
-/** Every line by itself: one that is not JSON is rejected and costs no other. */
+/** Parses every line by itself: one that is not JSON is rejected alone. */
 function splitLines(body: Uint8Array, limits: SplitLimits): Split {
   const tally = createTally(limits.recordsPerBatchMax)
   let values = 0
   eachLine(body, (start, end) => {
     const undo = tally.mark()
-    // The reader must not see past the line, else an open bracket would be followed to the end of the body each time.
+    // The reader's view ends with the line. Otherwise each open bracket would be followed to the end of the body.
     const line = body.subarray(0, end)
     const reader = createJsonReader(line)
     const read = readSequence(line, reader, tally, limits, start)
@@ -134,8 +134,8 @@ function splitLines(body: Uint8Array, limits: SplitLimits): Split {
 }
 
 /**
- * Whether a broken body under a plain JSON type still means lines: some line is an object by itself, and none looks like
- * part of a larger value (indented, or beginning or ending with a bracket or quote that is not its own).
+ * Whether a broken body with a plain JSON type is meant as lines: some line is an object by itself, and none looks like part of a larger value
+ * (indented, or beginning or ending with a bracket or quote that is not its own).
  */
 function hasWholeLines(body: Uint8Array): boolean {
   let whole = 0

@@ -6,8 +6,8 @@ import { createTally, type Split, type SplitLimits, type Tally } from './split.t
 type BrokenMsgpack = Readonly<{ offset: number }>
 
 /**
- * Cuts a MessagePack body into records: a map, an array of maps (@logtail), or a run or array of `[time, map]` and
- * `[[time, metadata], map]` (Fluent Bit, Fluentd). A record's range is that of its map or its pair.
+ * Splits a MessagePack body into records: a map, an array of maps (@logtail), or a sequence or array of `[time, map]` and `[[time, metadata], map]`
+ * (Fluent Bit, Fluentd). A record's range is that of its map or its pair.
  */
 export function splitMsgpack(body: Uint8Array, limits: SplitLimits): Result<Split, BrokenMsgpack> {
   const reader = createMsgpackReader(body)
@@ -30,7 +30,7 @@ const splitOf = (tally: Tally, reader: MsgpackReader): Split => ({
   asReceived: tally.rejected().length === 0,
 })
 
-/** The records of a list that is known to be one, as that in a wrapper is. */
+/** The records of a wrapper's list. */
 export function splitMsgpackList(body: Uint8Array, list: JsonRange, limits: SplitLimits): Split {
   const reader = createMsgpackReader(body)
   const tally = createTally(limits.recordsPerBatchMax)
@@ -38,7 +38,7 @@ export function splitMsgpackList(body: Uint8Array, list: JsonRange, limits: Spli
   return splitOf(tally, reader)
 }
 
-/** Where time and map of the pair at `at` begin; undefined when it is no such pair. */
+/** Where the time and the map of the pair at `at` begin; undefined if it is not such a pair. */
 export function pairAt(reader: MsgpackReader, at: number): Readonly<{ time: number; map: number }> | undefined {
   const { kind, size, next: time } = reader.head(at)
   if (kind !== 'array' || size !== 2 || !isTime(reader, time)) return undefined

@@ -12,7 +12,7 @@ export type RejectedRecord = Readonly<{
 
 export type SplitLimits = Pick<Limits, 'decodedBytesMax' | 'jsonDepthMax' | 'recordsPerBatchMax' | 'nodesPerRequestMax'>
 
-/** For bodies that were checked when they came: what was accepted once stays readable when limits change. */
+/** For bodies that were checked at ingest: they stay readable if limits change. */
 export const noLimits: SplitLimits = {
   decodedBytesMax: Infinity,
   jsonDepthMax: Infinity,
@@ -20,37 +20,40 @@ export const noLimits: SplitLimits = {
   nodesPerRequestMax: Infinity,
 }
 
-/** A body cut into its records: where the good ones stand, and what is wrong with the others. */
+/** A body split into records: the ranges of the good ones, and what is wrong with the others. */
 export type Split = Readonly<{
   mediaType: LogMediaType
   accepted: readonly JsonRange[]
   rejected: readonly RejectedRecord[]
-  /** Records, good and bad: all of them, or one more than a request may have. */
+  /** Number of good and bad records: of all, or one more than a request may have. */
   total: number
   /** Values of all kinds in the body. */
   values: number
-  /** The body as it is holds the accepted records and nothing that a strict reader would stumble over. */
+  /** Whether the body as received holds only accepted records, and nothing that a strict reader would refuse. */
   asReceived: boolean
-  /** What the records stand in, where they do not stand alone. */
+  /** The wrapper that the records were in, if any. */
   wrapper?: Wrapper | undefined
-  /** What the one record is if those in its list are records themselves. For the scan alone: what was kept as a record stays one. */
+  /**
+   * The wrapper, if the single record is one because the values in its list prove to be records. Only the scan uses it: what was stored as a record
+   * stays one.
+   */
   conditional?: Wrapper | undefined
-  /** The list by which the body is a request of another protocol (OTLP, Loki), and no logs of this form. */
+  /** The list that shows the body to be a request of another protocol (OTLP, Loki), not logs. */
   foreignList?: string | undefined
 }>
 
 export interface Tally {
-  /** Both: false when there are more than a request may have, and nothing is to be read any more. */
+  /** `accept` and `reject` return false if there are more records than a request may have; then stop reading. */
   accept(start: number, end: number): boolean
   reject(code: RejectedRecord['code'], message: string): boolean
   total(): number
   accepted(): readonly JsonRange[]
   rejected(): readonly RejectedRecord[]
-  /** A place to come back to with `undo`, when what followed proves to be broken. */
+  /** Returns a function that undoes everything counted since, for use if what follows is broken. */
   mark(): () => void
 }
 
-/** Collects records up to the limit. Millions of small ones would keep whoever reads them for half a minute, to be refused. */
+/** Collects records up to the limit: reading millions of small ones would take half a minute, only to refuse them. */
 export function createTally(recordsMax: number): Tally {
   let total = 0
   const accepted: JsonRange[] = []

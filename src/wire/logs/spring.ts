@@ -2,10 +2,10 @@ import { withoutColours } from '#src/events/tokens.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { spanIdOf, traceIdOf } from './ids.ts'
 
-// The line of Spring Boot's console and file, as its defaults for logback and log4j have it (CONSOLE_LOG_PATTERN, FILE_LOG_PATTERN):
-// time, level, process, `---`, in brackets the application and its group, the thread and the ids of the span, then the logger.
+// Lines of Spring Boot's console and file, in its default patterns for logback and log4j (CONSOLE_LOG_PATTERN, FILE_LOG_PATTERN): time, level,
+// process, `---`, in brackets the application and its group, the thread and the span's ids, then the logger.
 
-/** What a line of Spring Boot says before its message. */
+/** What stands before the message in a line of Spring Boot. */
 type SpringLine = Readonly<{
   time: string
   level: string
@@ -18,21 +18,21 @@ type SpringLine = Readonly<{
 
 const [zero, nine, escape] = [0x30, 0x39, 0x1b]
 const mark = '--- ['
-/** Characters from the beginning in which the mark must be: as many may stand before it, with colours and ids. */
+/** The mark must be within this many characters from the beginning; colours and ids may stand before it. */
 const markedCharacters = 256
 
 const line = new RegExp(
   [
     String.raw`^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.,]\d{3}(?:Z|[+-]\d\d:\d\d)?) {1,3}`,
-    // The level, and behind it what Spring Cloud Sleuth and its guides put there
+    // The level, then what Spring Cloud Sleuth's defaults and guides put there
     String.raw`(TRACE|DEBUG|INFO|WARN|ERROR|FATAL) {1,3}(?:\[([^[\]]{0,256})\] {1,3})?`,
     String.raw`(?:(\d{1,10}) )? {0,3}--- ((?:\[[^[\]]{1,256}\] {0,2}){1,5})([\w.$/@:[\]-]{1,128}) {1,41}:(?: |$)`,
   ].join(''),
 )
 
-/** `[trace-span]`, or as many blanks: none is. */
+/** `[trace-span]`, or that many blanks if there is no span. */
 const isOfSpan = (text: string): boolean => /^(?:[\da-f]{16,32}-[\da-f]{16}| {33}| {49})$/i.test(text)
-/** On a console the name of the thread is cut and filled up to be so long. */
+/** On the console, the thread's name is cut or padded to this length. */
 const threadCharacters = 15
 const mayBeThread = (text: string): boolean => text.length === threadCharacters && !/[,=]/.test(text)
 
@@ -44,7 +44,7 @@ function serviceOfSleuth(text: string): string | undefined {
   return hasIds || (trace === '' && span === '') ? service?.trim() : undefined
 }
 
-/** The application and the thread among what stands in brackets: the first is an application only where the thread is surely behind it. */
+/** The application and the thread among the brackets. The first bracket is the application only if the thread is certainly behind it. */
 function namedIn(given: readonly string[]): Pick<SpringLine, 'service' | 'thread'> {
   const last = given.at(-1) ?? ''
   const ofSleuth = serviceOfSleuth(last)
@@ -61,7 +61,7 @@ function isMarked(text: string): boolean {
   return mayBe && text.slice(0, markedCharacters).includes(mark)
 }
 
-/** A line of Spring Boot taken apart; undefined where it is none. */
+/** A line of Spring Boot taken apart; undefined for any other line. */
 export function springLineOf(given: string): SpringLine | undefined {
   const text = isMarked(given) ? withoutColours(given) : ''
   const found = text === '' ? null : line.exec(text)
@@ -72,7 +72,10 @@ export function springLineOf(given: string): SpringLine | undefined {
   return { time, level, pid, thread, service: named, logger, message: text.slice(whole.length) }
 }
 
-/** Its parts as fields. Its time, which Spring Boot 2 writes without a zone, dates no record: the lines of a trace behind it tell none. */
+/**
+ * The parts of the line as fields. Its time, which Spring Boot 2 writes without a zone, does not date the record, because the lines of a stack trace
+ * after it have no time.
+ */
 export function fieldsOfSpringLine(line: SpringLine): JsonObject {
   const { time, level, service, pid, thread, logger, message } = line
   const said = {

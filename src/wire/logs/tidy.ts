@@ -3,11 +3,11 @@ import type { Limits } from '#src/config.ts'
 
 export type TidyLimits = Pick<Limits, 'nestingDepthMax' | 'attributesPerRecordMax' | 'recordBytesMax'>
 
-/** Fields as they can be stored and searched, and in words what was changed to make them so. */
+/** Fields that can be stored and searched, and in words what was changed to make them so. */
 type Tidy = Readonly<{
   fields: JsonObject
   cuts: readonly string[]
-  /** Cuts a text as the texts of the record were cut. */
+  /** Cuts a text to the same length as the texts of the record. */
   text: (text: string) => string
 }>
 
@@ -26,11 +26,11 @@ export function tidyFields(fields: JsonObject, limits: TidyLimits): Tidy {
     found.illFormed || found.deep || found.keys > limits.attributesPerRecordMax
       ? copyFields(fields, limits)
       : { fields, cuts: [] }
-  // A character is at most six bytes of JSON (an escape).
+  // A character takes at most six bytes of JSON (an escape).
   if (found.characters * 6 <= limits.recordBytesMax) return { ...copied, text: asIs }
   const size = jsonBytes(copied.fields)
   if (size > limits.recordBytesMax) return shrink(copied, size, limits.recordBytesMax)
-  // What a record tells may stand in a field that was left out.
+  // The record's message may come from a field that was left out, so it is cut too.
   return { ...copied, text: cutter(limits.recordBytesMax) }
 }
 
@@ -102,7 +102,7 @@ function copyFields(fields: JsonObject, limits: TidyLimits): Copied {
   return { fields: made, cuts }
 }
 
-/** Cuts the longest texts down to one length, at which the record fits; if it is not the texts, leaves fields out. */
+/** Cuts the longest texts to one length at which the record fits. If texts are not the cause, leaves fields out. */
 function shrink({ fields, cuts }: Copied, size: number, bytesMax: number): Tidy {
   const lengths: number[] = []
   collectLengths(fields, lengths)
@@ -124,18 +124,18 @@ function shrink({ fields, cuts }: Copied, size: number, bytesMax: number): Tidy 
   return { fields: kept, cuts: [...cuts, note, `${dropped.size} fields left out for their size`], text }
 }
 
-/** Bytes of JSON that each text takes. */
+/** Collects the length of each text in bytes of JSON. */
 function collectLengths(value: Json, lengths: number[]): void {
   if (typeof value === 'string') lengths.push(jsonBytes(value))
   else if (Array.isArray(value)) for (const item of value as readonly Json[]) collectLengths(item, lengths)
   else if (isJsonObject(value)) for (const key of Object.keys(value)) collectLengths(value[key] as Json, lengths)
 }
 
-/** Room for the marker of a cut text, and never less than this of the text itself. */
+/** Room for the marker of a cut text, bytes. At least `keptBytesMin` of the text itself are kept. */
 const markerBytes = 40
 const keptBytesMin = 256
 
-/** The length to which the longest texts (sorted, longest first) must be cut for `excess` bytes to go. */
+/** The length, in bytes of JSON, to which the longest texts must be cut to save `excess` bytes. `lengths` is sorted, longest first. */
 function lengthToFit(lengths: readonly number[], excess: number): number {
   let together = 0
   for (const [index, length] of lengths.entries()) {
@@ -147,8 +147,8 @@ function lengthToFit(lengths: readonly number[], excess: number): number {
 }
 
 /**
- * Cuts texts whose JSON is longer than `bytesMax` and marks them with the bytes gone. Never splits a surrogate pair: half of
- * one takes more bytes of JSON (an escape) than all of it.
+ * Cuts texts whose JSON is longer than `bytesMax`, and marks them with the number of bytes removed. Never splits a surrogate pair: half of one takes
+ * more bytes of JSON (an escape) than the whole.
  */
 function cutter(bytesMax: number): (text: string) => string {
   return (text) => {

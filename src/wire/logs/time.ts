@@ -1,20 +1,20 @@
 import { isJsonObject, type Json, type JsonObject } from '#src/lib/json.ts'
 import { midnightMs } from '#src/lib/time.ts'
 
-/** What the index engines can hold (`date_nanos`): 1970-01-01 to 2262-04-11T23:47:16.854775807Z. */
+/** The range of the index engines' times (`date_nanos`): 1970-01-01 to 2262-04-11T23:47:16.854775807Z. */
 export const earliestNs = 0n
 export const latestNs = 9_223_372_036_854_775_807n
 
 const decimal = /^([+-]?)(\d{1,30})(?:\.(\d{0,30}))?$/
 const exponent = /^[+-]?\d{1,30}(?:\.\d{0,30})?[eE][+-]?\d{1,3}$/
-/** Zones that RFC 5322 knows by name (§4.3), in hours east of UTC. Other names (`CET`) are not of one zone the world over. */
+/** Zone names of RFC 5322 (§4.3), in hours east of UTC. Other names (`CET`) do not mean the same zone everywhere. */
 const zoneHours = new Map(
   Object.entries({ Z: 0, UTC: 0, GMT: 0, EST: -5, EDT: -4, CST: -6, CDT: -5, MST: -7, MDT: -6, PST: -8, PDT: -7 }),
 )
 const zoneNames = [...zoneHours.keys()].join('|')
-/** A zone; its name or region may stand behind, but tells nothing alone. */
+/** A zone. An abbreviation or a region may follow, but does not count alone. */
 const zone = String.raw`(?: ?(${zoneNames}|[+-]\d\d(?::?\d\d)?)(?: [A-Z]{1,5}|\[[^\]]{1,64}\])?)?`
-/** RFC 3339 and its relatives: blank for T, comma for point, no zone (UTC). */
+/** RFC 3339 and similar: blank instead of T, comma instead of point, no zone (UTC). */
 const iso = new RegExp(
   String.raw`^(\d{4})[-/](\d\d)[-/](\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,30}))?)?${zone})?$`,
   'i',
@@ -29,7 +29,7 @@ const mail = new RegExp(
 )
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
 
-/** Nanoseconds in the unit that a number of this size is in: seconds to the year 5138, and so on. */
+/** Decimal digits from the unit of a number of this size to nanoseconds. Seconds are assumed up to the year 5138, and so on. */
 function unitDigits(size: number): number {
   if (size < 1e11) return 9
   if (size < 1e14) return 6
@@ -38,7 +38,7 @@ function unitDigits(size: number): number {
 
 const powers = [1n, 0n, 0n, 1_000n, 0n, 0n, 1_000_000n, 0n, 0n, 1_000_000_000n]
 
-/** Decimal text as nanoseconds, exact to its last digit; `digits` is the unit, 9 for seconds, by magnitude when absent. */
+/** Decimal text as nanoseconds, exact to the last digit. `digits` is the unit as a power of ten (9 for seconds), by magnitude if not given. */
 export function parseEpoch(text: string, digits?: number): bigint | undefined {
   const [, sign, whole, fraction = ''] = decimal.exec(text) ?? []
   if (whole === undefined) {
@@ -52,8 +52,8 @@ export function parseEpoch(text: string, digits?: number): bigint | undefined {
 }
 
 /**
- * A time as senders write it, in nanoseconds since 1970 (not yet within bounds): RFC 3339 to the nanosecond, the common
- * forms beside it, or a number, in text or not, of s, ms, µs or ns by magnitude. Undefined when it is no time.
+ * A time as senders write it, in nanoseconds since the Unix epoch, not checked against the storable range: RFC 3339 with up to nanoseconds, similar
+ * common forms, or a number (also as text) of s, ms, µs or ns by magnitude. Undefined if it is no time.
  */
 export function parseTime(value: Json | undefined): bigint | undefined {
   if (typeof value === 'number') {
@@ -69,7 +69,7 @@ export function parseTime(value: Json | undefined): bigint | undefined {
   return parseCalendar(text) ?? parseEpoch(text)
 }
 
-/** How log4j writes a Java `Instant`, and Google Cloud's loggers a protobuf `Timestamp`. */
+/** log4j's form of a Java `Instant`, and Google Cloud's of a protobuf `Timestamp`. */
 function parseInstant({ epochSecond, nanoOfSecond, seconds, nanos }: JsonObject): bigint | undefined {
   const second = epochSecond ?? seconds
   const nano = nanoOfSecond ?? nanos
@@ -79,10 +79,10 @@ function parseInstant({ epochSecond, nanoOfSecond, seconds, nanos }: JsonObject)
 
 const usual = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3}|\.\d{6}|\.\d{9})?Z$/
 
-/** Nanoseconds of a fraction's last digit, by the length of the text. */
+/** Nanoseconds of a fraction's last digit, by the length of the whole text. */
 const fractionUnits: Readonly<Record<number, number>> = { 24: 1_000_000, 27: 1_000, 30: 1 }
 
-/** The form that most senders write, without the cost of the general one; undefined for any doubt. */
+/** Parses the form that most senders write, faster than the general way; undefined in any doubt. */
 function parseUsual(text: string): bigint | undefined {
   // Date.parse takes 30 February and 24:00, which the general form refuses.
   if (!usual.test(text) || text.startsWith('24', 11)) return undefined
@@ -96,7 +96,7 @@ function parseUsual(text: string): bigint | undefined {
 const day = /^\d{4}-\d\d-\d\d$/
 const timeOfDay = /^\d\d:\d\d:\d\d(?:[.,]\d{1,9})?$/
 
-/** A day with the time of it that stands beside, as CloudFront and IIS write both (W3C's Extended Log File Format, in UTC). */
+/** A date joined with the time of day in the field next to it, as CloudFront and IIS write them (W3C Extended Log File Format, in UTC). */
 export const withTimeOfDay = (date: Json, time: Json | undefined): Json =>
   typeof date === 'string' && typeof time === 'string' && day.test(date) && timeOfDay.test(time)
     ? `${date}T${time}`
@@ -115,7 +115,7 @@ function parseCalendar(text: string): bigint | undefined {
   return instant([year, month, day, hour, minute, second], undefined, offset)
 }
 
-/** A calendar time that exists (a leap second counts as the second after it), less its offset. */
+/** A calendar time that exists, less its offset; a leap second counts as the second after it. */
 function instant(
   parts: readonly (string | undefined)[],
   fraction: string | undefined,

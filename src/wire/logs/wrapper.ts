@@ -1,43 +1,43 @@
 import type { JsonRange } from '#src/lib/json-bytes.ts'
 import { isLevelName, isMessageName, lokiList, namesOfOneThing, otlpLists, wrapperNames } from './aliases.ts'
 
-/** A member of an object or map: what it is called, where it stands with its name, and where its value does. */
+/** A member of an object or map: its name, the range of name and value together, and the range of the value. */
 export type Member = Readonly<{
   name: string
   whole: JsonRange
   value: JsonRange
   isList: boolean
-  /** Null, an empty text or an empty list: nothing is said by it. */
+  /** The value is null, an empty text or an empty list, so it says nothing. */
   isEmpty: boolean
-  /** Of its value: how deep it is nested, and the values in it, itself included. */
+  /** Of the value: its nesting depth, and the number of values in it, itself included. */
   depth: number
   values: number
 }>
 
-/** A body that is no record but holds a list of them. */
+/** A body that is not a record, but holds a list of them. */
 export type Wrapper = Readonly<{
   list: JsonRange
-  /** What stands beside the list, and holds for each record that does not say it itself. */
+  /** The members beside the list. They apply to each record that does not say the same itself. */
   beside: readonly Member[]
-  /** Two of its lists hold records. */
+  /** Two of the lists hold records. */
   isAmbiguous: boolean
-  /** It may be a record that has a list: it is a wrapper only if this holds for each in the list. */
+  /** If set, the body may be a record with a list: it is a wrapper only if the condition holds for each value in the list. */
   condition?: Condition | undefined
 }>
 
-/** `isRead`: of a record only the members of these names are looked at. */
+/** `isRead`: the names of the record's members that `holds` needs. */
 type Condition = Readonly<{ isRead(name: string): boolean; holds(record: readonly Member[]): boolean }>
 
-/** A wrapper has little beside its records; what has more members is not looked at further. */
+/** A wrapper has few members beside its records; an object with more than this is not examined further. */
 const wrapperMembersMax = 64
 
-/** Collects the members of an object, of which a repeated one replaces the earlier, as JSON.parse has it. */
+/** Collects the members of an object. A repeated one replaces the earlier, as in JSON.parse. */
 export function createMembers() {
   const members = new Map<string, Member>()
   let count = 0
   let isRecord = false
   return {
-    /** False: it is a record by this name, or by how many it has, and the others say nothing more. */
+    /** False if the object is a record because of this name, or of the number of members: the rest need not be read. */
     mayWrap: (name: string): boolean => {
       isRecord ||= isMessageName(name) || ++count > wrapperMembersMax
       return !isRecord
@@ -47,11 +47,11 @@ export function createMembers() {
   }
 }
 
-/** Whether a record tells a message. */
+/** Whether a record has a message. */
 export const isTelling = (members: readonly Member[]): boolean =>
   members.some(({ name, isEmpty }) => !isEmpty && isMessageName(name))
 
-/** With a level beside its list it is like a record that has a list, and wraps records that tell messages. */
+/** A body with a level beside its list looks like a record that has a list. It is a wrapper if the values in the list have messages. */
 const tellsMessage: Condition = { isRead: isMessageName, holds: isTelling }
 
 const says = (members: readonly Member[], wanted: string): boolean =>
@@ -62,7 +62,7 @@ const hasAllOf = (names: readonly string[]): Condition => ({
   holds: (members) => names.every((wanted) => says(members, wanted)),
 })
 
-/** Of Azure's common schema, whose services leave out one thing or another: Defender has no resource, Application Gateway a `timeStamp`. */
+/** Names of Azure's common schema. Its services leave out some of them: Defender has no resource, Application Gateway no `timeStamp`. */
 const azureNames: readonly string[] = ['time', 'timeStamp', 'resourceId', 'category', 'operationName']
 const azureNamesMin = 2
 const isOfAzure: Condition = {
@@ -70,7 +70,7 @@ const isOfAzure: Condition = {
   holds: (members) => azureNames.filter((name) => says(members, name)).length >= azureNamesMin,
 }
 
-/** A line may be empty. Without an app or a file it would not be read as one (collectors.ts), nor would it be Mezmo's. */
+/** Mezmo's lines may be empty. Without an app or a file, collectors.ts would not read the line, and it would not be Mezmo's. */
 const namesOfMezmo: readonly string[] = ['line', 'timestamp', 'app', 'file']
 const isOfMezmo: Condition = {
   isRead: (name) => namesOfMezmo.includes(name),
@@ -81,17 +81,17 @@ const isOfMezmo: Condition = {
 }
 
 /**
- * How clouds wrap logs: names that others use too, so only where these stand beside the list, or nothing does if none is named, and where each record
- * says what theirs do.
+ * The wrappers of cloud services. Others use these names too, so they only count with the members of `beside` next to the list, or with none if
+ * `beside` is empty, and if each record meets the condition.
  */
 const wrappersOfClouds: readonly Readonly<{ list: string; beside: readonly string[]; condition: Condition }>[] = [
-  // Azure's diagnostic logs, as Event Hubs give them on
+  // Azure's diagnostic logs, as Event Hubs forward them
   { list: 'records', beside: [], condition: isOfAzure },
-  // AWS's CloudTrail, a file or what is told of one
+  // AWS CloudTrail: a file or a notification
   { list: 'Records', beside: [], condition: hasAllOf(['eventTime', 'eventSource']) },
-  // AWS's CloudWatch, to those who subscribe
+  // AWS CloudWatch subscriptions
   { list: 'logEvents', beside: ['logGroup', 'logStream'], condition: hasAllOf(['timestamp', 'message']) },
-  // Mezmo, which was LogDNA: its loggers, beside the kind of the request; its agent
+  // Mezmo, formerly LogDNA: its loggers, with the kind of request beside the list; its agent
   { list: 'ls', beside: ['e'], condition: isOfMezmo },
   { list: 'lines', beside: [], condition: isOfMezmo },
 ]
@@ -109,7 +109,7 @@ function wrapperOfCloud(members: readonly Member[]): Wrapper | undefined {
 
 const isLevelled = (members: readonly Member[]): boolean => members.some(({ name }) => isLevelName(name))
 
-/** The wrapper of these members: its first list that holds something is that of the records, else its first. Undefined: it is none. */
+/** The wrapper that these members are. Its records are in the first non-empty list, or in the first if all are empty. Undefined: it is no wrapper. */
 export function wrapperOf(members: readonly Member[]): Wrapper | undefined {
   const lists = wrapperNames.flatMap((wanted) => members.filter(({ name, isList }) => isList && name === wanted))
   const filled = lists.filter(({ isEmpty }) => !isEmpty)
@@ -122,11 +122,11 @@ export function wrapperOf(members: readonly Member[]): Wrapper | undefined {
 
 export const hasBeside = (wrapper: Wrapper | undefined): boolean => wrapper !== undefined && wrapper.beside.length > 0
 
-/** The list by which members are those of a request of another protocol. */
+/** The list that shows the members to be a request of another protocol; undefined if there is none. */
 export const foreignListOf = (members: readonly Member[]): string | undefined =>
   isLevelled(members) ? undefined : members.find((member) => isForeign(member, members.length))?.name
 
-/** Streams are a list of objects with lists of lines, each a list itself; a record may have a simpler list of that name. */
+/** Loki's streams are objects with lists of lines, each a list itself. A record may have a shallower list of that name. */
 const lokiDepthMin = 4
 
 function isForeign({ name, isList, depth }: Member, count: number): boolean {
@@ -134,7 +134,7 @@ function isForeign({ name, isList, depth }: Member, count: number): boolean {
   return otlpLists.includes(name) || (name === lokiList && count === 1 && depth >= lokiDepthMin)
 }
 
-/** What each name tells, by number; one that others are nested in tells what they do. */
+/** The kinds of thing that a name gives, by index in `namesOfOneThing`. A name that others are nested in gives all of theirs. */
 const thingsByName = new Map<string, Set<number>>()
 for (const [thing, names] of namesOfOneThing.entries()) {
   for (const name of names) {
@@ -149,23 +149,29 @@ const nothing: ReadonlySet<number> = new Set()
 const thingsOf = (name: string): ReadonlySet<number> => thingsByName.get(name) ?? nothing
 
 type Unsaid = Readonly<{
-  /** Whether what a record says by this name may be what stands beside it too. */
+  /** Whether a member of this name in a record may give the same as one beside the list. */
   isRelated(name: string): boolean
-  /** What holds for a record of these members, of which those that are not related do not matter. The same list for records that say the same names. */
+  /**
+   * The members beside the list that apply to a record with these members; only related ones need be given. Returns the same array for records with
+   * the same names.
+   */
   of(own: readonly Member[]): readonly Member[]
 }>
 
 const isSame = (some: ReadonlySet<string>, others: ReadonlySet<string>): boolean =>
   some.size === others.size && some.values().every((name) => others.has(name))
 
-/** What holds for a record of what stands beside it: what it says itself, by whatever name, is its own. */
+/** Finds which members beside the list apply to a record: not those that the record gives itself, under any name. */
 export function createUnsaid(beside: readonly Member[]): Unsaid {
   const namesBeside = new Set(beside.map(({ name }) => name))
   const unsaidBy = (names: ReadonlySet<string>): readonly Member[] => {
     const things = new Set([...names].flatMap((name) => [...thingsOf(name)]))
     return beside.filter(({ name }) => !names.has(name) && ![...thingsOf(name)].some((thing) => things.has(thing)))
   }
-  /** Of the record before, which mostly says the same names: looked for again, it would take as long for a small body as a large one. */
+  /**
+   * The result for the previous record, which mostly has the same names. Without it, each small record would cost as much as the members beside the
+   * list.
+   */
   let last = { names: new Set<string>(), unsaid: beside }
   return {
     isRelated: (name) => namesBeside.has(name) || thingsByName.has(name),

@@ -2,8 +2,8 @@
 export type OtlpContentType = 'application/x-protobuf' | 'application/json'
 
 /**
- * The encoding that a `Content-Type` header names; undefined when OTLP/HTTP has no such encoding. Case does not matter, and
- * parameters are allowed as long as a charset says UTF-8 (or its subset US-ASCII).
+ * The encoding that a `Content-Type` header names; undefined if OTLP/HTTP has no such encoding. Case does not matter. Parameters are allowed, but a
+ * charset must be UTF-8 (or its subset US-ASCII).
  */
 export function parseOtlpContentType(header: string | undefined): OtlpContentType | undefined {
   const [type = '', ...parameters] = (header ?? '').split(';').map((part) => part.trim().toLowerCase())

@@ -3,8 +3,8 @@ import { type SpanTable, cellOf, columns } from './span-scan.ts'
 const comma = Uint8Array.of(0x2c)
 
 /**
- * The request with the kept spans only: all bytes of the body but those between the brackets of the `spans` lists, where the
- * kept spans stand with commas between. `lists` has the start, the end and the first span of each list, by threes.
+ * The request with the kept spans only. All bytes of the body are copied, except that each `spans` list holds only its kept spans, joined by commas.
+ * `lists` has three numbers per list: its start, its end and the number of its first span.
  */
 export function cutJson(
   body: Uint8Array,

@@ -3,13 +3,13 @@ import { librarySpansField } from './protobuf-schema.ts'
 
 type Chunks = { readonly parts: Uint8Array[]; size: number }
 type Keep = (index: number) => boolean
-/** Where the walk is: the body, and the number of the next span. */
+/** State of the walk: the body, and the number of the next span. */
 type Cut = { readonly body: Uint8Array; readonly keep: Keep; index: number }
 type Field = { number: number; wireType: number; start: number; contentStart: number; end: number }
 
 /**
- * The request with the kept spans only. Walks the three outer messages of a body that was scanned; spans and everything
- * beside them are copied as bytes, and the lengths around them written anew.
+ * The request with the kept spans only. Walks the three outer messages of a scanned body. Copies spans and everything beside them as bytes, and
+ * writes the lengths around them anew.
  */
 export function cutProtobuf(body: Uint8Array, keep: Keep): Uint8Array {
   const cut: Cut = { body, keep, index: 0 }
@@ -30,7 +30,7 @@ export function cutProtobuf(body: Uint8Array, keep: Keep): Uint8Array {
 /** Copies the content of a message that holds spans, and returns how many of them are kept. */
 type CutContent = (cut: Cut, field: Field, out: Chunks) => number
 
-/** Copies such a message by `inner`, with a new length; one that keeps no span goes. Returns how many are kept. */
+/** Copies a message that holds spans by `inner`, with a new length, or drops it if no span is kept. Returns how many are kept. */
 function cutGroup(cut: Cut, field: Field, out: Chunks, inner: CutContent): number {
   const content: Chunks = { parts: [], size: 0 }
   const kept = inner(cut, field, content)
@@ -74,7 +74,7 @@ function varint(value: number): number[] {
   return [...bytes, rest]
 }
 
-/** Calls back for each field of a message that the scanner has found sound, in order. */
+/** Calls back for each field, in order, of a message that the scanner has accepted. */
 function eachField(body: Uint8Array, start: number, end: number, each: (field: Field) => void): void {
   let pos = start
   while (pos < end) {

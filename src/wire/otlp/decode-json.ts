@@ -24,7 +24,7 @@ import {
   type Surroundings,
 } from './span-parts.ts'
 
-/** Levels of JSON from the request to the attributes of a span event or link, with room; and of a value in a value. */
+/** Levels of JSON from the request to the attributes of a span event or link, with a reserve; then levels per nested value. */
 const levelsAround = 16
 const levelsPerValue = 4
 
@@ -106,7 +106,7 @@ function readShared(cutter: Cutter, kind: 'resource' | 'scope', of: JsonObject, 
   return finishShared(cutter, kind, draft, namedTextOf(cutter, schema, 'schema URL'))
 }
 
-/** The spans of a parsed request. What is not of the expected shape is taken for absent. */
+/** The spans of a parsed request. A value of an unexpected shape counts as absent. */
 function spansOfJson(request: Json, limits: DecodeLimits): readonly Span[] {
   const cutter = createCutter(limits)
   const spans: Span[] = []
@@ -129,7 +129,7 @@ function spansOfJson(request: Json, limits: DecodeLimits): readonly Span[] {
 
 const groupNames = ['scopeSpans', 'instrumentationLibrarySpans']
 
-/** The scope groups in the order in which they stand, the old name beside the new. */
+/** The scope groups in their order in the body, under the new or the old name. */
 function scopeGroups(resourceSpans: JsonObject): readonly JsonObject[] {
   return Object.keys(resourceSpans)
     .filter((name) => groupNames.includes(name))
@@ -139,8 +139,8 @@ function scopeGroups(resourceSpans: JsonObject): readonly JsonObject[] {
 const decoder = new TextDecoder()
 
 /**
- * Parses; long integers need a parser that recurses, and of a body too deep for that the deep values, which are never
- * looked at, are emptied first. The spans come out the same.
+ * Parses the body. The parser of long integers recurses. For a body too deep for it, the deep values are emptied first: they are never looked at, so
+ * the spans stay the same.
  */
 function parseBody(bytes: Uint8Array, limits: DecodeLimits): Json {
   try {
@@ -153,12 +153,12 @@ function parseBody(bytes: Uint8Array, limits: DecodeLimits): Json {
 
 const parseText = (text: string): Json => (text.trim() === '' ? null : parseJson(text))
 
-/** A larger body is decoded in parts: its text and all that is parsed of it would take several times its size. */
+/** A larger body is decoded in parts: its text and the parsed values would take several times its size. */
 const atOnceBytesMax = 4 * 1024 * 1024
-/** What is in a span is left to the parser, and only stepped over here. */
+/** Limits for finding the spans again: what is inside a span is only stepped over here, and parsed later. */
 const scanned = { recordsPerBatchMax: Infinity, nodesPerRequestMax: Infinity, nestingDepthMax: 0, jsonDepthMax: 16 }
 
-/** The request with a part of its spans at a time, in order; whole where it is small, or large beside its spans. */
+/** The request in parts, each with some of its spans, in order. It stays whole if it is small, or has too much beside its spans to be split. */
 function* inParts(bytes: Uint8Array): Generator<Uint8Array> {
   const scan = bytes.length > atOnceBytesMax ? scanJson(bytes, scanned) : undefined
   if (!scan?.ok || scan.value.cut(() => false).length > atOnceBytesMax) {
@@ -172,6 +172,6 @@ function* inParts(bytes: Uint8Array): Generator<Uint8Array> {
   }
 }
 
-/** Decodes JSON bytes that passed the scanner. Bytes that are not UTF-8 become U+FFFD. Source: OTLP specification, "JSON Protobuf Encoding". */
+/** Decodes JSON bytes that the scanner accepted. Bytes that are not UTF-8 become U+FFFD. Source: OTLP specification, "JSON Protobuf Encoding". */
 export const decodeJson = (bytes: Uint8Array, limits: DecodeLimits): readonly Span[] =>
   Array.from(inParts(bytes), (part) => spansOfJson(parseBody(part, limits), limits)).flat()

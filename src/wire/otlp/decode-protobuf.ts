@@ -34,7 +34,7 @@ import {
   type Surroundings,
 } from './span-parts.ts'
 
-/** Where messages stand in the body: start and end, by twos. */
+/** Ranges of messages in the body: start and end of each. */
 type Ranges = number[]
 type Outer = { ranges: Ranges }
 type Group = { shared: Ranges; schemaUrl: string; items: Ranges }
@@ -60,7 +60,7 @@ const resourceSpansFields = fieldReaders<Group>({
   [librarySpansField * 8 + 2]: range<Group>((draft) => draft.items),
 })
 
-/** How a message is read: all in the order in which it stands, or in steps, each of some of its fields. */
+/** How to read a message: all fields in the order of the bytes, or in steps with some of the fields each. */
 type Reading<Draft> = Readonly<{ asItStands: FieldReaders<Draft>; steps: readonly FieldReaders<Draft>[] }>
 
 function reading<Draft>(...steps: readonly FieldsOf<Draft>[]): Reading<Draft> {
@@ -87,8 +87,8 @@ const scopeFields = reading<SharedDraft>(
 )
 
 /**
- * Reads a span or a span event. One that is too large is read in steps, in the order in which JSON is: the Collector writes fields in reverse, and an
- * event with its stack trace would leave the attributes no room, or these the name.
+ * Reads a span or a span event. One that is too large is read in steps, in the order that JSON has. The Collector writes fields in reverse, so an
+ * event with its stack trace would use up the room of the attributes, and these that of the name.
  */
 function readBounded<Draft>(state: WireState, of: Reading<Draft>, draft: Draft, end: number): void {
   if (state.cutter.bytesLeft === Infinity) return readMessage(state, of.asItStands, draft, end)
@@ -148,7 +148,7 @@ function readParent(state: WireState, span: SpanDraft): void {
   span.parentSpanId = id === '' ? null : id
   if (id !== '') return
   const end = state.reader.pos
-  // Read again: its length may be written in more bytes than it needs.
+  // The length is read again, because it may be written in more bytes than it needs.
   state.reader.pos = start
   const bytes = fieldEnd(state) - state.reader.pos
   state.reader.pos = end
@@ -188,7 +188,7 @@ function readRange<Draft>(
   readMessage(state, fields, draft, end)
 }
 
-/** Reads a resource or a scope; one that is given in parts is merged. */
+/** Reads a resource or a scope. If it is given in several parts, these are merged. */
 function readShared(state: WireState, kind: 'resource' | 'scope', group: Group): Shared {
   const { cutter } = state
   const { shared: ranges, schemaUrl } = group
@@ -233,7 +233,7 @@ function readSpans(state: WireState, group: Group, surroundings: Surroundings, s
   }
 }
 
-/** Decodes protobuf bytes that passed the scanner. Fields may stand in any order: the Collector writes them in reverse. */
+/** Decodes protobuf bytes that the scanner accepted. Fields may be in any order: the Collector writes them in reverse. */
 export function decodeProtobuf(bytes: Uint8Array, limits: DecodeLimits): readonly Span[] {
   const state = createWireState(bytes, limits)
   const spans: Span[] = []

@@ -4,9 +4,9 @@ const hasTimes = ({ startNs, endNs }: Span): boolean => startNs !== 0n && endNs 
 const hasEventTimes = ({ spanEvents }: Span): boolean => spanEvents.every(({ timeNs }) => timeNs !== 0n)
 
 /**
- * A span without a start has that of its end, one without an end ends as it starts, one without both was when it arrived;
- * `cuts` tells. A time is missing when it is 0, as its sender did not set it or it was no number (opentelemetry-proto
- * trace.proto: "this field is semantically required").
+ * A span without a start gets its end as start, one without an end gets its start as end, and one without both gets the time of arrival; `cuts` says
+ * so. A time of 0 is missing: the sender did not set it, or it was no number (opentelemetry-proto trace.proto: "this field is semantically
+ * required").
  */
 function filled(span: Span, arrivedNs: bigint): Span {
   const { startNs, endNs, cuts } = span
@@ -18,7 +18,7 @@ function filled(span: Span, arrivedNs: bigint): Span {
   return { ...span, endNs: startNs, cuts: [...cuts, 'no end time: that of its start'] }
 }
 
-/** The span's events with a time each: one without has that of the span's start. */
+/** Gives each event of a span a time: one without gets the start of the span. */
 function withEventTimes(span: Span): Span {
   const { startNs, spanEvents, cuts } = span
   if (hasEventTimes(span)) return span
@@ -26,7 +26,7 @@ function withEventTimes(span: Span): Span {
   return { ...span, spanEvents: timed, cuts: [...cuts, "no time of an event: that of its span's start"] }
 }
 
-/** Spans with a start and an end each, and events with a time. `receivedAt`: when they arrived, milliseconds since the Unix epoch. */
+/** Gives every span a start and an end, and every event a time. `receivedAt`: time of arrival, milliseconds since the Unix epoch. */
 export function fillTimes(spans: readonly Span[], receivedAt: number): readonly Span[] {
   if (spans.every((span) => hasTimes(span) && hasEventTimes(span))) return spans
   const arrivedNs = BigInt(receivedAt) * 1_000_000n

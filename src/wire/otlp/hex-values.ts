@@ -1,4 +1,4 @@
-/** A hexadecimal digit's value by its byte, 255 for anything else. */
+/** Values of hexadecimal digits by byte; 255 for any other byte. */
 export const hexValues: Readonly<Uint8Array> = Uint8Array.from({ length: 256 }, (_none, byte) => {
   const value = Number.parseInt(String.fromCharCode(byte), 16)
   return Number.isNaN(value) ? 255 : value

@@ -1,4 +1,4 @@
-/** Where in an OTLP JSON request a value stands, as far as the scanner cares. */
+/** Kinds of value in an OTLP JSON request, as far as the scanner tells them apart. */
 export const places = {
   other: 0,
   request: 1,
@@ -14,10 +14,10 @@ export const places = {
   spanList: 11,
 } as const
 
-/** Names at the top that show the body to be something else, unless `resourceSpans` is there too. */
+/** Names at the top level that show the body to be something else, unless `resourceSpans` is there too. */
 const misnomers = ['resource_spans', 'resourceLogs', 'resourceMetrics', 'resource_logs', 'resource_metrics']
 
-/** The members that lead on, by place. `instrumentationLibrarySpans` is what `scopeSpans` was called before OTLP 0.15. */
+/** The members that lead to spans and their ids, by place. `instrumentationLibrarySpans` was the name of `scopeSpans` before OTLP 0.15. */
 const members: readonly (readonly Readonly<{ name: string; inner: number }>[])[] = [
   [],
   [
@@ -50,7 +50,7 @@ export function itemPlace(place: number): number {
   return isList(place) ? places.scopeGroup : places.other
 }
 
-/** The place that a member leads to. Its name stands between `start` and `end`, quotes included; escapes are understood. */
+/** The place of a member's value. The name is between `start` and `end`, quotes included; it may have escapes. */
 export function memberPlace(body: Uint8Array, place: number, start: number, end: number): number {
   const known = named[place]
   if (known === undefined) return places.other

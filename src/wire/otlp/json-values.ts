@@ -3,7 +3,7 @@ import { createBareObject } from './bare-object.ts'
 import { cutText } from './shared-attributes.ts'
 import { markCuts, storableTime, takeAttribute, takeItem, type BagDraft, type Cutter } from './span-parts.ts'
 
-/** Most digits of an integer that is made a number; 20 are enough for 64 bits. */
+/** An integer with more digits is not converted; 64 bits need 20. */
 const digitsMax = 20
 
 const nothing: JsonObject = Object.freeze(Object.create(null) as JsonObject)
@@ -12,7 +12,7 @@ export const objectOf = (value: Json | undefined): JsonObject => (isJsonObject(v
 export const listOf = (value: Json | undefined): readonly Json[] =>
   Array.isArray(value) ? (value as readonly Json[]) : []
 
-/** Text; a number is taken for its digits, anything else for absent. Lone surrogates become U+FFFD. */
+/** A text; a number becomes its digits, and anything else counts as absent. Lone surrogates become U+FFFD. */
 function textOf(cutter: Cutter, value: Json | undefined): string {
   if (typeof value === 'number' || typeof value === 'bigint') return String(value)
   if (typeof value !== 'string') return ''
@@ -30,7 +30,7 @@ export function namedTextOf(cutter: Cutter, value: Json | undefined, name: strin
   return text
 }
 
-/** An integer of 64 bits given as a number or as its digits: exact, a number where that is; undefined for anything else. */
+/** A 64-bit integer given as a number or as digits: a number if that is exact, else a bigint; undefined for anything else. */
 function integerOf(value: Json | undefined): number | bigint | undefined {
   if (typeof value === 'number') {
     if (Number.isSafeInteger(value)) return value
@@ -61,7 +61,7 @@ export function enumOf<Name extends string>(names: readonly Name[], prefix: stri
   return found ?? (none as Name)
 }
 
-/** A double. `NaN` and the infinities stay the strings that proto3 JSON has for them; other texts are numbers if they can be. */
+/** A double. `NaN` and the infinities stay the texts of the proto3 JSON mapping; other texts become numbers if possible. */
 function doubleOf(cutter: Cutter, value: Json): Json {
   if (typeof value === 'number' || typeof value === 'bigint') return Number(value)
   if (typeof value !== 'string') return null
@@ -73,7 +73,7 @@ function intOf(cutter: Cutter, value: Json): Json {
   return integerOf(value) ?? (typeof value === 'number' ? value : textOf(cutter, value))
 }
 
-/** Base64, also in its URL form; answered in the standard form with padding. */
+/** Base64 in standard form with padding; the URL form is accepted too. */
 function base64Of(cutter: Cutter, value: Json): string {
   return Buffer.from(textOf(cutter, value), 'base64').toString('base64')
 }
@@ -89,7 +89,7 @@ const readers: readonly Readonly<{ name: string; read: Reader }>[] = [
   { name: 'bytesValue', read: base64Of },
 ]
 
-/** An AnyValue in JSON; the levels below the deepest are cut. */
+/** An AnyValue in JSON; levels below the deepest allowed are cut. */
 function readValue(cutter: Cutter, value: Json | undefined, depth: number): Json {
   if (depth > cutter.limits.nestingDepthMax) {
     cutter.depthCut = true
@@ -117,7 +117,7 @@ function readMap(cutter: Cutter, value: Json, depth: number): Json {
   return map
 }
 
-/** A name is kept even where the record has no bytes left, or its value could not be told from others. */
+/** A name is kept even if the record has no bytes left: otherwise its value could not be told from others. */
 function keyOf(cutter: Cutter, value: Json | undefined): string {
   const left = cutter.bytesLeft
   cutter.bytesLeft = cutter.limits.recordBytesMax
@@ -133,7 +133,7 @@ function readKeyValue(cutter: Cutter, item: Json, into: Record<string, Json>, de
   return key
 }
 
-/** Reads the attributes of a record, of which only so many are kept. The last of equal names counts. */
+/** Reads the attributes of a record, up to the limit. Of equal names the last counts. */
 export function readAttributes(cutter: Cutter, value: Json | undefined, bag: BagDraft): void {
   for (const item of listOf(value)) {
     if (takeAttribute(cutter, bag)) markCuts(cutter, `attribute ${readKeyValue(cutter, item, bag.attributes, 0)}`)

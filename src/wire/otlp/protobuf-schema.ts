@@ -1,6 +1,6 @@
 /**
- * What a field is to the scanner, as a small number: how to step over it, or which message to enter. From `length` on
- * the field is length-delimited, from `request` on it is a message of ours.
+ * What the scanner does with a field, as a small number: how to step over it, or which message to enter. From `length` on the field is
+ * length-delimited; from `request` on it is a message that is scanned.
  */
 export const actions = {
   malformed: 0,
@@ -42,7 +42,7 @@ const anyValue = {
   7: actions.length,
 }
 
-/** The fields that we know, by message and number. Source: opentelemetry-proto 1.x trace.proto, common.proto, resource.proto. */
+/** The known fields, by message and number. Source: opentelemetry-proto 1.x trace.proto, common.proto, resource.proto. */
 const schema: Readonly<Record<number, Readonly<Record<number, number>>>> = {
   [actions.request]: { 1: actions.resourceSpans },
   [actions.resourceSpans]: { 1: actions.resource, 2: actions.scopeSpans, 3: actions.length },
@@ -84,7 +84,7 @@ const schema: Readonly<Record<number, Readonly<Record<number, number>>>> = {
   [actions.map]: { 1: actions.keyValue },
 }
 
-/** How to step over a field that we do not know, by its wire type. 4 ends a group that never began; 6 and 7 do not exist. */
+/** How to step over an unknown field, by its wire type. 4 ends a group that never began; 6 and 7 do not exist. */
 export const unknownByWireType: Readonly<Uint8Array> = Uint8Array.of(
   actions.varint,
   actions.fixed64,
@@ -97,8 +97,8 @@ export const unknownByWireType: Readonly<Uint8Array> = Uint8Array.of(
 )
 
 /**
- * Action by message × 256 + tag, for every tag below 256 (fields 1 to 31). A known field with another wire type than its own
- * is a mismatch: the body is of some other message, which the Collector's receiver refuses as well.
+ * Action by message × 256 + tag, for every tag below 256 (fields 1 to 31). A known field with a wrong wire type is a mismatch: the body is some other
+ * message, which the Collector's receiver refuses too.
  */
 function buildActionTable(): Uint8Array {
   const table = new Uint8Array(messages * 256)
@@ -117,7 +117,7 @@ export const actionTable: Readonly<Uint8Array> = buildActionTable()
 const flagTable = (...of: readonly number[]): Uint8Array =>
   Uint8Array.from({ length: messages }, (_none, action) => (of.includes(action) ? 1 : 0))
 
-/** 1 for what counts as a node of the request: each becomes a value or an object when decoded. */
+/** 1 for messages that count as nodes of the request: each becomes a value or an object when decoded. */
 export const nodeTable: Readonly<Uint8Array> = flagTable(
   actions.resourceSpans,
   actions.scopeSpans,
@@ -127,5 +127,5 @@ export const nodeTable: Readonly<Uint8Array> = flagTable(
   actions.item,
 )
 
-/** 1 for what is one level deeper in the nesting of attribute values. */
+/** 1 for messages that add a level of nesting to attribute values. */
 export const depthTable: Readonly<Uint8Array> = flagTable(actions.value, actions.item)

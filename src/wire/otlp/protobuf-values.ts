@@ -14,7 +14,7 @@ import {
 } from './span-parts.ts'
 import { textOf } from './string-cache.ts'
 
-/** A reader over one request, and what is cut of the record being read. */
+/** A reader over one request, and what was cut of the record being read. */
 export type WireState = Readonly<{ reader: protobuf.Reader; body: Buffer; view: DataView; cutter: Cutter }>
 
 export function createWireState(bytes: Uint8Array, limits: DecodeLimits): WireState {
@@ -27,7 +27,7 @@ export function createWireState(bytes: Uint8Array, limits: DecodeLimits): WireSt
   }
 }
 
-/** Reads a field into a draft; the reader stands behind the field's tag. */
+/** Reads a field into a draft; the reader is just after the field's tag. */
 type FieldReader<Draft> = (state: WireState, draft: Draft) => void
 /** By tag (field number × 8 + wire type). */
 export type FieldReaders<Draft> = readonly (FieldReader<Draft> | undefined)[]
@@ -51,16 +51,16 @@ export function readMessage<Draft>(state: WireState, fields: FieldReaders<Draft>
   assert(reader.pos === end, 'an OTLP body is scanned before it is decoded')
 }
 
-/** Reads a length; where the field ends. */
+/** Reads a length, and returns where the field ends. */
 export function fieldEnd({ reader }: WireState): number {
   const length = reader.size()
   return reader.pos + length
 }
 
-/** Names are kept also where they are longer than what is left: then nothing is. */
+/** Bytes left for texts. A long name may take more than is left; then nothing is. */
 const bytesLeft = ({ bytesLeft: left }: Cutter): number => Math.max(0, left)
 
-/** UTF-8 text, tolerant; cut where the record has no bytes left. */
+/** A UTF-8 text, read leniently and cut if the record has no bytes left. */
 function readText(state: WireState): string {
   const { reader, body, cutter } = state
   const end = fieldEnd(state)
@@ -76,21 +76,21 @@ function readText(state: WireState): string {
   return textOf(body, start, keptEnd)
 }
 
-/** The text of a field of its own, which is named when it is cut. */
+/** The text of a named field; the name is in the note if the text is cut. */
 export function readNamedText(state: WireState, name: string): string {
   const text = readText(state)
   markCuts(state.cutter, name)
   return text
 }
 
-/** Time in nanoseconds (fixed64). */
+/** A time in nanoseconds since the Unix epoch (fixed64). */
 export function readTime({ reader, view, cutter }: WireState): bigint {
   const timeNs = view.getBigUint64(reader.pos, true)
   reader.pos += 8
   return storableTime(cutter, timeNs)
 }
 
-/** int64: a number where it is exact, else a bigint. */
+/** An int64: a number if that is exact, else a bigint. */
 function readInteger({ reader, body }: WireState): number | bigint {
   let low = 0
   let middle = 0
@@ -110,7 +110,7 @@ function readInteger({ reader, body }: WireState): number | bigint {
   return Number.isSafeInteger(number) ? number : exact
 }
 
-/** A double; what JSON has no number for is its name in the proto3 JSON mapping. */
+/** A double; NaN and the infinities become their texts in the proto3 JSON mapping. */
 function readDouble({ reader, view }: WireState): number | string {
   const value = view.getFloat64(reader.pos, true)
   reader.pos += 8
@@ -139,7 +139,7 @@ export function readId(state: WireState, digits: 16 | 32): string {
   return /^0+$/.test(text) ? '' : text.padStart(digits, '0')
 }
 
-/** AnyValue. Of several values the last counts, and lists or maps in a row are one, as protobuf merges. */
+/** An AnyValue. Of several values the last counts, but several lists or maps in a row are joined, as protobuf merges messages. */
 function readValue(state: WireState, end: number, depth: number, before: Json): Json {
   const { reader } = state
   let value = before
@@ -174,7 +174,7 @@ function readValue(state: WireState, end: number, depth: number, before: Json): 
   return value
 }
 
-/** A value one level down; the levels below the deepest are cut. */
+/** A value one level down; levels below the deepest allowed are cut. */
 function readInnerValue(state: WireState, depth: number, before: Json): Json {
   const { reader, cutter } = state
   const end = fieldEnd(state)
@@ -208,7 +208,7 @@ function readMap(state: WireState, end: number, depth: number, before: Json): Js
   return map
 }
 
-/** A name is kept even where the record has no bytes left, or its value could not be told from others. */
+/** A name is kept even if the record has no bytes left: otherwise its value could not be told from others. */
 function readKey(state: WireState): string {
   const { cutter } = state
   const left = cutter.bytesLeft
@@ -219,7 +219,7 @@ function readKey(state: WireState): string {
   return key
 }
 
-/** Reads a KeyValue into a map, which inherits no names: a later value of the same key replaces the earlier. */
+/** Reads a KeyValue into a map that inherits no names. A later value of the same key replaces the earlier. */
 function readKeyValue(state: WireState, into: Record<string, Json>, depth: number): string {
   const { reader } = state
   const end = fieldEnd(state)
@@ -235,7 +235,7 @@ function readKeyValue(state: WireState, into: Record<string, Json>, depth: numbe
   return key
 }
 
-/** Reads an attribute of a record, of which only so many are kept. */
+/** Reads an attribute of a record, or skips it beyond the limit. */
 export function readAttribute(state: WireState, bag: BagDraft): void {
   const { reader, cutter } = state
   if (!takeAttribute(cutter, bag)) {

@@ -2,10 +2,10 @@ import protobuf from 'protobufjs/minimal.js'
 import type { Refusal, RefusalCode } from '#src/events/refusal.ts'
 import type { OtlpContentType } from './content-type.ts'
 
-/** An answer in the encoding of its request. The content type is bare: the Collector compares it exactly. */
+/** An answer in the encoding of its request. The content type has no parameters: the Collector compares it exactly. */
 export type OtlpReply = Readonly<{ contentType: OtlpContentType; body: Uint8Array }>
 
-/** What a 200 says beyond full success. With 0 rejected spans the message is a warning. */
+/** What a 200 says other than full success. With 0 rejected spans the message is a warning. */
 export type PartialSuccess = Readonly<{ rejectedSpans: number; errorMessage: string }>
 
 const encoder = new TextEncoder()
@@ -27,7 +27,7 @@ export function encodeSuccess(contentType: OtlpContentType, partial?: PartialSuc
   return { contentType, body: writer.finish() }
 }
 
-/** The fields of a message that are varints or bytes, the last of each. Throws on others, and on what is no message. */
+/** The varint and length-delimited fields of a message, the last of each number. Throws on other wire types and on bytes that are no message. */
 function fieldsOf(message: Uint8Array): ReadonlyMap<number, number | Uint8Array> {
   const reader = protobuf.Reader.create(message)
   const found = new Map<number, number | Uint8Array>()
@@ -40,7 +40,7 @@ function fieldsOf(message: Uint8Array): ReadonlyMap<number, number | Uint8Array>
   return found
 }
 
-/** What a 200 in protobuf says, nothing rejected where `partial_success` is unset; undefined for what `encodeSuccess` does not make. */
+/** What a 200 in protobuf says; nothing is rejected if `partial_success` is unset. Undefined for a body that `encodeSuccess` does not make. */
 export function decodePartialSuccess(body: Uint8Array): PartialSuccess | undefined {
   try {
     const partial = fieldsOf(body).get(1) ?? new Uint8Array()
@@ -108,9 +108,8 @@ const errorDomain = 'throughline'
 const reasonOf = ({ code }: Refusal): string => code.toUpperCase()
 
 /**
- * google.rpc.Status: the canonical code, the detail as its message, ErrorInfo with our stable code (and the feature that an
- * entitlement lacks), and RetryInfo where the refusal says when to try again. Source: OTLP specification "Failures",
- * googleapis google/rpc/status.proto and error_details.proto.
+ * google.rpc.Status: the canonical code, the detail as its message, ErrorInfo with our stable code (and the missing feature of an entitlement), and
+ * RetryInfo if the refusal says when to try again. Source: OTLP specification "Failures", googleapis google/rpc/status.proto and error_details.proto.
  */
 export function encodeStatus(contentType: OtlpContentType, refusal: Refusal): OtlpReply {
   const { code, detail, feature, retryAfterS } = refusal
@@ -143,7 +142,7 @@ function encodeErrorInfo(refusal: Refusal): Uint8Array {
   return writer.finish()
 }
 
-/** A google.protobuf.Duration of whole seconds in RetryInfo.retry_delay. */
+/** RetryInfo with retry_delay, a google.protobuf.Duration of whole seconds. */
 function encodeRetryInfo(seconds: number): Uint8Array {
   return protobuf.Writer.create().uint32(10).fork().uint32(8).int64(Math.ceil(seconds)).ldelim().finish()
 }

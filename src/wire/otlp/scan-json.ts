@@ -26,7 +26,9 @@ import {
   type SpanTable,
 } from './span-scan.ts'
 
-/** Members of objects, and more for each node (an attribute is three): bounds what unknown fields can make the parser build. */
+/**
+ * The most members of objects: a fixed number, and some for each node (an attribute has three). Limits what unknown fields can make the parser build.
+ */
 const membersFree = 10_000
 const membersPerNode = 4
 const membersMax = ({ nodesPerRequestMax }: ScanLimits): number => membersFree + nodesPerRequestMax * membersPerNode
@@ -45,7 +47,7 @@ type Walk = IdPlaces & {
   readonly reader: JsonReader
   readonly limits: ScanLimits
   readonly table: SpanTable
-  /** Contents of the `spans` lists: start, end, and the number of the first span, by threes. */
+  /** The contents of the `spans` lists, three numbers each: start, end, and the number of the first span. */
   readonly lists: number[]
   nodes: number
   members: number
@@ -54,9 +56,8 @@ type Walk = IdPlaces & {
 }
 
 /**
- * Scans JSON bytes. What it passes, `JSON.parse` takes after a tolerant UTF-8 decoding and finds the same spans in. What is
- * nested deep is never decoded and only stepped over, without recursion, so that it costs no other span; what is deeper than
- * can be stepped over refuses the body.
+ * Scans JSON bytes. `JSON.parse` accepts what passes, after lenient UTF-8 decoding, and finds the same spans. Deep values are never decoded, only
+ * stepped over without recursion, so that they cost no other span. A body too deep to be stepped over is refused.
  */
 export function scanJson(bytes: Uint8Array, limits: ScanLimits): Result<SpanScan, Refusal> {
   const body = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -159,7 +160,7 @@ function walkObject(walk: Walk, start: number, place: number, depth: number): nu
   return pos + 1
 }
 
-/** The end of a value that is too deep to matter; its values count, for the parser builds them. Else -1 with the refusal set. */
+/** The end of a value that is too deep to matter; its values count, because the parser builds them. -1 with the refusal set on failure. */
 function stepOver(walk: Walk, start: number): number {
   const { reader, limits } = walk
   const before = reader.values()
@@ -171,7 +172,7 @@ function stepOver(walk: Walk, start: number): number {
   return walk.members > membersMax(limits) ? stopAtNodes(walk) : end
 }
 
-/** The colon behind a name, and the value; -1 with the refusal set. */
+/** Walks the colon after a name, and the value; -1 with the refusal set on failure. */
 function walkMemberValue(walk: Walk, afterName: number, place: number, depth: number): number {
   const { body, limits } = walk
   const pos = skipSpace(body, afterName)
@@ -180,7 +181,7 @@ function walkMemberValue(walk: Walk, afterName: number, place: number, depth: nu
   return walkValue(walk, skipSpace(body, pos + 1), place, depth)
 }
 
-/** Where the member leads. Of an id that is given twice the last counts, as in JSON.parse. */
+/** The place of a member's value. If an id is given twice, the last counts, as in JSON.parse. */
 function enterMember(walk: Walk, place: number, start: number, end: number): number {
   const inner = memberPlace(walk.body, place, start, end)
   if (inner === places.traceId) walk.traceStart = -1
@@ -236,7 +237,7 @@ function faultOf({ body, traceStart, traceLength, spanStart, spanLength }: Walk)
   return faults.none
 }
 
-/** True for `digits` hexadecimal digits, not all 0: the usual id, told without making text of it. */
+/** True for `digits` hexadecimal digits that are not all 0. This recognises a usual id without making text of it. */
 function isPlainId(body: Uint8Array, start: number, length: number, digits: number): boolean {
   if (length !== digits) return false
   let bits = 0
@@ -253,7 +254,7 @@ function isZeroText(body: Uint8Array, start: number, length: number): boolean {
   return true
 }
 
-/** An id as text, escapes undone; bounded, since an id that long is none. */
+/** An id as text, without escapes. Cut at 256 bytes: no valid id is that long. */
 function idText(body: Uint8Array, start: number, length: number): string {
   const text = Buffer.from(body.buffer, body.byteOffset + start, Math.min(length, 256)).toString('utf8')
   if (length > 256 || !text.includes('\\')) return text

@@ -15,9 +15,9 @@ import {
   type SpanTable,
 } from './span-scan.ts'
 
-/** Groups are not part of OTLP: unknown ones are stepped over, but not for ever. */
+/** OTLP has no groups. Unknown ones are stepped over, up to this depth. */
 const groupDepthMax = 32
-/** Messages of any kind for each node: bounds what repeated singular fields can make the decoder do. */
+/** The most messages of any kind per node: limits what repeated singular fields can make the decoder do. */
 const messagesPerNode = 4
 
 type Walk = IdPlaces & {
@@ -33,9 +33,9 @@ type Walk = IdPlaces & {
   refusal: Refusal | undefined
 }
 
-/** Scans protobuf bytes: every field header once, in a loop over a table, so that a header costs a few nanoseconds. */
+/** Scans protobuf bytes. Looks at every field header once, in a loop over a table, so that a header costs a few nanoseconds. */
 export function scanProtobuf(bytes: Uint8Array, limits: ScanLimits): Result<SpanScan, Refusal> {
-  // A plain view: the loop stays monomorphic whether it is given a Buffer or not.
+  // A plain view keeps the loop monomorphic, also if a Buffer is given.
   const body = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const table = createSpanTable()
   const walk: Walk = {
@@ -80,7 +80,7 @@ function walkMessage(walk: Walk, message: number, start: number, end: number, de
   return true
 }
 
-/** Steps over a length-delimited field whose length stands at `start`, into it where it is a message of ours; or -1. */
+/** Steps over a length-delimited field whose length is at `start`, or enters it if it is a known message. Returns its end, or -1. */
 function walkField(walk: Walk, action: number, start: number, end: number, depth: number): number {
   let pos = start + 1
   let length = start < end ? (walk.body[start] as number) : 0xff
@@ -110,12 +110,13 @@ function enter(walk: Walk, action: number, start: number, end: number, depth: nu
   if (action === actions.span) return enterSpan(walk, start, end)
   if (action === actions.keyValue && depth === 0 && isPlainAttribute(walk.body, start, end)) return true
   const inner = depth + (depthTable[action] as number)
-  // Deeper values are never decoded (decode.ts cuts at the same level), so what they hold does not matter.
+  // Deeper values are never decoded (decode.ts cuts at the same level), so their content does not matter.
   return inner > walk.depthMax || walkMessage(walk, action, start, end, inner)
 }
 
 /**
- * True for an attribute as nearly all are: a short key, then a short text, a number or a boolean, and nothing else. Told in one look, since attributes are most of a request; whatever else there is takes the general way.
+ * True for a usual attribute: a short key, then a short text, a number or a boolean, and nothing else. Attributes are most of a request, so these are
+ * recognised at once; anything else is scanned in the general way.
  */
 function isPlainAttribute(body: Uint8Array, start: number, end: number): boolean {
   const keyLength = body[start + 1] as number
@@ -206,7 +207,7 @@ function skipVarint(walk: Walk, start: number, end: number): number {
   return stop(walk, last === end ? 'cut short' : 'a varint is too long', start)
 }
 
-/** Reads a tag or a length (`lastMax`: the most its fifth byte may be) into `walk.value`; returns where it ends, or -1. */
+/** Reads a tag or a length into `walk.value`; `lastMax` is the largest allowed fifth byte. Returns where it ends, or -1. */
 function readVarint32(walk: Walk, start: number, end: number, lastMax: number): number {
   const { body } = walk
   let value = 0

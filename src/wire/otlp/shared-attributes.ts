@@ -3,7 +3,7 @@ import type { Attributes, SharedAttributes } from '#src/events/telemetry.ts'
 import { beginningOf } from '#src/lib/beginning.ts'
 import { type Json, isJsonObject } from '#src/lib/json.ts'
 
-/** JSON text with sorted keys: equal for values that are equal, whatever the order they were written in. */
+/** JSON text with sorted keys, so that it is equal for equal values in any order. */
 function canonical(value: Json): string {
   if (Array.isArray(value)) return `[${value.map((item: Json) => canonical(item)).join(',')}]`
   if (typeof value === 'bigint') return value.toString()
@@ -14,7 +14,7 @@ function canonical(value: Json): string {
   return `{${members.join(',')}}`
 }
 
-/** Gives attributes that many spans share their identity: the head of a SHA-256 over everything in them. */
+/** Gives shared attributes their identity: the first 32 hex digits of a SHA-256 over everything in them. */
 export function shareAttributes(of: Omit<SharedAttributes, 'hash'>): SharedAttributes {
   const { kind, name, version, schemaUrl, attributes, droppedAttributesCount } = of
   const text = canonical([kind, name, version, schemaUrl, droppedAttributesCount, attributes])
@@ -25,16 +25,19 @@ export function shareAttributes(of: Omit<SharedAttributes, 'hash'>): SharedAttri
 const asText = (value: Json | undefined): string =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' ? String(value) : ''
 
-/** As of a log's service: each span is kept with it, and a name of a megabyte would make gigabytes of a request of ten thousand. */
+/**
+ * The limit of a service's name, as for logs. Each span is stored with it: a name of a megabyte in a request of ten thousand spans would make
+ * gigabytes.
+ */
 const serviceCharactersMax = 1_024
 
-/** `service.name`, or `unknown_service` where a resource has none. Source: OpenTelemetry semantic conventions, service. */
+/** `service.name`, or `unknown_service` if a resource has none. Source: OpenTelemetry semantic conventions, service. */
 export const serviceOf = (resource: SharedAttributes): string =>
   beginningOf(asText(resource.attributes['service.name']), serviceCharactersMax).toWellFormed() || 'unknown_service'
 
 /**
- * `session.id`, and what else it is called: by HyperDX's and Splunk's SDKs for pages; for a conversation with a language model, by
- * OpenTelemetry's conventions, OpenLLMetry, Laminar, and LangSmith, whose `langsmith.trace.session_id` is a project.
+ * `session.id`, and other names for it: in the browser SDKs of HyperDX and Splunk; for a conversation with a language model in OpenTelemetry's
+ * conventions, OpenLLMetry, Laminar, and LangSmith (whose `langsmith.trace.session_id` is a project).
  */
 const sessionNames = [
   'session.id',
@@ -48,8 +51,8 @@ const sessionNames = [
 ]
 
 /**
- * `session.id`, or what SDKs call it, of the span, else of its resource; null where neither has one of at most `charactersMax`. A longer one
- * is not cut: two sessions could become one.
+ * The session id of the span, or else of its resource, under any of the names; null if neither has one of at most `charactersMax`. A longer one is
+ * not cut: two sessions could become one.
  */
 export function sessionIdOf(attributes: Attributes, resource: SharedAttributes, charactersMax: number): string | null {
   for (const name of sessionNames) {
@@ -61,7 +64,7 @@ export function sessionIdOf(attributes: Attributes, resource: SharedAttributes, 
   return null
 }
 
-/** The head of a text, never ending within a surrogate pair. */
+/** The head of a text; never ends within a surrogate pair. */
 export function cutText(text: string, charactersMax: number): string {
   if (text.length <= charactersMax) return text
   const end = (text.charCodeAt(charactersMax - 1) & 0xfc00) === 0xd800 ? charactersMax - 1 : charactersMax

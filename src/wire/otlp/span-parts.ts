@@ -15,7 +15,7 @@ export type DecodeLimits = Pick<
   | 'sessionIdCharactersMax'
 >
 
-/** By number (trace.proto, `StatusCode`). */
+/** By enum number (trace.proto, `StatusCode`). */
 export const statusCodes: readonly SpanStatus['code'][] = ['unset', 'ok', 'error']
 
 /** Attributes while they are read. */
@@ -23,7 +23,7 @@ export type BagDraft = {
   attributes: Record<string, Json>
   attributesSeen: number
   attributesKept: number
-  /** As the sender says. */
+  /** As the sender counted them. */
   attributesDropped: number
 }
 export type SharedDraft = BagDraft & { name: string; version: string }
@@ -56,7 +56,7 @@ const createBag = (): BagDraft => ({
   attributesDropped: 0,
 })
 export const createShared = (): SharedDraft => ({ ...createBag(), name: '', version: '' })
-// Written out: of spans and their events there are thousands, and to spread a bag costs a tenth of what decoding a span does.
+// Each member is written out: there are thousands of spans and events, and spreading a bag would cost a tenth of decoding a span.
 export const createSpanEvent = (): SpanEventDraft => ({
   attributes: createBareObject(),
   attributesSeen: 0,
@@ -91,14 +91,14 @@ export const createSpan = (): SpanDraft => ({
 })
 
 /**
- * What is cut while one record is read, and how much of it may still be kept. `bytesLeft` bounds only a record that is
- * larger than a record may be; for all others it is Infinity and costs nothing.
+ * What was cut of the record being read, and how many bytes of it may still be kept. `bytesLeft` limits only a record larger than a record may be;
+ * for all others it is Infinity and costs nothing.
  */
 export type Cutter = {
   readonly limits: DecodeLimits
   bytesLeft: number
   cuts: string[]
-  /** Set when the attribute being read was cut, for its name may come behind its value. */
+  /** Set if the attribute being read was cut. The mark is made later, because its name may come after its value. */
   depthCut: boolean
   bytesCut: boolean
 }
@@ -111,7 +111,7 @@ export const createCutter = (limits: DecodeLimits): Cutter => ({
   bytesCut: false,
 })
 
-/** Begins a record of `bytes` as encoded; Infinity where that is not known. */
+/** Begins a record of `bytes` as encoded; Infinity if that is not known. */
 export function beginRecord(cutter: Cutter, bytes: number): void {
   cutter.bytesLeft = bytes > cutter.limits.recordBytesMax ? cutter.limits.recordBytesMax : Infinity
   if (cutter.cuts.length > 0) cutter.cuts = []
@@ -124,7 +124,7 @@ export function mark(cutter: Cutter, text: string): void {
   if (cutter.cuts.length < marksMax && !cutter.cuts.includes(text)) cutter.cuts.push(text)
 }
 
-/** Marks what was cut of the thing called `what`, if anything was. */
+/** Marks what was cut of `what`, if anything was. */
 export function markCuts(cutter: Cutter, what: string): void {
   if (!cutter.depthCut && !cutter.bytesCut) return
   const name = cutText(what, 140)
@@ -134,23 +134,23 @@ export function markCuts(cutter: Cutter, what: string): void {
   cutter.bytesCut = false
 }
 
-/** How many were left out; marked. */
+/** Marks and returns how many were left out. */
 function leftOut(cutter: Cutter, what: string, seen: number, kept: number): number {
   if (seen > kept) mark(cutter, `${what} cut at ${kept}, ${seen - kept} left out`)
   return seen - kept
 }
 
-/** What a list item costs of a record's bytes besides its text. */
+/** Bytes that a list item counts for, besides its text. */
 const itemBytes = 8
 
-/** True when a list item still has a place in the record. */
+/** True if a list item still has room in the record. */
 export function takeItem(cutter: Cutter): boolean {
   if (cutter.bytesLeft <= 0) cutter.bytesCut = true
   else cutter.bytesLeft -= itemBytes
   return !cutter.bytesCut
 }
 
-/** Counts an attribute; true when there is a place for it. */
+/** Counts an attribute; true if there is room for it. */
 export function takeAttribute(cutter: Cutter, bag: BagDraft): boolean {
   bag.attributesSeen++
   if (bag.attributesKept >= cutter.limits.attributesPerRecordMax || cutter.bytesLeft <= 0) return false
@@ -158,7 +158,7 @@ export function takeAttribute(cutter: Cutter, bag: BagDraft): boolean {
   return true
 }
 
-/** A time that indexes can hold: uint64 nanoseconds beyond the year 2262 are cut to its end. */
+/** A time that indexes can store: uint64 nanoseconds beyond the year 2262 are cut to the largest int64. */
 export function storableTime(cutter: Cutter, timeNs: bigint): bigint {
   if (timeNs <= int64Max) return timeNs
   mark(cutter, `time ${timeNs} cut to ${int64Max}`)
@@ -193,7 +193,7 @@ export function finishLink(cutter: Cutter, draft: SpanLinkDraft): SpanLink {
   return { traceId, spanId, traceState, attributes, droppedAttributesCount: droppedOf(cutter, draft), flags }
 }
 
-/** Where a span stands: what it shares with others, and what was cut of that. */
+/** The surroundings of a span: what it shares with others, and what was cut of that. */
 export type Surroundings = Readonly<{ resource: SharedAttributes; scope: SharedAttributes; cuts: readonly string[] }>
 
 const noCuts: readonly string[] = []

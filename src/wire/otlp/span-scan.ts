@@ -4,25 +4,25 @@ import { refusal, type Refusal } from '#src/events/refusal.ts'
 
 export type ScanLimits = Pick<Limits, 'recordsPerBatchMax' | 'nodesPerRequestMax' | 'nestingDepthMax' | 'jsonDepthMax'>
 
-/** Ids in lower-case hex. Of an invalid span: as much as it has, '' where it has none. */
+/** Ids in lower-case hex. For an invalid span they may be partial, or ''. */
 type SpanIdentity = Readonly<{ traceId: string; spanId: string }>
 type InvalidSpan = SpanIdentity & Readonly<{ index: number; reason: string }>
 
-/** What is known of a request's spans before any of them is an object. Spans are numbered from 0 in request order. */
+/** What is known about a request's spans before any is decoded. Spans are numbered from 0 in request order. */
 export type SpanScan = Readonly<{
   spans: number
-  /** The spans without usable ids, in order, with the reason in words. */
+  /** The spans without usable ids, in order, each with the reason in words. */
   invalid: readonly InvalidSpan[]
   identify(index: number): SpanIdentity
   valid(index: number): boolean
   /**
-   * A request of the spans kept alone, each copied byte for byte under its own resource and scope; everything else of the
-   * messages around them is copied too. Groups that are left without a span may go.
+   * A request with only the kept spans, each copied byte for byte under its own resource and scope. All else of the messages around them is copied
+   * too. Groups that are left without a span may be dropped.
    */
   cut(keep: (index: number) => boolean): Uint8Array
 }>
 
-/** `records`: the spans as far as they were counted. */
+/** `records`: how many spans were counted before the limit stopped it. */
 export const tooManySpans = ({ recordsPerBatchMax }: ScanLimits, records: number): Refusal =>
   refusal('payload_too_large', `more than ${recordsPerBatchMax} spans in one request: send smaller batches`, {
     records,
@@ -33,7 +33,7 @@ export function tooManyNodes({ nodesPerRequestMax }: ScanLimits, records: number
   return refusal('payload_too_large', `more than ${most} in one request: send smaller batches`, { records })
 }
 
-/** Why a span is invalid; 0 is a valid one. */
+/** Why a span is invalid; 0 for a valid one. */
 export const faults = {
   none: 0,
   traceIdMissing: 1,
@@ -56,7 +56,7 @@ const faultTexts = [
   'the span is not an object',
 ]
 
-/** The columns of a span's row: where it stands in the body, where its ids stand (start -1: it has none), its fault. */
+/** The columns of a span's row: its range in the body, the ranges of its ids (start -1: it has none), and its fault. */
 export const columns = {
   start: 0,
   end: 1,
@@ -68,15 +68,15 @@ export const columns = {
 } as const
 const width = 7
 
-/** Rows of numbers in one growable typed array: a request of 10,000 spans makes no object per span. */
+/** Rows of numbers in one growable typed array, so that a request of 10,000 spans makes no object per span. */
 export type SpanTable = { cells: Int32Array; count: number }
 
 export const createSpanTable = (): SpanTable => ({ cells: new Int32Array(width * 64), count: 0 })
 
-/** Where the ids of the span being scanned stand; start -1: it has none. */
+/** The ranges of the ids of the span being scanned; start -1: it has none. */
 export type IdPlaces = { traceStart: number; traceLength: number; spanStart: number; spanLength: number }
 
-/** Adds the row of a span that stands between `start` and `end`. */
+/** Adds the row of a span with the range `start` to `end`. */
 export function addSpan(table: SpanTable, start: number, end: number, ids: Readonly<IdPlaces>, fault: number): void {
   const row = table.count * width
   if (row === table.cells.length) {
@@ -103,7 +103,7 @@ export function cellOf(table: SpanTable, index: number, column: number): number 
 
 type Parts = Readonly<{
   table: SpanTable
-  /** Id in hex from its place in the body; `digits` is its full length. */
+  /** Hex digits of an id from its range in the body; `digits` is the full length. */
   hexOf: (start: number, length: number, digits: number) => string
   cut: SpanScan['cut']
 }>

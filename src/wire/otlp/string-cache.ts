@@ -3,8 +3,8 @@ const bytesMax = 40
 const texts: (string | undefined)[] = Array.from({ length: slots }, () => undefined)
 
 /**
- * The text of UTF-8 bytes; what is not UTF-8 becomes U+FFFD. Short ASCII texts (names of attributes, services, operations) come
- * again and again, so the last of each hash is kept and not made anew: a memo, bounded, without influence on the result.
+ * The text of UTF-8 bytes; what is not UTF-8 becomes U+FFFD. Short ASCII texts (names of attributes, services, operations) are frequent, so the last
+ * text of each hash is kept and reused. This cache is bounded and does not influence the result.
  */
 export function textOf(body: Buffer, start: number, end: number): string {
   const length = end - start

@@ -1,6 +1,6 @@
 import type { JsonRange } from '#src/lib/json-bytes.ts'
 
-/** What stands in a member's place: items of the body for an array, or bytes of their own. Empty: the member goes. */
+/** What replaces a member: items of the body for an array, or other bytes. Empty: the member is dropped. */
 export type CutPart = readonly JsonRange[] | Uint8Array
 
 const comma = Buffer.from(',')
@@ -9,7 +9,7 @@ function join(pieces: readonly Uint8Array[]): Uint8Array[] {
   return pieces.flatMap((piece, index) => (index === 0 ? [piece] : [comma, piece]))
 }
 
-/** A JSON object of the members of `body`, byte for byte but for those that `parts` puts something else in place of. */
+/** A JSON object with the members of `body`, byte for byte, except for those that `parts` replaces. */
 export function cutBody(
   body: Uint8Array,
   members: ReadonlyMap<string, JsonRange>,

@@ -22,9 +22,9 @@ type DecodeRumOptions = Readonly<{
 }>
 
 /**
- * The items of a RUM payload that `scanRum` passed and cut. Faro's logs and exceptions are log records of source `rum`, and
- * only that; its events and measurements, and every event of the plain form, are RUM events. Ordinals count through the
- * body: logs, exceptions, events, measurements. Pure. Source: @grafana/faro-core 2.x, `TransportBody`.
+ * The items of a RUM payload that `scanRum` accepted and cut. Faro's logs and exceptions become log records of source `rum` only; its events and
+ * measurements, and every event of the plain form, become RUM events. Ordinals count through the body: logs, exceptions, events, measurements. Pure.
+ * Source: @grafana/faro-core 2.x, `TransportBody`.
  */
 export function decodeRum(payload: Uint8Array, contentType: string, options: DecodeRumOptions): DecodedRum {
   assert(contentType === 'application/json', `RUM bodies are stored as JSON, not ${contentType}`)
@@ -37,7 +37,7 @@ export function decodeRum(payload: Uint8Array, contentType: string, options: Dec
     const range = members.get(key)
     return range === undefined ? null : parseJson(textOf(payload, range.start, range.end))
   }
-  // One by one: the text of a large list would take as much memory as what is parsed of it.
+  // Parses one item at a time: the text of a large list would take as much memory as the parsed items.
   const itemsOf = (key: string): readonly JsonObject[] => {
     const items: JsonObject[] = []
     const { start } = members.get(key) ?? { start: payload.length }
@@ -74,7 +74,7 @@ function decodeFaro(
   const session = sessionIdOf(objectOf(meta['session'])['id'], options.limits.sessionIdCharactersMax) ?? null
   const service = textField(meta, 'app.name')
   const url = textField(meta, 'page.url')
-  // The list of the SDK's own plug-ins says nothing of the page, and would stand on every record.
+  // Left out: the list of the SDK's own plug-ins says nothing about the page, and would be in every record.
   const { sdk: _sdk, ...shared } = meta
   let ordinal = 0
 
@@ -122,7 +122,7 @@ function spansOf(traces: Uint8Array | undefined, session: string | null, options
 
 const urlNames = ['url', 'page.url', 'page_url', 'pageUrl', 'href']
 
-/** `{session_id, events:[{type, timestamp, …}]}`; what stands beside the events holds for those that do not say it. */
+/** The plain form `{session_id, events:[{type, timestamp, …}]}`. What stands beside the events applies to those that do not say it themselves. */
 function decodePlain({ members, valueOf, itemsOf }: Parts, options: DecodeRumOptions): DecodedRum {
   const body: Record<string, Json> = Object.create(null) as Record<string, Json>
   for (const key of members.keys()) if (key !== 'events') body[key] = valueOf(key)

@@ -1,8 +1,8 @@
-/** What a RUM body is: Grafana Faro's transport body, OTLP JSON of a browser's exporter, or the plain form. */
+/** The form of a RUM body: Grafana Faro's transport body, OTLP JSON from a browser's exporter, or the plain form. */
 export type RumForm = 'faro' | 'otlp' | 'plain'
 export type RumPart = 'events' | 'measurements' | 'logs' | 'exceptions' | 'spans'
 
-/** The form, by the keys of the body; the decoder has the same rule. */
+/** The form of a body with these keys; undefined if it is none. The scan and the decoder both use it. */
 export function formOf(keys: Iterable<string>): RumForm | undefined {
   const names = new Set(keys)
   if (names.has('resourceSpans')) return 'otlp'

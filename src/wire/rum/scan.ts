@@ -15,25 +15,25 @@ import type { ScanLimits, SpanScan } from '../otlp/span-scan.ts'
 import { cutBody, type CutPart } from './cut.ts'
 import { formOf, type RumForm, type RumPart } from './form.ts'
 
-/** An item that was left out, by its place in its part. */
+/** An item that was left out, by its index in its part. */
 type RejectedItem = Readonly<{ part: RumPart; index: number; code: string; message: string }>
 
-/** Which parts stay: false leaves one out, a function decides span by span. What is not named stays. */
+/** Which parts to keep: false leaves one out, a function decides for each span. Parts that are not named are kept. */
 export type RumKeep = Readonly<
   Partial<Record<Exclude<RumPart, 'spans'>, boolean>> & { spans?: boolean | ((index: number) => boolean) }
 >
 
-/** What is known of a RUM request before any of its items is an object. */
+/** What is known about a RUM request before any item is decoded. */
 export type RumScan = Readonly<{
   form: RumForm
-  /** Good items by part; `spans` are those with usable ids. */
+  /** Number of good items per part; `spans` counts those with usable ids. */
   counts: Readonly<Record<RumPart, number>>
   /** All good items together. */
   accepted: number
   rejected: readonly RejectedItem[]
   /** The spans of the body, numbered in request order; undefined when it has none. */
   spans: SpanScan | undefined
-  /** The body without the bad items and the parts not kept, the rest byte for byte; the body as received if all stays. */
+  /** The body without the bad items and the parts that are not kept, otherwise byte for byte; the body as received if everything is kept. */
   cut(keep: RumKeep): Uint8Array
 }>
 
@@ -53,10 +53,9 @@ const letterN = 0x6e
 const listParts = ['logs', 'exceptions', 'events', 'measurements'] as const
 
 /**
- * Checks a RUM body (decompressed JSON, whether called so or `text/plain`, as beacons are): Grafana Faro's, OTLP JSON, or the
- * plain form. Refuses as a whole what is not JSON or none of these (`invalid_body`), another media type, and
- * more items or values than a request may have, or too much of them with the `meta` that each is kept with
- * (`payload_too_large`). Bad items are rejected alone.
+ * Checks a RUM body (decompressed JSON, with that media type or with `text/plain`, as beacons have): Grafana Faro's form, OTLP JSON, or the plain
+ * form. Refuses the whole body if it is not JSON or none of these (`invalid_body`), has another media type, or has more items or values than allowed,
+ * also together with the `meta` that each item is stored with (`payload_too_large`). Bad items are rejected alone.
  */
 export function scanRum(
   received: Uint8Array,
@@ -82,7 +81,7 @@ export function scanRum(
   return readParts({ body, reader, limits, rejected: [] }, form, members.value)
 }
 
-/** What else pages send over OTLP, to the address of their traces. */
+/** Other signals that pages send over OTLP to the address for traces. */
 const otherSignals = [
   ['resourceLogs', 'logs', 'send them with Grafana Faro, or as {session_id, events}'],
   ['resourceMetrics', 'metrics', 'take their exporter out of the page'],
@@ -103,12 +102,12 @@ function isReadable(contentType: string | undefined): boolean {
   return name === '' || name === 'application/json' || name === 'text/plain'
 }
 
-/** Faro's bodies have seven members at most. */
+/** Faro's bodies have at most seven members. */
 const membersMax = 256
 
 type Members = ReadonlyMap<string, JsonRange>
 
-/** The members of the body; a repeated key counts once, as the last one, as JSON.parse has it. */
+/** The members of the body. Of a repeated key the last counts, as in JSON.parse. */
 function readMembers(body: Uint8Array, reader: JsonReader, limits: ScanLimits): Result<Members, Refusal> {
   const start = skipSpace(body, 0)
   if (body[start] !== openBrace) return fail(refusal('invalid_body', 'the body is not a JSON object'))
@@ -119,7 +118,7 @@ function readMembers(body: Uint8Array, reader: JsonReader, limits: ScanLimits): 
     if (++count > membersMax) return
     const key = name()
     members.set(key, range)
-    // Items and spans are checked one by one, and cost no other.
+    // Items and spans are checked one by one later, and a deep one costs no other.
     const isChecked = (listParts as readonly string[]).includes(key) || key === 'traces' || key === 'resourceSpans'
     if (!isChecked && reader.depth() >= limits.jsonDepthMax) tooDeep = key
   })
@@ -167,7 +166,7 @@ function readParts(walk: Walk, form: RumForm, members: Members): Result<RumScan,
 const tooMany = (count: number, what: string, most: number): string =>
   `${count} ${what} in one request; at most ${most} are taken`
 
-/** How many items a body has that is refused before they are looked at; spans are not among them. */
+/** How many items a body has that is refused before they are checked; without spans. */
 function countItems(body: Uint8Array, reader: JsonReader, members: Members): number {
   let count = 0
   for (const part of listParts) {
@@ -177,14 +176,17 @@ function countItems(body: Uint8Array, reader: JsonReader, members: Members): num
   return count
 }
 
-/** How many spans it has, as far as they are taken at all. */
+/** How many spans the body has, as far as the scan counts them. */
 function countSpans(body: Uint8Array, range: JsonRange | undefined, limits: RumScanLimits): number {
   if (range === undefined) return 0
   const scanned = scanSpans(body.subarray(range.start, range.end), 'application/json', limits)
   return scanned.ok ? scanned.value.spans : (scanned.error.records ?? 0)
 }
 
-/** Each item is kept with all of `meta`, which so counts as often: a megabyte of it and ten thousand items are ten gigabytes. */
+/**
+ * Whether the items are too large together with `meta`, of which each item is stored with a copy: a megabyte of it and ten thousand items would make
+ * ten gigabytes.
+ */
 function isTooMuchWith({ start, end }: JsonRange, counts: RumScan['counts'], limits: RumScanLimits): boolean {
   const items = listParts.reduce((sum, part) => sum + counts[part], 0)
   return (end - start) * items > limits.decodedBytesMax
@@ -197,7 +199,7 @@ const tooMuchMeta = (all: Pick<Refusal, 'records' | 'spans'>, { decodedBytesMax 
     all,
   )
 
-/** Where the OTLP JSON is: the whole body, or Faro's `traces`. */
+/** The range of the OTLP JSON: the whole body, or Faro's `traces`. */
 function tracesOf(body: Uint8Array, form: RumForm, members: Members): JsonRange | undefined {
   if (form === 'otlp') return { start: 0, end: body.length }
   return form === 'faro' ? members.get('traces') : undefined
@@ -235,7 +237,7 @@ function readItems({ body, reader, limits, rejected }: Walk, part: RumPart, rang
   return { count, good }
 }
 
-/** Spans are OTLP JSON, within Faro's `traces` or as the whole body. */
+/** Scans the spans: OTLP JSON in Faro's `traces`, or as the whole body. */
 function readSpans(
   { body, limits, rejected }: Walk,
   range: JsonRange | undefined,
