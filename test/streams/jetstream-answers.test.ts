@@ -142,7 +142,7 @@ describe('the first event of a log', () => {
   const log = logName('0')
   const ends = async () => ({ first: 1, last: 1, cut: 0 })
   const event = { ...makeEvent('first'), position: 4096 }
-  const nothing: Run = { events: [], damage: undefined, next: 1, incomplete: false, begins: 1, hole: undefined }
+  const nothing: Run = { events: [], damage: undefined, next: 1, wanted: undefined, begins: 1, hole: undefined }
   const sourceOf = (runs: Run[]) => ({ run: async () => runs.shift() ?? nothing }) as unknown as MessageSource
 
   it('is read when the copy that answers is behind at first', async () => {
