@@ -4,12 +4,12 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import type { BackedUp } from '#src/cli/services.ts'
 import { loadSecrets } from '#src/directory/secrets.ts'
 import { createClock } from '#src/lib/clock.ts'
-import { syncFile, syncFolder } from '#src/lib/durable-files.ts'
+import { removeDurably, syncFile, syncFolder, writeDurably } from '#src/lib/durable-files.ts'
 import { isOperatingFailure, PermanentError } from '#src/lib/failure.ts'
 import { shellWord } from '#src/lib/shell-quote.ts'
 import { makeFolder } from '#src/lib/make-folder.ts'
 import { backUpLog } from '#streams/sqlite/back-up.ts'
-import { foldersOf } from './folders.ts'
+import { foldersOf, unfinishedNoteIn } from './folders.ts'
 
 /** Small files that are written once and completely. */
 const copied = ['secrets.json', 'first-run.json']
@@ -46,6 +46,7 @@ export async function backUpFolder(dataFolder: string, to: string): Promise<Back
   const [from, made] = [foldersOf(dataFolder), foldersOf(making)]
   makeFolder(making, { operation: 'back up', hint: 'this user must be able to make it; or name another folder' })
   try {
+    writeDurably(unfinishedNoteIn(making), '')
     mkdirSync(made.logFolder, { mode: 0o700 })
     const log = await backUpLog(from.log, made.log.file, clock)
     const directory = await backUpLog(from.directory, made.directory.file, clock)
@@ -55,6 +56,7 @@ export async function backUpFolder(dataFolder: string, to: string): Promise<Back
       syncFile(join(making, name))
     }
     for (const each of [made.logFolder, making]) syncFolder(each)
+    removeDurably(unfinishedNoteIn(making))
     renameSync(making, folder)
     syncFolder(dirname(folder))
     return { log, directory }

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { withLogHead } from '#projections/reading/log-head.ts'
 import { createSqliteQueryThreads } from '#projections/stores/sqlite/reading/query-threads.ts'
 import { limits, type Config } from '#src/config.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
-import { describeFirstRun, prepareFirstRun } from '#src/directory/first-run.ts'
+import { describeFirstRun, firstRunFile, prepareFirstRun, readFirstRun } from '#src/directory/first-run.ts'
 import { loadSecrets } from '#src/directory/secrets.ts'
 import { abortScope } from '#src/lib/abort-scope.ts'
 import { createClock, type Clock } from '#src/lib/clock.ts'
@@ -41,11 +42,20 @@ async function showFirstRun(directory: Directory, clock: Clock, dataFolder: stri
   if (firstRun !== undefined) console.log(describeFirstRun(firstRun, clock(), randomBytes))
 }
 
+/** A first run leaves its file when log and directory are written: without them it is what is left of an installation, which would be replaced. */
+function checkNeverRan(dataFolder: string): void {
+  if (readFirstRun(dataFolder) === undefined) return
+  const hint =
+    'it is of an installation whose log and directory are not here: put them back from a backup, or begin with another data folder; or, if the ' +
+    'keys and the password in it are of no more use, remove it'
+  throw new PermanentError({ operation: 'start', subject: join(dataFolder, firstRunFile), hint })
+}
+
 /**
  * Opens the log and the directory. If only one of them is there, half of an installation is lost: creating the other would hide that.
  * A first start creates the log first, and writes nothing to it before the directory exists.
  */
-async function openLogs({ log, directory }: Folders): Promise<readonly [Stream, Stream]> {
+async function openLogs({ log, directory }: Folders, dataFolder: string): Promise<readonly [Stream, Stream]> {
   const refuse = (subject: string, found: string): PermanentError => {
     const hint = `it is gone, and ${found} is there: put it back from a backup, or begin with another data folder`
     return new PermanentError({ operation: 'start', subject, hint })
@@ -58,6 +68,7 @@ async function openLogs({ log, directory }: Folders): Promise<readonly [Stream, 
       onBroken: giveUp(`the log ${options.file}`, refusalsMs),
     })
   const hasDirectory = existsSync(directory.file)
+  if (!hasDirectory && !existsSync(log.file)) checkNeverRan(dataFolder)
   if (hasDirectory && !existsSync(log.file)) throw refuse(log.file, 'the directory of its workspaces')
   const telemetry = await open(log)
   if (!hasDirectory && (await telemetry.head()) > 0) throw refuse(directory.file, 'a log of its workspaces')
@@ -72,7 +83,7 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
   const secrets = loadSecrets({ dataFolder, random: randomBytes, sessionKeys, pepper })
   const clock = createClock()
   mkdirSync(folders.logFolder, { recursive: true })
-  const [telemetry, directoryStream] = await openLogs(folders)
+  const [telemetry, directoryStream] = await openLogs(folders, dataFolder)
   const directory = await openDirectory(directoryStream, clock, secrets.pepper)
   tellUnknownWorkspaces(folders, directory)
   const thread = createProjectorThread('projector-thread.ts', { ...folders, dataFolder } satisfies ProjectorData)

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { PermanentError } from '#src/lib/failure.ts'
 import type { LogFile } from '#streams/sqlite/log-file.ts'
@@ -24,6 +24,18 @@ export function foldersOf(dataFolder: string): Folders {
   }
 }
 
+/** A file that a backup has until it is whole: its server would begin with what there is, and with nothing at all where that is nothing. */
+export const unfinishedNoteIn = (folder: string): string => join(folder, 'backup.unfinished')
+
+function checkFinished(dataFolder: string, operation: string): void {
+  const note = unfinishedNoteIn(dataFolder)
+  if (!existsSync(note)) return
+  const hint =
+    'it is a backup that was not finished, and may lack anything: take another one; or, to go on with what is in this one, and ' +
+    `to begin anew where that is nothing, remove ${note}`
+  throw new PermanentError({ operation, subject: `the data folder ${dataFolder}`, hint })
+}
+
 function refuse(operation: string, subject: string, found: string): PermanentError {
   const hint = `${found}: move it away, or name another data folder`
   return new PermanentError({ operation, subject, hint })
@@ -39,7 +51,10 @@ function kindOf(operation: string, subject: string): 'file' | 'folder' | undefin
   }
 }
 
-/** Throws PermanentError if a file stands in a folder's place, or a folder in a file's: to open them would look like a failing disk. */
+/**
+ * Throws PermanentError if a file stands in a folder's place, or a folder in a file's: to open them would look like a failing disk. Also if the
+ * folder is a backup that was not finished.
+ */
 export function checkPlaces(dataFolder: string, operation: string): void {
   const { log, directory, logFolder, indexFolder, quarantineFolder } = foldersOf(dataFolder)
   for (const folder of [dataFolder, logFolder, indexFolder, quarantineFolder]) {
@@ -49,4 +64,5 @@ export function checkPlaces(dataFolder: string, operation: string): void {
   for (const file of [directory.file, log.file, ...others.map((name) => join(dataFolder, name))]) {
     if (kindOf(operation, file) === 'folder') throw refuse(operation, file, 'it is a folder, and must be a file')
   }
+  checkFinished(dataFolder, operation)
 }

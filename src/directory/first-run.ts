@@ -17,7 +17,7 @@ export type FirstRun = Readonly<z.output<typeof schema>>
 
 type Options = Readonly<{ directory: Directory; dataFolder: string; baseUrl: string; random: RandomBytes }>
 
-const fileName = 'first-run.json'
+export const firstRunFile = 'first-run.json'
 const passwordCharacters = 20
 const isPending = (name: string): boolean => /^first-run\.[0-9a-f]+\.pending$/.test(name)
 
@@ -25,7 +25,7 @@ const isPending = (name: string): boolean => /^first-run\.[0-9a-f]+\.pending$/.t
  * What the first run of this data folder created; undefined if there is none, or somebody removed the file. Throws PermanentError if it
  * cannot be read.
  */
-export const readFirstRun = (dataFolder: string): FirstRun | undefined => readFile(join(dataFolder, fileName))
+export const readFirstRun = (dataFolder: string): FirstRun | undefined => readFile(join(dataFolder, firstRunFile))
 
 function textOf(file: string): string {
   try {
@@ -50,7 +50,7 @@ function readFile(file: string): FirstRun | undefined {
 /** False if another process that started at the same time was first. */
 function publish(dataFolder: string, pending: string): boolean {
   try {
-    renameSync(pending, join(dataFolder, fileName))
+    renameSync(pending, join(dataFolder, firstRunFile))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     return false
@@ -125,7 +125,7 @@ function firstSpan(now: number, random: RandomBytes): string {
 export function describeFirstRun(firstRun: FirstRun, now: number, random: RandomBytes): string {
   const { base_url, workspace, sign_in, keys } = firstRun
   return `
-A workspace "${workspace}" is ready. All of this is kept in ${fileName} in the data folder and not shown again.
+A workspace "${workspace}" is ready. All of this is kept in ${firstRunFile} in the data folder and not shown again.
 
   Sign in     ${base_url}/app/sign-in
   E-mail      ${sign_in.email}

@@ -1,6 +1,6 @@
 import type { NewEvent, RecordedEvent } from './envelope.ts'
 import { sealFact } from './fact.ts'
-import type { WorkspaceId } from './workspace-id.ts'
+import { workspaceIdOf, type WorkspaceId } from './workspace-id.ts'
 
 /** Every erasure's subject starts like this. */
 export const erasuresSubject = 'erased'
@@ -19,5 +19,11 @@ export function sealErasure(
   const header = { id: `${workspaceId}.workspace.${unique}`, type: 'workspace.erased', workspaceId, at } as const
   return sealFact({ ...header, retentionClass: 'erasure', subject: erasureSubject(workspaceId) }, {})
 }
+
+/** No workspace of the directory is called like this. */
+const nobody = workspaceIdOf('lost-messages')
+
+/** An erasure of no workspace: says that what is missing before it is given up, whosever it was. */
+export const sealLoss = (given: Readonly<{ at: number; unique: string }>): NewEvent => sealErasure(nobody, given)
 
 export const isErasure = ({ type }: Pick<RecordedEvent, 'type'>): boolean => type === 'workspace.erased'

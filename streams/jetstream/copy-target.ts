@@ -2,14 +2,13 @@ import { beforeAll, positionStep, type Position } from '#src/events/envelope.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import type { CopyTarget } from '../copy-log.ts'
-import { callApi } from './api.ts'
 import type { Nats } from './nats.ts'
 import { copiesOf, stepsOf, type Copy, type CopyRules } from './copies.ts'
 import { createIds } from './ids.ts'
 import { createMessageSource } from './message-source.ts'
+import { createOfLeader } from './of-leader.ts'
 import { endsOf, streamInfo } from './stream-state.ts'
 import { createPublisher } from './publish.ts'
-import { storedByLeader } from './stored.ts'
 import { createSubjects, logName, type LogName } from './subjects.ts'
 
 type CopyTargetOptions = Readonly<{
@@ -35,6 +34,14 @@ function positionOf(copied: string, { stream }: LogName, source: string): Positi
   throw new PermanentError({ operation: 'copy to', subject: `stream ${stream}, which holds ${what}`, hint })
 }
 
+/** A server that had no room for all of a step counts messages that it has not stored. What follows them could not be read. */
+function lostEnd({ stream }: LogName): PermanentError {
+  const hint =
+    'it is not there, as where NATS had no room for it (see its /healthz): make room, restart NATS, remove all streams of this installation ' +
+    '(nats stream rm) and run this again'
+  return new PermanentError({ operation: 'read the last message of', subject: `stream ${stream}`, hint })
+}
+
 /**
  * The log of one partition as the target of a copy. Each message names its source position, so the last one tells how far the copy is. Each
  * step expects to follow that message, so nothing is written twice or in between, whoever else writes.
@@ -51,13 +58,14 @@ export async function openCopyTarget(nats: Nats, options: CopyTargetOptions): Pr
   const ends = () => endsOf(nats, log, epoch)
   const publisher = createPublisher(nats, name, ends)
   const ids = createIds(subjects, publisher, createMessageSource(nats, log, subjects))
+  const ofLeader = createOfLeader(nats, log)
 
   const place = async (): Promise<Place> => {
     const { last: sequence } = await ends()
     if (sequence === 0) return { sequence, position: beforeAll }
-    const doing = { operation: 'read the last message of', subject: name }
-    const answer = await callApi(nats, `STREAM.MSG.GET.${log.stream}`, { seq: sequence }, doing)
-    return { sequence, position: positionOf(storedByLeader(answer).copied, log, source) }
+    const last = await ofLeader.message({ seq: sequence })
+    if (last === undefined) throw lostEnd(log)
+    return { sequence, position: positionOf(last.copied, log, source) }
   }
 
   function checkPlaces(step: readonly Copy[], { sequence }: Place): void {

@@ -3,7 +3,7 @@ import type { Nats } from './nats.ts'
 import { createFetch, type Fetch } from './fetch.ts'
 import { createOfLeader } from './of-leader.ts'
 import type { Part } from './publish.ts'
-import { assemble, damageAt, eventsOf, missing, type Run, type Stored } from './stored.ts'
+import { assemble, damageAt, eventsOf, missingAt, type Run, type Stored } from './stored.ts'
 import type { LogName, Subjects } from './subjects.ts'
 
 /** Reads the messages of a log from the server. */
@@ -42,13 +42,13 @@ export function createMessageSource(
     const parts: Stored[] = [last]
     for (let sequence = last.sequence - 1; parts.length < last.part.count; sequence--) {
       const part = await ofLeader.message({ seq: sequence })
-      if (part === undefined) throw damageAt(sequence, log, missing())
+      if (part === undefined) throw missingAt(sequence, log)
       parts.unshift(part)
     }
     return eventsOf(parts, last.sequence, log)
   }
 
-  /** Messages missing up to here were purged with their workspace. It only grows, and is looked up when something is missing. */
+  /** What is missing up to here was purged with its workspace, or is given up. It only grows, and is looked up when something is missing. */
   let erased = 0
   async function isErased(sequence: number): Promise<boolean> {
     if (sequence <= erased) return true
@@ -74,7 +74,7 @@ export function createMessageSource(
       const run = await assembled(messages, first)
       const last = messages.at(-1)?.sequence
       // An event may be larger than what one answer holds.
-      if (last === undefined || more.length === 0 || !run.incomplete || run.events.length > 0) return run
+      if (last === undefined || more.length === 0 || run.wanted === undefined || run.events.length > 0) return run
       more = await from(last + 1, max)
     }
   }

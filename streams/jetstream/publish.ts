@@ -162,7 +162,8 @@ export function createPublisher(nats: Nats, log: string, explain: () => Promise<
       const answered = await send()
       if (answered !== again) return answered
       if (performance.now() - started > contentionTimeoutMs) {
-        const hint = 'too many others append at once, or its leader is changing'
+        const hint =
+          'too many others append at once, or its leader is changing; if it lasts, the disk of NATS may be full, see /healthz there: make room and restart it'
         throw new TransientError({ operation, subject: log, hint })
       }
       await sleep(contentionPauseMs * Math.random())

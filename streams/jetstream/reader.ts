@@ -6,7 +6,7 @@ import type { Nats } from './nats.ts'
 import { sequenceAfter } from './message.ts'
 import type { MessageSource } from './message-source.ts'
 import type { Ends } from './stream-state.ts'
-import { damageAt, missing, type Run } from './stored.ts'
+import { missingAt, type Run } from './stored.ts'
 import type { LogName } from './subjects.ts'
 
 const messagesPerReadMax = 1_024
@@ -47,15 +47,21 @@ export function createRead(
 ): Stream['read'] {
   /**
    * Why no whole event was found at a sequence. True: the reader has caught up. False: the replica that answered is behind. Throws
-   * PermanentError at a hole, and if the log ends before `after`.
+   * PermanentError at a hole, and if the log ends before `after`. `wanted`: the sequence of the next part, where some of an event were found.
    */
-  async function hasCaughtUp(after: Position, sequence: number, patient: boolean): Promise<boolean> {
+  async function hasCaughtUp(
+    after: Position,
+    { next: sequence, wanted }: Pick<Run, 'next' | 'wanted'>,
+    patient: boolean,
+  ): Promise<boolean> {
     const end = await head()
     // A newly elected leader may not have applied all of its messages yet.
     if (end < after && nats.server().cluster && patient) return false
     if (end < after) throw lostTail(log.partition, after, end)
     if (end < sequence * positionStep) return true
-    if (!(await source.has(sequence))) throw damageAt(sequence, log, missing())
+    for (const each of wanted === undefined ? [sequence] : [sequence, wanted]) {
+      if (end >= each * positionStep && !(await source.has(each))) throw missingAt(each, log)
+    }
     return false
   }
 
@@ -92,7 +98,8 @@ export function createRead(
     let first = sequenceAfter(after)
     const started = performance.now()
     for (;;) {
-      const { events, damage, next } = await runFrom(after, first, max)
+      const run = await runFrom(after, first, max)
+      const { events, damage, next } = run
       const fresh = events.filter(({ position }) => position > after)
       if (fresh.length > 0) return give(after, fresh, max)
       const begun = damage !== undefined && next === first ? await beginAfterCut(after, first) : undefined
@@ -102,7 +109,7 @@ export function createRead(
       }
       if (damage !== undefined) throw damage
       const patient = performance.now() - started < catchUpTimeoutMs
-      if (await hasCaughtUp(after, next, patient)) return []
+      if (await hasCaughtUp(after, run, patient)) return []
       if (!patient) throw behindFailure(log)
       await sleep(catchUpPauseMs)
     }

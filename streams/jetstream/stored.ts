@@ -37,15 +37,31 @@ export function storedByLeader(answer: Record<string, unknown>): Stored {
   }
 }
 
-/** An erasure and the retention say what they remove; whatever else is missing was taken by another hand. */
+/**
+ * An erasure and the retention say what they remove; whatever else is missing was taken by another hand. Or it never was there: a server whose disk
+ * is full may store some of the messages of a step, and count the others, which nobody was told that they are stored.
+ */
 export const byAnotherHand =
-  'somebody has purged the stream, or its files are damaged: put it back from a backup of NATS; or, to go on without all that it held, delete it and start with ALLOW_LOST_LOG=1'
+  'somebody has purged the stream, its files are damaged, or its disk was full when a large request came: put it back from a backup of NATS; or, to go on without what is missing, start project with ALLOW_LOST_LOG=1'
 
 export const missing = (next?: number): string =>
   `it is missing${next === undefined ? '' : `: the next one is ${next}`}; ${byAnotherHand}`
 
+const partsMissing = `parts of its event are missing; ${byAnotherHand}`
+
+const about = (sequence: number, { stream }: LogName) => ({
+  operation: `read message ${sequence} of`,
+  subject: `stream ${stream}`,
+})
+
 export const damageAt = (sequence: number, log: LogName, hint: string): PermanentError =>
-  new PermanentError({ operation: `read message ${sequence} of`, subject: `stream ${log.stream}`, hint })
+  new PermanentError({ ...about(sequence, log), hint })
+
+/** Messages, or parts of an event, are not there. An erasure behind them explains it (`erased`): what is there is read then. */
+export class MissingError extends PermanentError {}
+
+export const missingAt = (sequence: number, log: LogName, hint = missing()): MissingError =>
+  new MissingError({ ...about(sequence, log), hint })
 
 /** The events of a message, from its parts; `sequence` is that of the last part. */
 export function eventsOf(parts: readonly Stored[], sequence: number, log: LogName): readonly RecordedEvent[] {
@@ -55,14 +71,15 @@ export function eventsOf(parts: readonly Stored[], sequence: number, log: LogNam
 }
 
 /**
- * The whole events of a run of messages. `next`: the first sequence after them, which is damaged, missing or incomplete. `begins`: the sequence
- * of the first message. `hole`: the last missing sequence, if nothing else is wrong.
+ * The whole events of a run of messages. `next`: the first sequence after them, which is damaged, missing or incomplete. `wanted`: the one that
+ * must come for the last event to be whole, where it is incomplete. `begins`: the sequence of the first message. `hole`: the last one that is
+ * missing, or a part of an event that lacks others, if nothing else is wrong.
  */
 export type Run = Readonly<{
   events: readonly RecordedEvent[]
   damage: unknown
   next: number
-  incomplete: boolean
+  wanted: number | undefined
   begins: number
   hole: number | undefined
 }>
@@ -71,11 +88,25 @@ export type Run = Readonly<{
 type RunOf = Readonly<{ first: number; erased: number; log: LogName; subjects: Subjects }>
 
 /** Why this message cannot be the one at a sequence, after `parts` parts of an event; undefined if it can. */
-function flaw(message: Stored, sequence: number, parts: number, subjects: Subjects): string | undefined {
-  if (message.sequence !== sequence) return missing(message.sequence)
-  if (!subjects.holds(message.subject)) return 'it is of another log: this one was made anew'
-  return message.part.index === parts + 1 ? undefined : 'parts of its event are missing'
+function flaw(
+  message: Stored,
+  { sequence, parts }: Readonly<{ sequence: number; parts: number }>,
+  { log, subjects }: Pick<RunOf, 'log' | 'subjects'>,
+): Readonly<{ damage: PermanentError; hole?: number }> | undefined {
+  if (message.sequence !== sequence) {
+    return { damage: missingAt(sequence, log, missing(message.sequence)), hole: message.sequence - 1 }
+  }
+  if (!subjects.holds(message.subject))
+    return { damage: damageAt(sequence, log, 'it is of another log: this one was made anew') }
+  const { index } = message.part
+  if (index === parts + 1) return undefined
+  // Of two events, the one before lacks its last parts; else this one its first.
+  return { damage: missingAt(sequence, log, partsMissing), hole: index === 1 ? sequence - 1 : sequence }
 }
+
+/** Whether a message is the next part of the event that these are the first parts of. */
+const goesOn = (parts: readonly Stored[], message: Stored): boolean =>
+  message.sequence === (parts.at(-1)?.sequence ?? 0) + 1 && message.part.index === parts.length + 1
 
 /** Assembles messages, which should be consecutive from `first` on except for erased ones. */
 export function assemble(messages: readonly Stored[], { first, erased, log, subjects }: RunOf): Run {
@@ -83,20 +114,23 @@ export function assemble(messages: readonly Stored[], { first, erased, log, subj
   const begins = messages[0]?.sequence ?? first
   let parts: Stored[] = []
   let next = first
-  const end = (damage: unknown, hole?: number): Run => ({
-    events,
-    damage,
-    next,
-    incomplete: damage === undefined && parts.length > 0,
-    begins,
-    hole,
-  })
+  const end = (damage?: unknown, hole?: number): Run => {
+    const wanted = damage === undefined && parts.length > 0 ? next + parts.length : undefined
+    return { events, damage, next, wanted, begins, hole }
+  }
   for (const message of messages) {
-    if (parts.length === 0 && message.sequence - 1 <= erased) next = Math.max(next, message.sequence)
+    if (message.sequence - 1 <= erased && !goesOn(parts, message)) {
+      // What lies before it is gone, and what is left of an event there with it.
+      parts = []
+      next = Math.max(next, message.sequence)
+      if (message.sequence <= erased && message.part.index > 1) {
+        next = message.sequence + 1
+        continue
+      }
+    }
     const sequence = next + parts.length
-    const wrong = flaw(message, sequence, parts.length, subjects)
-    const isHole = parts.length === 0 && message.sequence > sequence
-    if (wrong !== undefined) return end(damageAt(sequence, log, wrong), isHole ? message.sequence - 1 : undefined)
+    const wrong = flaw(message, { sequence, parts: parts.length }, { log, subjects })
+    if (wrong !== undefined) return end(wrong.damage, wrong.hole)
     parts.push(message)
     if (parts.length < message.part.count) continue
     try {
@@ -107,5 +141,5 @@ export function assemble(messages: readonly Stored[], { first, erased, log, subj
     parts = []
     next = sequence + 1
   }
-  return end(undefined)
+  return end()
 }

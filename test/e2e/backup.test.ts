@@ -116,6 +116,24 @@ describe('throughline backup', () => {
     expect([existsSync(other), existsSync(`${other}.making`)]).to.deep.equal([false, true])
   })
 
+  it('leaves, where it is killed, what no server starts on as if it were all, and no verb opens', async () => {
+    const to = join(folder, '..', 'killed')
+    const killed = `data:text/javascript,import fs from 'node:fs';import{syncBuiltinESMExports as sync}from'node:module';fs.copyFileSync=()=>process.kill(process.pid,'SIGKILL');sync()`
+    const argv = ['src/main.ts', 'backup', '--to', to, '--data', server.dataFolder]
+    expect((await runVerb(['--import', killed, ...argv])).code).to.equal(null)
+    const dataFolder = `${to}.making`
+    expect(readdirSync(dataFolder)).to.include.members(['backup.unfinished', 'directory.db', 'log'])
+    const hint =
+      `the data folder ${dataFolder} (it is a backup that was not finished, and may lack anything: take another one; or, to go on with what is ` +
+      `in this one, and to begin anew where that is nothing, remove ${join(dataFolder, 'backup.unfinished')})`
+    expect(await startServer({ dataFolder, form: 'embedded' }).catch(String)).to.include(`start ${hint}`)
+    for (const verb of [['status'], ['workspace', 'list']]) {
+      const { code, err } = await tried(dataFolder, ...verb)
+      expect([code, err]).to.deep.equal([1, `throughline: open ${hint}\n`])
+    }
+    expect(existsSync(join(dataFolder, 'first-run.json'))).to.equal(false)
+  })
+
   it('is refused at once where the folder cannot be made', async () => {
     // On Linux also where Node's own mkdir tries for ever.
     for (const to of [join(folder, 'secrets.json', 'x'), '/proc/throughline/x']) {

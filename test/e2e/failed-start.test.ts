@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -23,6 +23,30 @@ describe('a server whose port another program has', () => {
       expect(existsSync(join(dataFolder, 'lock.pid'))).to.equal(false)
     } finally {
       other.close()
+      await removeFolder(dataFolder)
+    }
+  })
+})
+
+describe('a server whose log and directory are gone', () => {
+  it('begins no other installation in the place of the one whose keys and password are still there', async () => {
+    const server = await startServer({ form: 'embedded' })
+    const { dataFolder } = server
+    try {
+      await server.stop()
+      const file = join(dataFolder, 'first-run.json')
+      const before = readFileSync(file, 'utf8')
+      for (const name of ['log', 'directory.db', 'index']) rmSync(join(dataFolder, name), { recursive: true })
+      const failure = await startServer({ dataFolder, form: 'embedded' }).catch(String)
+      expect(failure).to.include(
+        `start ${file} (it is of an installation whose log and directory are not here: put them`,
+      )
+      expect(readFileSync(file, 'utf8')).to.equal(before)
+      rmSync(file)
+      const anew = await startServer({ dataFolder, form: 'embedded' })
+      await anew.stop()
+      expect(readFileSync(file, 'utf8')).not.to.equal(before)
+    } finally {
       await removeFolder(dataFolder)
     }
   })

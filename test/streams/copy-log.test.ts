@@ -18,7 +18,7 @@ import { openJetStream } from '#streams/jetstream/stream.ts'
 import { startNats } from '../../infra/engines/nats.ts'
 import { enginesTimeoutMs, natsEngine } from '../support/engines.ts'
 import { makeSource, makeTargets, partitions, type SourceLog, type TargetLogs } from './copied-logs.ts'
-import { newPrefix, removeLogs, testProvision } from './jetstream-log.ts'
+import { askServer, newPrefix, removeLogs, testProvision } from './jetstream-log.ts'
 import { makeEvent, noon } from '../support/make-event.ts'
 import { readAll, rejection, stored, withoutPosition } from '../support/read-all.ts'
 
@@ -302,6 +302,24 @@ describe('copying a log to JetStream', function () {
       )
       expect(await own.messages()).to.equal(partitions)
       await own.remove()
+    })
+
+    it('a log whose last message the server has counted and not stored, as without room, and says what to do', async () => {
+      const source = await sourceOf(variedEvents(20))
+      await copyLog(await targets.copied(source.log), { onProgress })
+      const { nats } = targets
+      const { streams } = (await askServer(nats, 'STREAM.NAMES', {
+        subject: (await targets.stored())[0]?.subject,
+      })) as {
+        streams: readonly string[]
+      }
+      await askServer(nats, `STREAM.PURGE.${streams[0]}`)
+      const failure = await rejection(copyLog(await targets.copied(source.log), { onProgress }))
+      expect(failure).to.be.instanceOf(PermanentError)
+      expect(failure.message).to.equal(
+        `read the last message of stream ${streams[0]} (it is not there, as where NATS had no room for it (see its /healthz): make room, restart ` +
+          'NATS, remove all streams of this installation (nats stream rm) and run this again)',
+      )
     })
   })
 

@@ -47,6 +47,12 @@ describe('an event of several messages', () => {
     expect(batches[0]).to.not.equal(batches[1])
   })
 
+  it('is refused for the moment when its first messages are never there, as on a full disk, and says so', async () => {
+    const failure = await rejection(publish(answering([refusal(10_176, 'atomic publish batch is incomplete')])))
+    expect(failure).to.be.instanceOf(TransientError)
+    expect(failure.message).to.match(/its leader is changing; if it lasts, the disk of NATS may be full, see \/healthz there/)
+  })
+
   it('is refused for good where the server takes fewer messages in one step', async () => {
     const failure = await rejection(publish(answering([refusal(10_199, 'atomic publish batch is too large: 1')])))
     expect(failure).to.be.instanceOf(PermanentError)
@@ -142,7 +148,7 @@ describe('the first event of a log', () => {
   const log = logName('0')
   const ends = async () => ({ first: 1, last: 1, cut: 0 })
   const event = { ...makeEvent('first'), position: 4096 }
-  const nothing: Run = { events: [], damage: undefined, next: 1, incomplete: false, begins: 1, hole: undefined }
+  const nothing: Run = { events: [], damage: undefined, next: 1, wanted: undefined, begins: 1, hole: undefined }
   const sourceOf = (runs: Run[]) => ({ run: async () => runs.shift() ?? nothing }) as unknown as MessageSource
 
   it('is read when the copy that answers is behind at first', async () => {

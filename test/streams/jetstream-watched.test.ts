@@ -66,8 +66,9 @@ describe('a JetStream log that somebody changes while it is open', function () {
       return told.splice(0)
     }
     const taken = (upTo: number) =>
-      `stream ${log.name} has lost its beginning, up to message ${upTo}, and no retention dropped that: somebody has purged the stream, or its ` +
-      'files are damaged: put it back from a backup of NATS; or, to go on without all that it held, delete it and start with ALLOW_LOST_LOG=1'
+      `stream ${log.name} has lost its beginning, up to message ${upTo}, and no retention dropped that: somebody has purged the stream, its ` +
+      'files are damaged, or its disk was full when a large request came: put it back from a backup of NATS; or, to go on without what is missing, ' +
+      'start project with ALLOW_LOST_LOG=1'
     await stream.append(makeEvents(3))
     await stream.cut(2 * 4096)
     expect(await look()).to.deep.equal([])

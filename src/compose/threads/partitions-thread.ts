@@ -4,6 +4,7 @@ import { connectPlaces, type Place } from '#projections/stores/elasticsearch/pla
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
 import { limits, type ClusterConfig } from '#src/config.ts'
 import { present } from '#src/lib/assert.ts'
+import { randomId } from '#src/lib/random-id.ts'
 import { inStep, systemTimers } from '#src/lib/timers.ts'
 import { connectNats } from '#streams/jetstream/connect.ts'
 import type { Nats } from '#streams/jetstream/nats.ts'
@@ -14,6 +15,7 @@ import { directoryPartition } from '#streams/jetstream/subjects.ts'
 import { createFolding } from '../folding.ts'
 import { createRetryReport } from '../troubles.ts'
 import { foldPartition, runWhenTold, type Tell } from './fold-partition.ts'
+import { createPassOver } from './lost-messages.ts'
 import { refuseOtherLog } from './other-log.ts'
 
 // The thread that folds this process's share of the partitions. It has given its leases back when it ends.
@@ -43,6 +45,8 @@ const folding = {
 }
 
 const print = (line: string): void => console.error(line)
+
+const passOver = createPassOver({ allowLostLog, clock: folding.clock, newId: randomId, tell: print })
 
 const printLost =
   (partition: number) =>
@@ -117,7 +121,12 @@ async function fold({ nats, place }: Reached, tell: Tell, signal: AbortSignal): 
       try {
         await refuseOtherLog({ stream, writer, projections: folding.projections, allowLostLog, tell: print })
         const nameOf = (projection: string): string => `${projection} of partition ${partition}`
-        await foldPartition({ stream, writer, directory, folding, nameOf }, tell, signal)
+        try {
+          await foldPartition({ stream, writer, directory, folding, nameOf }, tell, signal)
+        } catch (error) {
+          await passOver(stream, error)
+          throw error
+        }
       } finally {
         await writer.close()
       }

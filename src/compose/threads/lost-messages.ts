@@ -1,0 +1,38 @@
+import { sealLoss } from '#src/events/erasure.ts'
+import type { Clock } from '#src/lib/clock.ts'
+import { MissingError } from '#streams/jetstream/stored.ts'
+import type { Stream } from '#streams/stream.ts'
+
+// A log of which messages are missing is not folded beyond them: what they said may have been acknowledged. If somebody says so, it goes on without
+// them, and keeps all that came behind. What says so to whoever reads it is an erasure, of a workspace that there is not: all that is missing before
+// one is explained.
+
+type Options = Readonly<{
+  /** Somebody says so; `tell` says what goes. */
+  allowLostLog: boolean
+  clock: Clock
+  /** 32 hex characters that no other event has. */
+  newId: () => string
+  tell: (line: string) => void
+}>
+
+/**
+ * Returns what is told why a log could not be folded on. A message must have been missing twice: who leads the servers since a moment ago may not
+ * know of all that was acknowledged.
+ */
+export function createPassOver({ allowLostLog, clock, newId, tell }: Options) {
+  const missing = new Map<string, string>()
+  return async (stream: Pick<Stream, 'partition' | 'append'>, failure: unknown): Promise<void> => {
+    if (!allowLostLog || !(failure instanceof MissingError)) return
+    const { partition } = stream
+    const isSure = missing.get(partition) === failure.message
+    missing.set(partition, failure.message)
+    if (!isSure) return
+    missing.delete(partition)
+    await stream.append([sealLoss({ at: clock(), unique: newId() })])
+    tell(
+      `partition ${partition} goes on without what is missing in its log, as ALLOW_LOST_LOG says: ${failure.message.split(' (', 1)[0]}; ` +
+        'take ALLOW_LOST_LOG away, or this happens again unasked',
+    )
+  }
+}

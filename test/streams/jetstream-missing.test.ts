@@ -1,0 +1,79 @@
+import { expect } from 'chai'
+import { limits } from '#src/config.ts'
+import { sealLoss } from '#src/events/erasure.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { connectNats } from '#streams/jetstream/connect.ts'
+import type { Nats } from '#streams/jetstream/nats.ts'
+import { MissingError } from '#streams/jetstream/stored.ts'
+import { openJetStream } from '#streams/jetstream/stream.ts'
+import type { Stream } from '#streams/stream.ts'
+import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
+import { makeJetStreamLog, type JetStreamLog } from './jetstream-log.ts'
+import { makeEvent, makeLarge } from '../support/make-event.ts'
+import { idsOf, readAll, rejection } from '../support/read-all.ts'
+
+// A server whose disk is full in the midst of a step stores some of its messages, and counts one that it has not stored.
+describe('a JetStream log that lacks messages which its server has counted', function () {
+  let log: JetStreamLog
+  let stream: Stream
+  let otherNats: Nats
+  let other: Stream
+
+  before(async function () {
+    this.timeout(enginesTimeoutMs)
+    await natsEngine()
+  })
+  beforeEach(async () => {
+    log = await makeJetStreamLog()
+    stream = await log.open()
+    otherNats = await connectNats({ url: await natsEngine() })
+    other = await openJetStream(otherNats, { partition: '0', prefix: log.prefix, limits })
+  })
+  afterEach(async () => {
+    await Promise.all([stream.close(), other.close()])
+    await otherNats.close()
+    await log.remove()
+  })
+
+  const subject = (): string => `${log.prefix}-telemetry.0.${stream.epoch}.acme.spans.received`
+  const part = (which: string) => log.nats.request(subject(), 'some of an event', { 'Throughline-Part': which })
+  /** As where a server without room has counted a message, and not stored it. */
+  async function leaveHole(): Promise<void> {
+    const gone = workspaceIdOf('gone')
+    await stream.append([makeEvent('gone', { workspaceId: gone })])
+    await log.ask(`STREAM.PURGE.${log.name}`, { filter: subject().replace('.acme.', `.${gone}.`) })
+  }
+
+  it('is found at its end, and behind the first parts of an event, at once', async () => {
+    await stream.append([makeEvent('before')])
+    await part('1/2')
+    await leaveHole()
+    expect(await stream.head()).to.equal(3 * 4096)
+    for (const reader of [stream, other]) {
+      const failure = await rejection(reader.read(4096, 10))
+      expect(failure).to.be.instanceOf(MissingError)
+      expect(failure.message).to.match(/^read message 3 of .*missing/)
+    }
+  })
+
+  it('is passed over once an event behind it says so, with parts of events that lack others, and with nothing else', async () => {
+    await stream.append([makeEvent('before')])
+    await part('1/2')
+    await leaveHole()
+    await stream.append([makeEvent('after')])
+    await part('1/2')
+    await stream.append([makeLarge('large', log.nats.payloadBytesMax() + 1_000)])
+    await part('2/2')
+    await stream.append([makeEvent('last')])
+    expect(await rejection(other.read(4096, 10))).to.be.instanceOf(MissingError)
+    await stream.append([sealLoss({ at: Date.now(), unique: '0'.repeat(32) })])
+    for (const reader of [stream, other]) {
+      const names = idsOf(await readAll(reader)).slice(0, -1)
+      expect(names).to.deep.equal(['before', 'after', 'large', 'last'].map((name) => `acme.traces.${name}`))
+    }
+    await part('1/2')
+    await stream.append([makeEvent('later')])
+    const head = await stream.head()
+    expect(await rejection(other.read(head - 2 * 4096, 10))).to.be.instanceOf(MissingError)
+  })
+})
