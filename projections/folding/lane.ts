@@ -192,7 +192,9 @@ export async function openLane(
     },
     async heartbeat(head) {
       const at = clock()
-      if (position >= head) caughtUpAt = at
+      // Of a clock that was set back meanwhile, the time until which all was there is still to come: nobody would hear that more waits until then.
+      caughtUpAt = position >= head ? at : Math.min(caughtUpAt, at)
+      if (ahead !== undefined && ahead.caughtUpAt > at) ahead = { ...ahead, caughtUpAt: at }
       const told = { position, head: Math.max(head, position), at, caughtUpAt }
       await writer.heartbeat(index, { ...told, ...(ahead && { ahead }), ...(last && { last }) })
     },

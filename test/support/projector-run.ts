@@ -67,6 +67,8 @@ type Setup = Readonly<{
   recovered?: string[]
   /** In place of one that takes no time. */
   turn?: Timers['turn']
+  /** Goes on from another run's. */
+  time?: ReturnType<typeof createManualTime>
 }>
 
 export function start({
@@ -78,8 +80,8 @@ export function start({
   besides = [],
   recovered = [],
   turn,
+  time = createManualTime(),
 }: Setup) {
-  const time = createManualTime()
   const stop = new AbortController()
   const watch = watched(writer)
   const projector = createProjector({

@@ -3,7 +3,7 @@ import { createDeadLetters } from '#projections/folding/dead-letters.ts'
 import { createDecoder } from '#projections/folding/decoded-event.ts'
 import { openLane } from '#projections/folding/lane.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
-import type { IndexWriter } from '#projections/index-store.ts'
+import { lagMs, type IndexWriter, type Progress } from '#projections/index-store.ts'
 import { beforeAll, noCounts, positionStep, type NewEvent, type Position } from '#src/events/envelope.ts'
 import { sealErasure } from '#src/events/erasure.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
@@ -238,6 +238,32 @@ describe('a lane of an index that never comes to the head of its log', () => {
     await lane.fold(events.map(decode), events[0]?.position ?? 0)
     await lane.heartbeat(await stream.head())
     expect((await writer.builds('counting'))[0]?.heartbeat.caughtUpAt).to.equal(caughtUpAt)
+  })
+
+  it('tells how long more has waited by the clock as it is, where that was set back since it had all', async () => {
+    const stream = createMemoryStream({ partition: '0' })
+    const { writer, reader } = createMemoryIndexStore()
+    await append(stream, [['a'], ['b']])
+    const [first] = await readCurrent(stream, beforeAll, 1)
+    const { position = 0, receivedAt = 0 } = first ?? {}
+    let now = receivedAt + 3 * 3_600_000
+    const clock = (): number => now
+    const limits = { cachedDocumentsMax: 10, cachedBytesMax: 1e6 }
+    const decode = createDecoder(lineDecoders)
+    const options = { writer, epoch: stream.epoch, clock, limits, decode }
+    const lane = await openLane(counting, index, { ...options, deadLetters: createDeadLetters({ stream, clock }) })
+    await promote(writer, 'counting', index)
+    await lane.fold([first!].map(decode), position)
+    await lane.heartbeat(position)
+    await lane.foldAhead([], { position: 2 * position, caughtUpAt: now, behind: new Map() })
+    const head = await stream.head()
+    now = receivedAt
+    await lane.heartbeat(head)
+    now += 90_000
+    await lane.heartbeat(head)
+    const { caughtUpAt = 0, ahead, ...told } = (await reader.progress('counting')) ?? {}
+    expect(lagMs({ ...told, caughtUpAt } as Progress, now)).to.equal(90_000)
+    expect(ahead?.caughtUpAt).to.equal(receivedAt)
   })
 
   it('knows nothing of times to come, where a clock was set back', async () => {

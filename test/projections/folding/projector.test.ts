@@ -119,7 +119,7 @@ describe('the projector', () => {
     const { at } = await first.until((heartbeat) => heartbeat.at > begun)
     await first.stop()
     await append(stream, [['b']], 2)
-    const second = start({ stream, writer })
+    const second = start({ stream, writer, time: first })
     await second.until(await atHead(stream))
     expect(behind).to.deep.equal([at])
     await second.stop()
