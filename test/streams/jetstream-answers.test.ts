@@ -50,7 +50,9 @@ describe('an event of several messages', () => {
   it('is refused for the moment when its first messages are never there, as on a full disk, and says so', async () => {
     const failure = await rejection(publish(answering([refusal(10_176, 'atomic publish batch is incomplete')])))
     expect(failure).to.be.instanceOf(TransientError)
-    expect(failure.message).to.match(/its leader is changing; if it lasts, the disk of NATS may be full, see \/healthz there/)
+    expect(failure.message).to.match(
+      /its leader is changing; if it lasts, the disk of NATS may be full, see \/healthz there/,
+    )
   })
 
   it('is refused for good where the server takes fewer messages in one step', async () => {
