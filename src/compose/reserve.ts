@@ -6,7 +6,7 @@ import type { FullDisk } from '#src/cli/services.ts'
 import type { Limits } from '#src/config.ts'
 import { systemTicks, type Ticks } from '#src/lib/clock.ts'
 import { TransientError } from '#src/lib/failure.ts'
-import { bytesLeftIn } from '#src/lib/room-left.ts'
+import { bytesLeftIn, filesLeftIn } from '#src/lib/room-left.ts'
 import { systemTimers } from '#src/lib/timers.ts'
 import { foldersOf } from './folders.ts'
 
@@ -188,9 +188,22 @@ export async function keepReserve(dataFolder: string, bounds: Bounds, tell: Tell
   return systemTimers.every(settleEveryMs, settleAgain)
 }
 
-/** Where a start has failed, tells which disk lacks room, if one does, and how much it takes. */
-export function tellMissingRoom(dataFolder: string, bounds: Bounds, tell: Tell): void {
+/** More than a start makes: SQLite's beside each log and each build, locks, and the process id. */
+const startFiles = 64
+
+/** Where a start has failed, tells which disk lacks room, or inodes, if one does, and how much it takes. */
+export function tellMissingRoom(
+  dataFolder: string,
+  bounds: Bounds,
+  tell: Tell,
+  filesLeft: (folder: string) => number | undefined = filesLeftIn,
+): void {
   for (const { file } of filesIn(dataFolder)) {
+    const left = filesLeft(dirname(file)) ?? startFiles
+    if (left < startFiles)
+      tell(
+        `a start makes some ${startFiles} files on the disk of ${dirname(file)}, which has room for ${left} more (df -i): remove files beside it, and start again`,
+      )
     if (!isFull(file, bounds)) continue
     const where = `on the disk of ${dirname(file)}, where ${shown(leftBeside(file, bounds) ?? 0)} are free`
     tell(`a start takes ${shown(bounds.reserveFreeBytesMin)} ${where}: remove something beside it, and start again`)

@@ -179,6 +179,16 @@ describe('the room that a data folder keeps on its disk', () => {
     )
   })
 
+  it('says where a start that has failed had no inodes for its files', () => {
+    tellMissingRoom(folder, roomy, tell, () => undefined)
+    tellMissingRoom(folder, roomy, tell, () => 64)
+    expect(told).to.deep.equal([])
+    tellMissingRoom(folder, roomy, tell, () => 3)
+    expect(told).to.deep.equal([
+      `a start makes some 64 files on the disk of ${folder}, which has room for 3 more (df -i): remove files beside it, and start again`,
+    ])
+  })
+
   it('stays with a server that runs, where another is started beside it, which is told of that server alone', async () => {
     await settleReserve(folder, roomy, tell)
     const running = await lockData(folder, full, tell)

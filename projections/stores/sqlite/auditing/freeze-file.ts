@@ -93,7 +93,7 @@ export function freezeFile(
       return held && storedOf(database, held, id)
     },
     async release() {
-      database.exec('COMMIT')
+      // Which ends the transaction, if a failure has not: then no COMMIT could, and would hide it.
       database.close()
     },
   }
