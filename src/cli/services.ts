@@ -11,8 +11,8 @@ import type { Stream } from '#streams/stream.ts'
 /** An index of one partition, as far as "throughline status" reads it. */
 export type IndexProgress = Pick<IndexReader, 'progress' | 'close'>
 
-/** A folder whose disk is full, and what telemetry is not, because of that. */
-export type FullDisk = Readonly<{ folder: string; not: string }>
+/** A folder whose disk is full, and what telemetry is not, because of that. `lacks`: what it has none of, if that is not bytes. */
+export type FullDisk = Readonly<{ folder: string; not: string; lacks?: 'inodes' }>
 
 /** The engines of a data folder, or of a cluster, and what else compose.ts knows. Everything opened here is closed by the command line. */
 export type CliServices = Readonly<{

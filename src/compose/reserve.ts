@@ -189,14 +189,14 @@ export async function keepReserve(dataFolder: string, bounds: Bounds, tell: Tell
 }
 
 /** More than a start makes: SQLite's beside each log and each build, locks, and the process id. */
-const startFiles = 64
+const startFiles = 32
 
 /** Where a start has failed, tells which disk lacks room, or inodes, if one does, and how much it takes. */
 export function tellMissingRoom(
   dataFolder: string,
   bounds: Bounds,
   tell: Tell,
-  filesLeft: (folder: string) => number | undefined = filesLeftIn,
+  filesLeft: CountFiles = filesLeftIn,
 ): void {
   for (const { file } of filesIn(dataFolder)) {
     const left = filesLeft(dirname(file)) ?? startFiles
@@ -210,11 +210,15 @@ export function tellMissingRoom(
   }
 }
 
-/** Where there is no room but what was given up. */
-export const fullDisksOf = (dataFolder: string): readonly FullDisk[] =>
-  filesIn(dataFolder)
-    .filter(({ file }) => isGivenUp(file))
-    .map((kept) => ({ folder: dirname(kept.file), not: usesOf(kept, 'or') }))
+type CountFiles = (folder: string) => number | undefined
+
+/** Where there is no room but what was given up; or no inode, which a server meets when it must make a file. */
+export const fullDisksOf = (dataFolder: string, filesLeft: CountFiles = filesLeftIn): readonly FullDisk[] =>
+  filesIn(dataFolder).flatMap((kept): readonly FullDisk[] => {
+    const told = { folder: dirname(kept.file), not: usesOf(kept, 'or') }
+    if (isGivenUp(kept.file)) return [told]
+    return filesLeft(told.folder) === 0 ? [{ ...told, lacks: 'inodes' }] : []
+  })
 
 /** How long there is believed to be room: less than `settleEveryMs`. And none: until it is given up, where that is needed for so long. */
 const [roomBelievedMs, fullBelievedMs] = [200, 3 * settleEveryMs]

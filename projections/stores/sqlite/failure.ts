@@ -13,7 +13,8 @@ const passing: ReadonlySet<number> = new Set([busy, locked, noMemory, ioError, f
 export const isDamage = (error: unknown): boolean => error instanceof Error && isCorrupt(error.cause)
 
 const remedies: Readonly<Record<number, string>> = {
-  [readOnly]: sqliteHints.readOnly,
+  // It is not tried again.
+  [readOnly]: `${sqliteHints.readOnly}; a server that runs folds it again once it is restarted (SIGHUP)`,
   [ioError]: sqliteHints.disk,
   [cannotOpen]:
     'it and its folder must be there and writable for this user: check owner and mode; or too few files may be open (ulimit -n)',

@@ -24,6 +24,12 @@ describe('what is said of a file of an index', () => {
     )
   })
 
+  it('that may not be written is how to mend that, and that its projection has stopped', () => {
+    expect(saidOf(sqliteCodes.readOnly, {})).to.include(
+      'how its disk is mounted; a server that runs folds it again once it is restarted (SIGHUP))',
+    )
+  })
+
   it('for which there is no room, where its own disk has some, is where its temporary files are', () => {
     const full = '(the disk is full: free some space'
     expect(saidOf(sqliteCodes.full, { bytesLeftIn: () => 4_096 })).to.include(`${full})`)
