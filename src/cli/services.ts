@@ -11,8 +11,8 @@ import type { Stream } from '#streams/stream.ts'
 /** An index of one partition, as far as "throughline status" reads it. */
 export type IndexProgress = Pick<IndexReader, 'progress' | 'close'>
 
-/** A folder whose disk is full. `not`: what is not done with telemetry because of that. */
-export type FullDisk = Readonly<{ folder: string; not: string }>
+/** A folder whose disk is full. `not`: what is not done with telemetry because of that. `lacks`: what the disk has none of, if not bytes. */
+export type FullDisk = Readonly<{ folder: string; not: string; lacks?: 'inodes' }>
 
 /** What verbs need of a data folder, or of a cluster; made by compose/cli.ts. The command line closes everything that it opens here. */
 export type CliServices = Readonly<{

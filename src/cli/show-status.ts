@@ -41,8 +41,10 @@ export type QuarantineStatus = Readonly<{
 export const logText = ({ partition, head, first }: LogStatus): string =>
   `Log of partition ${partition} at position ${head}${first === null ? '' : `, kept from ${first.received_at} on`}.`
 
-export const fullText = ({ folder, not }: FullDisk): string =>
-  `The disk of ${folder} is full: no telemetry is ${not}. Free some space${not.includes('folded') ? '; throughline drop BUILD may do' : ''}.`
+export const fullText = ({ folder, not, lacks }: FullDisk): string =>
+  lacks === 'inodes'
+    ? `The disk of ${folder} has no inode left (df -i): no telemetry is ${not} that takes another file. Remove files there.`
+    : `The disk of ${folder} is full: no telemetry is ${not}. Free some space${not.includes('folded') ? '; throughline drop BUILD may do' : ''}.`
 
 export function quarantineText({ log, kind, at, folder, reason, kept, lost }: QuarantineStatus): string {
   if (log === null) return `A damaged log lies in ${folder}.`

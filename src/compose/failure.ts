@@ -5,8 +5,14 @@ import type { Ticks } from '#src/lib/clock.ts'
 import { isOperatingFailure } from '#src/lib/failure.ts'
 import { shownInLine, shownSafely } from '#src/lib/shown-safely.ts'
 
+/** The system gives this user no more threads. */
+const isWithoutThreads = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_INIT_FAILED'
+
 /** What the operator is shown of an error: the message alone if they can act on it, in one line, or one line a setting; else the stack. */
 export function explain(error: unknown): string {
+  if (isWithoutThreads(error))
+    return `start a thread: ${(error as Error).message} (this user, or its service, may have no more: raise ulimit -u, or TasksMax)`
   if (isOperatingFailure(error)) return shownInLine(error.message)
   if (error instanceof ConfigError) return shownSafely(error.message)
   return shownSafely(error instanceof Error ? (error.stack ?? error.message) : String(error))

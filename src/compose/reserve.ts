@@ -6,7 +6,7 @@ import type { FullDisk } from '#src/cli/services.ts'
 import type { Limits } from '#src/config.ts'
 import { systemTicks, type Ticks } from '#src/lib/clock.ts'
 import { TransientError } from '#src/lib/failure.ts'
-import { bytesLeftIn } from '#src/lib/room-left.ts'
+import { bytesLeftIn, filesLeftIn } from '#src/lib/room-left.ts'
 import { systemTimers } from '#src/lib/timers.ts'
 import { foldersOf } from './folders.ts'
 
@@ -188,20 +188,37 @@ export async function keepReserve(dataFolder: string, bounds: Bounds, tell: Tell
   return systemTimers.every(settleEveryMs, settleAgain)
 }
 
-/** After a failed start: tells which disk lacks room, if one does, and how much a start takes. */
-export function tellMissingRoom(dataFolder: string, bounds: Bounds, tell: Tell): void {
+/** More files than a start makes: locks, the process id, and SQLite's files beside each log and each build. */
+const startFiles = 32
+
+type CountFiles = (folder: string) => number | undefined
+
+/** After a failed start: tells which disk lacks room or inodes, if one does, and how much a start takes. */
+export function tellMissingRoom(
+  dataFolder: string,
+  bounds: Bounds,
+  tell: Tell,
+  filesLeft: CountFiles = filesLeftIn,
+): void {
   for (const { file } of filesIn(dataFolder)) {
+    const left = filesLeft(dirname(file)) ?? startFiles
+    if (left < startFiles)
+      tell(
+        `a start makes some ${startFiles} files on the disk of ${dirname(file)}, which has room for ${left} more (df -i): remove files beside it, and start again`,
+      )
     if (!isFull(file, bounds)) continue
     const where = `on the disk of ${dirname(file)}, where ${shown(leftBeside(file, bounds) ?? 0)} are free`
     tell(`a start takes ${shown(bounds.reserveFreeBytesMin)} ${where}: remove something beside it, and start again`)
   }
 }
 
-/** The disks whose reserve is given up. */
-export const fullDisksOf = (dataFolder: string): readonly FullDisk[] =>
-  filesIn(dataFolder)
-    .filter(({ file }) => isGivenUp(file))
-    .map((reserve) => ({ folder: dirname(reserve.file), not: usesOf(reserve, 'or') }))
+/** The disks whose reserve is given up, and those without an inode, which a server notices when it has to make a file. */
+export const fullDisksOf = (dataFolder: string, filesLeft: CountFiles = filesLeftIn): readonly FullDisk[] =>
+  filesIn(dataFolder).flatMap((reserve): readonly FullDisk[] => {
+    const told = { folder: dirname(reserve.file), not: usesOf(reserve, 'or') }
+    if (isGivenUp(reserve.file)) return [told]
+    return filesLeft(told.folder) === 0 ? [{ ...told, lacks: 'inodes' }] : []
+  })
 
 /**
  * How long a check believes what it saw. That there is room: for less than `settleEveryMs`, so that writers know of a full disk before its reserve

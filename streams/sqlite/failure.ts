@@ -1,5 +1,7 @@
+import { dirname } from 'node:path'
 import { isOperatingFailure, PermanentError, TransientError } from '#src/lib/failure.ts'
 import { isBusy, isCorrupt, isDiskFull, sqliteCodeOf, sqliteCodes, sqliteHints } from '#src/lib/sqlite-errors.ts'
+import { diskObstacleIn } from '#src/lib/room-left.ts'
 import { unwritableOf } from '#src/lib/unwritable.ts'
 import { isFile } from './file-stat.ts'
 import { suspect } from './suspicion.ts'
@@ -30,8 +32,15 @@ export function notedFailureOf(error: unknown, operation: string, file: string):
   return failure
 }
 
+const unopenedHint = 'the folder must be there, and be writable for this user; or too few files may be open (ulimit -n)'
+
 /** Turns the driver's error into ours, so that none leaves this folder. Our own errors pass through. */
-export function failureOf(error: unknown, operation: string, file: string): TransientError | PermanentError {
+export function failureOf(
+  error: unknown,
+  operation: string,
+  file: string,
+  obstacleIn = diskObstacleIn,
+): TransientError | PermanentError {
   if (isOperatingFailure(error)) return error
   if (isCorrupt(error) && isFile(file)) return damageOf(file, { operation, cause: error })
   const context = { operation, subject: file, cause: error }
@@ -41,8 +50,6 @@ export function failureOf(error: unknown, operation: string, file: string): Tran
   if (code === sqliteCodes.readOnly || isForbidden(error)) {
     return new PermanentError({ ...context, subject: unwritableOf(file), hint: sqliteHints.readOnly })
   }
-  if (code === sqliteCodes.cannotOpen) {
-    return new PermanentError({ ...context, hint: 'the folder must be there, and be writable for this user' })
-  }
-  return new PermanentError({ ...context, hint: sqliteHints.disk })
+  const hint = code === sqliteCodes.cannotOpen ? unopenedHint : sqliteHints.disk
+  return new PermanentError({ ...context, hint: obstacleIn(dirname(file)) ?? hint })
 }

@@ -235,5 +235,9 @@ describe('throughline status', () => {
     const ofLog = createServices(new Map(), ['0'], [], [{ folder: '/data/log', not: 'accepted' }])
     const { out: said } = await run(['status'], { services: ofLog })
     expect(said, 'it gives no room there').to.include('no telemetry is accepted. Free some space.')
+    const used = createServices(new Map(), ['0'], [], [{ folder: '/data', not: 'accepted or folded', lacks: 'inodes' }])
+    expect((await run(['status'], { services: used })).out).to.include(
+      'The disk of /data has no inode left (df -i): no telemetry is accepted or folded that takes another file. Remove files there.',
+    )
   })
 })

@@ -20,6 +20,13 @@ describe('a request that failed, as the operator is told', () => {
   const report = (error: unknown): void =>
     reportFailure({ requestId: 'r1', method: 'POST', path: '/api/logs\n', error })
 
+  it('is one line, and what can be done, where the system gives no more threads', () => {
+    report(Object.assign(new Error('EAGAIN'), { code: 'ERR_WORKER_INIT_FAILED' }))
+    expect(told).to.deep.equal([
+      'POST "/api/logs\\n" failed (request r1): start a thread: EAGAIN (this user, or its service, may have no more: raise ulimit -u, or TasksMax)',
+    ])
+  })
+
   it('is one line where the failure says itself what can be done', () => {
     const [operation, subject, hint] = ['append to log', 'data/log/0.db', 'the disk is full: free some space']
     report(new TransientError({ operation, subject, hint, cause: new Error('database or disk is full') }))

@@ -274,6 +274,25 @@ describe('the room that a data folder keeps on its disk', () => {
     expect(told).to.deep.equal([`a start takes 1024 KiB ${where}: remove something beside it, and start again`])
   })
 
+  it('is no help on a disk without inodes, which is named', async () => {
+    mkdirSync(join(folder, 'index'))
+    await settleReserve(folder, roomy, tell)
+    expect(fullDisksOf(folder, () => 1)).to.deep.equal([])
+    const lacking = { folder, not: 'accepted or folded', lacks: 'inodes' }
+    expect(fullDisksOf(folder, () => 0)).to.deep.equal([lacking])
+    expect(fullDisksOf(folder, () => undefined)).to.deep.equal([])
+  })
+
+  it('says where a start that has failed had no inodes for its files', () => {
+    tellMissingRoom(folder, roomy, tell, () => undefined)
+    tellMissingRoom(folder, roomy, tell, () => 32)
+    expect(told).to.deep.equal([])
+    tellMissingRoom(folder, roomy, tell, () => 3)
+    expect(told).to.deep.equal([
+      `a start makes some 32 files on the disk of ${folder}, which has room for 3 more (df -i): remove files beside it, and start again`,
+    ])
+  })
+
   it('stays with a server that runs, where another is started beside it, which is told of that server alone', async () => {
     await settleReserve(folder, roomy, tell)
     const running = await lockData(folder, full, tell)

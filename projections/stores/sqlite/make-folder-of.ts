@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { TransientError } from '#src/lib/failure.ts'
+import { diskObstacleIn } from '#src/lib/room-left.ts'
 
 /**
  * Makes the folder of a file for its owner alone, in one that is there. Where that is gone, somebody has moved it or is removing it: in its
@@ -13,6 +14,11 @@ export function makeFolderOf(path: string): void {
   } catch (cause) {
     if (existsSync(folder)) return
     const hint = 'the folder above it must be there, and be writable for this user, and its disk must have room'
-    throw new TransientError({ operation: 'make the folder', subject: folder, hint, cause })
+    throw new TransientError({
+      operation: 'make the folder',
+      subject: folder,
+      hint: diskObstacleIn(dirname(folder)) ?? hint,
+      cause,
+    })
   }
 }

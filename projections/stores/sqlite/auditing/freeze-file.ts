@@ -41,8 +41,9 @@ function begin(database: Database): Position | undefined {
 export function freezeFile(
   { path, day }: Readonly<{ path: string; day: string }>,
   collections: readonly CollectionToRead[],
+  open = openDatabaseToAudit,
 ): FrozenPart {
-  const opened = openIfThere(path, openDatabaseToAudit, begin)
+  const opened = openIfThere(path, open, begin)
   if (opened === undefined) return nothing
   const { database, found: position } = opened
   const all = new Map(collections.map((read) => [read.tables.shape.name, read]))
@@ -92,7 +93,7 @@ export function freezeFile(
       return held && storedOf(database, held, id)
     },
     async release() {
-      database.exec('COMMIT')
+      // Which ends the transaction, if a failure has not: then no COMMIT could, and would hide it.
       database.close()
     },
   }

@@ -1,5 +1,7 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { isOperatingFailure, TransientError } from '#src/lib/failure.ts'
+import { diskObstacleIn } from '#src/lib/room-left.ts'
 import { removeFile } from '../build-folders.ts'
 import { openDatabase, transaction } from '../database.ts'
 import { ownedBytes, writeOwner } from '../file-owner.ts'
@@ -41,7 +43,9 @@ export function createMakeDay(collections: readonly Tables[], epoch: string, { f
       renameSync(made, path)
     } catch (cause) {
       if (isOperatingFailure(cause)) throw cause
-      throw new TransientError({ operation: 'make', subject: path, cause })
+      const hint =
+        diskObstacleIn(dirname(path)) ?? 'its folder must be writable for this user, and its disk must have room'
+      throw new TransientError({ operation: 'make', subject: path, cause, hint })
     }
     return true
   }
