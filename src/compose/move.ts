@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import type { MoveRequest, OpenMove } from '#src/cli/services.ts'
-import { readLogConfig, type LogConfig } from '#src/config.ts'
+import { limits, readLogConfig, type LogConfig } from '#src/config.ts'
 import { loadSecrets } from '#src/directory/secrets.ts'
 import { directoryWorkspaceId } from '#src/events/directory.ts'
 import { partitionNumber } from '#src/events/partition.ts'
@@ -12,10 +12,11 @@ import type { Nats } from '#streams/jetstream/nats.ts'
 import { openCopyTarget } from '#streams/jetstream/copy-target.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
 import type { LogFile } from '#streams/sqlite/log-file.ts'
-import { lockFolder } from '#streams/sqlite/lock.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
 import { connectLogs, openLog, partitionNames } from './cluster-logs.ts'
-import { foldersOf } from './folders.ts'
+import { checkPlaces, foldersOf } from './folders.ts'
+import { lockData } from './processes/lock-data.ts'
+import { giveUpReserve } from './reserve.ts'
 
 type Closers = (() => unknown)[]
 
@@ -23,7 +24,10 @@ async function closeAll(closers: Closers): Promise<void> {
   for (const close of closers.reverse()) await close()
 }
 
+const tell = (line: string): void => console.error(line)
+
 function checkFolder(dataFolder: string): void {
+  checkPlaces(dataFolder, 'move')
   const { directory, log } = foldersOf(dataFolder)
   if (existsSync(directory.file) && existsSync(log.file)) return
   const hint = 'there is no log in it: name the data folder of an embedded server'
@@ -58,8 +62,10 @@ export async function openMove(request: MoveRequest, environment: NodeJS.Process
   checkFolder(dataFolder)
   const closers: Closers = []
   try {
-    const lock = lockFolder(dataFolder)
+    const lock = await lockData(dataFolder, limits, tell)
     closers.push(() => lock.release())
+    // What it opens takes room beside it, as a start does.
+    await giveUpReserve(dataFolder, limits, tell)
     // An empty variable counts as not set.
     const { SESSION_KEYS: keys = '' } = environment
     const sessionKeys = keys === '' ? undefined : keys.split(',')

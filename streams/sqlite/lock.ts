@@ -87,6 +87,8 @@ export function lockFolder(folder: string, workersTimeoutMs = workersTimeoutMsDe
     awaitWorkers(folder, workersTimeoutMs)
     writeFileSync(pidFile, `${process.pid}\n`)
   } catch (cause) {
+    // One that was made, and had no room for what it says.
+    forgetPid(pidFile, () => readPid(pidFile) === '')
     lock.release()
     throw failureOf(cause, operation, folder)
   }

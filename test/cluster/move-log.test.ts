@@ -267,6 +267,16 @@ describe('throughline move-log', function () {
     expect(await messages()).to.equal(0)
   })
 
+  it('has the room that a data folder keeps where its disk is full, as a start has', async () => {
+    const reserve = join(dataFolder, 'reserve')
+    expect(statSync(reserve).size).to.be.above(0)
+    const full = `data:text/javascript,import fs from 'node:fs';import{syncBuiltinESMExports as sync}from'node:module';const ask=fs.statfsSync;fs.statfsSync=(folder)=>({...ask(folder),bavail:0});sync()`
+    const argv = ['--import', full, 'src/main.ts', 'move-log', ...to(), '--verify-only']
+    const { err } = await runVerb(argv, { ...process.env, ...environment })
+    expect(err).to.include(`the disk of ${dataFolder} is full: ${reserve} is given up`)
+    expect(statSync(reserve).size).to.equal(0)
+  })
+
   it('is killed again and again, and comes to the whole of it, once', async () => {
     const endings: unknown[] = []
     for (let seen = 0, round = 0; round < 4; round++) {

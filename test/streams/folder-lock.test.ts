@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { PermanentError } from '#src/lib/failure.ts'
 import { joinFolder, lockFolder } from '#streams/sqlite/lock.ts'
@@ -35,6 +37,20 @@ describe('the lock on the data folder', () => {
     const lock = lockFolder(folder)
     expect(readdirSync(folder).sort()).to.deep.equal(['lock', 'lock.pid', 'lock.workers'])
     lock.release()
+  })
+
+  it('leaves no file for a process id behind where there is no room for the id', async () => {
+    const program = `
+      const { lockFolder } = await import('#streams/sqlite/lock.ts')
+      try {
+        lockFolder(${JSON.stringify(folder)})
+      } catch ({ message }) {
+        console.log(message)
+      }`
+    const command = ['-c', 'ulimit -f 0 && exec "$0" --input-type=module -e "$1"', process.execPath, program]
+    const { stdout } = await promisify(execFile)('sh', command)
+    expect(stdout).to.match(/^lock data folder .*EFBIG/)
+    expect(readdirSync(folder).sort()).to.deep.equal(['lock', 'lock.workers'])
   })
 
   it('leaves no process id behind, which may be another program’s when somebody signals it, nor takes that of who has the folder’s place', async () => {
