@@ -5,7 +5,7 @@ import { daysIn, fieldsOfNamed, namedIn } from './build-record.ts'
 import { changeBuild, recordsOfBuild } from './builds.ts'
 import { listDayIndices, noDays, passedOver, removeIndices, setBack, type Days, type StoredDays } from './indices.ts'
 import { dayIn } from './names.ts'
-import type { Place } from './place.ts'
+import type { DayHearers, Place } from './place.ts'
 
 // A build's record names its day indices, each with its UUID, so that an index that somebody deleted is noticed. Otherwise it would be created again
 // with the next document of that day, or the day would look empty. The UUID tells an index made anew from one that another process has just made, such
@@ -74,7 +74,7 @@ export async function noteDays(
   if (missed.length > 0) place.onLost?.(missed)
   if (stored.beside.length > 0) place.onBeside?.(stored.beside)
   const { closed, lazy, piped } = stored
-  const tell = (hear: Place['onLazy'], names: readonly string[], changed: readonly string[]): void => {
+  const tell = (hear: DayHearers['onLazy'], names: readonly string[], changed: readonly string[]): void => {
     const those = names.filter((name) => changed.includes(name))
     if (those.length > 0) hear?.(those)
   }

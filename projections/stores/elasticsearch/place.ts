@@ -15,25 +15,34 @@ export type PlaceOptions = Readonly<{
   partition: number
 }>
 
-/**
- * Where the builds of one partition are. `onLost` hears of days' indices, by name, that are missed and were not before;
- * `onClosed`, that are closed; `onPassedOver`, that searches pass over for an alias that they have; `onLazy`, that were set not to sync, and are set back; `onPiped`, that were set to have a pipeline change what is
- * written, and are set back; `onBeside`, of indices that are there under such names and are none of ours.
- */
-export type Place = Readonly<{
-  elasticsearch: Elasticsearch
-  names: Names
-  records: Records
-  /** Another number after each change of any index, as when one is made, removed, closed or put back. */
-  stateVersion(): Promise<number>
-  partition: number
-  onLost?: ((indices: readonly string[]) => void) | undefined
-  onClosed?: ((indices: readonly string[]) => void) | undefined
-  onPassedOver?: ((indices: readonly string[]) => void) | undefined
-  onLazy?: ((indices: readonly string[]) => void) | undefined
-  onPiped?: ((indices: readonly string[]) => void) | undefined
-  onBeside?: ((indices: readonly string[]) => void) | undefined
+type HearNames = (indices: readonly string[]) => void
+
+/** Each hears the names of indices. */
+export type DayHearers = Readonly<{
+  /** Of days, missed now and not before. */
+  onLost?: HearNames | undefined
+  /** Of days, closed. */
+  onClosed?: HearNames | undefined
+  /** Of days, passed over by searches because of an alias that they have. */
+  onPassedOver?: HearNames | undefined
+  /** Of days, set to answer before they sync, and now set back. */
+  onLazy?: HearNames | undefined
+  /** Of days, set to have a pipeline change what is written, and now set back. */
+  onPiped?: HearNames | undefined
+  /** There under names like those of days, and none of ours. */
+  onBeside?: HearNames | undefined
 }>
+
+/** Where the builds of one partition are, and who is told of their days. */
+export type Place = DayHearers &
+  Readonly<{
+    elasticsearch: Elasticsearch
+    names: Names
+    records: Records
+    /** Another number after each change of any index, as when one is made, removed, closed or put back. */
+    stateVersion(): Promise<number>
+    partition: number
+  }>
 
 /** By one connection: what is asked of the records of all these partitions at once goes in one request. */
 export function connectPlaces(

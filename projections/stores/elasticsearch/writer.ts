@@ -15,7 +15,7 @@ import { dropIndicesBefore, noteDays } from './known-days.ts'
 import { lookUp, type DocumentPlace } from './look-up.ts'
 import { defaultSettings, type IndexSettings } from './mapping.ts'
 import { documentKey } from './names.ts'
-import { connectPlace, type Place, type PlaceOptions } from './place.ts'
+import { connectPlace, type DayHearers, type Place, type PlaceOptions } from './place.ts'
 import { createProgress, type Progress } from './progress.ts'
 import { createFreshness, type Freshness } from './refresh.ts'
 import { readRoster, writeRoster } from './rosters.ts'
@@ -23,15 +23,10 @@ import { createTellAgain } from './tell-again.ts'
 
 /** `place`: over a connection that others use too, and that is not this writer's to close. */
 type ElasticsearchWriterOptions = (PlaceOptions | Readonly<{ place: Place }>) &
+  // Each is called once for an index, until it is so again.
+  DayHearers &
   Readonly<{
     settings?: IndexSettings
-    /** See Place. Each is called once for an index, until it is so again. */
-    onLost?: Place['onLost']
-    onClosed?: Place['onClosed']
-    onPassedOver?: Place['onPassedOver']
-    onLazy?: Place['onLazy']
-    onPiped?: Place['onPiped']
-    onBeside?: Place['onBeside']
     /** The least time between two refreshes, and between two progress records without news. */
     refreshEveryMs?: number
     /** Milliseconds of a clock that never goes back. */
@@ -182,7 +177,7 @@ async function orLeave(build: Build, task: Promise<void>): Promise<void> {
 }
 
 /** What is there for as long as nobody removes it is told once. */
-function onlyNew(hear: Place['onBeside']): Place['onBeside'] {
+function onlyNew(hear: DayHearers['onBeside']): DayHearers['onBeside'] {
   const known = new Set<string>()
   return (names) => {
     const some = names.filter((name) => !known.has(name))

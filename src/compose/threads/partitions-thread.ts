@@ -14,6 +14,7 @@ import { openJetStream } from '#streams/jetstream/stream.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
 import { createFolding } from '../folding.ts'
 import { createRetryReport } from '../troubles.ts'
+import { dayHearers } from './day-hearers.ts'
 import { foldPartition, runWhenTold, type Tell } from './fold-partition.ts'
 import { createPassOver } from './lost-messages.ts'
 import { refuseOtherLog } from './other-log.ts'
@@ -48,55 +49,6 @@ const print = (line: string): void => console.error(line)
 
 const passOver = createPassOver({ allowLostLog, clock: folding.clock, newId: randomId, tell: print })
 
-const printLost =
-  (partition: number) =>
-  (indices: readonly string[]): void =>
-    print(
-      `partition ${partition}: indices of days are gone from Elasticsearch: ${indices.join(', ')}; answers that may lack something of them say ` +
-        'so, until "throughline rebuild" of their projection folds them again from the log',
-    )
-
-const printClosed =
-  (partition: number) =>
-  (indices: readonly string[]): void =>
-    print(
-      `partition ${partition}: indices of days are closed in Elasticsearch: ${indices.join(', ')}; answers that may lack something of them say so, ` +
-        'and what belongs there waits, until they are opened again (POST /INDEX/_open)',
-    )
-
-const printPassedOver =
-  (partition: number) =>
-  (indices: readonly string[]): void =>
-    print(
-      `partition ${partition}: indices of days have an alias named like a copy of a day, for which Elasticsearch leaves them out of searches: ` +
-        `${indices.join(', ')}; answers that may lack something of them say so, until that alias is removed (DELETE /INDEX/_alias/ALIAS)`,
-    )
-
-const printLazy =
-  (partition: number) =>
-  (indices: readonly string[]): void =>
-    print(
-      `partition ${partition}: indices of days were set to answer before they sync, so that a crash of Elasticsearch loses what is counted as folded: ` +
-        `${indices.join(', ')}; index.translog.durability is set back to request`,
-    )
-
-const printPiped =
-  (partition: number) =>
-  (indices: readonly string[]): void =>
-    print(
-      `partition ${partition}: indices of days had a pipeline, which may have changed or dropped what was written to them: ${indices.join(', ')}; ` +
-        'index.final_pipeline is set back to _none; verify the projection, and rebuild it where it differs',
-    )
-
-const printBeside =
-  (partition: number) =>
-  (indices: readonly string[]): void =>
-    print(
-      `partition ${partition}: indices that are none of this installation stand among its own, such as copies of them: ${indices.join(', ')}; ` +
-        'no erasure or retention reaches them, and they are counted where their names do not go on with -, _ or . behind the day: ' +
-        'remove them, or give them names that do not begin with INDEX_PREFIX-',
-    )
-
 /** One for each partition. They ask for the records of builds at the same time, as at a start, and share one request. */
 const places = connectPlaces({ url, prefix }, [...Array(partitions).keys()])
 type Reached = Readonly<{ nats: Nats; place: Place }>
@@ -109,15 +61,12 @@ async function fold({ nats, place }: Reached, tell: Tell, signal: AbortSignal): 
   try {
     const directory = await openJetStream(nats, { partition: directoryPartition, prefix, limits })
     try {
-      const told = {
-        onLost: printLost(partition),
-        onClosed: printClosed(partition),
-        onPassedOver: printPassedOver(partition),
-        onLazy: printLazy(partition),
-        onPiped: printPiped(partition),
-        onBeside: printBeside(partition),
-      }
-      const writer = createElasticsearchIndexWriter({ place, settings, refreshEveryMs, ...told })
+      const writer = createElasticsearchIndexWriter({
+        place,
+        settings,
+        refreshEveryMs,
+        ...dayHearers(partition, print),
+      })
       try {
         await refuseOtherLog({ stream, writer, projections: folding.projections, allowLostLog, tell: print })
         const nameOf = (projection: string): string => `${projection} of partition ${partition}`
