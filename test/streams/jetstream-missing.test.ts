@@ -1,11 +1,7 @@
 import { expect } from 'chai'
-import { limits } from '#src/config.ts'
 import { sealLoss } from '#src/events/erasure.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
-import { connectNats } from '#streams/jetstream/connect.ts'
-import type { Nats } from '#streams/jetstream/nats.ts'
 import { MissingError } from '#streams/jetstream/stored.ts'
-import { openJetStream } from '#streams/jetstream/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
 import { makeJetStreamLog, type JetStreamLog } from './jetstream-log.ts'
@@ -16,7 +12,6 @@ import { idsOf, readAll, rejection } from '../support/read-all.ts'
 describe('a JetStream log that lacks messages which its server has counted', function () {
   let log: JetStreamLog
   let stream: Stream
-  let otherNats: Nats
   let other: Stream
 
   before(async function () {
@@ -26,12 +21,10 @@ describe('a JetStream log that lacks messages which its server has counted', fun
   beforeEach(async () => {
     log = await makeJetStreamLog()
     stream = await log.open()
-    otherNats = await connectNats({ url: await natsEngine() })
-    other = await openJetStream(otherNats, { partition: '0', prefix: log.prefix, limits })
+    other = await log.open()
   })
   afterEach(async () => {
     await Promise.all([stream.close(), other.close()])
-    await otherNats.close()
     await log.remove()
   })
 
