@@ -30,27 +30,29 @@ export function createNames(prefix: string): Names {
     day: (index, collection, day) => days(index, collection) + day.replaceAll('-', '.'),
     days: (index, collection) => `${days(index, collection)}*`,
     build: (index) => `${prefix}-${index}-*`,
-    isDay: (index, name) => {
-      const begin = `${prefix}-${index}-`
-      return name.startsWith(begin) && /^[a-z\d_]+-\d{4}\.\d\d\.\d\d$/.test(name.slice(begin.length))
-    },
+    isDay: (index, name) => goesOnAs(/^[a-z\d_]+-\d{4}\.\d\d\.\d\d$/, `${prefix}-${index}-*`, name),
   }
 }
 
+/** Whether a name is that of a wildcard (`begin*`) with this in the place of the star. */
+const goesOnAs = (rest: RegExp, wildcard: string, name: string): boolean =>
+  name.startsWith(wildcard.slice(0, -1)) && rest.test(name.slice(wildcard.length - 1))
+
 /** Whether that is one of the days of a collection (`days`), and no copy of one. */
-export const isOneOf = (days: string, name: string): boolean =>
-  name.startsWith(days.slice(0, -1)) && /^\d{4}\.\d\d\.\d\d$/.test(name.slice(days.length - 1))
+export const isOneOf = (days: string, name: string): boolean => goesOnAs(/^\d{4}\.\d\d\.\d\d$/, days, name)
 
-/** What a name goes on with behind a day, where somebody has made a copy of it: as `-copy`, `_old`, `.bak`. Days have none of these. */
-const endingsOfCopies = ['*-*', '*_*', '*.*.*.*']
+/** A wildcard (`begin*`), and not what these match in the place of the star. */
+const without = (wildcard: string, endings: readonly string[]): string =>
+  [wildcard, ...endings.map((ending) => `-${wildcard.slice(0, -1)}${ending}`)].join()
 
-/** Of a collection's days (`days`), without their copies, which would be counted too, and may be older than what they are copies of. */
-export const withoutCopies = (days: string): string =>
-  [days, ...endingsOfCopies.map((ending) => `-${days.slice(0, -1)}${ending}`)].join()
+/**
+ * Of a collection's days (`days`), without their copies, which would be counted too, and may be older than what they are copies of. The name of a
+ * copy goes on behind the day, as with `-copy`, `_old`, `.bak`. Days have none of these.
+ */
+export const withoutCopies = (days: string): string => without(days, ['*-*', '*_*', '*.*.*.*'])
 
 /** All days of a build (`build`), without their copies. */
-export const withoutCopiesOf = (build: string): string =>
-  [build, ...['*-*-*', '*-*_*', '*.*.*.*'].map((ending) => `-${build.slice(0, -1)}${ending}`)].join()
+export const withoutCopiesOf = (build: string): string => without(build, ['*-*-*', '*-*_*', '*.*.*.*'])
 
 const dayPattern = /-(\d{4})\.(\d\d)\.(\d\d)$/
 
