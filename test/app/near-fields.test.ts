@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { nearFields } from '#src/app/search/near-fields.ts'
+import { nearFields } from '#src/app/search/meant/near-fields.ts'
 import { ok } from '#src/lib/result.ts'
 import { noonNs } from '#test/projections/traces/given.ts'
 import { linksOfPage } from '#test/support/page-links.ts'

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { fromGrafana } from '#src/app/search/grafana-words.ts'
-import { otherNames } from '#src/app/search/other-names.ts'
-import { regexesIn } from '#src/app/search/passed-over.ts'
-import { plainClauses } from '#src/app/search/plain-clauses.ts'
+import { fromGrafana } from '#src/app/search/meant/grafana-words.ts'
+import { otherNames } from '#src/app/search/meant/other-names.ts'
+import { regexesIn } from '#src/app/search/meant/passed-over.ts'
+import { plainClauses } from '#src/app/search/meant/plain-clauses.ts'
 
 describe('app/search/passed-over', () => {
   // Each looked behind for its end, they would take minutes, in which the process answers nobody.

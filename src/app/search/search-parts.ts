@@ -10,7 +10,7 @@ import { field, suggestions } from '../fields.ts'
 import { zone } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { addressWith, withConditions } from './conditions.ts'
-import { ofOtherTools } from './other-names.ts'
+import { ofOtherTools } from './meant/other-names.ts'
 
 /** The most cursors of earlier pages kept in an address: one can go back so many pages. */
 const cursorsMax = 20

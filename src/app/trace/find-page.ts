@@ -15,7 +15,7 @@ import { tracePageAddress, tracePath, type KeptOfTrace } from '../trace-address.
 import { findErrorsBeside, type ErrorLinks } from './errors-beside.ts'
 import { findInTrace, firstFound } from './find-in-trace.ts'
 import { foundParts, isHere, withParameter } from './find-parts.ts'
-import { addressWithin, idsWithin } from '../search/ids-within.ts'
+import { addressWithin, idsWithin } from '../search/meant/ids-within.ts'
 import { spanTree, type TreeRow } from './span-tree.ts'
 import { unseenPart } from './unseen.ts'
 

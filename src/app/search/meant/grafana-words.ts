@@ -1,4 +1,4 @@
-import { queryCharactersMax } from './narrow.ts'
+import { queryCharactersMax } from '../narrow.ts'
 import { quotedText } from './passed-over.ts'
 
 // Translates selectors of TraceQL and LogQL, which people type by habit, into the search language.

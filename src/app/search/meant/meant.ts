@@ -1,14 +1,14 @@
 import { inTime } from '#src/lib/in-time.ts'
-import { figureTimeoutMs } from '../context.ts'
-import { html, type Html } from '../html.ts'
+import { figureTimeoutMs } from '../../context.ts'
+import { html, type Html } from '../../html.ts'
 import { asWords, isFoundBy, type FindAny } from './as-words.ts'
 import { idsWithin } from './ids-within.ts'
 import { nearFields, type FindLogs } from './near-fields.ts'
 import { nearIds } from './near-ids.ts'
 import { nearNames, type CountNames } from './near-names.ts'
 import { otherForms, otherNames } from './other-names.ts'
-import type { Asked } from './search-parts.ts'
-import { looksLikeId } from './typed-id.ts'
+import type { Asked } from '../search-parts.ts'
+import { looksLikeId } from '../typed-id.ts'
 
 /** Pages whose search returns records with their fields. */
 const ofLogs: readonly string[] = ['/app/logs', '/app/patterns']

@@ -1,5 +1,5 @@
-import { html, type Html } from '../html.ts'
-import { addressWith } from './conditions.ts'
+import { html, type Html } from '../../html.ts'
+import { addressWith } from '../conditions.ts'
 import { plainClauses, type PlainClause } from './plain-clauses.ts'
 
 // Suggests ids: a search needs the whole id, in the right field and range, so a part of one, or an older one, finds nothing.

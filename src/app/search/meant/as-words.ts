@@ -1,9 +1,9 @@
 import type { Result } from '#src/lib/result.ts'
 import { ownLogField } from '#projections/logs/query.ts'
 import { ownSpanField } from '#projections/traces/query.ts'
-import { html, type Html } from '../html.ts'
-import { mapPath } from '../map-address.ts'
-import { addressWith, withConditions } from './conditions.ts'
+import { html, type Html } from '../../html.ts'
+import { mapPath } from '../../map-address.ts'
+import { addressWith, withConditions } from '../conditions.ts'
 import { plainClauses } from './plain-clauses.ts'
 
 // A pasted message may have colons: `TypeError: x is null` searches for a field TypeError, which no record has.

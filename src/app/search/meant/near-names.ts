@@ -1,9 +1,9 @@
 import { nearest } from '#src/lib/nearest.ts'
 import type { Result } from '#src/lib/result.ts'
-import { isolated } from '../format.ts'
-import { html, type Html } from '../html.ts'
-import { clauseOf } from './clause.ts'
-import { addressWith, withConditions } from './conditions.ts'
+import { isolated } from '../../format.ts'
+import { html, type Html } from '../../html.ts'
+import { clauseOf } from '../clause.ts'
+import { addressWith, withConditions } from '../conditions.ts'
 import { plainClauses } from './plain-clauses.ts'
 
 // Suggests names: a search needs the whole name of a service or operation, so a part of one or a typing error finds nothing.

@@ -1,9 +1,9 @@
 import { nearest } from '#src/lib/nearest.ts'
 import type { Result } from '#src/lib/result.ts'
 import { ownLogField } from '#projections/logs/query.ts'
-import { html, type Html } from '../html.ts'
-import { addressWith, withConditions } from './conditions.ts'
-import { dottedFields } from './field-table.ts'
+import { html, type Html } from '../../html.ts'
+import { addressWith, withConditions } from '../conditions.ts'
+import { dottedFields } from '../field-table.ts'
 import { leavesGroupOut, textOrRegex } from './passed-over.ts'
 
 // Suggests fields: a search needs a field's whole name as its sender wrote it, so a typing error or a missing prefix finds nothing.
