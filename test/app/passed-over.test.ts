@@ -11,7 +11,7 @@ describe('app/search/passed-over', () => {
     const [clause, ...others] = plainClauses(normalized, ['service'])
     expect([clause?.value, others]).to.deep.equal(['web', []])
     expect(regexesIn(normalized)).to.equal('')
-    expect(otherNames('/app/traces', new URLSearchParams(), normalized).markup).to.equal('')
+    expect(otherNames({ path: '/app/traces', conditions: new URLSearchParams(), normalized })).to.equal(undefined)
   })
 
   it('reads classes of characters that nothing closes in such a time', () => {

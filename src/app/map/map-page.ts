@@ -8,7 +8,7 @@ import { seeOther } from '../page.ts'
 import { createRefuseSearch } from '../refuse-page.ts'
 import { addressWith } from '../search/conditions.ts'
 import { meantBy } from '../search/meant/meant.ts'
-import type { CountNames } from '../search/meant/near-names.ts'
+import type { Find } from '../search/meant/page-search.ts'
 import { rangeMoves } from '../search/range-moves.ts'
 import { about, nothingFits, readAsked, refusedSearch, searchOf, type Asked } from '../search/search-parts.ts'
 import { createTraceForm, tracesPath } from '../search/trace-form.ts'
@@ -76,7 +76,7 @@ function mapPart(asked: Asked, read: GraphRead, isPart: boolean): Html {
     ${graphTables(graph, looks)}`
 }
 
-const refusedPage = refusedSearch(title, formOf)
+const refusedPage = refusedSearch(mapPath, title, formOf)
 
 async function sendMap(ctx: Context, app: AppContext): Promise<void> {
   const { workspaceId } = sessionHere(ctx)
@@ -96,8 +96,8 @@ async function sendMap(ctx: Context, app: AppContext): Promise<void> {
   const services = servicesOf(read.value.graph).slice(0, suggestedMax)
   const values = services.map(({ name, spans }) => ({ value: name, count: spans }))
   const form = formOf(asked, [{ field: 'service', values }], undefined, moves)
-  const names: CountNames = (search) => app.searches.traces(workspaceId, search)
-  const meant = found.isEmpty ? await meantBy(mapPath, asked, query.normalized, names) : html``
+  const find: Find = (search) => app.searches.traces(workspaceId, search)
+  const meant = found.isEmpty ? await meantBy(mapPath, asked, query.normalized, find) : html``
   const shown =
     read.value.traces === 0
       ? html`${meant}${nothingFits(mapPath, asked, { noun: 'trace', range, nowMs })}`

@@ -3,7 +3,7 @@ import { cut, isolated } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { choiceCharactersMax, choiceLinks, notLink, onlyLink } from './choice-links.ts'
 import { clauseOf } from './clause.ts'
-import { createNarrow, type SearchPath } from './narrow.ts'
+import { createNarrow, type Search } from './narrow.ts'
 import { listed } from './search-parts.ts'
 
 /** A search parameter whose most frequent values are offered. */
@@ -23,17 +23,14 @@ type Group = Readonly<{
 
 type Facets = readonly Readonly<{ field: string; values: readonly Readonly<{ value: string; count: number }>[] }>[]
 
-type Given = Readonly<{
-  path: SearchPath
-  conditions: URLSearchParams
-  groups: readonly Group[]
-  /** Undefined or null if nothing was counted. */
-  facets: Facets | null | undefined
-  /** `q` in its canonical form. */
-  normalized: string
-  /** The noun for what is counted. */
-  noun: string
-}>
+type Given = Search &
+  Readonly<{
+    groups: readonly Group[]
+    /** Undefined or null if nothing was counted. */
+    facets: Facets | null | undefined
+    /** The noun for what is counted. */
+    noun: string
+  }>
 
 const chosenOf = (conditions: URLSearchParams, { name, repeats = false }: Group): readonly string[] =>
   repeats ? listed(conditions, name) : conditions.getAll(name)

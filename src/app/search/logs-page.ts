@@ -19,7 +19,7 @@ import { createLogForm, logFacets } from './log-form.ts'
 import { createLogLinks, createLogLinksAround } from './log-links.ts'
 import { logRows, logTable, type LogLinks, type Tail } from './log-rows.ts'
 import { meantBy } from './meant/meant.ts'
-import type { CountNames } from './meant/near-names.ts'
+import type { Find } from './meant/page-search.ts'
 import { rangeMoves } from './range-moves.ts'
 import { about, nothingFits, pager, readAsked, searchOf, refusedSearch, type Asked } from './search-parts.ts'
 import { shownFieldsRow, shownNames, withoutNames, withShowLinks } from './shown-fields.ts'
@@ -107,7 +107,7 @@ async function resultsOf(asked: Asked, answer: LogSearchAnswer, meant: Html, now
 
 const ofAllFields = (asked: Asked): Asked => ({ ...asked, conditions: withoutNames(asked.conditions) })
 
-const refusedPage = refusedSearch('Logs', formOf)
+const refusedPage = refusedSearch(path, 'Logs', formOf)
 
 async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
   const asked = readAsked(ctx, app)
@@ -123,8 +123,8 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
   const typed = await lookUpTyped(ctx, app, asked, found)
   if (typed.address !== undefined) return seeOther(ctx, typed.address)
   const moves = rangeMoves(path, asked, answer.range, app.clock())
-  const names: CountNames = (search) => app.searches.logs(sessionHere(ctx).workspaceId, search)
-  const meant = found.isEmpty ? await meantBy(path, asked, answer.query.normalized, names) : html``
+  const find: Find = (search) => app.searches.logs(sessionHere(ctx).workspaceId, search)
+  const meant = found.isEmpty ? await meantBy(path, asked, answer.query.normalized, find) : html``
   const results = await resultsOf(asked, answer, meant, app.clock())
   const body = html`${formOf(asked, answer.facets, undefined, moves)}${typed.notice}${results}`
   await sendSessionPage(ctx, app, {

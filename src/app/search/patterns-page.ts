@@ -17,7 +17,7 @@ import { patternsOf, type Pattern } from './log-patterns.ts'
 import { exampleOf, shapeOf } from './message-shape.ts'
 import { meantBy } from './meant/meant.ts'
 import { createNarrow } from './narrow.ts'
-import type { CountNames } from './meant/near-names.ts'
+import type { Find } from './meant/page-search.ts'
 import { clauseOfPattern, clauseWithout, sayableOf } from './pattern-clause.ts'
 import { patternTable, type Said, type ShownPattern } from './pattern-rows.ts'
 import { rangeMoves } from './range-moves.ts'
@@ -150,7 +150,7 @@ async function resultsOf(asked: Asked, read: Read, meant: Html, nowMs: number): 
     </div>`
 }
 
-const refusedPage = refusedSearch('Patterns', formOf)
+const refusedPage = refusedSearch(path, 'Patterns', formOf)
 
 async function sendPatterns(ctx: Context, app: AppContext): Promise<void> {
   const asked = readHere(ctx, app)
@@ -158,10 +158,10 @@ async function sendPatterns(ctx: Context, app: AppContext): Promise<void> {
   if (!read.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, read.error))
   const { range, facets, query } = read.value.first
   const moves = rangeMoves(path, asked, range, app.clock())
-  const names: CountNames = (search) =>
+  const find: Find = (search) =>
     app.searches.logs(sessionHere(ctx).workspaceId, searched(new URLSearchParams(search)).toString())
   const isEmpty = read.value.said.length === 0
-  const meant = isEmpty ? await meantBy(path, asked, query.normalized, names) : html``
+  const meant = isEmpty ? await meantBy(path, asked, query.normalized, find) : html``
   const results = await resultsOf(asked, read.value, meant, app.clock())
   await sendSessionPage(ctx, app, {
     title: 'Patterns',

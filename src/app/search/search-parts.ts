@@ -11,6 +11,8 @@ import { zone } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { addressWith, withConditions } from './conditions.ts'
 import { ofOtherTools } from './meant/other-names.ts'
+import { didYouMean } from './meant/page-search.ts'
+import type { Search } from './narrow.ts'
 
 /** The most cursors of earlier pages kept in an address: one can go back so many pages. */
 const cursorsMax = 20
@@ -200,7 +202,7 @@ export function nothingFits(
 }
 
 /** A way on if the cursors of an address are refused: the same conditions without them. */
-function beginAgain({ path }: Context, { conditions }: Asked, { code }: Refusal): Html {
+function beginAgain(path: string, { conditions }: Asked, { code }: Refusal): Html {
   if (code !== 'invalid_cursor' && code !== 'cursor_mismatch') return html``
   return html`<p><a href="${addressOf(path, conditions, [])}">Begin again at the first page</a></p>`
 }
@@ -209,16 +211,17 @@ type FormOf = (asked: Asked, facets: undefined, wrong: string | undefined) => Ht
 
 /** The page of a refused search: its form with what was typed, and the refusal. */
 export const refusedSearch =
-  (title: string, formOf: FormOf) =>
+  (path: Search['path'], title: string, formOf: FormOf) =>
   (ctx: Context, app: Pick<AppContext, 'directory'>, refused: Refusal): SessionPage => {
     const asked = readAsked(ctx, app)
     const query = asked.conditions.get('q') ?? ''
-    const meant = refused.position === undefined ? html`` : ofOtherTools(ctx.path, asked.conditions)
+    const search = { path, conditions: asked.conditions }
+    const meant = refused.position === undefined ? html`` : didYouMean(search, ofOtherTools(search))
     const { body, status, wrong } = searchRefusal(ctx, refused, query, meant)
     return {
       title,
       about: query,
-      body: html`${formOf(asked, undefined, wrong)}${body}${beginAgain(ctx, asked, refused)}`,
+      body: html`${formOf(asked, undefined, wrong)}${body}${beginAgain(path, asked, refused)}`,
       status,
     }
   }

@@ -12,7 +12,7 @@ import { seeOther } from '../page.ts'
 import { createRefuseSearch } from '../refuse-page.ts'
 import { addressWith, withConditions } from './conditions.ts'
 import { meantBy } from './meant/meant.ts'
-import type { CountNames } from './meant/near-names.ts'
+import type { Find } from './meant/page-search.ts'
 import { rangeMoves } from './range-moves.ts'
 import { searchForm } from './search-form.ts'
 import { sessionForms } from './search-help.ts'
@@ -89,7 +89,7 @@ function amongTraces({ conditions, plan }: Asked): Html {
 
 /** The services of the newest sessions, because the session search counts nothing. */
 const namesOf =
-  ({ searches }: AppContext, workspaceId: Session['workspaceId']): CountNames =>
+  ({ searches }: AppContext, workspaceId: Session['workspaceId']): Find =>
   async (search) => {
     const own = withConditions(new URLSearchParams(search), { limit: null, include: null })
     const result = await searches.sessions(workspaceId, own.toString())
@@ -124,7 +124,7 @@ function resultsOf(shown: Shown, answer: SessionSearchAnswer): Html {
     ${pager(path, asked, next)}`
 }
 
-const refusedPage = refusedSearch('Sessions', formOf)
+const refusedPage = refusedSearch(path, 'Sessions', formOf)
 
 async function sendSessions(ctx: Context, app: AppContext): Promise<void> {
   const asked = readAsked(ctx, app)
@@ -136,9 +136,9 @@ async function sendSessions(ctx: Context, app: AppContext): Promise<void> {
   const typed = await lookUpTyped(ctx, app, asked, found)
   if (typed.address !== undefined) return seeOther(ctx, typed.address)
   const moves = rangeMoves(path, asked, range, app.clock())
-  const names = namesOf(app, sessionHere(ctx).workspaceId)
+  const find = namesOf(app, sessionHere(ctx).workspaceId)
   const isNone = answer.read.count === 0
-  const meant = isNone ? await meantBy(path, asked, answer.query.normalized, names) : html``
+  const meant = isNone ? await meantBy(path, asked, answer.query.normalized, find) : html``
   const results = resultsOf({ asked, meant, nowMs: app.clock() }, answer)
   const body = html`${formOf(asked, undefined, undefined, moves)}${typed.notice}${results}`
   const typedQuery = asked.conditions.get('q') ?? ''

@@ -12,7 +12,7 @@ import { addressWith } from './conditions.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { meantBy } from './meant/meant.ts'
-import type { CountNames } from './meant/near-names.ts'
+import type { Find } from './meant/page-search.ts'
 import { rangeMoves } from './range-moves.ts'
 import { about, nothingFits, pager, readAsked, refusedSearch, searchOf, type Asked } from './search-parts.ts'
 import { createTraceForm, having, tracesPath } from './trace-form.ts'
@@ -93,7 +93,7 @@ function resultsOf(asked: Asked, answer: TraceSearchAnswer, meant: Html, nowMs: 
     ${pager(path, asked, answer.next_cursor)}`
 }
 
-const refusedPage = refusedSearch('Traces', formOf)
+const refusedPage = refusedSearch(path, 'Traces', formOf)
 
 async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
   const asked = readAsked(ctx, app)
@@ -105,8 +105,8 @@ async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
   const typed = await lookUpTyped(ctx, app, asked, found)
   if (typed.address !== undefined) return seeOther(ctx, typed.address)
   const moves = rangeMoves(path, asked, range, app.clock())
-  const names: CountNames = (search) => app.searches.traces(sessionHere(ctx).workspaceId, search)
-  const meant = found.isEmpty ? await meantBy(path, asked, result.value.query.normalized, names) : html``
+  const find: Find = (search) => app.searches.traces(sessionHere(ctx).workspaceId, search)
+  const meant = found.isEmpty ? await meantBy(path, asked, result.value.query.normalized, find) : html``
   const map = html`<a href="${addressWith(mapPath, asked.conditions, {})}">Service map</a>`
   const body = html`${formOf(asked, facets, undefined, html`${moves}${map}`)}${typed.notice}${resultsOf(asked, result.value, meant, app.clock())}`
   await sendSessionPage(ctx, app, {
