@@ -21,7 +21,7 @@ import { answerSessionSearch, type SessionSearchAnswer } from './sessions.ts'
 import type { traceListingAnswer, traceSearchAnswer } from './trace-answer.ts'
 import { answerTraceSearch } from './traces.ts'
 
-export { inOwnForms } from './language/other-forms.ts'
+export { inOwnForms, quotedText, regexOf } from './language/other-forms.ts'
 export { printQuery } from './language/print-query.ts'
 export type { SessionSearchAnswer } from './sessions.ts'
 

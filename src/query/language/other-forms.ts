@@ -6,7 +6,8 @@ import { groupItem, inQuotes } from './print-query.ts'
 type Said = 'asWritten' | 'ofNothing' | 'inCapitals'
 type Form = Readonly<{ typed: string; said: Said; here: (...parts: string[]) => string }>
 
-const quoted = String.raw`"(?:[^"\\]|\\.)*"?`
+/** A quoted text. Without a closing quote it goes to the end: otherwise the search for one would begin again at each character, in quadratic time. */
+export const quotedText = String.raw`"(?:[^"\\]|\\.)*"?`
 /** A name at the beginning of a condition, and a sign of negation behind it. */
 const name = String.raw`(?<![^\s(!-])(@?[\p{L}_][\p{L}\p{N}_.@$/-]{0,255})`
 const not = String.raw`(NOT\s+|!)?`
@@ -25,7 +26,8 @@ function either(field: string, items: string, separator: RegExp): string {
 
 /** As a pattern, where what is no letter or digit stands for itself. */
 const pattern = (typed: string): string => typed.replace(/[^\p{L}\p{N}_.*]/gu, '\\$&')
-const regex = (source: string): string =>
+/** A regular expression of another language as one of this, which ignores case anyway. */
+export const regexOf = (source: string): string =>
   `/${source.replace(/^\(\?i\)/, '').replace(/\\.|\//g, (part) => (part === '/' ? '\\/' : part))}/`
 
 /** By a part of a value: a word as a pattern, and several side by side. */
@@ -94,27 +96,20 @@ const forms: readonly Form[] = [
   {
     typed: String.raw`${name}(?:\s*|:(?==))([=!])~\s*(?:("[^"\\]{1,200}"|'[^'\\]{1,200}'|[\p{L}\p{N}]${item})|\/([^\s/]{1,200})\/)(?=[\s)]|$)`,
     said: 'ofNothing',
-    here: (field, operator, value, source) => `${operator === '!' ? '-' : ''}${field}:${regex(source || bare(value))}`,
+    here: (field, operator, value, source) =>
+      `${operator === '!' ? '-' : ''}${field}:${regexOf(source || bare(value))}`,
   },
   {
     typed: String.raw`${name}(?:\s*~\s*|:(!)?~)${textOrWord}`,
     said: 'ofNothing',
     here: (field, negation, value) => `${sign(negation)}${field}:${part(value, '*', '*')}`,
   },
+  // path CONTAINS api, path STARTSWITH '/api', path ENDS_WITH orders
   {
-    typed: String.raw`${name}\s+${not}(?:CONTAINS|HAS)\s+${textOrWord}`,
+    typed: String.raw`${name}\s+${not}(CONTAINS|HAS|STARTS_?WITH|ENDS_?WITH)\s+${textOrWord}`,
     said: 'asWritten',
-    here: (field, negation, value) => `${sign(negation)}${field}:${part(value, '*', '*')}`,
-  },
-  {
-    typed: String.raw`${name}\s+${not}STARTS_?WITH\s+${textOrWord}`,
-    said: 'asWritten',
-    here: (field, negation, value) => `${sign(negation)}${field}:${part(value, '', '*')}`,
-  },
-  {
-    typed: String.raw`${name}\s+${not}ENDS_?WITH\s+${textOrWord}`,
-    said: 'asWritten',
-    here: (field, negation, value) => `${sign(negation)}${field}:${part(value, '*', '')}`,
+    here: (field, negation, how, value) =>
+      `${sign(negation)}${field}:${part(value, /^s/i.test(how) ? '' : '*', /^e/i.test(how) ? '' : '*')}`,
   },
   // What TraceQL knows of its own: span:duration > 1s
   {
@@ -145,7 +140,7 @@ const forms: readonly Form[] = [
 
 const compiled = forms.map(({ typed, said, here }) => {
   // What is in quotes is passed over.
-  const source = `(?<form>${typed})|${quoted}`
+  const source = `(?<form>${typed})|${quotedText}`
   return { said, here, asWritten: new RegExp(source, 'gu'), inAnyCase: new RegExp(source, 'giu') }
 })
 
@@ -180,7 +175,7 @@ const command =
 function withoutPipes(query: string): string | undefined {
   // What is counted of TraceQL's braces is asked for too.
   if (!query.includes('|') || query.trim().startsWith('{')) return undefined
-  const [first = '', ...more] = query.match(new RegExp(String.raw`^\s*(?=\|)|(?:${quoted}|\|\||[^"|])+`, 'g')) ?? []
+  const [first = '', ...more] = query.match(new RegExp(String.raw`^\s*(?=\|)|(?:${quotedText}|\|\||[^"|])+`, 'g')) ?? []
   const commands = more.map((each) => command.exec(each))
   if (more.length === 0 || commands.includes(null)) return undefined
   const asked = more.filter((_, at) => commands[at]?.[1] !== undefined).map((each) => each.replace(command, '').trim())
