@@ -4,7 +4,7 @@ import { html, type Html } from '../../html.ts'
 import { withConditions } from '../conditions.ts'
 import { dottedFields } from '../field-table.ts'
 import type { Search } from '../narrow.ts'
-import { leavesGroupOut, textOrRegex } from './passed-over.ts'
+import { fieldAsked, leavesGroupOut } from './passed-over.ts'
 import { linkTo, type Find } from './page-search.ts'
 
 // Suggests fields: a search needs a field's whole name as its sender wrote it, so a typing error or a missing prefix finds nothing.
@@ -16,15 +16,13 @@ const recordsMax = 100
 /** The most names that the typed one is compared with by edit distance, which blocks this process. */
 const namesMax = 2_000
 
-/** Fields that a search asks for and names as one word. */
-const fieldAsked = new RegExp(String.raw`(?<![^\s(])(?<!NOT )([a-z_][\w.@/-]*)(?=[:=])|${textOrRegex}`, 'gi')
 const isOneWord = (name: string): boolean => /^[a-z_][\w.@/-]*$/i.test(name)
 
 type Asked = Readonly<{ typed: string; index: number }>
 
 function askedIn(normalized: string): readonly Asked[] {
   if (leavesGroupOut(normalized)) return []
-  return [...normalized.matchAll(fieldAsked)]
+  return [...normalized.matchAll(fieldAsked(':='))]
     .flatMap(({ 1: typed, index }) =>
       typed === undefined || ownLogField(typed) !== undefined ? [] : [{ typed, index }],
     )

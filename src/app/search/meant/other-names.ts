@@ -1,12 +1,12 @@
 import { levelOfWord } from '#src/events/level-word.ts'
 import { levels, spanKinds } from '#src/events/telemetry.ts'
 import { nearest } from '#src/lib/nearest.ts'
-import { inOwnForms } from '#src/query/searches.ts'
+import { inOwnForms, quotedText } from '#src/query/searches.ts'
 import { queryCharactersMax, type Search } from '../narrow.ts'
 import { byEqualNames, renamedSince } from './equal-names.ts'
 import { fromGrafana } from './grafana-words.ts'
 import { isFoundBy, isOfTraces, isOwnField, type Find, type TypedSearch } from './page-search.ts'
-import { quotedText, regexesIn, textOrRegex } from './passed-over.ts'
+import { regexesIn, textOrRegex } from './passed-over.ts'
 
 // Names and values from other tools and older conventions that find nothing here, because they have other names.
 
