@@ -1,7 +1,7 @@
 import { clauseOf, oneLine } from '../search/clause.ts'
 import { withConditions } from '../search/conditions.ts'
 import { bearable, createNarrow } from '../search/narrow.ts'
-import { listed } from '../search/search-parts.ts'
+import { listed } from '../search/asked.ts'
 import type { CallTarget } from './call-target.ts'
 import type { MapEdge, MapNode } from './service-graph.ts'
 

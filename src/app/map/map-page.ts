@@ -10,7 +10,9 @@ import { addressWith } from '../search/conditions.ts'
 import { meantBy } from '../search/meant/meant.ts'
 import type { Find } from '../search/meant/page-search.ts'
 import { rangeMoves } from '../search/range-moves.ts'
-import { about, nothingFits, readAsked, refusedSearch, searchOf, type Asked } from '../search/search-parts.ts'
+import { readAsked, searchOf, type Asked } from '../search/asked.ts'
+import { about, nothingFits } from '../search/beside-results.ts'
+import { refusedSearch } from '../search/refused-search.ts'
 import { createTraceForm, tracesPath } from '../search/trace-form.ts'
 import { lookUpTyped } from '../search/typed-id.ts'
 import { serviceColours } from '../service-colours.ts'
@@ -95,7 +97,7 @@ async function sendMap(ctx: Context, app: AppContext): Promise<void> {
   const moves = html`${rangeMoves(mapPath, asked, range, nowMs)}${list}`
   const services = servicesOf(read.value.graph).slice(0, suggestedMax)
   const values = services.map(({ name, spans }) => ({ value: name, count: spans }))
-  const form = formOf(asked, [{ field: 'service', values }], undefined, moves)
+  const form = formOf(asked, { facets: [{ field: 'service', values }], moves })
   const find: Find = (search) => app.searches.traces(workspaceId, search)
   const meant = found.isEmpty ? await meantBy(mapPath, asked, query.normalized, find) : html``
   const shown =

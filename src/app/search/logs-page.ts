@@ -11,8 +11,7 @@ import { createRefuseSearch } from '../refuse-page.ts'
 import { withWorkspace } from '../workspace-links.ts'
 import { aroundPart } from './around.ts'
 import { addressWith } from './conditions.ts'
-import { shownCounts } from './counted-values.ts'
-import { errorTypes } from './error-types.ts'
+import { countsOfPage } from './counted-values.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { createLogForm, logFacets } from './log-form.ts'
@@ -21,7 +20,9 @@ import { logRows, logTable, type LogLinks, type Tail } from './log-rows.ts'
 import { meantBy } from './meant/meant.ts'
 import type { Find } from './meant/page-search.ts'
 import { rangeMoves } from './range-moves.ts'
-import { about, nothingFits, pager, readAsked, searchOf, refusedSearch, type Asked } from './search-parts.ts'
+import { readAsked, searchOf, type Asked } from './asked.ts'
+import { about, nothingFits, pager } from './beside-results.ts'
+import { refusedSearch } from './refused-search.ts'
 import { shownFieldsRow, shownNames, withoutNames, withShowLinks } from './shown-fields.ts'
 import { lookUpTyped } from './typed-id.ts'
 
@@ -75,16 +76,12 @@ function linksOf({ conditions }: Asked, { query }: Pick<LogSearchAnswer, 'query'
   return (log) => withShowLinks(path, conditions, linksFor(log))
 }
 
-/** Counts of the records of this page. */
-function ofThisPage(conditions: URLSearchParams, { logs, query }: LogSearchAnswer): Html {
-  const search = { path, conditions, normalized: query.normalized } as const
-  return html`${errorTypes(search, logs)}${shownCounts(search, logs, shownNames(conditions))}`
-}
-
 /** `meant`: suggestions if nothing was found. */
 async function resultsOf(asked: Asked, answer: LogSearchAnswer, meant: Html, nowMs: number): Promise<Html> {
   const { conditions } = asked
   const { logs, count, range } = answer
+  const search = { path, conditions, normalized: answer.query.normalized } as const
+  const names = shownNames(conditions)
   const tail = tailOf(asked, answer)
   const found = answer.histogram
   const bars = (found?.buckets ?? []).map(({ by_level: byLevel, ...bar }) => {
@@ -92,10 +89,10 @@ async function resultsOf(asked: Asked, answer: LogSearchAnswer, meant: Html, now
   })
   const drawn = { bars, stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
   const here = conditions.get('around') ?? undefined
-  const rows = await logRows(logs, { linksFor: linksOf(asked, answer, nowMs), here, shown: shownNames(conditions) })
+  const rows = await logRows(logs, { linksFor: linksOf(asked, answer, nowMs), here, shown: names })
   return html`${about(answer)}${aroundPart({ path, conditions, logs })}${found === undefined ? html`` : histogram(drawn)}
-    ${facetRow({ path, conditions, groups: logFacets, facets: answer.facets, normalized: answer.query.normalized, noun: 'records' })}
-    ${conditions.has('around') ? html`` : ofThisPage(conditions, answer)}
+    ${facetRow({ ...search, groups: logFacets, facets: answer.facets, noun: 'records' })}
+    ${conditions.has('around') ? html`` : countsOfPage(search, logs, names)}
     <p class="row" id="results">
       ${count === undefined ? html`` : html`<strong>${counted(count, 'record')}</strong>`}
       ${tail === undefined ? html`` : followButton} ${patternsLink(conditions)} ${exportLinks(asked, answer)}
@@ -126,7 +123,7 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
   const find: Find = (search) => app.searches.logs(sessionHere(ctx).workspaceId, search)
   const meant = found.isEmpty ? await meantBy(path, asked, answer.query.normalized, find) : html``
   const results = await resultsOf(asked, answer, meant, app.clock())
-  const body = html`${formOf(asked, answer.facets, undefined, moves)}${typed.notice}${results}`
+  const body = html`${formOf(asked, { facets: answer.facets, moves })}${typed.notice}${results}`
   await sendSessionPage(ctx, app, {
     title: 'Logs',
     about: asked.conditions.get('q') ?? '',

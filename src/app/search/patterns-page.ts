@@ -21,7 +21,9 @@ import type { Find } from './meant/page-search.ts'
 import { clauseOfPattern, clauseWithout, sayableOf } from './pattern-clause.ts'
 import { patternTable, type Said, type ShownPattern } from './pattern-rows.ts'
 import { rangeMoves } from './range-moves.ts'
-import { about, nothingFits, readAsked, refusedSearch, searchOf, type Asked } from './search-parts.ts'
+import { readAsked, searchOf, type Asked } from './asked.ts'
+import { about, nothingFits } from './beside-results.ts'
+import { refusedSearch } from './refused-search.ts'
 
 const path = '/app/patterns'
 
@@ -166,7 +168,7 @@ async function sendPatterns(ctx: Context, app: AppContext): Promise<void> {
   await sendSessionPage(ctx, app, {
     title: 'Patterns',
     about: asked.conditions.get('q') ?? '',
-    body: html`${formOf(asked, facets, undefined, moves)}${results}`,
+    body: html`${formOf(asked, { facets, moves })}${results}`,
     scripts: [reopenScript],
   })
 }

@@ -5,7 +5,7 @@ import { html, type Html } from '../html.ts'
 import { planHasPage } from '../plan-has.ts'
 import { addressWith, withConditions } from './conditions.ts'
 import type { Search } from './narrow.ts'
-import type { Asked } from './search-parts.ts'
+import type { Asked } from './asked.ts'
 
 type Range = Readonly<{ from: string | null; to: string | null }>
 

@@ -14,43 +14,35 @@ import { addressWith, withConditions } from './conditions.ts'
 import { meantBy } from './meant/meant.ts'
 import type { Find } from './meant/page-search.ts'
 import { rangeMoves } from './range-moves.ts'
-import { searchForm } from './search-form.ts'
+import { searchForm, type FormOf, type FormShown } from './search-form.ts'
 import { sessionForms } from './search-help.ts'
-import {
-  about,
-  listed,
-  nothingFits,
-  pager,
-  rangeFields,
-  readAsked,
-  refusedSearch,
-  searchOf,
-  type Asked,
-} from './search-parts.ts'
+import { listed, readAsked, searchOf, type Asked } from './asked.ts'
+import { about, nothingFits, pager } from './beside-results.ts'
+import { rangeFields } from './ranges.ts'
+import { refusedSearch } from './refused-search.ts'
 import { sessionTable } from './session-rows.ts'
 import { lookUpTyped } from './typed-id.ts'
 
 const path = '/app/sessions'
 const ownFields = ['q', 'service', 'from', 'to', 'has'] as const
 
-function fieldsOf(asked: Asked, wrong: string | undefined): Html {
+function fieldsOf(asked: Asked, { wrong }: FormShown): Html {
   const { conditions } = asked
   const isWithErrors = listed(conditions, 'has').includes('error')
   return html`${field({ label: 'Service', name: 'service', value: conditions.get('service') ?? '', wrong })}
   ${rangeFields(asked, wrong)}${checkbox('has', 'error', 'with errors', isWithErrors)}`
 }
 
-const formOf = (asked: Asked, _facets: undefined, wrong?: string, moves?: Html): Html =>
+const formOf: FormOf = (asked, shown) =>
   searchForm({
     path,
     asked,
+    shown,
     label: 'Search browser events',
     placeholder: 'checkout user.id=7 -page.url:cart',
     help: sessionForms,
-    fields: fieldsOf(asked, wrong),
+    fields: fieldsOf(asked, shown),
     own: ownFields,
-    wrong,
-    moves,
   })
 
 /** Says which events the list is made from: those that were read and that matched. */
@@ -140,7 +132,7 @@ async function sendSessions(ctx: Context, app: AppContext): Promise<void> {
   const isNone = answer.read.count === 0
   const meant = isNone ? await meantBy(path, asked, answer.query.normalized, find) : html``
   const results = resultsOf({ asked, meant, nowMs: app.clock() }, answer)
-  const body = html`${formOf(asked, undefined, undefined, moves)}${typed.notice}${results}`
+  const body = html`${formOf(asked, { moves })}${typed.notice}${results}`
   const typedQuery = asked.conditions.get('q') ?? ''
   await sendSessionPage(ctx, app, { title: 'Sessions', about: typedQuery, body, scripts: [reopenScript] })
 }

@@ -14,7 +14,9 @@ import { histogram } from './histogram.ts'
 import { meantBy } from './meant/meant.ts'
 import type { Find } from './meant/page-search.ts'
 import { rangeMoves } from './range-moves.ts'
-import { about, nothingFits, pager, readAsked, refusedSearch, searchOf, type Asked } from './search-parts.ts'
+import { readAsked, searchOf, type Asked } from './asked.ts'
+import { about, nothingFits, pager } from './beside-results.ts'
+import { refusedSearch } from './refused-search.ts'
 import { createTraceForm, having, tracesPath } from './trace-form.ts'
 import { coloursOf, traceTable, type TraceHeads } from './trace-rows.ts'
 import { traceScatter } from './trace-scatter.ts'
@@ -108,7 +110,7 @@ async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
   const find: Find = (search) => app.searches.traces(sessionHere(ctx).workspaceId, search)
   const meant = found.isEmpty ? await meantBy(path, asked, result.value.query.normalized, find) : html``
   const map = html`<a href="${addressWith(mapPath, asked.conditions, {})}">Service map</a>`
-  const body = html`${formOf(asked, facets, undefined, html`${moves}${map}`)}${typed.notice}${resultsOf(asked, result.value, meant, app.clock())}`
+  const body = html`${formOf(asked, { facets, moves: html`${moves}${map}` })}${typed.notice}${resultsOf(asked, result.value, meant, app.clock())}`
   await sendSessionPage(ctx, app, {
     title: 'Traces',
     about: asked.conditions.get('q') ?? '',
