@@ -3,11 +3,10 @@ import type { Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import type { LogSearchAnswer } from '#src/query/searches.ts'
 import { valuesScript, reopenScript, histogramScript, tailScript } from '../assets.ts'
-import { counted, isOfSeveral, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
+import { counted, isOfSeveral, sendSessionPage, sessionHere, type AppContext } from '../context.ts'
 import { choice } from '../fields.ts'
 import { html, type Html } from '../html.ts'
 import { seeOther } from '../page.ts'
-import { createRefuseSearch } from '../refuse-page.ts'
 import { withWorkspace } from '../workspace-links.ts'
 import { aroundPart } from './around.ts'
 import { addressWith } from './conditions.ts'
@@ -22,7 +21,7 @@ import type { Find } from './meant/page-search.ts'
 import { rangeMoves } from './range-moves.ts'
 import { readAsked, searchOf, type Asked } from './asked.ts'
 import { about, nothingFits, pager } from './beside-results.ts'
-import { refusedSearch } from './refused-search.ts'
+import { searchRoute } from './refused-search.ts'
 import { shownFieldsRow, shownNames, withoutNames, withShowLinks } from './shown-fields.ts'
 import { lookUpTyped } from './typed-id.ts'
 
@@ -104,9 +103,7 @@ async function resultsOf(asked: Asked, answer: LogSearchAnswer, meant: Html, now
 
 const ofAllFields = (asked: Asked): Asked => ({ ...asked, conditions: withoutNames(asked.conditions) })
 
-const refusedPage = refusedSearch(path, 'Logs', formOf)
-
-async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
+async function sendLogs(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const asked = readAsked(ctx, app)
   const isFirst = asked.cursors.length === 0 && !asked.conditions.has('around')
   const include: Readonly<Record<string, string>> = isFirst ? { include: 'histogram,facets,count' } : {}
@@ -114,7 +111,7 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
     sessionHere(ctx).workspaceId,
     searchOf(ofAllFields(asked), { limit, ...include }),
   )
-  if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, result.error))
+  if (!result.ok) return result.error
   const answer = result.value
   const found = { sessionIds: answer.logs.map((log) => log.session_id), isEmpty: answer.logs.length === 0 }
   const typed = await lookUpTyped(ctx, app, asked, found)
@@ -150,9 +147,7 @@ async function sendRows(ctx: Context, app: AppContext): Promise<Refusal | void> 
 }
 
 /** The page of log search, and its live tail. */
-export function createLogPageRoutes(app: AppContext): Route[] {
-  return [
-    { ...sessionPage(createRefuseSearch(app, refusedPage)), path, method: 'GET', handler: (ctx) => sendLogs(ctx, app) },
-    { path: `${path}/rows`, method: 'GET', auth: 'session', handler: (ctx) => sendRows(ctx, app) },
-  ]
-}
+export const createLogPageRoutes = (app: AppContext): readonly Route[] => [
+  searchRoute(app, { path, title: 'Logs', formOf, send: sendLogs }),
+  { path: `${path}/rows`, method: 'GET', auth: 'session', handler: (ctx) => sendRows(ctx, app) },
+]

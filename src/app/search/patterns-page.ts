@@ -5,11 +5,10 @@ import { mapInTurns } from '#src/lib/in-turns.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { LogSearchAnswer } from '#src/query/searches.ts'
 import { reopenScript } from '../assets.ts'
-import { counted, inWords, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
+import { counted, inWords, sendSessionPage, sessionHere, type AppContext } from '../context.ts'
 import { checkbox, choice } from '../fields.ts'
 import { timeAndZone } from '../format.ts'
 import { html, type Html } from '../html.ts'
-import { createRefuseSearch } from '../refuse-page.ts'
 import { addressWith, withConditions } from './conditions.ts'
 import { facetRow } from './facets.ts'
 import { createLogForm, logFacets } from './log-form.ts'
@@ -23,7 +22,7 @@ import { patternTable, type Said, type ShownPattern } from './pattern-rows.ts'
 import { rangeMoves } from './range-moves.ts'
 import { readAsked, searchOf, type Asked } from './asked.ts'
 import { about, nothingFits } from './beside-results.ts'
-import { refusedSearch } from './refused-search.ts'
+import { searchRoute } from './refused-search.ts'
 
 const path = '/app/patterns'
 
@@ -152,12 +151,10 @@ async function resultsOf(asked: Asked, read: Read, meant: Html, nowMs: number): 
     </div>`
 }
 
-const refusedPage = refusedSearch(path, 'Patterns', formOf)
-
-async function sendPatterns(ctx: Context, app: AppContext): Promise<void> {
+async function sendPatterns(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const asked = readHere(ctx, app)
   const read = await readSaid(ctx, app, asked)
-  if (!read.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, read.error))
+  if (!read.ok) return read.error
   const { range, facets, query } = read.value.first
   const moves = rangeMoves(path, asked, range, app.clock())
   const find: Find = (search) =>
@@ -174,7 +171,5 @@ async function sendPatterns(ctx: Context, app: AppContext): Promise<void> {
 }
 
 /** The page of the message patterns of a log search. */
-export function createPatternPageRoutes(app: AppContext): Route[] {
-  const page = sessionPage(createRefuseSearch(app, refusedPage))
-  return [{ ...page, path, method: 'GET', handler: (ctx) => sendPatterns(ctx, app) }]
-}
+export const createPatternPageRoute = (app: AppContext): Route =>
+  searchRoute(app, { path, title: 'Patterns', formOf, send: sendPatterns })

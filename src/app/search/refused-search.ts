@@ -1,8 +1,10 @@
 import type { Context } from 'koa'
 import type { Refusal } from '#src/events/refusal.ts'
 import { setRefusal, statusOf, withRetry } from '#src/http/errors.ts'
-import { counted, problemId, type AppContext, type SessionPage } from '../context.ts'
+import type { Route } from '#src/http/route.ts'
+import { counted, problemId, sendSessionPage, sessionPage, type AppContext, type SessionPage } from '../context.ts'
 import { html, type Html } from '../html.ts'
+import { createRefuseSearch } from '../refuse-page.ts'
 import { readAsked, type Asked } from './asked.ts'
 import { addressWith } from './conditions.ts'
 import { ofOtherTools } from './meant/other-names.ts'
@@ -69,11 +71,18 @@ function beginAgain(path: string, { conditions }: Asked, { code }: Refusal): Htm
   return html`<p><a href="${addressWith(path, conditions, {})}">Begin again at the first page</a></p>`
 }
 
-/** The page of a refused search: its form with what was typed, and the refusal. */
-export const refusedSearch =
-  (path: Search['path'], title: string, formOf: FormOf) =>
-  (ctx: Context, app: Pick<AppContext, 'directory'>, refused: Refusal): SessionPage => {
-    const asked = readAsked(ctx, app)
+type SearchPage = Readonly<{
+  path: Search['path']
+  title: string
+  formOf: FormOf
+  /** Sends the page, or returns why its search was refused. */
+  send: (ctx: Context, app: AppContext) => Promise<Refusal | void>
+}>
+
+/** The route of a search page. A refused search is shown with the form as it was filled in. */
+export function searchRoute(app: AppContext, { path, title, formOf, send }: SearchPage): Route {
+  function pageOf(ctx: Context, { directory }: Pick<AppContext, 'directory'>, refused: Refusal): SessionPage {
+    const asked = readAsked(ctx, { directory })
     const query = asked.conditions.get('q') ?? ''
     const search = { path, conditions: asked.conditions }
     const meant = refused.position === undefined ? html`` : didYouMean(search, ofOtherTools(search))
@@ -85,3 +94,9 @@ export const refusedSearch =
       status,
     }
   }
+  const handler = async (ctx: Context): Promise<void> => {
+    const refused = await send(ctx, app)
+    if (refused) await sendSessionPage(ctx, app, pageOf(ctx, app, refused))
+  }
+  return { ...sessionPage(createRefuseSearch(app, pageOf)), path, method: 'GET', handler }
+}

@@ -1,15 +1,15 @@
 import type { Context } from 'koa'
 import type { Session } from '#src/directory/directory.ts'
+import type { Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import { ok } from '#src/lib/result.ts'
 import type { SessionSearchAnswer } from '#src/query/searches.ts'
 import { reopenScript } from '../assets.ts'
-import { counted, inWords, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
+import { counted, inWords, sendSessionPage, sessionHere, type AppContext } from '../context.ts'
 import { checkbox, field } from '../fields.ts'
 import { timeAndZone } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { seeOther } from '../page.ts'
-import { createRefuseSearch } from '../refuse-page.ts'
 import { addressWith, withConditions } from './conditions.ts'
 import { meantBy } from './meant/meant.ts'
 import type { Find } from './meant/page-search.ts'
@@ -19,7 +19,7 @@ import { sessionForms } from './search-help.ts'
 import { listed, readAsked, searchOf, type Asked } from './asked.ts'
 import { about, nothingFits, pager } from './beside-results.ts'
 import { rangeFields } from './ranges.ts'
-import { refusedSearch } from './refused-search.ts'
+import { searchRoute } from './refused-search.ts'
 import { sessionTable } from './session-rows.ts'
 import { lookUpTyped } from './typed-id.ts'
 
@@ -116,12 +116,10 @@ function resultsOf(shown: Shown, answer: SessionSearchAnswer): Html {
     ${pager(path, asked, next)}`
 }
 
-const refusedPage = refusedSearch(path, 'Sessions', formOf)
-
-async function sendSessions(ctx: Context, app: AppContext): Promise<void> {
+async function sendSessions(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const asked = readAsked(ctx, app)
   const result = await app.searches.sessions(sessionHere(ctx).workspaceId, searchOf(asked, {}))
-  if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, result.error))
+  if (!result.ok) return result.error
   const answer = result.value
   const { sessions, range } = answer
   const found = { sessionIds: sessions.map(({ session_id: id }) => id), isEmpty: sessions.length === 0 }
@@ -138,7 +136,5 @@ async function sendSessions(ctx: Context, app: AppContext): Promise<void> {
 }
 
 /** The page of the newest browser sessions. */
-export function createSessionPageRoutes(app: AppContext): Route[] {
-  const page = sessionPage(createRefuseSearch(app, refusedPage))
-  return [{ ...page, path, method: 'GET', handler: (ctx) => sendSessions(ctx, app) }]
-}
+export const createSessionPageRoute = (app: AppContext): Route =>
+  searchRoute(app, { path, title: 'Sessions', formOf, send: sendSessions })

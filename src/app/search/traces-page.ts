@@ -1,13 +1,13 @@
 import type { Context } from 'koa'
+import type { Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
 import { histogramScript, unfoldedScript, reopenScript } from '../assets.ts'
-import { counted, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
+import { counted, sendSessionPage, sessionHere, type AppContext } from '../context.ts'
 import { zone } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { mapPath } from '../map-address.ts'
 import { seeOther } from '../page.ts'
-import { createRefuseSearch } from '../refuse-page.ts'
 import { addressWith } from './conditions.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
@@ -16,7 +16,7 @@ import type { Find } from './meant/page-search.ts'
 import { rangeMoves } from './range-moves.ts'
 import { readAsked, searchOf, type Asked } from './asked.ts'
 import { about, nothingFits, pager } from './beside-results.ts'
-import { refusedSearch } from './refused-search.ts'
+import { searchRoute } from './refused-search.ts'
 import { createTraceForm, having, tracesPath } from './trace-form.ts'
 import { coloursOf, traceTable, type TraceHeads } from './trace-rows.ts'
 import { traceScatter } from './trace-scatter.ts'
@@ -95,13 +95,11 @@ function resultsOf(asked: Asked, answer: TraceSearchAnswer, meant: Html, nowMs: 
     ${pager(path, asked, answer.next_cursor)}`
 }
 
-const refusedPage = refusedSearch(path, 'Traces', formOf)
-
-async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
+async function sendTraces(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const asked = readAsked(ctx, app)
   const include: Readonly<Record<string, string>> = asked.cursors.length === 0 ? { include: 'histogram,facets' } : {}
   const result = await app.searches.traces(sessionHere(ctx).workspaceId, searchOf(asked, { limit, ...include }))
-  if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, result.error))
+  if (!result.ok) return result.error
   const { facets, range, traces } = result.value
   const found = { sessionIds: traces.flatMap((trace) => trace.session_ids), isEmpty: traces.length === 0 }
   const typed = await lookUpTyped(ctx, app, asked, found)
@@ -120,6 +118,5 @@ async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
 }
 
 /** The page of trace search. */
-export const createTracePageRoutes = (app: AppContext): Route[] => [
-  { ...sessionPage(createRefuseSearch(app, refusedPage)), path, method: 'GET', handler: (ctx) => sendTraces(ctx, app) },
-]
+export const createTracePageRoute = (app: AppContext): Route =>
+  searchRoute(app, { path, title: 'Traces', formOf, send: sendTraces })
