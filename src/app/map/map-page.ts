@@ -8,7 +8,6 @@ import { mapPath } from '../map-address.ts'
 import { seeOther } from '../page.ts'
 import { addressWith } from '../search/conditions.ts'
 import { meantBy } from '../search/meant/meant.ts'
-import type { Find } from '../search/meant/page-search.ts'
 import { rangeMoves } from '../search/range-moves.ts'
 import { readAsked, searchOf, type Asked } from '../search/asked.ts'
 import { about, nothingFits } from '../search/beside-results.ts'
@@ -96,7 +95,7 @@ async function sendMap(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const services = servicesOf(read.value.graph).slice(0, suggestedMax)
   const values = services.map(({ name, spans }) => ({ value: name, count: spans }))
   const form = formOf(asked, { facets: [{ field: 'service', values }], moves })
-  const find: Find = (search) => app.searches.traces(workspaceId, search)
+  const find = (search: string) => app.searches.traces(workspaceId, search)
   const meant = found.isEmpty ? await meantBy(mapPath, asked, query.normalized, find) : html``
   const shown =
     read.value.traces === 0

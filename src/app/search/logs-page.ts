@@ -17,7 +17,6 @@ import { createLogForm, logFacets } from './log-form.ts'
 import { createLogLinks, createLogLinksAround } from './log-links.ts'
 import { logRows, logTable, type LogLinks, type Tail } from './log-rows.ts'
 import { meantBy } from './meant/meant.ts'
-import type { Find } from './meant/page-search.ts'
 import { rangeMoves } from './range-moves.ts'
 import { readAsked, searchOf, type Asked } from './asked.ts'
 import { about, nothingFits, pager } from './beside-results.ts'
@@ -117,7 +116,7 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<Refusal | void> 
   const typed = await lookUpTyped(ctx, app, asked, found)
   if (typed.address !== undefined) return seeOther(ctx, typed.address)
   const moves = rangeMoves(path, asked, answer.range, app.clock())
-  const find: Find = (search) => app.searches.logs(sessionHere(ctx).workspaceId, search)
+  const find = (search: string) => app.searches.logs(sessionHere(ctx).workspaceId, search)
   const meant = found.isEmpty ? await meantBy(path, asked, answer.query.normalized, find) : html``
   const results = await resultsOf(asked, answer, meant, app.clock())
   const body = html`${formOf(asked, { facets: answer.facets, moves })}${typed.notice}${results}`

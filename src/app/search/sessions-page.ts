@@ -79,8 +79,8 @@ function amongTraces({ conditions, plan }: Asked): Html {
   </p>`
 }
 
-/** The services of the newest sessions, because the session search counts nothing. */
-const namesOf =
+/** The session search with the services of the newest sessions, because it counts nothing. */
+const createFind =
   ({ searches }: AppContext, workspaceId: Session['workspaceId']): Find =>
   async (search) => {
     const own = withConditions(new URLSearchParams(search), { limit: null, include: null })
@@ -126,7 +126,7 @@ async function sendSessions(ctx: Context, app: AppContext): Promise<Refusal | vo
   const typed = await lookUpTyped(ctx, app, asked, found)
   if (typed.address !== undefined) return seeOther(ctx, typed.address)
   const moves = rangeMoves(path, asked, range, app.clock())
-  const find = namesOf(app, sessionHere(ctx).workspaceId)
+  const find = createFind(app, sessionHere(ctx).workspaceId)
   const isNone = answer.read.count === 0
   const meant = isNone ? await meantBy(path, asked, answer.query.normalized, find) : html``
   const results = resultsOf({ asked, meant, nowMs: app.clock() }, answer)

@@ -12,7 +12,6 @@ import { addressWith } from './conditions.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { meantBy } from './meant/meant.ts'
-import type { Find } from './meant/page-search.ts'
 import { rangeMoves } from './range-moves.ts'
 import { readAsked, searchOf, type Asked } from './asked.ts'
 import { about, nothingFits, pager } from './beside-results.ts'
@@ -105,7 +104,7 @@ async function sendTraces(ctx: Context, app: AppContext): Promise<Refusal | void
   const typed = await lookUpTyped(ctx, app, asked, found)
   if (typed.address !== undefined) return seeOther(ctx, typed.address)
   const moves = rangeMoves(path, asked, range, app.clock())
-  const find: Find = (search) => app.searches.traces(sessionHere(ctx).workspaceId, search)
+  const find = (search: string) => app.searches.traces(sessionHere(ctx).workspaceId, search)
   const meant = found.isEmpty ? await meantBy(path, asked, result.value.query.normalized, find) : html``
   const map = html`<a href="${addressWith(mapPath, asked.conditions, {})}">Service map</a>`
   const body = html`${formOf(asked, { facets, moves: html`${moves}${map}` })}${typed.notice}${resultsOf(asked, result.value, meant, app.clock())}`

@@ -4,25 +4,24 @@ import type { Route } from '#src/http/route.ts'
 import { mapInTurns } from '#src/lib/in-turns.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { LogSearchAnswer } from '#src/query/searches.ts'
-import { reopenScript } from '../assets.ts'
-import { counted, inWords, sendSessionPage, sessionHere, type AppContext } from '../context.ts'
-import { checkbox, choice } from '../fields.ts'
-import { timeAndZone } from '../format.ts'
-import { html, type Html } from '../html.ts'
-import { addressWith, withConditions } from './conditions.ts'
-import { facetRow } from './facets.ts'
-import { createLogForm, logFacets } from './log-form.ts'
+import { reopenScript } from '../../assets.ts'
+import { counted, inWords, sendSessionPage, sessionHere, type AppContext } from '../../context.ts'
+import { checkbox, choice } from '../../fields.ts'
+import { timeAndZone } from '../../format.ts'
+import { html, type Html } from '../../html.ts'
+import { addressWith, withConditions } from '../conditions.ts'
+import { facetRow } from '../facets.ts'
+import { createLogForm, logFacets } from '../log-form.ts'
 import { patternsOf, type Pattern } from './log-patterns.ts'
 import { exampleOf, shapeOf } from './message-shape.ts'
-import { meantBy } from './meant/meant.ts'
-import { createNarrow } from './narrow.ts'
-import type { Find } from './meant/page-search.ts'
+import { meantBy } from '../meant/meant.ts'
+import { createNarrow } from '../narrow.ts'
 import { clauseOfPattern, clauseWithout, sayableOf } from './pattern-clause.ts'
 import { patternTable, type Said, type ShownPattern } from './pattern-rows.ts'
-import { rangeMoves } from './range-moves.ts'
-import { readAsked, searchOf, type Asked } from './asked.ts'
-import { about, nothingFits } from './beside-results.ts'
-import { searchRoute } from './refused-search.ts'
+import { rangeMoves } from '../range-moves.ts'
+import { readAsked, searchOf, type Asked } from '../asked.ts'
+import { about, nothingFits } from '../beside-results.ts'
+import { searchRoute } from '../refused-search.ts'
 
 const path = '/app/patterns'
 
@@ -157,7 +156,7 @@ async function sendPatterns(ctx: Context, app: AppContext): Promise<Refusal | vo
   if (!read.ok) return read.error
   const { range, facets, query } = read.value.first
   const moves = rangeMoves(path, asked, range, app.clock())
-  const find: Find = (search) =>
+  const find = (search: string) =>
     app.searches.logs(sessionHere(ctx).workspaceId, searched(new URLSearchParams(search)).toString())
   const isEmpty = read.value.said.length === 0
   const meant = isEmpty ? await meantBy(path, asked, query.normalized, find) : html``
