@@ -11,8 +11,9 @@ export const quotedText = String.raw`"(?:[^"\\]|\\.)*"?`
 /** A name at the beginning of a condition, and a sign of negation behind it. */
 const name = String.raw`(?<![^\s(!-])(@?[\p{L}_][\p{L}\p{N}_.@$/-]{0,255})`
 const not = String.raw`(NOT\s+|!)?`
-const text = String.raw`("[^"\\]{1,200}"|'[^'\\]{1,200}')`
-const textOrWord = String.raw`("[^"\\]{1,200}"|'[^'\\]{1,200}'|[\p{L}\p{N}][\p{L}\p{N}_.-]{0,127})(?=[\s)]|$)`
+const end = String.raw`(?=[\s)]|$)`
+const text = String.raw`"[^"\\]{1,200}"|'[^'\\]{1,200}'`
+const textOrWord = String.raw`(${text}|[\p{L}\p{N}][\p{L}\p{N}_.-]{0,127})${end}`
 const number = String.raw`(-?\d{1,20}(?:\.\d{1,20})?[a-zA-Zµ]{0,3})`
 const item = String.raw`[^\s()[\]"'|,:=<>]{1,128}`
 
@@ -45,56 +46,56 @@ const forms: readonly Form[] = [
   },
   // path LIKE '/api/%'
   {
-    typed: String.raw`${name}\s+${not}I?LIKE\s+${text}`,
+    typed: String.raw`${name}\s+${not}I?LIKE\s+(${text})`,
     said: 'asWritten',
     here: (field, negation, like) =>
       `${sign(negation)}${field}${like.includes('%') ? `:${pattern(bare(like).replaceAll('%', '*'))}` : `=${inQuotes(bare(like))}`}`,
   },
   {
-    typed: String.raw`${name}\s+${not}BETWEEN\s+${number}\s+AND\s+${number}(?=[\s)]|$)`,
+    typed: String.raw`${name}\s+${not}BETWEEN\s+${number}\s+AND\s+${number}${end}`,
     said: 'asWritten',
     here: (field, negation, from, to) => `${sign(negation)}${field}:[${from} TO ${to}]`,
   },
   {
-    typed: String.raw`${name}\s+IS\s+${not}NULL(?=[\s)]|$)`,
+    typed: String.raw`${name}\s+IS\s+${not}NULL${end}`,
     said: 'inCapitals',
     here: (field, negation) => `${negation === '' ? '-' : ''}${field}:*`,
   },
   // status:400..499, status:[400,499], status:(400 TO 499)
   {
-    typed: String.raw`${name}[:=](?:\[${number}(?:\.\.|,\s*)${number}\]|${number}\.\.${number}(?=[\s)]|$)|\(${number}\s+TO\s+${number}\))`,
+    typed: String.raw`${name}[:=](?:\[${number}(?:\.\.|,\s*)${number}\]|${number}\.\.${number}${end}|\(${number}\s+TO\s+${number}\))`,
     said: 'asWritten',
     here: (field, a, b, c, d, e, f) => `${field}:[${a || c || e} TO ${b || d || f}]`,
   },
   // status:>400 AND <500
   {
-    typed: String.raw`${name}:?([<>]=?\s*)${number}\s+(AND|OR)\s+([<>]=?\s*)${number}(?=[\s)]|$)`,
+    typed: String.raw`${name}:?([<>]=?\s*)${number}\s+(AND|OR)\s+([<>]=?\s*)${number}${end}`,
     said: 'asWritten',
     here: (field, a, from, joined, b, to) => `${field}${a}${from} ${joined} ${field}${b}${to}`,
   },
   // status=>400, status =< 400
   {
-    typed: String.raw`${name}\s*:?=([<>])\s*${number}(?=[\s)]|$)`,
+    typed: String.raw`${name}\s*:?=([<>])\s*${number}${end}`,
     said: 'asWritten',
     here: (field, operator, bound) => `${field}${operator}=${bound}`,
   },
   // level:[error, warn], level:error|warn
   {
-    typed: String.raw`${name}[:=](?:\[(?![^\]]{1,400}\sTO\s)([^()[\]]{1,400})\]|(?!\/)(${item}(?:\|${item}){1,50})(?=[\s)]|$))`,
+    typed: String.raw`${name}[:=](?:\[(?![^\]]{1,400}\sTO\s)([^()[\]]{1,400})\]|(?!\/)(${item}(?:\|${item}){1,50})${end})`,
     said: 'ofNothing',
     here: (field, list, piped) => either(field, list || piped, list === '' ? /\|/ : /,/),
   },
   // "connection refused"~5
   {
-    typed: String.raw`"([^"\\]{1,400})"[~^]\d{1,3}(?:\.\d{1,3})?(?=[\s)]|$)`,
+    typed: String.raw`"([^"\\]{1,400})"[~^]\d{1,3}(?:\.\d{1,3})?${end}`,
     said: 'asWritten',
     here: (words) => `(${words.trim().split(/\s+/).map(groupItem).join(' ')})`,
   },
   // timeout~2, timeout^4
-  { typed: String.raw`(?<=[\p{L}\p{N}])[~^](?:\d(?:\.\d)?)?(?=[\s)]|$)`, said: 'ofNothing', here: () => '' },
+  { typed: String.raw`(?<=[\p{L}\p{N}])[~^](?:\d(?:\.\d)?)?${end}`, said: 'ofNothing', here: () => '' },
   // Of a whole value, and of a part of it, as a regular expression.
   {
-    typed: String.raw`${name}(?:\s*|:(?==))([=!])~\s*(?:("[^"\\]{1,200}"|'[^'\\]{1,200}'|[\p{L}\p{N}]${item})|\/([^\s/]{1,200})\/)(?=[\s)]|$)`,
+    typed: String.raw`${name}(?:\s*|:(?==))([=!])~\s*(?:(${text}|[\p{L}\p{N}]${item})|\/([^\s/]{1,200})\/)${end}`,
     said: 'ofNothing',
     here: (field, operator, value, source) =>
       `${operator === '!' ? '-' : ''}${field}:${regexOf(source || bare(value))}`,
@@ -120,18 +121,18 @@ const forms: readonly Form[] = [
   },
   // service = 'web': a warning of its own says it.
   {
-    typed: String.raw`${name}\s*(:|!={0,2}|={1,3}|<>)\s*'([^'"\\]{1,200})'(?=[\s)]|$)`,
+    typed: String.raw`${name}\s*(:|!={0,2}|={1,3}|<>)\s*'([^'"\\]{1,200})'${end}`,
     said: 'ofNothing',
     here: (field, operator, value) =>
       `${field}${operator === ':' ? ':' : /^[!<]/.test(operator) ? '!=' : '='}${inQuotes(value)}`,
   },
   {
-    typed: String.raw`(?<![^\s(!-])(?:has|exists):"?(@?[\p{L}_][\p{L}\p{N}_.-]{0,255})"?(?=[\s)]|$)`,
+    typed: String.raw`(?<![^\s(!-])(?:has|exists):"?(@?[\p{L}_][\p{L}\p{N}_.-]{0,255})"?${end}`,
     said: 'ofNothing',
     here: (field) => `${field}:*`,
   },
   {
-    typed: String.raw`(?<![^\s(])_?missing_?:"?(@?[\p{L}_][\p{L}\p{N}_.-]{0,255})"?(?=[\s)]|$)`,
+    typed: String.raw`(?<![^\s(])_?missing_?:"?(@?[\p{L}_][\p{L}\p{N}_.-]{0,255})"?${end}`,
     said: 'ofNothing',
     here: (field) => `-${field}:*`,
   },
