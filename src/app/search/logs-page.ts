@@ -85,10 +85,9 @@ async function resultsOf(asked: Asked, answer: LogSearchAnswer, meant: Html, now
   const bars = (found?.buckets ?? []).map(({ by_level: byLevel, ...bar }) => {
     return { ...bar, errors: (byLevel.error ?? 0) + (byLevel.fatal ?? 0) }
   })
-  const drawn = { bars, stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
   const here = conditions.get('around') ?? undefined
   const rows = await logRows(logs, { linksFor: linksOf(asked, answer, nowMs), here, shown: names })
-  return html`${about(answer)}${aroundPart({ path, conditions, logs })}${found === undefined ? html`` : histogram(drawn)}
+  return html`${about(answer)}${aroundPart({ path, conditions, logs })}${histogram({ bars, stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions })}
     ${facetRow({ ...search, groups: logFacets, facets: answer.facets, noun: 'records' })}
     ${conditions.has('around') ? html`` : countsOfPage(search, logs, names)}
     <p class="row" id="results">

@@ -83,9 +83,8 @@ function resultsOf(asked: Asked, answer: TraceSearchAnswer, meant: Html, nowMs: 
   const found = answer.histogram ?? undefined
   const colourOf = coloursOf(traces)
   const isPart = asked.cursors.length > 0 || answer.next_cursor !== null
-  const drawn = { stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
   return html`${about(answer)} ${howMany(answer)}
-    ${found === undefined ? html`` : histogram({ ...drawn, bars: found.buckets })}
+    ${histogram({ bars: found?.buckets ?? [], stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions })}
     ${facetRow({ path, conditions, groups: facetGroups, facets, normalized: answer.query.normalized, noun: found?.of ?? 'traces' })}
     ${traceScatter(traces, isPart, colourOf)}
     <div id="results">
