@@ -1,3 +1,4 @@
+import type { TraceSearchAnswer } from '#src/query/searches.ts'
 import { facetValuesMax, inWords } from '../context.ts'
 import { cut, isolated } from '../format.ts'
 import { html, type Html } from '../html.ts'
@@ -21,13 +22,11 @@ type Group = Readonly<{
   canBeLeftOut?: boolean
 }>
 
-type Facets = readonly Readonly<{ field: string; values: readonly Readonly<{ value: string; count: number }>[] }>[]
-
 type Given = Search &
   Readonly<{
     groups: readonly Group[]
     /** Undefined or null if nothing was counted. */
-    facets: Facets | null | undefined
+    facets: TraceSearchAnswer['facets']
     /** The noun for what is counted. */
     noun: string
   }>
