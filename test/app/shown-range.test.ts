@@ -120,7 +120,7 @@ describe('the range where most spans of a trace are', () => {
   const dense = (whole: Range, ...spans: readonly (readonly [number, number])[]) =>
     endsOf(
       denseRange(
-        spans.map(([from, to]) => spanOf(from, to)),
+        spans.map(([from, to]) => rangeOf(from, to)),
         whole,
       ),
     )

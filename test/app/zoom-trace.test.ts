@@ -128,19 +128,23 @@ describe('a page that shows a part of the time of a trace', () => {
     }
   })
 
-  it('is offered where one clock is years off, and holds all spans but that one', async () => {
-    const rest = Array.from({ length: 5 }, (_, n) => ({ id: n, parent: 'root', atMs: n * 10, forMs: 10 }))
-    await site.index(
-      spans(1, { id: 'root', forMs: 100 }, ...rest, { id: 'old', parent: 'root', startNs: 5n, endNs: 9n }),
-    )
-    const whole = await pageOf(path)
-    expect(new Set([0, 4].map((id) => barsIn(rowOf(whole, id))[0]))).to.deep.equal(new Set(['bar 99.8% 0.2%']))
-    const text = await pageOf(linkIn(whole, 'Zoom to where most spans are') ?? '')
-    expect(barsIn(rowOf(text, 'root'))[0]).to.equal('bar 0% 100%')
-    expect(barsIn(rowOf(text, 4))[0]).to.equal('bar 40% 10%')
-    expect(besideIn(rowOf(text, 'old'))).to.equal('at +0 ns, before what is shown')
-    expect(linkIn(text, 'Zoom to where most spans are')).to.equal(undefined)
-  })
+  for (const [when, startNs, atElse, said] of [
+    ['in 1970', 5n, 'bar 99.8% 0.2%', 'at +0 ns, before what is shown'],
+    ['in the next year', noonNs + 31_536_000_000n * msNs, 'bar 0% 0.2%', 'at +365 d, after what is shown'],
+  ] as const) {
+    it(`is offered where a clock is ${when}, and holds all spans but that one`, async () => {
+      const rest = Array.from({ length: 5 }, (_, n) => ({ id: n, parent: 'root', atMs: n * 10, forMs: 10 }))
+      const absurd = { id: 'absurd', parent: 'root', startNs, endNs: startNs + 4n }
+      await site.index(spans(1, { id: 'root', forMs: 100 }, ...rest, absurd))
+      const whole = await pageOf(path)
+      for (const id of [0, 4]) expect(barsIn(rowOf(whole, id))[0]).to.equal(atElse)
+      const text = await pageOf(linkIn(whole, 'Zoom to where most spans are') ?? '')
+      expect(barsIn(rowOf(text, 'root'))[0]).to.equal('bar 0% 100%')
+      expect(barsIn(rowOf(text, 4))[0]).to.equal('bar 40% 10%')
+      expect(besideIn(rowOf(text, 'absurd'))).to.equal(said)
+      expect(linkIn(text, 'Zoom to where most spans are')).to.equal(undefined)
+    })
+  }
 
   it('has all bars in miniature, with what is shown marked, where there are more than a handful', async () => {
     await site.index(spans(1, ...batch), spans(2, ...batch.slice(0, 5).map((span) => ({ ...span, trace: 'few' }))))

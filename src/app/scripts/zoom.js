@@ -34,8 +34,10 @@ function end() {
   line = undefined
 }
 
+const isFar = (x) => Math.abs(x - downX) >= dragPxMin
+
 function drag({ clientX, pointerId }) {
-  if (line === undefined || (!shade.isConnected && Math.abs(clientX - downX) < dragPxMin)) return
+  if (line === undefined || (!shade.isConnected && !isFar(clientX))) return
   const [from, to] = sharesTo(clientX)
   shade.style.left = `${from * 100}%`
   shade.style.width = `${(to - from) * 100}%`
@@ -45,7 +47,8 @@ function drag({ clientX, pointerId }) {
 }
 
 function drop({ clientX }) {
-  const address = line !== undefined && shade.isConnected ? addressOf(sharesTo(clientX)) : undefined
+  // Whoever has gone back to where it began has thought better of it.
+  const address = line !== undefined && shade.isConnected && isFar(clientX) ? addressOf(sharesTo(clientX)) : undefined
   end()
   if (address !== undefined) location.assign(address)
 }

@@ -81,10 +81,10 @@ const denseShare = 20n
  * The shortest range that holds 90 % of these spans, or all but one if they are few, where that is less than a twentieth of the trace: as where a
  * clock is years off. The first of several. Undefined if there is none.
  */
-export function denseRange(spans: readonly Timed[], whole: Range): Range | undefined {
+export function denseRange(spans: readonly Range[], whole: Range): Range | undefined {
   const wanted = Math.min(spans.length - 1, Math.ceil(spans.length * 0.9))
   if (wanted < 2) return undefined
-  const times = spans.map(timesOf).toSorted((a, b) => Number(a.startNs - b.startNs))
+  const times = spans.toSorted((a, b) => Number(a.startNs - b.startNs))
   const ends = times.map(({ endNs }) => endNs).toSorted((a, b) => Number(a - b))
   let dense = whole
   // From each start: up to where so many of the spans that begin there or later have ended.

@@ -36,10 +36,13 @@ type Given = Readonly<{
   zoomAddress: (range: Range | undefined) => string
 }>
 
+/** A span, and its times: read once for all that is said of a thousand spans. */
+type Bar = Readonly<{ span: ShownSpan; times: Range; line: number }>
+
 /** The bars of one colour as one path: a page has a thousand spans. */
-function strokes(kind: string, bars: readonly (readonly [line: number, span: ShownSpan])[], whole: Range): Html {
-  const path = bars.map(([line, span]) => {
-    const { x, width } = placeIn(whole, timesOf(span), 4)
+function strokes(kind: string, bars: readonly Bar[], whole: Range): Html {
+  const path = bars.map(({ times, line }) => {
+    const { x, width } = placeIn(whole, times, 4)
     return `M${x} ${line}.5h${width}`
   })
   return html`<path class="${kind}" d="${path.join('')}" />`
@@ -57,10 +60,10 @@ function marksOf({ whole, shown }: ShownRange, height: number): Html {
     />`
 }
 
-function overview(spans: readonly ShownSpan[], range: ShownRange, colourOf: ColourOf): Html {
-  const byColour = Map.groupBy([...spans.entries()], ([, { service }]) => colourOf(service))
-  const errors = [...spans.entries()].filter(([, span]) => isError(span))
-  const height = spans.length
+function overview(bars: readonly Bar[], range: ShownRange, colourOf: ColourOf): Html {
+  const byColour = Map.groupBy(bars, ({ span }) => colourOf(span.service))
+  const errors = bars.filter(({ span }) => isError(span))
+  const height = bars.length
   const words = isZoomed(range) ? ', with what is shown marked' : ''
   return html`<div class="overview" ${forZoom(range.whole)}>
     <svg
@@ -70,7 +73,7 @@ function overview(spans: readonly ShownSpan[], range: ShownRange, colourOf: Colo
       role="img"
       aria-label="All bars in miniature${words}"
     >
-      ${[...byColour].map(([colour, bars]) => strokes(colour, bars, range.whole))}${strokes('error', errors, range.whole)}
+      ${[...byColour].map(([colour, some]) => strokes(colour, some, range.whole))}${strokes('error', errors, range.whole)}
       ${isZoomed(range) ? marksOf(range, height) : html``}
     </svg>
   </div>`
@@ -80,13 +83,13 @@ function overview(spans: readonly ShownSpan[], range: ShownRange, colourOf: Colo
 const hint = html`<span data-zoom-hint hidden>Drag over these bars to zoom.</span>`
 
 /** What is shown of a trace, and how much of it is not. */
-function shownWords(spans: readonly ShownSpan[], range: ShownRange): Html {
+function shownWords(bars: readonly Bar[], range: ShownRange): Html {
   const { whole, shown } = range
-  const outside = spans.filter((span) => sideOf(range, timesOf(span)) !== undefined).length
+  const outside = bars.filter(({ times }) => sideOf(range, times) !== undefined).length
   return html`<span role="status"
     >Shown: <strong>${formatDuration(lengthNs(shown))}</strong> of ${formatDuration(lengthNs(whole))}, from
     ${timeAndZone(formatTimeNs(shown.startNs))} (+${formatDuration(shown.startNs - whole.startNs)} in the
-    trace)${outside === 0 ? '' : `. Outside: ${inWords(outside)} of ${counted(spans.length, 'span')} here`}.</span
+    trace)${outside === 0 ? '' : `. Outside: ${inWords(outside)} of ${counted(bars.length, 'span')} here`}.</span
   >`
 }
 
@@ -97,12 +100,14 @@ const refused = html`<p class="notice">
 /** What stands above a waterfall: all bars in miniature, which part of their time is shown, and links to other parts. */
 export function zoomPart({ rows, range, colourOf, zoomAddress }: Given): Html {
   const spans = rows.flatMap((row) => (row.kind === 'span' ? [row.span] : []))
+  const bars = spans.map((span, line) => ({ span, times: timesOf(span), line }))
   const linkTo = (to: Range | undefined, words: string): Html =>
     to === undefined ? html`` : html` <a href="${zoomAddress(to)}#${place}">${words}</a>`
-  const hasStrip = spans.length >= overviewMin && lengthNs(range.whole) > 0n
-  const strip = hasStrip ? overview(spans, range, colourOf) : html``
+  const hasStrip = bars.length >= overviewMin && lengthNs(range.whole) > 0n
+  const strip = hasStrip ? overview(bars, range, colourOf) : html``
   if (!isZoomed(range)) {
-    const dense = denseRange(spans, range.whole)
+    const allTimes = bars.map(({ times }) => times)
+    const dense = denseRange(allTimes, range.whole)
     const ways = html`<p class="row note zoom">
       ${hasStrip ? hint : html``}${linkTo(dense, 'Zoom to where most spans are')}
     </p>`
@@ -113,7 +118,7 @@ export function zoomPart({ rows, range, colourOf, zoomAddress }: Given): Html {
   const { earlier, later, around } = rangesBeside(range)
   return html`<div id="${place}">
     ${strip}
-    <p class="zoom">${shownWords(spans, range)}</p>
+    <p class="zoom">${shownWords(bars, range)}</p>
     <p class="row zoom">
       <a href="${zoomAddress(undefined)}#${place}">Show the whole trace</a
       >${linkTo(earlier, 'Earlier')}${linkTo(later, 'Later')}${linkTo(around, 'Zoom out')}
