@@ -41,6 +41,7 @@ export const valuesScript = '/app/values.js'
 export const histogramScript = '/app/histogram.js'
 export const openTargetScript = '/app/open-target.js'
 export const matchesScript = '/app/matches.js'
+export const zoomScript = '/app/zoom.js'
 export const filterScript = '/app/filter.js'
 export const unfoldedScript = '/app/unfolded.js'
 export const tailScript = '/app/tail.js'
@@ -63,6 +64,7 @@ export const createAssetRoutes = (): readonly Route[] => [
     histogramScript,
     openTargetScript,
     matchesScript,
+    zoomScript,
     filterScript,
     unfoldedScript,
     tailScript,

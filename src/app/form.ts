@@ -3,9 +3,9 @@ import type { Context } from 'koa'
 import type { Limits } from '#src/config.ts'
 import type { DirectoryView, Session } from '#src/directory/directory.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
-import { readBody, type BodyBudget } from '#src/http/body.ts'
+import { useBody, type BodyBudget } from '#src/http/body.ts'
 import { sessionHere } from '#src/http/session.ts'
-import { fail, ok, type Result } from '#src/lib/result.ts'
+import { fail, type Result } from '#src/lib/result.ts'
 import { html, type Html } from './html.ts'
 import { shownIn } from './workspace-links.ts'
 
@@ -45,8 +45,8 @@ export async function readForm(
     return fail(refusal('unsupported_media_type', 'Send the form as application/x-www-form-urlencoded.'))
   }
   const limits = { bodyBytesMax: formBytesMax, decodedBytesMax: formBytesMax, compressionRatioMax: 1, bodyTimeoutMs }
-  const body = await readBody(ctx, { limits, encodings: [], budget })
-  return body.ok ? ok(new URLSearchParams(Buffer.from(body.value.bytes).toString('utf8'))) : body
+  const read = { limits, encodings: [], budget }
+  return useBody(ctx, read, ({ bytes }) => new URLSearchParams(Buffer.from(bytes).toString('utf8')))
 }
 
 export const sessionOver = refusal('not_signed_in', 'This session is over: sign in again.')

@@ -9,7 +9,7 @@ const depths = Array.from({ length: depthMax + 1 }, (_, depth) => `.d${depth} { 
 const serviceFills = colours
   .map(
     (colour, place) =>
-      `circle.s${place}, rect.s${place} { fill: ${colour} } .mark.s${place}, strong.s${place} { border-left: .35rem solid ${colour} }`,
+      `circle.s${place}, rect.s${place} { fill: ${colour} } path.s${place} { stroke: ${colour} } .mark.s${place}, strong.s${place} { border-left: .35rem solid ${colour} }`,
   )
   .join('\n')
 
@@ -122,6 +122,7 @@ td > details { margin: 0 }
 .logs summary:focus-visible { outline: 2px solid var(--accent); outline-offset: -2px }
 #here { scroll-margin-top: 40vh }
 :is(#origins, #own-times) { scroll-margin-top: 5rem }
+#shown { scroll-margin-top: 1rem }
 /* Leaves room for the lines above: the parent spans, or the records before. */
 .line, .logs tr { scroll-margin-top: 6rem }
 tr[aria-current], tr:target, .line[aria-current], .line:target, .origin:target { font-weight: normal; outline: 2px solid var(--accent); outline-offset: -2px }
@@ -184,13 +185,24 @@ rect, circle { fill: var(--accent) }
 .map .reach { stroke: transparent; stroke-width: 14; pointer-events: stroke }
 .map a:is(:hover, :focus-visible) :is(.box, .line) { stroke: currentColor; stroke-width: 3 }
 /* Only if the script that handles drags is there. */
-.histogram.drag { cursor: crosshair }
-.histogram { touch-action: pan-y; user-select: none }
+.drag { cursor: crosshair }
+.histogram, [data-zoom] { touch-action: pan-y; user-select: none }
 rect.whole { fill: transparent }
 a:is(:hover, :focus-visible) > rect.whole { fill: var(--line) }
 rect.chosen { fill: var(--accent); opacity: .3; pointer-events: none }
 rect.error { fill: var(--bad) }
 rect.critical { fill: CanvasText }
+[data-zoom] { position: relative }
+.overview { margin: .75rem 0 .25rem; border: 1px solid var(--line) }
+.overview svg { display: block; width: 100%; height: 3rem }
+path.error { stroke: var(--bad) }
+rect.aside { fill: Canvas; opacity: .7 }
+rect.shown { fill: none; stroke: var(--accent); stroke-width: 2; vector-effect: non-scaling-stroke }
+div.chosen { position: absolute; top: 0; bottom: 0; background: var(--accent); opacity: .3; pointer-events: none }
+.line:has(> summary :is(.before, .after)) > summary { color: color-mix(in srgb, CanvasText 75%, Canvas) }
+.after { display: block; text-align: right }
+.zoom { margin: .25rem 0 }
+.zoom:last-child { margin-bottom: .75rem }
 .waterfall { --step: .75rem; font-size: .9rem }
 .waterfall ul { list-style: none; margin: 0; padding: 0 }
 .waterfall li { position: relative }

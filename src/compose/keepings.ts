@@ -39,21 +39,23 @@ export async function readFirstDays(openDirectory: () => Promise<Stream>, clock:
   }
 }
 
-/** Readers for requests: they show what the plan of the workspace keeps, and say so where a build is of another version. */
+/**
+ * Readers for requests: they show what the plan of the workspace keeps, and say so where a build is of another version. A reader shows the
+ * same days throughout, also when midnight passes: an export would lose its oldest day on the way. Their files stay for one day more.
+ */
 export function retainedReaders(
   readerOf: PartitionOf<IndexReader>,
   directory: Pick<Directory, 'workspace'>,
   clock: Clock,
 ): PartitionOf<IndexReader> {
-  const firstDay = firstDayBy(
-    projections,
-    (id) => {
-      const workspace = directory.workspace(id)
-      return workspace === undefined ? unknown : keepingOf(workspace)
-    },
-    clock,
-  )
   return (workspaceId) => {
+    const workspace = directory.workspace(workspaceId)
+    const [keeping, now] = [workspace === undefined ? unknown : keepingOf(workspace), clock()]
+    const firstDay = firstDayBy(
+      projections,
+      () => keeping,
+      () => now,
+    )
     const shown = withFirstDays(readerOf(workspaceId), firstDay)
     return withOwnVersions(withOwnProgress(shown, workspaceId, firstDay), projections)
   }

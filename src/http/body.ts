@@ -182,28 +182,12 @@ async function unpack(
 /** A body as its handler gets it. `gzip`: the bytes as sent, if they were gzip and the body is not empty. */
 export type Body = Readonly<{ bytes: Uint8Array; gzip?: Uint8Array }>
 
-/**
- * The body of a request, decompressed. Counts the bytes that really come, whatever the headers say. Refusals: 413 (before
- * reading, where the length is declared), 408, 415, 400 for a cut or damaged body, 503 when the process holds too many
- * bytes already. The bytes it holds are released when the response is over.
- */
-export async function readBody(
-  ctx: Context,
-  { limits, encodings: allowed, budget }: BodyOptions,
-): Promise<Result<Body, Refusal>> {
+type Held = Readonly<{ take: TakeBytes; give(bytes: number): void }>
+
+async function readBody(ctx: Context, { limits, encodings: allowed }: BodyOptions, { take, give }: Held) {
   const encoding = readEncoding(ctx, allowed)
   if (!encoding.ok) return encoding
   if (Number(ctx.get('Content-Length')) > limits.bodyBytesMax) return fail(tooLarge(limits.bodyBytesMax))
-  let held = 0
-  const take: TakeBytes = (bytes) => {
-    if (ctx.res.closed || !budget.take(bytes)) return false
-    held += bytes
-    return true
-  }
-  ctx.res.once('close', () => {
-    budget.give(held)
-    held = 0
-  })
   // An HTTP/1.0 client would take `100 Continue` for the answer (RFC 9110 §10.1.1).
   if (ctx.get('Expect') !== '' && ctx.req.httpVersion !== '1.0') ctx.res.writeContinue()
   const received = await receive(ctx.req, limits, take)
@@ -212,10 +196,38 @@ export async function readBody(
   const decoded = await unpack(encoding.value, received.value, limits, take)
   if (!decoded.ok) return decoded
   if (encoding.value === 'gzip' && received.value.length > 0) return ok({ bytes: decoded.value, gzip: received.value })
+  const { length } = received.value
   freeBytes(received.value)
-  if (!ctx.res.closed) {
-    held -= received.value.length
-    budget.give(received.value.length)
-  }
+  give(length)
   return ok({ bytes: decoded.value })
+}
+
+/**
+ * Reads and decompresses the body of a request, and lets `use` work with it. Counts the bytes that really come, whatever the headers say.
+ * Refusals: 413 (before reading, where the length is declared), 408, 415, 400 for a cut or damaged body, 503 when the process holds too
+ * many bytes already. The budget has the body's bytes back once `use` is done, and not when the sender hangs up: what waits for the log
+ * stays in memory.
+ */
+export async function useBody<Answer>(
+  ctx: Context,
+  options: BodyOptions,
+  use: (body: Body) => Promise<Answer> | Answer,
+): Promise<Result<Answer, Refusal>> {
+  const { budget } = options
+  let held = 0
+  const take: TakeBytes = (bytes) => {
+    if (ctx.res.closed || !budget.take(bytes)) return false
+    held += bytes
+    return true
+  }
+  const give = (bytes: number): void => {
+    budget.give(bytes)
+    held -= bytes
+  }
+  try {
+    const body: Result<Body, Refusal> = await readBody(ctx, options, { take, give })
+    return body.ok ? ok(await use(body.value)) : body
+  } finally {
+    give(held)
+  }
 }

@@ -69,7 +69,7 @@ function bound(server: Server, options: HttpServerOptions): BoundConnections {
 const timeoutsOf = (limits: HttpServerOptions['limits']): http.ServerOptions => ({
   keepAliveTimeout: limits.keepAliveTimeoutMs,
   headersTimeout: limits.headersTimeoutMs,
-  // Backstop only: readBody answers a slow body first.
+  // Backstop only: useBody answers a slow body first.
   requestTimeout: limits.headersTimeoutMs + limits.bodyTimeoutMs + 5_000,
   connectionsCheckingInterval: checkIntervalMs,
   maxHeaderSize: limits.headerBytesMax,

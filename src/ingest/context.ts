@@ -3,12 +3,11 @@ import type { Limits } from '#src/config.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { PartitionOf } from '#src/events/partition.ts'
 import type { Refusal } from '#src/events/refusal.ts'
-import { readBody, type Body, type BodyBudget, type SharedBodyBudget } from '#src/http/body.ts'
+import { useBody, type Body, type BodyBudget, type SharedBodyBudget } from '#src/http/body.ts'
 import type { Encoding } from '#src/http/decompress.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { freeBytes } from '#src/lib/free-bytes.ts'
 import { possibleTime } from '#src/lib/possible-clock.ts'
-import { ok, type Result } from '#src/lib/result.ts'
 import type { Admission } from './admission.ts'
 import type { Credential, Surface } from './credential.ts'
 import { countedEvent, readIdempotencyKey, refusedBeside, requestEventId, type Receipt } from './event-of.ts'
@@ -40,43 +39,33 @@ type Admitted = Readonly<{
   identifiedWithoutKey: boolean
 }>
 
-/** Reads the body of an admitted request, and gives it its identity. */
-async function receive(
-  ctx: Context,
-  { limits, budget: shared, checkRoom, clock, newId }: IngestContext,
-  { credential, surface, encodings, identifiedWithoutKey }: Admitted,
-): Promise<Result<Received, Refusal>> {
-  const idempotencyKey = readIdempotencyKey(ctx, limits.idempotencyKeyCharactersMax)
-  if (!idempotencyKey.ok) return idempotencyKey
-  const budget = shared.shareOf(credential.workspaceId)
-  const body = await readBody(ctx, { limits, encodings, budget })
-  if (!body.ok) return body
-  checkRoom()
-  const receivedAt = possibleTime(limits.clockMinMs, clock())
-  const identified = identifiedWithoutKey || idempotencyKey.value !== ''
-  const id = identified
-    ? requestEventId(credential.workspaceId, surface, idempotencyKey.value, body.value.bytes)
-    : `${credential.workspaceId}.${surface}.${newId()}`
-  return ok({ credential, body: body.value, budget, receipt: { credential, id, identified, receivedAt } })
-}
-
 /**
- * Lets `use` answer a request with its body, or refuses it. The body's memory is freed when `use` is done, unless it throws: after a
- * failure a driver may still hold the bytes, to send them when its server is back.
+ * Lets `use` answer a request with its body, which gets its identity, or refuses it. The body's memory is freed when `use` is done, unless it
+ * throws: after a failure a driver may still hold the bytes, to send them when its server is back.
  */
 export async function withBody(
   ctx: Context,
-  context: IngestContext,
-  admitted: Admitted,
+  { limits, budget: shared, checkRoom, clock, newId }: IngestContext,
+  { credential, surface, encodings, identifiedWithoutKey }: Admitted,
   use: (received: Received) => Promise<Refusal | undefined> | Refusal | undefined,
 ): Promise<Refusal | undefined> {
-  const received = await receive(ctx, context, admitted)
-  if (!received.ok) return received.error
-  const refused = await use(received.value)
-  const { bytes, gzip } = received.value.body
-  freeBytes(bytes)
-  if (gzip !== undefined) freeBytes(gzip)
-  return refused
+  const idempotencyKey = readIdempotencyKey(ctx, limits.idempotencyKeyCharactersMax)
+  if (!idempotencyKey.ok) return idempotencyKey.error
+  const { workspaceId } = credential
+  const budget = shared.shareOf(workspaceId)
+  const used = await useBody(ctx, { limits, encodings, budget }, async (body) => {
+    checkRoom()
+    const receivedAt = possibleTime(limits.clockMinMs, clock())
+    const identified = identifiedWithoutKey || idempotencyKey.value !== ''
+    const id = identified
+      ? requestEventId(workspaceId, surface, idempotencyKey.value, body.bytes)
+      : `${workspaceId}.${surface}.${newId()}`
+    const refused = await use({ credential, body, budget, receipt: { credential, id, identified, receivedAt } })
+    freeBytes(body.bytes)
+    if (body.gzip !== undefined) freeBytes(body.gzip)
+    return refused
+  })
+  return used.ok ? used.value : used.error
 }
 
 /** Tells the sender its position in the log, so that it can wait until its data is searchable. */

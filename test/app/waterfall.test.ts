@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { originsOf } from '#src/app/trace/span-origins.ts'
 import { createLinkRoom } from '#src/app/trace/span-links.ts'
+import { shownRange } from '#src/app/trace/shown-range.ts'
 import { spanTree, type ShownSpan } from '#src/app/trace/span-tree.ts'
 import { waterfall } from '#src/app/trace/waterfall.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
@@ -24,9 +25,17 @@ describe('the waterfall of a trace', () => {
     const trace = { spans, missing: [], summary, next_cursor: null } as unknown as NonNullable<
       CorrelationAnswer['trace']
     >
-    const nowhere = { asked: undefined, isFolded: false, logged: new Set<string>(), found: new Set<string>() }
+    const nowhere = { asked: undefined, kept: {}, logged: new Set<string>(), found: new Set<string>() }
     const room = createLinkRoom(0, undefined)
-    const looks = { ...nowhere, colourOf: () => 's1' as const, origins: await originsOf(spans), room, path: new Map() }
+    const range = shownRange(summary, '')
+    const looks = {
+      ...nowhere,
+      range,
+      colourOf: () => 's1' as const,
+      origins: await originsOf(spans),
+      room,
+      path: new Map(),
+    }
     const turns = await turnsOf(() => waterfall(trace, spanTree(trace), looks))
     expect(turns).to.be.at.least(3)
   })

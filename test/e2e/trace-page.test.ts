@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
+import { violationsOn } from '../support/axe.ts'
 import { borrowChromium, closeTabs, openSignedIn } from '../support/browser.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { sendingTo } from '../support/workspace.ts'
@@ -135,6 +136,81 @@ describe('the page of a trace in a browser', () => {
       expect(await marked.evaluateAll((all) => all.map(({ id }) => id))).to.deep.equal(current)
       expect(loads).to.deep.equal([])
     }
+  })
+
+  it('zooms into the time that is dragged over, with a search as it was; and out by a key', async () => {
+    const [traceId, startMs] = ['5b8efff798038103d269b633813fc615', Date.now()]
+    const nsAt = (ms: number): string => `${startMs + ms}000000`
+    const spans = Array.from({ length: 8 }, (_, n) => ({
+      traceId,
+      spanId: String(n + 1).padStart(16, '0'),
+      ...(n === 0 ? {} : { parentSpanId: '1'.padStart(16, '0') }),
+      name: 'step',
+      startTimeUnixNano: nsAt(n * 1_000),
+      endTimeUnixNano: nsAt(n === 0 ? 10_000 : n * 1_000 + 500),
+    }))
+    await sendingTo(server, server.firstRun.keys).otlp([{ scopeSpans: [{ spans }] }])
+    const { tab, complaints } = await openSignedIn(browser, server)
+    const path = `/app/trace/${traceId}?span=${'2'.padStart(16, '0')}&find=step`
+    do await tab.goto(path)
+    while ((await tab.locator('.waterfall .line').count()) < 8)
+    /** Milliseconds of the trace. */
+    const shown = (): readonly number[] => {
+      const zoom = new URL(tab.url()).searchParams.get('zoom') ?? ''
+      return zoom.split('-').map((ns) => Number(BigInt(ns) / 1_000_000n) - startMs)
+    }
+    const chosen = tab.locator('.chosen')
+    async function placeOn(place: string, share: number): Promise<readonly [x: number, y: number]> {
+      const box = await tab.locator(place).boundingBox()
+      if (box === null) throw new Error('there is no such time line')
+      return [box.x + box.width * share, box.y + box.height / 2]
+    }
+    async function press(place: string, from: number, to: number): Promise<void> {
+      await tab.mouse.move(...(await placeOn(place, from)))
+      await tab.mouse.down()
+      await tab.mouse.move(...(await placeOn(place, to)), { steps: 4 })
+    }
+    async function drag(...[place, from, to]: Parameters<typeof press>): Promise<void> {
+      await press(place, from, to)
+      expect(await chosen.count()).to.equal(1)
+      await Promise.all([tab.waitForEvent('load'), tab.mouse.up()])
+    }
+    const led: string[] = []
+    tab.on('request', (request) => void (request.isNavigationRequest() && led.push(request.url())))
+    for (const giveUp of [
+      () => tab.keyboard.press('Escape'),
+      async () => tab.mouse.move(...(await placeOn('.overview', 0.2))),
+      () => tab.locator('.overview').dispatchEvent('pointercancel'),
+    ]) {
+      await press('.overview', 0.2, 0.6)
+      expect(await chosen.count()).to.equal(1)
+      await giveUp()
+      await tab.mouse.up()
+      expect(await chosen.count()).to.equal(0)
+    }
+    await tab.locator('.overview').click()
+    expect(led).to.deep.equal([])
+    await drag('.overview', 0.6, 0.2)
+    const [from = 0, to = 0] = shown()
+    expect(from).to.be.within(1_970, 2_030)
+    expect(to).to.be.within(5_970, 6_030)
+    expect(await tab.getByRole('img', { name: /before what is shown$/ }).count()).to.equal(1)
+    expect(await tab.getByRole('img', { name: /after what is shown$/ }).count()).to.be.within(1, 2)
+    // Beyond its end is its end.
+    await drag('.ticks', 0.5, 1.5)
+    expect(shown()[0]).to.be.within((from + to) / 2 - 30, (from + to) / 2 + 30)
+    expect(shown()[1]).to.equal(to)
+    const kept = new URL(tab.url()).searchParams
+    expect([kept.get('find'), kept.get('span')]).to.deep.equal(['step', '2'.padStart(16, '0')])
+    expect(await violationsOn(tab)).to.deep.equal([])
+    await tab.keyboard.press('n')
+    await tab.waitForURL(/zoom=.*#span-0+3$/)
+    await tab.getByRole('link', { name: 'Show the whole trace' }).focus()
+    await Promise.all([tab.waitForEvent('load'), tab.keyboard.press('Enter')])
+    expect(tab.url()).to.match(/[?]span=0+3&find=step#shown$/)
+    expect(await violationsOn(tab)).to.deep.equal([])
+    expect(complaints).to.deep.equal([])
+    await tab.context().close()
   })
 
   it('is no wider than the window with names that have no blanks, nor are the pages that lead to it', async () => {

@@ -4,7 +4,7 @@ import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync, z
 import { expect } from 'chai'
 import type { Context } from 'koa'
 import { limits as allLimits } from '#src/config.ts'
-import { createBodyBudget, readBody, type Body, type BodyBudget } from '#src/http/body.ts'
+import { createBodyBudget, useBody, type BodyBudget } from '#src/http/body.ts'
 import { encodings } from '#src/http/decompress.ts'
 import type { Route } from '#src/http/route.ts'
 import type { Refusal } from '#src/events/refusal.ts'
@@ -31,21 +31,23 @@ describe('http body', () => {
   let held: number
   let bodyTimeoutMs: number
   /** What became of the body that was read last. */
-  let reading: Promise<Result<Body, Refusal>>
+  let reading: Promise<Result<void, Refusal>>
+  /** What is done with a body. */
+  let use: () => Promise<void>
   const route: Route = {
     method: 'POST',
     path: '/in',
     auth: 'key',
     handler: async (ctx) => {
       freed = new Promise((resolve) => ctx.res.once('close', () => setImmediate(resolve)))
-      reading = readBody(ctx, { limits: { ...limits, bodyTimeoutMs }, encodings, budget })
-      const body = await reading
-      if (!body.ok) return body.error
-      const { bytes } = body.value
-      held = budget.held()
-      ctx.set('X-Kept', String(body.value.gzip?.length ?? 'unpacked'))
-      ctx.body = `${bytes.length} ${Buffer.from(bytes.subarray(0, 16)).toString('latin1')}`
-      return undefined
+      reading = useBody(ctx, { limits: { ...limits, bodyTimeoutMs }, encodings, budget }, async ({ bytes, gzip }) => {
+        held = budget.held()
+        await use()
+        ctx.set('X-Kept', String(gzip?.length ?? 'unpacked'))
+        ctx.body = `${bytes.length} ${Buffer.from(bytes.subarray(0, 16)).toString('latin1')}`
+      })
+      const read = await reading
+      return read.ok ? undefined : read.error
     },
   }
   const gzipOnly: Route = {
@@ -53,8 +55,8 @@ describe('http body', () => {
     path: '/gzip-only',
     auth: 'key',
     handler: async (ctx) => {
-      const body = await readBody(ctx, { limits, encodings: ['gzip'], budget })
-      return body.ok ? undefined : body.error
+      const read = await useBody(ctx, { limits, encodings: ['gzip'], budget }, () => undefined)
+      return read.ok ? undefined : read.error
     },
   }
   let arrived: PromiseWithResolvers<void>
@@ -66,7 +68,7 @@ describe('http body', () => {
     handler: async (ctx) => {
       arrived.resolve()
       await once(ctx.res, 'close')
-      reading = readBody(ctx, { limits, encodings, budget })
+      reading = useBody(ctx, { limits, encodings, budget }, () => undefined)
       left.resolve()
     },
   }
@@ -76,6 +78,7 @@ describe('http body', () => {
     left = Promise.withResolvers()
     budget = createBodyBudget(6_000_000)
     held = -1
+    use = async () => undefined
     server = await listen({ routes: [route, gzipOnly, readsLate] })
   })
   afterEach(() => server.close())
@@ -300,6 +303,29 @@ describe('http body', () => {
     expect(server.failures).to.deep.equal([])
   })
 
+  it('counts what a sender has left behind for as long as it is used', async () => {
+    const [using, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    use = () => {
+      using.resolve()
+      return done.promise
+    }
+    const raw = await rawConnection(server.port)
+    raw.write('POST /in HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc')
+    await using.promise
+    raw.socket.resetAndDestroy()
+    await freed
+    expect(budget.held()).to.equal(3)
+    done.resolve()
+    await reading
+    expect(budget.held()).to.equal(0)
+  })
+
+  it('gives back what was held if its use fails', async () => {
+    use = () => Promise.reject(new Error('full'))
+    expect((await send(words(5_000))).status).to.equal(503)
+    expect(budget.held()).to.equal(0)
+  })
+
   it('does not wait for the body of a sender that has hung up before it is read', async () => {
     const raw = await rawConnection(server.port)
     raw.write('POST /late HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nabc')
@@ -317,7 +343,8 @@ describe('http body', () => {
       res.emit('close')
     })
     const get = (name: string): string => (name === 'Content-Encoding' ? 'gzip' : '')
-    const read = await readBody({ get, req, res } as unknown as Context, { limits, encodings, budget })
+    const ctx = { get, req, res } as unknown as Context
+    const read = await useBody(ctx, { limits, encodings, budget }, () => undefined)
     expect([read.ok, budget.held()]).to.deep.equal([false, 0])
   })
 

@@ -170,10 +170,10 @@ describe('POST /api/logs/v1/ingest', () => {
     })
   }
 
-  it('tells senders of OTLP in their own format: the Collector and Java show no other', async () => {
+  it('tells senders of OTLP in their own format (the Collector and Java show no other), and loki4j, which prints it', async () => {
     const protobuf = { 'content-type': 'application/x-protobuf' }
     for (const [below, headers, status, told] of [
-      ['', protobuf, 415, 'logs are sent as JSON records'],
+      ['', protobuf, 415, 'neither OTLP nor a push to Grafana Loki is read here'],
       ['', { ...protobuf, authorization: `Bearer ${ingest.keys.tracing}` }, 403, 'This is a tracing source token'],
       ['', { ...protobuf, authorization: '' }, 401, 'needs a logs source token'],
       ['/v1/logs', protobuf, 404, 'There is nothing at'],

@@ -1,3 +1,4 @@
+import { PermanentError } from '#src/lib/failure.ts'
 import { parseJson, stringifyJson, type JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
@@ -17,6 +18,7 @@ import {
   tokensField,
   workspaceField,
 } from './mapping.ts'
+import { mappingHint } from './reasons.ts'
 
 const textList = (values: readonly string[]): string =>
   values.length === 1 ? JSON.stringify(values[0]) : JSON.stringify(values)
@@ -53,7 +55,16 @@ export function documentJson(
   return `${head},"${epochField}":${JSON.stringify(epoch)}${made}${indexedJson(row)},"${bodyField}":${body}}`
 }
 
-export const documentOf = (source: JsonObject): object => parseJson(textIn(source[bodyField])) as object
+/** Fails without a body, which somebody else's template may have left out: no event is at fault for that. */
+export function documentOf(source: JsonObject): object {
+  const body = textIn(source[bodyField])
+  if (body !== '') return parseJson(body) as object
+  throw new PermanentError({
+    operation: 'read a document of',
+    subject: 'Elasticsearch',
+    hint: `it lacks its body: ${mappingHint}`,
+  })
+}
 
 /** The fields of a document from which its entry is restored. */
 export const entrySource: readonly string[] = [positionField, createdField, bodyField]

@@ -12,8 +12,10 @@ import {
   forbiddenHint,
   isBlocked,
   isClosed,
+  isLoweredLimit,
   isMasterless,
   isTooLarge,
+  loweredLimitHint,
   masterlessHint,
   reasonOf,
   tooLongHint,
@@ -73,6 +75,7 @@ function passingHint(status: number, reason: string): string | undefined {
   if (isClosed(reason)) return closedHint
   if (isMasterless(reason)) return masterlessHint
   if (isBlocked(reason)) return blockedHint
+  if (isLoweredLimit(reason)) return loweredLimitHint
   if (isTooLong(status)) return tooLongHint
   return status === 429 ? busyHint : undefined
 }

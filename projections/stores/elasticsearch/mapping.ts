@@ -64,10 +64,12 @@ const replicas = ({ replicas: count }: IndexSettings): Readonly<Record<string, s
 /** What somebody else's template might set for our indices too: a pipeline may change or drop what we write, and wildcards pass over what is hidden. */
 export const unpiped = { final_pipeline: '_none' } as const
 const ownDocuments = { default_pipeline: '_none', ...unpiped, hidden: false }
+/** The same: documents are kept as they come, in an order of their own, and values of any length are found (2^31 - 1, the default). */
+const ownForm = { mode: 'standard', 'mapping.source.mode': 'stored', 'mapping.ignore_above': 2_147_483_647 }
 /** Elasticsearch syncs before it answers, whatever a template says. */
 export const syncing = { 'translog.durability': 'request' } as const
-/** The same: documents are kept. */
-const keptSource = { enabled: true }
+/** The same: documents are indexed and kept. */
+const kept = { enabled: true, _source: { enabled: true } }
 
 /**
  * The index of one collection and day. `refresh_interval`: the writer refreshes, and tells readers after it (refresh.ts).
@@ -86,10 +88,11 @@ export function dayIndex(collection: Pick<CollectionShape, 'name' | 'fields'>, s
       ...syncing,
       'mapping.coerce': false,
       ...ownDocuments,
+      ...ownForm,
     },
     mappings: {
       dynamic: false,
-      _source: keptSource,
+      ...kept,
       _routing: { required: true },
       properties: properties(collection),
     },
@@ -113,8 +116,9 @@ export function stateIndex(settings: IndexSettings): object {
       ...stateReading(settings),
       ...syncing,
       ...ownDocuments,
+      ...ownForm,
     },
-    mappings: { dynamic: false, _source: keptSource, properties: { kind: terms, projection: terms } },
+    mappings: { dynamic: false, ...kept, properties: { kind: terms, projection: terms } },
   }
 }
 

@@ -45,6 +45,16 @@ export const isWithoutShard = (error: string): boolean => error === 'no_shard_av
 export const withoutPrimaryHint =
   'its primary shard is not active: GET _cluster/allocation/explain says why; where it is lost for good, rebuild the projection'
 
+/**
+ * A limit that somebody has lowered below what our requests are made for, such as `index.max_result_window` or `search.max_buckets`. Its message names
+ * it. Patterns may exceed the length that ours have by themselves.
+ */
+export const isLoweredLimit = (reason: string): boolean =>
+  /can be set by changing the \[[^\]]+\] (index|cluster) level setting/.test(reason) &&
+  !reason.includes('max_regex_length')
+export const loweredLimitHint =
+  'somebody has lowered a limit there: set what it names back to its default (an index template may set it too)'
+
 /** A circuit breaker: the answer may be what its memory has no room for. */
 export const isTooLarge = (reason: string): boolean => reason.startsWith('circuit_breaking_exception')
 

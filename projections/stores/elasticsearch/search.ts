@@ -14,7 +14,14 @@ import { areAllRead, listIndices, notRead } from './indices.ts'
 import { bodyField, idField, numberField, positionField, timeField } from './mapping.ts'
 import { dayIn, documentKey, isOneOf, withoutCopies } from './names.ts'
 import { sendPatiently } from './patience.ts'
-import { forbiddenPatternHint, isForbiddenPattern, mappingHint, reasonOf } from './reasons.ts'
+import {
+  forbiddenPatternHint,
+  isForbiddenPattern,
+  isLoweredLimit,
+  loweredLimitHint,
+  mappingHint,
+  reasonOf,
+} from './reasons.ts'
 import { askFitting, inSizedParts, type Bound, type SeenSizes } from './sized-parts.ts'
 
 /** Where to search: a workspace in the days of one collection of the live build. */
@@ -38,7 +45,7 @@ const firstUnseenPage = 16
 const firstSizedPage = 128
 
 /** A phrase that ends in a prefix expands to all such words, up to the server's maximum of clauses. */
-const tooManyTerms = /maxClauseCount|too_many/
+const tooManyTerms = /maxClauseCount|too_many_(nested_)?clauses/
 
 /** The automaton of an expression is too large, or the expression is too long. */
 const tooComplex = /Determinizing|max_regex_length/
@@ -94,6 +101,7 @@ function refusalOf(indices: string, reason: string): Error {
   if (tooManyTerms.test(reason)) return new TooBroadError('the beginning of a phrase meets too many words')
   if (tooComplex.test(reason)) return new TooBroadError('the pattern is too complex')
   const refusal = { operation: 'search', subject: indices, cause: new Error(reason) }
+  if (isLoweredLimit(reason)) return new PermanentError({ ...refusal, hint: loweredLimitHint })
   if (isForbiddenPattern(reason)) return new PermanentError({ ...refusal, hint: forbiddenPatternHint })
   return new PermanentError({ ...refusal, ...(madeByOthers.test(reason) ? { hint: mappingHint } : {}) })
 }

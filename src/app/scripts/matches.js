@@ -40,7 +40,7 @@ function tell(at) {
 
 /** What leads back to the span that the page is about leads to this one. */
 function lead(from, to) {
-  for (const link of document.querySelectorAll('main :is(.tabs a, a[rel=next])')) {
+  for (const link of document.querySelectorAll('main :is(.tabs a, .zoom a, a[rel=next])')) {
     const address = link.getAttribute('href')
     if (link.textContent === 'The span') link.setAttribute('href', `#span-${to}`)
     else if (from !== undefined) link.setAttribute('href', address.replace(`span=${from}`, `span=${to}`))

@@ -59,7 +59,7 @@ const rowOf = ({ typed, finds }: HelpForm): Html =>
     <td>${finds}</td>
   </tr>`
 
-/** Shortcuts of scripts/shortcuts.js, which reveals this part, and of scripts/histogram.js. */
+/** Shortcuts of scripts/shortcuts.js, which reveals this part, and of scripts/histogram.js and zoom.js. */
 const shortcuts = html`<div data-shortcuts hidden>
   <p>
     <label class="check"><input type="checkbox" /> Keyboard shortcuts</label>
@@ -67,9 +67,9 @@ const shortcuts = html`<div data-shortcuts hidden>
   <p>
     <kbd>/</kbd> goes to the search field, <kbd>?</kbd> to this help, <kbd>j</kbd> to the next result or span and
     <kbd>k</kbd> to the one before, <kbd>f</kbd> follows logs and stops following. In a trace <kbd>n</kbd> goes to the
-    next match and <kbd>p</kbd> to the one before. A drag over the bars chooses their time; <kbd>Escape</kbd> gives it
-    up. A time of day alone, such as 14:30, is the last one in From, and in To the first one after it. A day, such as
-    yesterday, is its beginning in From, and its end in To.
+    next match and <kbd>p</kbd> to the one before. A drag over the bars of a search, or over those of a trace in
+    miniature, chooses their time; <kbd>Escape</kbd> gives it up. A time of day alone, such as 14:30, is the last one in
+    From, and in To the first one after it. A day, such as yesterday, is its beginning in From, and its end in To.
   </p>
 </div>`
 

@@ -6,7 +6,7 @@ import { atFault, counted, inWords } from '../context.ts'
 import { html, type Html } from '../html.ts'
 import { searchHelp, spanForms } from '../search/search-help.ts'
 import { whatIsWrong } from '../search/refused-search.ts'
-import { traceAddress } from '../trace-address.ts'
+import { traceAddress, type KeptOfTrace } from '../trace-address.ts'
 import { spanIdOf, type TreeRow } from './span-tree.ts'
 
 // Searches within one trace, which may have many pages. Matches are marked on each page, with links from one to the next.
@@ -73,11 +73,11 @@ export async function findInTrace(
 }
 
 /** The trace, and how its page is shown. */
-type Place = Readonly<{ traceId: string; isFolded: boolean }>
+type Place = Readonly<{ traceId: string; kept: Omit<KeptOfTrace, 'find'> }>
 
 /** The address of a match, on a page where all matches are marked. */
-const addressOf = ({ traceId, isFolded }: Place, spanId: string, typed: string): string =>
-  traceAddress(traceId, spanId, { find: typed, isFolded })
+const addressOf = ({ traceId, kept }: Place, spanId: string, typed: string): string =>
+  traceAddress(traceId, spanId, { ...kept, find: typed })
 
 /** Where a search that was just typed leads: to the first match. */
 export const firstFound = ({ ids: [first], typed }: FoundInTrace, place: Place): string | undefined =>
@@ -119,10 +119,10 @@ function countOf({ ids, isCut }: FoundInTrace, asked: string | undefined): strin
 /** The search form with its result. `asked`: the span of this page that is open. */
 export function findInTracePart(place: Place, found: FoundInTrace, asked: string | undefined): Html {
   const { typed, warnings, refused } = found
-  const { traceId, isFolded } = place
+  const { traceId, kept } = place
   const result = html`<p class="row" ${aroundOf(found, place)} role="status">
       ${countOf(found, asked)} ${linksOf(found, place, asked)}
-      <a href="${traceAddress(traceId, null, { isFolded })}">Clear</a>
+      <a href="${traceAddress(traceId, null, { ...kept, find: '' })}">Clear</a>
     </p>
     ${warnings.map((warning) => html`<p class="notice">${warning}</p>`)}`
   return html`<form class="row" method="get" action="${traceAddress(traceId)}" role="search">
@@ -137,7 +137,8 @@ export function findInTracePart(place: Place, found: FoundInTrace, asked: string
           autocomplete="off"
           ${atFault(refused !== undefined)}
       /></label>
-      ${isFolded ? html`<input type="hidden" name="folded" value="1" />` : html``}
+      ${kept.isFolded === true ? html`<input type="hidden" name="folded" value="1" />` : html``}
+      ${kept.zoom === undefined ? html`` : html`<input type="hidden" name="zoom" value="${kept.zoom}" />`}
       <button type="submit">Find</button>
     </form>
     ${searchHelp(spanForms)} ${typed === '' ? html`` : refused === undefined ? result : whatIsWrong(refused, typed)}`

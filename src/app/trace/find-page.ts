@@ -5,7 +5,7 @@ import { isPassing } from '#src/http/errors.ts'
 import type { Route } from '#src/http/route.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
-import { matchesScript, valuesScript, reopenScript, openTargetScript } from '../assets.ts'
+import { matchesScript, valuesScript, reopenScript, openTargetScript, zoomScript } from '../assets.ts'
 import { sendSessionPage, sessionHere, sessionPage, type AppContext, type SessionPage } from '../context.ts'
 import { html, type Html } from '../html.ts'
 import { seeOther } from '../page.ts'
@@ -17,6 +17,7 @@ import { findErrorsBeside, type ErrorLinks } from './errors-beside.ts'
 import { findInTrace, firstFound } from './find-in-trace.ts'
 import { foundParts, isHere, withParameter } from './find-parts.ts'
 import { addressWithin, idsWithin } from '../search/meant/ids-within.ts'
+import { isZoomed, shownRange, zoomText, type Range } from './shown-range.ts'
 import { spanTree, type TreeRow } from './span-tree.ts'
 import { unseenPart } from './unseen.ts'
 
@@ -27,8 +28,8 @@ type Wanted = Readonly<{
   span?: string | undefined
   /** The search within the trace. */
   typed?: string
-  /** The address of the page, with or without a span, its subtrees folded or not. Parameters can be added to it. */
-  addressOf: (span: string | undefined, isFolded: boolean) => string
+  /** The address of the page, with or without a span, its subtrees folded or not, of some of its time. Parameters can be added to it. */
+  addressOf: (span: string | undefined, kept: Pick<KeptOfTrace, 'isFolded' | 'zoom'>) => string
 }>
 
 /** A trace in a few words; undefined if its root is not known. */
@@ -109,6 +110,17 @@ async function errorsBesidePage(
   return findErrorsBeside(searches, sessionHere(ctx).workspaceId, trace, { isFirst, ...kept })
 }
 
+/** Of what has no trace. */
+const noTime = { start: null, duration_ns: null }
+
+/** What is shown of the trace's time, and what the links of the page keep. */
+function shownBy(ctx: Context, trace: CorrelationAnswer['trace'], find: string) {
+  const asks = new URLSearchParams(ctx.querystring)
+  const range = shownRange(trace?.summary ?? noTime, asks.get('zoom') ?? '')
+  const zoom = isZoomed(range) ? zoomText(range.shown) : undefined
+  return { range, kept: { find, isFolded: asks.get('folded') === '1', zoom } }
+}
+
 async function sendAnswer(ctx: Context, app: AppContext, wanted: Wanted, found: Found): Promise<void> {
   const { title, name, value, span, typed = '', addressOf } = wanted
   const { answer, asked, isFirst } = found
@@ -116,24 +128,25 @@ async function sendAnswer(ctx: Context, app: AppContext, wanted: Wanted, found: 
   const rows = rowsOf(trace)
   const foundSpans = await findInTrace(app.searches, sessionHere(ctx).workspaceId, { trace, rows, typed })
   const cursor = readAsked(ctx, app).cursors.at(-1)
-  const isFolded = new URLSearchParams(ctx.querystring).get('folded') === '1'
-  const first = trace == null ? undefined : firstFound(foundSpans, { traceId: trace.summary.trace_id, isFolded })
+  const { range, kept } = shownBy(ctx, trace, typed)
+  const first = trace == null ? undefined : firstFound(foundSpans, { traceId: trace.summary.trace_id, kept })
   // A search that was just typed leads to its first match.
   if (asked === undefined && cursor === undefined && first !== undefined) return seeOther(ctx, first)
   const given = name === 'id' ? html`<p>By the id <code>${value}</code>.</p>` : html``
-  const other = addressOf(span, !isFolded)
+  const here = (address: string): string => (cursor === undefined ? address : withParameter(address, 'cursor', cursor))
   const addresses = {
-    address: addressOf(span, isFolded),
-    spanless: addressOf(undefined, isFolded),
-    folding: cursor === undefined ? other : withParameter(other, 'cursor', cursor),
+    address: addressOf(span, kept),
+    spanless: addressOf(undefined, kept),
+    folding: here(addressOf(span, { ...kept, isFolded: !kept.isFolded })),
+    zoomAddress: (to: Range | undefined) => here(addressOf(span, { ...kept, zoom: to && zoomText(to) })),
     id: idAsked(wanted),
   }
   const isSession = answer.ids.session_ids.includes(value) && !answer.ids.trace_ids.includes(value.toLowerCase())
   const head = isSession ? { title: 'Session', about: value } : { title, about: aboutOf(trace) ?? value }
-  const errorsBeside = await errorsBesidePage(ctx, app, found, { find: typed, isFolded })
-  const looks = { nowMs: app.clock(), asked, isFolded, isSession, errorsBeside, rows, foundSpans }
+  const errorsBeside = await errorsBesidePage(ctx, app, found, kept)
+  const looks = { nowMs: app.clock(), asked, kept, range, isSession, errorsBeside, rows, foundSpans }
   const body = html`${given}${await foundParts(answer, { ...looks, ...addresses, isFirst })}`
-  const scripts = [openTargetScript, matchesScript, reopenScript, valuesScript]
+  const scripts = [openTargetScript, matchesScript, zoomScript, reopenScript, valuesScript]
   return sendSessionPage(ctx, app, { ...head, body, scripts })
 }
 
@@ -153,7 +166,8 @@ async function sendFound(ctx: Context, app: AppContext, wanted: Wanted): Promise
 function wantedById(ctx: Context): Wanted {
   const value = new URLSearchParams(ctx.querystring).get('id')?.trim() ?? ''
   const address = `/app/find?id=${encodeURIComponent(value)}`
-  const addressOf: Wanted['addressOf'] = (_span, isFolded) => (isFolded ? `${address}&folded=1` : address)
+  const addressOf: Wanted['addressOf'] = (_span, { isFolded, zoom }) =>
+    `${address}${isFolded === true ? '&folded=1' : ''}${zoom === undefined ? '' : `&zoom=${zoom}`}`
   return { title: 'Found', name: 'id', value, addressOf }
 }
 
@@ -162,7 +176,7 @@ function wantedTrace(ctx: Context): Wanted {
   const given = new URLSearchParams(ctx.querystring)
   const wantedSpan = askedSpanId(given.get('span') ?? '')
   const typed = given.get('find')?.trim() ?? ''
-  const addressOf: Wanted['addressOf'] = (span, isFolded) => tracePageAddress(value, span, { find: typed, isFolded })
+  const addressOf: Wanted['addressOf'] = (span, kept) => tracePageAddress(value, span, { find: typed, ...kept })
   return { title: 'Trace', name: 'trace_id', value, span: wantedSpan, typed, addressOf }
 }
 

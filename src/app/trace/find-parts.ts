@@ -18,15 +18,17 @@ import { findInTracePart, type FoundInTrace } from './find-in-trace.ts'
 import { figureLinks, spanFigures } from './span-figures.ts'
 import { createLinkRoom } from './span-links.ts'
 import { originsOf, originsPart } from './span-origins.ts'
+import type { Range } from './shown-range.ts'
 import { isMissingCut, spanIdOf, type TreeRow } from './span-tree.ts'
 import { browserEventPlace, browserWords, logPlace } from './timeline-entries.ts'
 import { timelineLinks, timelinePart } from './timeline.ts'
 import { waterfall, type Looks } from './waterfall.ts'
+import { zoomPart } from './zoom-part.ts'
 
 type Trace = NonNullable<CorrelationAnswer['trace']>
 
 /** How a page shows what was found. */
-type Given = Pick<Looks, 'asked' | 'isFolded'> &
+type Given = Pick<Looks, 'asked' | 'kept' | 'range'> &
   Readonly<{
     nowMs: number
     /** The query string of the API. */
@@ -39,6 +41,8 @@ type Given = Pick<Looks, 'asked' | 'isFolded'> &
     isSession: boolean
     /** The same page with its subtrees folded if they are not, or unfolded if they are. */
     folding: string
+    /** The same page with another range of time; without one, of the whole trace. */
+    zoomAddress: (range: Range | undefined) => string
     /** Links to errors on other pages. */
     errorsBeside: ErrorLinks
     foundSpans: FoundInTrace
@@ -85,7 +89,7 @@ function missingPart(trace: Trace): string {
 }
 
 async function tracePart(trace: Trace, shown: Shown): Promise<Html> {
-  const { address, spanless, isFirst, isFolded } = shown
+  const { address, spanless, isFirst, kept } = shown
   const isWholePage = address.startsWith(tracePath)
   const { summary, missing, next_cursor: next } = trace
   const duration = summary.duration_ns === null ? '' : `, ${formatDuration(BigInt(summary.duration_ns))}`
@@ -106,8 +110,8 @@ async function tracePart(trace: Trace, shown: Shown): Promise<Html> {
       <code class="id">${summary.trace_id}</code>
     </p>
     <p>${servicesOf(summary, shown.colourOf, servicesOfPageMax)}</p>
-    ${summary.span_count > 1 ? findInTracePart({ traceId: summary.trace_id, isFolded }, shown.foundSpans, askedHere(shown)) : html``}
-    ${askedPart(shown)}${criticalPathPart(shown.path, isPart, shown.colourOf)}${spans}${more(spanless, next, 'More spans')}${spanFigures(trace.spans, isPart, shown.colourOf)}`
+    ${summary.span_count > 1 ? findInTracePart({ traceId: summary.trace_id, kept }, shown.foundSpans, askedHere(shown)) : html``}
+    ${askedPart(shown)}${criticalPathPart(shown.path, isPart, shown.colourOf)}${zoomPart(shown)}${spans}${more(spanless, next, 'More spans')}${spanFigures(trace.spans, isPart, shown.colourOf)}`
 }
 
 /** All traces found, unless the only one is shown already. */
@@ -182,8 +186,8 @@ function sessionsPart({ sessions }: CorrelationAnswer): Html {
 }
 
 /** A link to the same page with its subtrees folded or unfolded, if there are any. */
-const foldingLinks = ({ rows, isFolded, folding }: Shown): readonly (readonly [string, string])[] =>
-  rows.some(({ depth }) => depth > 1) ? [[folding, isFolded ? 'Unfold all spans' : 'Fold spans']] : []
+const foldingLinks = ({ rows, kept, folding }: Shown): readonly (readonly [string, string])[] =>
+  rows.some(({ depth }) => depth > 1) ? [[folding, kept.isFolded === true ? 'Unfold all spans' : 'Fold spans']] : []
 
 /** A link to the next page of spans, if there is one. */
 const moreSpansLinks = ({ next_cursor: next }: Trace, { spanless }: Shown): readonly (readonly [string, string])[] =>
@@ -193,10 +197,10 @@ const moreSpansLinks = ({ next_cursor: next }: Trace, { spanless }: Shown): read
 function placesPart(answer: CorrelationAnswer, shown: Shown): Html {
   const { trace, logs, rum_events: events, sessions } = answer
   if (trace == null) return html``
-  const { address, asked, errorsBeside, foundSpans, isFirst, isFolded, origins, rows } = shown
+  const { address, asked, errorsBeside, foundSpans, isFirst, kept, origins, rows } = shown
   // A search within the trace would lead to its first match instead.
   const isElsewhere = asked !== undefined || foundSpans.typed !== ''
-  const firstPage = isElsewhere ? traceAddress(trace.summary.trace_id, null, { isFolded }) : address
+  const firstPage = isElsewhere ? traceAddress(trace.summary.trace_id, null, { ...kept, find: '' }) : address
   const counts = (items: readonly unknown[], cursor: string | null = null): string =>
     `(${inWords(items.length)}${cursor === null ? '' : '+'})`
   const links = [

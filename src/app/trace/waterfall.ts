@@ -1,6 +1,6 @@
 import { failureOf } from '#projections/traces/query.ts'
 import { mapInTurns } from '#src/lib/in-turns.ts'
-import { parseRfc3339Ns } from '#src/lib/time.ts'
+import { formatTimeNs } from '#src/lib/time.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { counted, inWords } from '../context.ts'
 import { cut, exactTime, formatDuration, named, nameCharactersMax, since, timeAndZone } from '../format.ts'
@@ -8,11 +8,11 @@ import { html, type Html } from '../html.ts'
 import { fieldTable } from '../search/field-table.ts'
 import { failurePart } from '../search/trace-rows.ts'
 import type { LinksOf } from '../search/value-links.ts'
-import type { ColourOf } from '../service-colours.ts'
 import { depthMax } from '../style.ts'
-import { spanPlace, traceAddress } from '../trace-address.ts'
+import { spanPlace, traceAddress, type KeptOfTrace } from '../trace-address.ts'
 import { clockSkewPart } from './clock-skew.ts'
-import { lengthOf, type Section } from './critical-path.ts'
+import { isZoomed, timesOf, zoomText, zoomTo } from './shown-range.ts'
+import { barOf, isError, type BarLooks } from './span-bar.ts'
 import { noSpanLinks, type LinkRoom, type SpanLinks } from './span-links.ts'
 import { originLinks, type Origins } from './span-origins.ts'
 import { targetPart } from './span-target.ts'
@@ -37,59 +37,21 @@ const reasons: Readonly<Record<MissingSpan['reason'], string>> = {
   rejected_entitlement: 'it was rejected: the plan did not include it',
 }
 
-/** A place on a time line, in thousandths. */
-type Place = Readonly<{ x: number; width: number }>
-/** The places, from the left, of a span in its trace and of its sections. */
-type Scale = Readonly<{
-  ofSpan: (span: ShownSpan) => Place
-  ofSections: (sections: readonly Section[], span: Place) => readonly Place[]
-}>
-
-/** How to draw a waterfall. `asked`: the span that is open. `isFolded`: subtrees are folded at first. */
-export type Looks = Readonly<{
-  colourOf: ColourOf
-  asked: string | undefined
-  isFolded: boolean
-  origins: Origins
-  /** Ids of spans that logs refer to. */
-  logged: ReadonlySet<string>
-  /** Ids of spans that the search within the trace found. */
-  found: ReadonlySet<string>
-  room: LinkRoom
-  /** The sections of spans on the critical path. */
-  path: ReadonlyMap<ShownSpan, readonly Section[]>
-}>
+/** How to draw a waterfall. `asked`: the span that is open. `kept`: what links to this page keep; with `isFolded`, subtrees are folded at first. */
+export type Looks = Omit<BarLooks, 'traceStart'> &
+  Readonly<{
+    asked: string | undefined
+    kept: KeptOfTrace
+    origins: Origins
+    /** Ids of spans that logs refer to. */
+    logged: ReadonlySet<string>
+    /** Ids of spans that the search within the trace found. */
+    found: ReadonlySet<string>
+    room: LinkRoom
+  }>
 
 /** How to draw spans. */
-type Drawn = Pick<Looks, 'colourOf' | 'asked' | 'origins' | 'logged' | 'found' | 'path'> &
-  Readonly<{ scale: Scale; elsewhere: string; traceStart: string | null }>
-
-function scaleOf({ start, duration_ns: duration }: Trace['summary']): Scale {
-  const startNs = parseRfc3339Ns(start ?? '') ?? 0n
-  const wholeNs = BigInt(duration ?? 0)
-  const share = (ns: bigint): number => (wholeNs <= 0n ? 0 : Number((ns * 1_000n) / wholeNs))
-  return {
-    ofSpan: (span) => {
-      const x = Math.min(998, Math.max(0, share((parseRfc3339Ns(span.start) ?? startNs) - startNs)))
-      const width = wholeNs <= 0n ? 1_000 : share(BigInt(span.duration_ns))
-      return { x, width: Math.min(1_000 - x, Math.max(2, width)) }
-    },
-    ofSections: (sections, { x, width }) => {
-      const within = (ns: bigint): number => Math.min(x + width, Math.max(x, share(ns - startNs)))
-      const places: Place[] = []
-      for (const { startNs: fromNs, endNs: toNs } of sections.toReversed()) {
-        // Like bars, sections have a minimum width.
-        const [from, to] = [Math.min(x + width - 1, within(fromNs)), within(toNs)]
-        const last = places.at(-1)
-        const isApart = last === undefined || last.x + last.width < from
-        const begin = isApart ? from : last.x
-        if (!isApart) places.pop()
-        places.push({ x: begin, width: Math.max(from + 1, to) - begin })
-      }
-      return places
-    },
-  }
-}
+type Drawn = Looks & BarLooks & Readonly<{ elsewhere: string }>
 
 function eventRows(span: ShownSpan, linksOf: LinksOf): Html {
   return html`${span.events.map(
@@ -146,20 +108,12 @@ const placeOf = (spanId: string, asked: string | undefined): Html =>
 const logsLink = ({ trace_id: traceId, span_id: spanId }: ShownSpan): Html =>
   html`<a href="/app/logs?trace_id=${traceId}&q=span_id%3D${spanId}">Its logs</a>`
 
-const isError = ({ status }: ShownSpan): boolean => status.code === 'error'
-
-const rect = (kind: string, { x, width }: Place, height = html``): Html =>
-  html`<rect class="${kind}" x="${x / 10}%" width="${width / 10}%" ${height} />`
-
-/** The bar of a span, with its sections on the critical path. */
-function barOf(span: ShownSpan, { scale, colourOf, path, traceStart }: Drawn): Html {
-  const place = scale.ofSpan(span)
-  const sections = path.get(span) ?? []
-  const words = sections.length === 0 ? '' : `, ${formatDuration(lengthOf(sections))} of it on the critical path`
-  return html`<svg class="bar" role="img" aria-label="at ${since(traceStart ?? span.start, span.start)}${words}">
-    ${rect(colourOf(span.service), place)} ${isError(span) ? rect('error', place, html`y="60%" height="40%"`) : html``}
-    ${scale.ofSections(sections, place).map((each) => rect('critical', each, html`height="35%"`))}
-  </svg>`
+/** A link to the page with nothing but the time of this span in its bars, if that is another. */
+function zoomLink(span: ShownSpan, { range, kept }: Looks): Html {
+  const to = zoomTo(range, timesOf(span))
+  if (to === undefined) return html``
+  const address = traceAddress(span.trace_id, span.span_id, { ...kept, zoom: zoomText(to) })
+  return html`<a href="${address}">Zoom to this span</a>`
 }
 
 function spanRow(
@@ -181,7 +135,7 @@ function spanRow(
     ${parentIsElsewhere ? html`<p class="note">Its parent is ${elsewhere}.</p>` : html``}
     <p class="row">
       <a href="${traceAddress(span.trace_id, span.span_id)}">Link to this span</a>
-      ${logged.has(span.span_id) ? logsLink(span) : html``} ${originLinks(span, origins)}
+      ${zoomLink(span, drawn)} ${logged.has(span.span_id) ? logsLink(span) : html``} ${originLinks(span, origins)}
     </p>
     ${detailsOf(span, traceStart ?? span.start, linksOf)}
   </details>`
@@ -215,7 +169,7 @@ const closed = { item: html`</li>`, list: html`</ul></details></li>` }
 async function lists(
   rows: readonly TreeRow[],
   rowOf: (row: TreeRow) => Html,
-  { asked, isFolded }: Looks,
+  { asked, kept: { isFolded = false } }: Looks,
 ): Promise<readonly Html[]> {
   const below = countsBelow(rows)
   const askedAt = rows.findIndex((row) => spanIdOf(row) === asked)
@@ -238,10 +192,10 @@ const manySpans = html`<p class="note">
 
 /** The waterfall: a trace's spans below their parents (`rows`: spanTree) and over time. Missing spans are shown as missing; nothing is made up. */
 export async function waterfall(trace: Trace, rows: readonly TreeRow[], looks: Looks): Promise<Html> {
-  const { colourOf, asked, origins, logged, found, room, path } = looks
+  const { range, room } = looks
   const elsewhere = isMissingCut(trace) ? 'on another page, or missing' : 'on another page'
   const { start: traceStart } = trace.summary
-  const drawn = { scale: scaleOf(trace.summary), colourOf, elsewhere, asked, origins, logged, found, traceStart, path }
+  const drawn = { ...looks, elsewhere, traceStart }
   const rowOf = (row: TreeRow): Html => {
     if (row.kind === 'missing') return missingRow(row, drawn)
     return room.take(spanRow(row, drawn, room.linksOf(row.span)))
@@ -252,7 +206,10 @@ export async function waterfall(trace: Trace, rows: readonly TreeRow[], looks: L
     <div class="waterfall">
       <div class="heads" aria-hidden="true">
         <span class="name">Span</span>
-        <span class="timeline">When ${timeAxis(BigInt(trace.summary.duration_ns ?? 0))}</span>
+        <span class="timeline"
+          >When${isZoomed(range) ? `, from ${since(traceStart ?? '', formatTimeNs(range.shown.startNs))}` : ''}
+          ${timeAxis(range)}</span
+        >
         <span class="time">Duration</span>
       </div>
       <ul aria-label="Spans, each below its parent">

@@ -214,10 +214,11 @@ function overLimit({ total, values }: Split, limits: SplitLimits): Refusal | und
 }
 
 function unsupported(contentType: string | undefined): Refusal {
+  // Clients of Loki send protobuf under the same name as OTLP, and pack it without saying so.
   if (/^application\/(?:x-)?protobuf\b/i.test(contentType ?? '')) {
     return refusal(
       'unsupported_media_type',
-      'OTLP is not read here: traces go to /api/traces/v1/otlp, and logs are sent as JSON records',
+      'neither OTLP nor a push to Grafana Loki is read here: traces go to /api/traces/v1/otlp, and logs are sent as JSON records',
     )
   }
   const known =

@@ -185,10 +185,10 @@ describe('the scan of a log request', () => {
       expect(refused(Buffer.from([0x1f, 0x8b, 0x08, 0xff])).code).to.equal('unsupported_media_type')
     })
 
-    it('says of OTLP in protobuf that it is no log body here', () => {
+    it('says of protobuf, which is OTLP or a push to Loki, that it is no log body here', () => {
       for (const type of ['application/x-protobuf', 'application/protobuf', 'Application/X-Protobuf; a=b']) {
         expect(refused('', type).detail).to.equal(
-          'OTLP is not read here: traces go to /api/traces/v1/otlp, and logs are sent as JSON records',
+          'neither OTLP nor a push to Grafana Loki is read here: traces go to /api/traces/v1/otlp, and logs are sent as JSON records',
         )
       }
     })

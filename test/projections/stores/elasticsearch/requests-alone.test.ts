@@ -296,6 +296,18 @@ describe('what stands before a search in Elasticsearch', () => {
     expect(failure.message).to.match(/take the cluster setting search\.allow_expensive_queries back/)
   })
 
+  it('is not called too broad where somebody has lowered how many buckets there may be', async () => {
+    // As 8.19.21 answers with `search.max_buckets: 3`.
+    const reason =
+      'Trying to create too many buckets. Must be less than or equal to: [3] but was [4]. This limit can be set by changing the [search.max_buckets] cluster level setting.'
+    const error = { type: 'too_many_buckets_exception', reason }
+    const send: Elasticsearch['send'] = async () => ({ status: 400, body: { error } })
+    const elasticsearch = { send, close: async () => undefined }
+    const failure = await rejection(search({ elasticsearch, indices: 'lines-*', workspaceId: acme }, {}))
+    expect(failure.name).to.equal('PermanentError')
+    expect(failure.message).to.match(/search\.max_buckets.*set what it names back/)
+  })
+
   it('is looked for in the documents of its own workspace, of those days that are asked for', async () => {
     const explanations = [{ index: 'lines-2026.11.21', valid: true, explanation: 'x_message:a1 x_message:a2' }]
     const pattern = { kind: 'pattern', fields: ['message'], prefix: 'a', regex: 'a.*' } as const
