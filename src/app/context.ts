@@ -7,7 +7,7 @@ import type { Refusal } from '#src/events/refusal.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { BodyBudget } from '#src/http/body.ts'
 import type { Route } from '#src/http/route.ts'
-import { sessionHere } from '#src/http/session.ts'
+import { sessionHere, sessionOf } from '#src/http/session.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { inTime } from '#src/lib/in-time.ts'
 import type { Searches, TraceSearchAnswer } from '#src/query/searches.ts'
@@ -89,15 +89,20 @@ export type SessionPage = Readonly<{
   scripts?: readonly string[]
 }>
 
+/** What a page shows about the signed-in person, if there is one. */
+export function shownTo(ctx: Context, app: Pick<AppContext, 'directory'>) {
+  const session = sessionOf(ctx)
+  if (session === undefined) return {}
+  const workspace = app.directory.workspace(session.workspaceId)
+  return { session, workspace, isOwner: isOwner(app, session), isOfSeveral: isOfSeveral(app, session) }
+}
+
 /** A page of a signed-in person. */
 export async function sendSessionPage(ctx: Context, app: AppContext, page: SessionPage): Promise<void> {
-  const session = sessionHere(ctx)
-  const workspace = app.directory.workspace(session.workspaceId)
-  const usage = await readUsageNow(app, session.workspaceId)
-  const warning = allowanceWarning(workspace, usage)
+  const person = shownTo(ctx, app)
+  const usage = await readUsageNow(app, sessionHere(ctx).workspaceId)
   const { status = 200, ...shown } = page
-  const own = { isOwner: isOwner(app, session), isOfSeveral: isOfSeveral(app, session) }
-  sendPage(ctx, status, { ...shown, session, workspace, warning, ...own })
+  sendPage(ctx, status, { ...shown, ...person, warning: allowanceWarning(person.workspace, usage) })
 }
 
 export const problemId = 'problem'

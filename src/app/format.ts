@@ -77,6 +77,12 @@ export function since(start: string, time: string): string {
   return `${ns < 0n ? '' : '+'}${formatDuration(ns)}`
 }
 
+/** When the last of some things was, and below it when the first was, if that is another. */
+export const lastAndFirst = (last: string, first: string): Html =>
+  first === last
+    ? timeOf(last)
+    : html`${timeOf(last)}<br /><small>${timeOf(first)}, ${since(first, last).slice(1)} before</small>`
+
 /** A share in percent, with at most three digits. Never 0 % of something that is there, and never 100 % of less than all. */
 export function percentOf(count: number, all: number): string {
   const percent = (count / all) * 100

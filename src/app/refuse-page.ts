@@ -4,7 +4,7 @@ import type { Refusal } from '#src/events/refusal.ts'
 import { isPassing, requestIdOf, sendProblem, setRefusal, statusOf, titleOf } from '#src/http/errors.ts'
 import type { Route } from '#src/http/route.ts'
 import { sessionOf } from '#src/http/session.ts'
-import { isOfSeveral, isOwner, type AppContext, type SessionPage } from './context.ts'
+import { shownTo, type AppContext, type SessionPage } from './context.ts'
 import { html } from './html.ts'
 import { sendPage } from './page.ts'
 
@@ -13,19 +13,6 @@ type Refuse = NonNullable<Route['refuse']>
 /** Whether a person looks at the answer. A script's request says otherwise in `Sec-Fetch-Mode`, if the browser sends that. */
 export const isForPerson = (ctx: Context): boolean =>
   ctx.get('Accept').includes('text/html') && ['', 'navigate'].includes(ctx.get('Sec-Fetch-Mode'))
-
-/** What a page shows about the signed-in person. */
-export function shownTo(ctx: Context, directory: Directory) {
-  const session = sessionOf(ctx)
-  if (session === undefined) return {}
-  const workspace = directory.workspace(session.workspaceId)
-  return {
-    session,
-    workspace,
-    isOwner: isOwner({ directory }, session),
-    isOfSeveral: isOfSeveral({ directory }, session),
-  }
-}
 
 /** Refuses on a page's path: with a page for a browser, which leads a signed-in person on; with a problem document for anything else. */
 export const createRefusePage =
@@ -36,7 +23,7 @@ export const createRefusePage =
     const body = html`<p class="problem">${refused.detail}</p>
       <p><a href="/app">Overview</a></p>
       <p class="note">Request ${requestIdOf(ctx)}</p>`
-    sendPage(ctx, statusOf(refused.code), { title: titleOf(refused.code), body, ...shownTo(ctx, directory) })
+    sendPage(ctx, statusOf(refused.code), { title: titleOf(refused.code), body, ...shownTo(ctx, { directory }) })
   }
 
 type PageOfRefusal = (ctx: Context, app: Pick<AppContext, 'directory'>, refused: Refusal) => SessionPage
@@ -50,5 +37,5 @@ export const createRefuseSearch =
   (ctx: Context, refused: Refusal): void => {
     if (!isPassing(refused.code) || sessionOf(ctx) === undefined || !isForPerson(ctx)) return refuse(ctx, refused)
     const { status = statusOf(refused.code), ...page } = pageOf(ctx, { directory }, refused)
-    sendPage(ctx, status, { ...page, ...shownTo(ctx, directory) })
+    sendPage(ctx, status, { ...page, ...shownTo(ctx, { directory }) })
   }

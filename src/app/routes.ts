@@ -14,12 +14,12 @@ import { createSignInRoutes } from './account/sign-in.ts'
 import { createUsageRoutes } from './account/usage.ts'
 import { createAssetRoutes } from './assets.ts'
 import { sessionHere, type AppContext } from './context.ts'
-import { createMapPageRoutes } from './map/map-page.ts'
+import { createMapPageRoute } from './map/map-page.ts'
 import { createRefusePage } from './refuse-page.ts'
 import { createLogPageRoutes } from './search/logs-page.ts'
-import { createPatternPageRoutes } from './search/patterns-page.ts'
-import { createSessionPageRoutes } from './search/sessions-page.ts'
-import { createTracePageRoutes } from './search/traces-page.ts'
+import { createPatternPageRoute } from './search/patterns/patterns-page.ts'
+import { createSessionPageRoute } from './search/sessions-page.ts'
+import { createTracePageRoute } from './search/traces-page.ts'
 import { createAsJsonRoutes } from './trace/as-json.ts'
 import { createComparePageRoutes } from './trace/compare-page.ts'
 import { createFindPageRoutes } from './trace/find-page.ts'
@@ -65,13 +65,13 @@ export function createAppRoutes(options: AppOptions): Route[] {
     ...createAsJsonRoutes(app),
     ...createOverviewRoutes(app),
     ...asQueries(app, [
-      ...createTracePageRoutes(app),
+      createTracePageRoute(app),
       ...createLogPageRoutes(app),
-      ...createPatternPageRoutes(app),
-      ...createSessionPageRoutes(app),
+      createPatternPageRoute(app),
+      createSessionPageRoute(app),
       ...createFindPageRoutes(app),
       ...createComparePageRoutes(app),
-      ...createMapPageRoutes(app),
+      createMapPageRoute(app),
     ]),
     ...createConnectRoutes(app),
     ...createUsageRoutes(app),

@@ -9,7 +9,7 @@ import { ok, type Result } from '#src/lib/result.ts'
 import { isCaughtUp, lagMs, type IndexReader, type Progress } from '#projections/index-store.ts'
 import type { AnswerOf, indexState as indexStateSchema } from './answer-parts.ts'
 import type { Binding, Cursors, Place } from './cursor.ts'
-import { parseQuery } from './language/parse-query.ts'
+import { parseQuery, type ParsedQuery } from './language/parse-query.ts'
 import { queryFingerprint } from './parameters.ts'
 import { resolveRange, type Range } from './time-range.ts'
 
@@ -37,10 +37,6 @@ export function indexState(progress: Progress | undefined, askedAt: number): Ind
   return { position, head, lag_ms: Math.round(lagMs(progress, askedAt)), complete: isCaughtUp(progress, askedAt) }
 }
 
-type UnderstoodQuery = Readonly<{ tree: QueryTree; normalized: string; warnings: readonly string[] }>
-
-const noWarnings = (): readonly string[] => []
-
 /**
  * The parsed and checked search `q`; without it, a search for everything. `warningsOf`: further warnings about the tree, which depend on what is
  * searched.
@@ -48,8 +44,8 @@ const noWarnings = (): readonly string[] => []
 export function understand(
   q: string | undefined,
   limits: Limits,
-  warningsOf: (tree: QueryTree) => readonly string[] = noWarnings,
-): Result<UnderstoodQuery, Refusal> {
+  warningsOf: (tree: QueryTree) => readonly string[] = () => [],
+): Result<ParsedQuery, Refusal> {
   const parsed = parseQuery(q ?? '', limits)
   if (!parsed.ok) return parsed
   const warnings = new Set([...parsed.value.warnings, ...warningsOf(parsed.value.tree)])
@@ -87,6 +83,10 @@ export function resolveWalk(
   const range = resolveRange(given, byId, context.clock())
   return range.ok ? ok({ binding, place: undefined, range: range.value }) : range
 }
+
+/** A cursor to a place of the walk. */
+export const cursorAt = ({ cursors }: QueryContext, { binding, range }: Walk, key: Place['key']): string =>
+  cursors.write(binding, { key, ...range })
 
 /** The object without its undefined properties. */
 export function defined<T extends object>(object: T): { [Name in keyof T]: Exclude<T[Name], undefined> } {

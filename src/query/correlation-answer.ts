@@ -1,5 +1,16 @@
 import { z } from 'zod'
-import { count, cursor, freeFields, indexState, int64, logItem, spanId, timestamp, traceId } from './answer-parts.ts'
+import {
+  count,
+  cursor,
+  freeFields,
+  indexState,
+  int64,
+  logItem,
+  spanId,
+  timestamp,
+  traceId,
+  type AnswerOf,
+} from './answer-parts.ts'
 import { spanStatuses, traceSummary } from './trace-answer.ts'
 import { spanKinds } from '#src/events/telemetry.ts'
 
@@ -111,3 +122,5 @@ export const correlationAnswer = z
     index: indexState,
   })
   .meta({ id: 'CorrelationAnswer' })
+
+export type CorrelationAnswer = AnswerOf<typeof correlationAnswer>

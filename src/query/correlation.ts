@@ -15,9 +15,8 @@ import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { parseTraceparent } from '#src/events/traceparent.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
-import type { AnswerOf } from './answer-parts.ts'
 import { bindingOf, indexState, understand, type Answered, type QueryContext } from './context.ts'
-import type { correlationAnswer } from './correlation-answer.ts'
+import type { CorrelationAnswer } from './correlation-answer.ts'
 import type { Binding } from './cursor.ts'
 import { parsedText, readParameters, shared, text } from './parameters.ts'
 
@@ -70,7 +69,6 @@ function readAfter(
   return ok({ [part]: key })
 }
 
-type CorrelationAnswer = AnswerOf<typeof correlationAnswer>
 const endpoint = 'correlation'
 
 /** Builds the answer, with cursors instead of the projection's keys and without the parts that the plan lacks. */

@@ -1,10 +1,9 @@
 import { z } from 'zod'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { ok } from '#src/lib/result.ts'
-import type { AnswerOf } from './answer-parts.ts'
 import type { Answered, QueryContext } from './context.ts'
 import { limitOf, readParameters } from './parameters.ts'
-import type { traceListingAnswer } from './trace-answer.ts'
+import type { TraceListingAnswer } from './trace-answer.ts'
 import { findTraces, traceFilters } from './traces.ts'
 
 export const traceListingParameters = z.object({ ...traceFilters, limit: limitOf(100, 50) })
@@ -14,7 +13,7 @@ export async function answerTraceListing(
   context: QueryContext,
   workspaceId: WorkspaceId,
   search: string,
-): Answered<AnswerOf<typeof traceListingAnswer>> {
+): Answered<TraceListingAnswer> {
   const given = readParameters(search, traceListingParameters)
   if (!given.ok) return given
   const found = await findTraces(

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import { levels } from '#src/events/telemetry.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import type { Json } from '#src/lib/json.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { searchLogs, timesAsText, type LogFilters, type LogRequest } from '#projections/logs/query.ts'
 import {
@@ -19,6 +18,7 @@ import {
   type AnswerOf,
 } from './answer-parts.ts'
 import {
+  cursorAt,
   defined,
   indexState,
   resolveWalk,
@@ -94,11 +94,13 @@ export const logSearchAnswer = z
   })
   .meta({ id: 'LogSearchAnswer' })
 
+export type LogSearchAnswer = AnswerOf<typeof logSearchAnswer>
+
 type Given = Pick<z.output<typeof logSearchParameters>, keyof typeof logFilters | 'cursor'>
 
 type PreparedLogs = Readonly<{
   walk: Walk
-  query: AnswerOf<typeof logSearchAnswer>['query']
+  query: LogSearchAnswer['query']
   filters: LogFilters
 }>
 
@@ -150,7 +152,7 @@ export async function answerLogSearch(
   context: QueryContext,
   workspaceId: WorkspaceId,
   search: string,
-): Answered<AnswerOf<typeof logSearchAnswer>> {
+): Answered<LogSearchAnswer> {
   const given = readParameters(search, logSearchParameters)
   if (!given.ok) return given
   const { around, limit, include } = given.value
@@ -172,11 +174,10 @@ export async function answerLogSearch(
   if (around !== undefined && walk.place === undefined && logs.length === 0) {
     return fail(refusal('not_found', `This workspace has no log record ${JSON.stringify(around)}.`))
   }
-  const write = (key: Json): string => context.cursors.write(walk.binding, { key, ...walk.range })
   return ok({
     logs,
-    next_cursor: next === null ? null : write(next),
-    prev_cursor: write(prev),
+    next_cursor: next === null ? null : cursorAt(context, walk, next),
+    prev_cursor: cursorAt(context, walk, prev),
     ...included,
     query: beginsAnew === true ? { ...query, warnings: [...query.warnings, anotherLog] } : query,
     range: rangeAnswer(walk.range),

@@ -4,9 +4,8 @@ import { checkEntitlementNow } from '#src/directory/entitlement.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { fail, type Result } from '#src/lib/result.ts'
-import type { AnswerOf } from './answer-parts.ts'
 import type { Answered, QueryContext } from './context.ts'
-import type { correlationAnswer } from './correlation-answer.ts'
+import type { CorrelationAnswer } from './correlation-answer.ts'
 import {
   answerCorrelation,
   answerNearestError,
@@ -16,18 +15,14 @@ import {
   type SpansFound,
 } from './correlation.ts'
 import { answerTraceListing } from './listing.ts'
-import { answerLogSearch, type logSearchAnswer } from './logs.ts'
+import { answerLogSearch, type LogSearchAnswer } from './logs.ts'
 import { answerSessionSearch, type SessionSearchAnswer } from './sessions.ts'
-import type { traceListingAnswer, traceSearchAnswer } from './trace-answer.ts'
+import type { TraceListingAnswer, TraceSearchAnswer } from './trace-answer.ts'
 import { answerTraceSearch } from './traces.ts'
 
-export { inOwnForms } from './language/other-forms.ts'
+export { inOwnForms, quotedText, regexOf } from './language/other-forms.ts'
 export { printQuery } from './language/print-query.ts'
-export type { SessionSearchAnswer } from './sessions.ts'
-
-export type TraceSearchAnswer = AnswerOf<typeof traceSearchAnswer>
-export type CorrelationAnswer = AnswerOf<typeof correlationAnswer>
-export type LogSearchAnswer = AnswerOf<typeof logSearchAnswer>
+export type { CorrelationAnswer, LogSearchAnswer, SessionSearchAnswer, TraceSearchAnswer }
 
 /** A search: takes the workspace, and the query string that the endpoint documents. */
 type Search<Body extends object> = (workspaceId: WorkspaceId, search: string) => Answered<Body>
@@ -50,7 +45,7 @@ export type Searches = Readonly<{
   /** Browser sessions, without what the plan lacks. */
   sessions: Search<SessionSearchAnswer>
   /** The public listing. Its entitlements are checked with its key. */
-  listing: Search<AnswerOf<typeof traceListingAnswer>>
+  listing: Search<TraceListingAnswer>
 }>
 
 /** Turns TooBroadError into a refusal. Throws any other error again. */

@@ -2,18 +2,10 @@ import { z } from 'zod'
 import { searchSessions, type SessionPage, type WalkKey } from '#projections/correlation/query.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { ok } from '#src/lib/result.ts'
-import type { AnswerOf, query as querySchema, range as rangeSchema } from './answer-parts.ts'
-import {
-  defined,
-  indexState,
-  resolveWalk,
-  understand,
-  type Answered,
-  type IndexState,
-  type QueryContext,
-} from './context.ts'
+import { cursorAt, defined, indexState, resolveWalk, understand, type Answered, type QueryContext } from './context.ts'
 import { limitOf, listOf, readParameters, shared, text } from './parameters.ts'
 import { rangeAnswer } from './time-range.ts'
+import type { TraceSearchAnswer } from './trace-answer.ts'
 
 /** The most browser records that a page is made of, and the most sessions that it lists. */
 const recordsMax = 2_000
@@ -30,16 +22,13 @@ const sessionSearchParameters = z.object({
   limit: limitOf(recordsMax, recordsMax),
 })
 
-export type SessionSearchAnswer = Readonly<{
-  /** The sessions that were asked for. */
-  sessions: SessionPage['sessions']
-  /** The records that were read for the page, and how many sessions they belong to. */
-  read: SessionPage['read'] & Readonly<{ session_count: number }>
-  next_cursor: string | null
-  query: AnswerOf<typeof querySchema>
-  range: AnswerOf<typeof rangeSchema>
-  index: IndexState
-}>
+export type SessionSearchAnswer = Pick<TraceSearchAnswer, 'next_cursor' | 'query' | 'range' | 'index'> &
+  Readonly<{
+    /** The sessions that were asked for. */
+    sessions: SessionPage['sessions']
+    /** The records that were read for the page, and how many sessions they belong to. */
+    read: SessionPage['read'] & Readonly<{ session_count: number }>
+  }>
 
 /** The newest browser sessions, for a page; not an endpoint of the API. */
 export async function answerSessionSearch(
@@ -55,7 +44,7 @@ export async function answerSessionSearch(
   const { tree, normalized, warnings } = understood.value
   const walk = resolveWalk(context, { endpoint: 'sessions', workspaceId, search, byId: false }, given.value)
   if (!walk.ok) return walk
-  const { binding, place, range } = walk.value
+  const { place, range } = walk.value
   const askedAt = context.clock()
   const { sessions, read, next, progress } = await searchSessions(context.readerOf(workspaceId), workspaceId, {
     ...defined({
@@ -71,7 +60,7 @@ export async function answerSessionSearch(
   return ok({
     sessions: has.includes('error') ? sessions.filter(({ error_count: errors }) => errors > 0) : sessions,
     read: { ...read, session_count: sessions.length },
-    next_cursor: next === null ? null : context.cursors.write(binding, { key: next, ...range }),
+    next_cursor: next === null ? null : cursorAt(context, walk.value, next),
     query: { normalized, warnings },
     range: rangeAnswer(range),
     index: indexState(progress, askedAt),

@@ -11,6 +11,7 @@ import {
   spanId,
   timestamp,
   traceId,
+  type AnswerOf,
 } from './answer-parts.ts'
 import { spanKinds } from '#src/events/telemetry.ts'
 
@@ -78,6 +79,8 @@ export const traceSearchAnswer = z
   })
   .meta({ id: 'TraceSearchAnswer' })
 
+export type TraceSearchAnswer = AnswerOf<typeof traceSearchAnswer>
+
 export const traceListingAnswer = z
   .object({
     data: z.array(traceSummary),
@@ -88,3 +91,5 @@ export const traceListingAnswer = z
     index: indexState,
   })
   .meta({ id: 'TraceListingAnswer' })
+
+export type TraceListingAnswer = AnswerOf<typeof traceListingAnswer>

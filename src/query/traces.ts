@@ -10,8 +10,8 @@ import {
   type TraceRequest,
   type WalkKey,
 } from '#projections/traces/query.ts'
-import type { AnswerOf } from './answer-parts.ts'
 import {
+  cursorAt,
   defined,
   indexState,
   resolveWalk,
@@ -23,7 +23,7 @@ import {
 } from './context.ts'
 import { duration, invalidParameter, limitOf, listOf, readParameters, shared, text } from './parameters.ts'
 import { farFutureNs, rangeAnswer } from './time-range.ts'
-import { spanStatuses, type traceSearchAnswer } from './trace-answer.ts'
+import { spanStatuses, type TraceSearchAnswer } from './trace-answer.ts'
 import { spanKinds } from '#src/events/telemetry.ts'
 
 /** The filters that trace search and the public listing share. */
@@ -62,7 +62,7 @@ type Given = z.output<typeof traceSearchParameters>
 const patternWarning = (name: string): string =>
   `Ids are found whole or by how they begin (${name}:5b8e*): this pattern of ${name} is met by none.`
 
-type Prepared = Readonly<{ walk: Walk; query: AnswerOf<typeof traceSearchAnswer>['query']; request: TraceRequest }>
+type Prepared = Readonly<{ walk: Walk; query: TraceSearchAnswer['query']; request: TraceRequest }>
 
 /** The checked filters: the projection's request, and the place in the walk. */
 function prepare(context: QueryContext, where: Where, given: Given): Result<Prepared, Refusal> {
@@ -103,7 +103,7 @@ function prepare(context: QueryContext, where: Where, given: Given): Result<Prep
 type FoundTraces = Readonly<{
   page: TracePage
   nextCursor: string | null
-  rest: Pick<AnswerOf<typeof traceSearchAnswer>, 'query' | 'range' | 'index'>
+  rest: Pick<TraceSearchAnswer, 'query' | 'range' | 'index'>
 }>
 
 /** One page of traces, for the app's search and the public listing. */
@@ -117,10 +117,9 @@ export async function findTraces(
   const { walk, query, request } = prepared.value
   const askedAt = context.clock()
   const page = await searchTraces(context.readerOf(where.workspaceId), where.workspaceId, request)
-  const place = page.next === null ? null : { key: page.next as unknown as Json, ...walk.range }
   return ok({
     page,
-    nextCursor: place === null ? null : context.cursors.write(walk.binding, place),
+    nextCursor: page.next === null ? null : cursorAt(context, walk, page.next as unknown as Json),
     rest: { query, range: rangeAnswer(walk.range), index: indexState(page.progress, askedAt) },
   })
 }
@@ -130,7 +129,7 @@ export async function answerTraceSearch(
   context: QueryContext,
   workspaceId: WorkspaceId,
   search: string,
-): Answered<AnswerOf<typeof traceSearchAnswer>> {
+): Answered<TraceSearchAnswer> {
   const given = readParameters(search, traceSearchParameters)
   if (!given.ok) return given
   const found = await findTraces(context, { endpoint: 'traces', workspaceId, search }, given.value)

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { fromGrafana } from '#src/app/search/grafana-words.ts'
+import { fromGrafana } from '#src/app/search/meant/grafana-words.ts'
 import { traceIdOf } from '#test/projections/traces/given.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'

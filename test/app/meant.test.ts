@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { plans } from '#src/config.ts'
 import { present } from '#src/lib/assert.ts'
 import { ok } from '#src/lib/result.ts'
-import { meantBy } from '#src/app/search/meant.ts'
+import { meantBy } from '#src/app/search/meant/meant.ts'
 
 describe('what may have been meant by a search that has found nothing', () => {
   const plan = present(plans['pro'], 'a plan')

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { shapeOf } from '#src/app/search/message-shape.ts'
+import { shapeOf } from '#src/app/search/patterns/message-shape.ts'
 
 /** Lines as servers, databases, runtimes and loggers write them. */
 const lines: Readonly<Record<string, readonly (readonly [message: string, shape: string])[]>> = {

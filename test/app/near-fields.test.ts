@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { nearFields } from '#src/app/search/near-fields.ts'
+import { nearFields } from '#src/app/search/meant/near-fields.ts'
 import { ok } from '#src/lib/result.ts'
 import { noonNs } from '#test/projections/traces/given.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
@@ -73,7 +73,8 @@ describe('a search of logs by a field that no record has', () => {
       const names = [...Array.from({ length: others }, (_, n) => `f${n}`), 'userId']
       const records = [{ fields: Object.fromEntries(names.map((name) => [name, 1])) }]
       const find = async (search: string) => ok({ logs: search.includes('q=') ? [] : records })
-      return (await nearFields('/app/logs', new URLSearchParams(), 'usrId:1', find)).markup
+      return (await nearFields({ path: '/app/logs', conditions: new URLSearchParams(), normalized: 'usrId:1' }, find))
+        .markup
     }
     expect(await meant(1_999)).to.include('userId:1')
     expect(await meant(2_000)).to.equal('')

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { fromGrafana } from '#src/app/search/grafana-words.ts'
-import { otherNames } from '#src/app/search/other-names.ts'
-import { regexesIn } from '#src/app/search/passed-over.ts'
-import { plainClauses } from '#src/app/search/plain-clauses.ts'
+import { fromGrafana } from '#src/app/search/meant/grafana-words.ts'
+import { otherNames } from '#src/app/search/meant/other-names.ts'
+import { regexesIn } from '#src/app/search/meant/passed-over.ts'
+import { plainClauses } from '#src/app/search/meant/plain-clauses.ts'
 
 describe('app/search/passed-over', () => {
   // Each looked behind for its end, they would take minutes, in which the process answers nobody.
@@ -11,7 +11,7 @@ describe('app/search/passed-over', () => {
     const [clause, ...others] = plainClauses(normalized, ['service'])
     expect([clause?.value, others]).to.deep.equal(['web', []])
     expect(regexesIn(normalized)).to.equal('')
-    expect(otherNames('/app/traces', new URLSearchParams(), normalized).markup).to.equal('')
+    expect(otherNames({ path: '/app/traces', conditions: new URLSearchParams(), normalized })).to.equal(undefined)
   })
 
   it('reads classes of characters that nothing closes in such a time', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { countsOver, trend, withinOf } from '#src/app/search/trend.ts'
+import { countsOver, trend, withinOf } from '#src/app/search/patterns/trend.ts'
 
 const markupOf = (times: readonly number[], all = times): string => trend(times, withinOf(all)).markup
 

@@ -2,10 +2,10 @@ import type { Context } from 'koa'
 import type { Directory } from '#src/directory/create-directory.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
-import { isOfSeveral, sessionHere } from '../context.ts'
+import { isOfSeveral, sessionHere, shownTo } from '../context.ts'
 import { html, type Html } from '../html.ts'
 import { seeOther, sendPage } from '../page.ts'
-import { isForPerson, shownTo } from '../refuse-page.ts'
+import { isForPerson } from '../refuse-page.ts'
 import { inWorkspace, splitWorkspace } from '../workspace-links.ts'
 
 type App = Readonly<{ directory: Directory }>
@@ -55,7 +55,7 @@ export const ofOneWorkspace =
       }
       if (!isForPerson(ctx)) return refusal('forbidden', 'This address is of another workspace than the session.')
       const body = waysOn(ctx, app, asked.workspaceId)
-      sendPage(ctx, 409, { title: 'Another workspace', body, ...shownTo(ctx, app.directory) })
+      sendPage(ctx, 409, { title: 'Another workspace', body, ...shownTo(ctx, app) })
     }
     return { ...route, handler }
   }

@@ -1,8 +1,7 @@
 import { html, type Html } from '../html.ts'
-import type { ColourOf } from '../service-colours.ts'
 import { traceAddress } from '../trace-address.ts'
 import { layOut, type Layout, type Place } from './graph-layout.ts'
-import type { GraphLinks } from './graph-links.ts'
+import type { GraphLinks, Looks } from './graph-links.ts'
 import { edgeLabel, edgeWords, factsOf, nodeWords, plainName } from './graph-words.ts'
 import { rankedEdges, rankedNodes } from './ranking.ts'
 import type { MapEdge, MapNode, ServiceGraph } from './service-graph.ts'
@@ -152,7 +151,6 @@ function nodePart(node: MapNode, corner: Point, { links, colourOf }: Looks): Htm
   </g>`
 }
 
-type Looks = Readonly<{ links: GraphLinks; colourOf: ColourOf }>
 type ArrowOfEdge = Readonly<{ from: string; to: string; edge: MapEdge; near: Point }>
 
 /** The map as a picture. Each name is a text of its own, clipped, so that senders' names cannot reach another. */

@@ -1,7 +1,7 @@
 import { clauseOf, oneLine } from '../search/clause.ts'
-import { withConditions } from '../search/conditions.ts'
 import { bearable, createNarrow } from '../search/narrow.ts'
-import { listed } from '../search/search-parts.ts'
+import { listed } from '../search/asked.ts'
+import type { ColourOf } from '../service-colours.ts'
 import type { CallTarget } from './call-target.ts'
 import type { MapEdge, MapNode } from './service-graph.ts'
 
@@ -17,6 +17,11 @@ export type GraphLinks = Readonly<{
   edge: (edge: Pick<MapEdge, 'from' | 'to' | 'calls' | 'toldByCaller'>) => string | undefined
 }>
 
+/** Where nodes and edges lead, and the colours of services. */
+export type Looks = Readonly<{ links: GraphLinks; colourOf: ColourOf }>
+
+type Wanted = Readonly<{ service?: MapNode; kind?: 'client'; target?: CallTarget | undefined; isMissing?: boolean }>
+
 /**
  * Searches of traces in the map's range and with its marks. A search looks at single spans: it finds what a service answered, whoever called it, or
  * what called a target that sends no spans.
@@ -24,12 +29,13 @@ export type GraphLinks = Readonly<{
 export function createGraphLinks(conditions: URLSearchParams): GraphLinks {
   const kept = new URLSearchParams([...conditions].filter(([name]) => (ofTraces as readonly string[]).includes(name)))
 
-  function search(
-    more: Readonly<Record<string, string>>,
-    target?: CallTarget,
-    base: URLSearchParams = kept,
-  ): string | undefined {
-    const asked = withConditions(base, more)
+  /** `isMissing`: some span of the trace is missing. */
+  function search({ service, kind, target, isMissing = false }: Wanted): string | undefined {
+    if (service !== undefined && service.name.length > serviceCharactersMax) return undefined
+    const asked = new URLSearchParams(kept)
+    if (isMissing) asked.set('has', [...new Set([...listed(kept, 'has'), 'missing_spans'])].join(','))
+    if (service !== undefined) asked.set('service', service.name)
+    if (kind !== undefined) asked.set('kind', kind)
     if (target === undefined) return bearable(asked.size === 0 ? '/app/traces' : `/app/traces?${asked.toString()}`)
     const clauses = target.conditions.map(({ text, ...condition }) =>
       clauseOf({ ...condition, text: oneLine(text) }, false),
@@ -37,28 +43,16 @@ export function createGraphLinks(conditions: URLSearchParams): GraphLinks {
     return createNarrow({ path: '/app/traces', conditions: asked, normalized: '' })(clauses.join(' AND '))
   }
 
-  function withMissing(): URLSearchParams {
-    const has = [...new Set([...listed(kept, 'has'), 'missing_spans'])]
-    return withConditions(kept, { has: has.join(',') })
-  }
-
-  const ofService = (
-    { name }: MapNode,
-    more: Readonly<Record<string, string>> = {},
-    ...others: readonly [target?: CallTarget, base?: URLSearchParams]
-  ): string | undefined =>
-    name.length > serviceCharactersMax ? undefined : search({ service: name, ...more }, ...others)
-
   return {
     node(node) {
-      if (node.kind === 'service') return ofService(node)
-      return node.kind === 'missing' ? search({}, undefined, withMissing()) : search({}, node.target)
+      if (node.kind === 'service') return search({ service: node })
+      return node.kind === 'missing' ? search({ isMissing: true }) : search({ target: node.target })
     },
     edge({ from, to, calls, toldByCaller }) {
-      if (to.kind !== 'service') return ofService(from, {}, to.target)
-      if (from.kind === 'missing') return ofService(to, {}, undefined, withMissing())
-      if (from.kind !== 'service') return ofService(to, {}, from.target)
-      return toldByCaller === calls ? ofService(from, { kind: 'client' }) : ofService(to)
+      if (to.kind !== 'service') return search({ service: from, target: to.target })
+      if (from.kind === 'missing') return search({ service: to, isMissing: true })
+      if (from.kind !== 'service') return search({ service: to, target: from.target })
+      return toldByCaller === calls ? search({ service: from, kind: 'client' }) : search({ service: to })
     },
   }
 }

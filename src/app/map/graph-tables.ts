@@ -2,17 +2,14 @@ import { counted, inWords } from '../context.ts'
 import { failedShare } from '../failed-share.ts'
 import { formatDuration } from '../format.ts'
 import { html, type Html } from '../html.ts'
-import type { ColourOf } from '../service-colours.ts'
 import { traceAddress } from '../trace-address.ts'
-import type { GraphLinks } from './graph-links.ts'
+import type { Looks } from './graph-links.ts'
 import { durationOf, nodeName } from './graph-words.ts'
 import { rankedEdges, rankedNodes } from './ranking.ts'
 import type { MapEdge, MapNode, ServiceGraph, SpanPlace } from './service-graph.ts'
 
 /** The most rows of a table. */
 const rowsMax = 200
-
-type Looks = Readonly<{ links: GraphLinks; colourOf: ColourOf }>
 
 const linkTo = (address: string | undefined, words: Html): Html =>
   address === undefined ? words : html`<a href="${address}">${words}</a>`

@@ -1,16 +1,17 @@
 import type { Context } from 'koa'
+import type { Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import { filterScript } from '../assets.ts'
-import { counted, inWords, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
+import { counted, inWords, sendSessionPage, sessionHere, type AppContext } from '../context.ts'
 import { html, type Html } from '../html.ts'
 import { mapPath } from '../map-address.ts'
 import { seeOther } from '../page.ts'
-import { createRefuseSearch } from '../refuse-page.ts'
 import { addressWith } from '../search/conditions.ts'
-import { meantBy } from '../search/meant.ts'
-import type { CountNames } from '../search/near-names.ts'
+import { meantBy } from '../search/meant/meant.ts'
 import { rangeMoves } from '../search/range-moves.ts'
-import { about, nothingFits, readAsked, refusedSearch, searchOf, type Asked } from '../search/search-parts.ts'
+import { readAsked, searchOf, type Asked } from '../search/asked.ts'
+import { about, nothingFits } from '../search/beside-results.ts'
+import { searchRoute } from '../search/refused-search.ts'
 import { createTraceForm, tracesPath } from '../search/trace-form.ts'
 import { lookUpTyped } from '../search/typed-id.ts'
 import { serviceColours } from '../service-colours.ts'
@@ -76,28 +77,26 @@ function mapPart(asked: Asked, read: GraphRead, isPart: boolean): Html {
     ${graphTables(graph, looks)}`
 }
 
-const refusedPage = refusedSearch(title, formOf)
-
-async function sendMap(ctx: Context, app: AppContext): Promise<void> {
+async function sendMap(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const { workspaceId } = sessionHere(ctx)
   const asked = { ...readAsked(ctx, app), cursors: [] }
   const { conditions } = asked
   const result = await app.searches.traces(workspaceId, searchOf(asked, { limit: String(tracesMax) }))
-  if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, result.error))
+  if (!result.ok) return result.error
   const { traces, range, query, next_cursor: next } = result.value
   const found = { sessionIds: traces.flatMap((trace) => trace.session_ids), isEmpty: traces.length === 0 }
   const typed = await lookUpTyped(ctx, app, asked, found)
   if (typed.address !== undefined) return seeOther(ctx, typed.address)
   const read = await readGraph(app, workspaceId, traces)
-  if (!read.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, read.error))
+  if (!read.ok) return read.error
   const nowMs = app.clock()
   const list = html`<a href="${addressWith(tracesPath, conditions, {})}">List of these traces</a>`
   const moves = html`${rangeMoves(mapPath, asked, range, nowMs)}${list}`
   const services = servicesOf(read.value.graph).slice(0, suggestedMax)
   const values = services.map(({ name, spans }) => ({ value: name, count: spans }))
-  const form = formOf(asked, [{ field: 'service', values }], undefined, moves)
-  const names: CountNames = (search) => app.searches.traces(workspaceId, search)
-  const meant = found.isEmpty ? await meantBy(mapPath, asked, query.normalized, names) : html``
+  const form = formOf(asked, { facets: [{ field: 'service', values }], moves })
+  const find = (search: string) => app.searches.traces(workspaceId, search)
+  const meant = found.isEmpty ? await meantBy(mapPath, asked, query.normalized, find) : html``
   const shown =
     read.value.traces === 0
       ? html`${meant}${nothingFits(mapPath, asked, { noun: 'trace', range, nowMs })}`
@@ -108,11 +107,5 @@ async function sendMap(ctx: Context, app: AppContext): Promise<void> {
 }
 
 /** The page with the map of who calls whom in the traces that a search finds. */
-export const createMapPageRoutes = (app: AppContext): readonly Route[] => [
-  {
-    ...sessionPage(createRefuseSearch(app, refusedPage)),
-    method: 'GET',
-    path: mapPath,
-    handler: (ctx) => sendMap(ctx, app),
-  },
-]
+export const createMapPageRoute = (app: AppContext): Route =>
+  searchRoute(app, { path: mapPath, title, formOf, send: sendMap })

@@ -22,6 +22,16 @@ export function notLink({ title, value, address }: Choice): Html {
   return html`<a class="mark not" href="${address}" title="${words}" aria-label="${words}">−</a> `
 }
 
+/** A list of such choices, a field in each row; empty without rows. */
+export const choiceList = (label: string, rows: readonly Html[]): Html =>
+  rows.length === 0
+    ? html``
+    : html`<nav class="facets" aria-label="${label}">
+        <ul>
+          ${rows}
+        </ul>
+      </nav>`
+
 /** How many more values are folded behind these: each has two addresses. */
 const othersMax = 40
 

@@ -1,10 +1,11 @@
+import type { TraceSearchAnswer } from '#src/query/searches.ts'
 import { facetValuesMax, inWords } from '../context.ts'
 import { cut, isolated } from '../format.ts'
 import { html, type Html } from '../html.ts'
-import { choiceCharactersMax, choiceLinks, notLink, onlyLink } from './choice-links.ts'
+import { choiceCharactersMax, choiceLinks, choiceList, notLink, onlyLink } from './choice-links.ts'
 import { clauseOf } from './clause.ts'
-import { createNarrow, type SearchPath } from './narrow.ts'
-import { listed } from './search-parts.ts'
+import { createNarrow, type Search } from './narrow.ts'
+import { listed } from './asked.ts'
 
 /** A search parameter whose most frequent values are offered. */
 type Group = Readonly<{
@@ -21,19 +22,14 @@ type Group = Readonly<{
   canBeLeftOut?: boolean
 }>
 
-type Facets = readonly Readonly<{ field: string; values: readonly Readonly<{ value: string; count: number }>[] }>[]
-
-type Given = Readonly<{
-  path: SearchPath
-  conditions: URLSearchParams
-  groups: readonly Group[]
-  /** Undefined or null if nothing was counted. */
-  facets: Facets | null | undefined
-  /** `q` in its canonical form. */
-  normalized: string
-  /** The noun for what is counted. */
-  noun: string
-}>
+type Given = Search &
+  Readonly<{
+    groups: readonly Group[]
+    /** Undefined or null if nothing was counted. */
+    facets: TraceSearchAnswer['facets']
+    /** The noun for what is counted. */
+    noun: string
+  }>
 
 const chosenOf = (conditions: URLSearchParams, { name, repeats = false }: Group): readonly string[] =>
   repeats ? listed(conditions, name) : conditions.getAll(name)
@@ -88,10 +84,5 @@ function groupRow(given: Given, group: Group): Html {
 /** The most frequent values as links that narrow the search, and the chosen ones as links that remove them. */
 export function facetRow(given: Given): Html {
   const rows = given.groups.map((group) => groupRow(given, group)).filter(({ markup }) => markup !== '')
-  if (rows.length === 0) return html``
-  return html`<nav class="facets" aria-label="Narrow the search, by number of ${given.noun}">
-    <ul>
-      ${rows}
-    </ul>
-  </nav>`
+  return choiceList(`Narrow the search, by number of ${given.noun}`, rows)
 }

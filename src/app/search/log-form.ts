@@ -1,10 +1,10 @@
 import { levels } from '#src/events/telemetry.ts'
-import type { LogSearchAnswer } from '#src/query/searches.ts'
 import { html, type Html } from '../html.ts'
-import { searchForm } from './search-form.ts'
 import { logForms } from './search-help.ts'
 import { checkbox, field } from '../fields.ts'
-import { listed, nameSuggestions, rangeFields, type Asked } from './search-parts.ts'
+import { listed, type Asked } from './asked.ts'
+import { rangeFields } from './ranges.ts'
+import { nameSuggestions, searchForm, type FormOf, type FormShown } from './search-form.ts'
 
 /** Parameters beside `q` that narrow a log search. */
 export const logFacets = [
@@ -14,7 +14,7 @@ export const logFacets = [
 
 const ownFields = ['q', 'service', 'from', 'to', 'order', 'level'] as const
 
-function fieldsOf(asked: Asked, facets: LogSearchAnswer['facets'], wrong: string | undefined, order: Html): Html {
+function fieldsOf(asked: Asked, { facets, wrong }: FormShown, order: Html): Html {
   const { conditions } = asked
   const chosen = listed(conditions, 'level')
   return html`${field({ label: 'Service', name: 'service', value: conditions.get('service') ?? '', list: 'services', wrong })}${nameSuggestions(facets, 'service')}
@@ -25,23 +25,20 @@ function fieldsOf(asked: Asked, facets: LogSearchAnswer['facets'], wrong: string
     </fieldset>`
 }
 
-type FormOf = (asked: Asked, facets: LogSearchAnswer['facets'], wrong?: string, moves?: Html) => Html
-
 /** `orderOf`: the form's fields for the order of the page. `more`: names of those that the search does not know. */
 type Page = Readonly<{ path: string; orderOf: (conditions: URLSearchParams) => Html; more?: readonly string[] }>
 
 /** The form of a log search, for the page at this path. */
 export const createLogForm =
   ({ path, orderOf, more = [] }: Page): FormOf =>
-  (asked, facets, wrong, moves) =>
+  (asked, shown) =>
     searchForm({
       path,
       asked,
+      shown,
       label: 'Search',
       placeholder: 'timeout level>=warn -debug',
       help: logForms,
-      fields: fieldsOf(asked, facets, wrong, orderOf(asked.conditions)),
+      fields: fieldsOf(asked, shown, orderOf(asked.conditions)),
       own: [...ownFields, ...more],
-      wrong,
-      moves,
     })

@@ -3,25 +3,24 @@ import type { Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import type { LogSearchAnswer } from '#src/query/searches.ts'
 import { valuesScript, reopenScript, histogramScript, tailScript } from '../assets.ts'
-import { counted, isOfSeveral, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
+import { counted, isOfSeveral, sendSessionPage, sessionHere, type AppContext } from '../context.ts'
 import { choice } from '../fields.ts'
 import { html, type Html } from '../html.ts'
 import { seeOther } from '../page.ts'
-import { createRefuseSearch } from '../refuse-page.ts'
 import { withWorkspace } from '../workspace-links.ts'
 import { aroundPart } from './around.ts'
 import { addressWith } from './conditions.ts'
-import { shownCounts } from './counted-values.ts'
-import { errorTypes } from './error-types.ts'
+import { countsOfPage } from './counted-values.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
 import { createLogForm, logFacets } from './log-form.ts'
 import { createLogLinks, createLogLinksAround } from './log-links.ts'
 import { logRows, logTable, type LogLinks, type Tail } from './log-rows.ts'
-import { meantBy } from './meant.ts'
-import type { CountNames } from './near-names.ts'
+import { meantBy } from './meant/meant.ts'
 import { rangeMoves } from './range-moves.ts'
-import { about, nothingFits, pager, readAsked, searchOf, refusedSearch, type Asked } from './search-parts.ts'
+import { readAsked, searchOf, type Asked } from './asked.ts'
+import { about, nothingFits, pager } from './beside-results.ts'
+import { searchRoute } from './refused-search.ts'
 import { shownFieldsRow, shownNames, withoutNames, withShowLinks } from './shown-fields.ts'
 import { lookUpTyped } from './typed-id.ts'
 
@@ -75,27 +74,22 @@ function linksOf({ conditions }: Asked, { query }: Pick<LogSearchAnswer, 'query'
   return (log) => withShowLinks(path, conditions, linksFor(log))
 }
 
-/** Counts of the records of this page. */
-function ofThisPage(conditions: URLSearchParams, { logs, query }: LogSearchAnswer): Html {
-  const search = { path, conditions, normalized: query.normalized } as const
-  return html`${errorTypes(search, logs)}${shownCounts(search, logs, shownNames(conditions))}`
-}
-
 /** `meant`: suggestions if nothing was found. */
 async function resultsOf(asked: Asked, answer: LogSearchAnswer, meant: Html, nowMs: number): Promise<Html> {
   const { conditions } = asked
   const { logs, count, range } = answer
+  const search = { path, conditions, normalized: answer.query.normalized } as const
+  const names = shownNames(conditions)
   const tail = tailOf(asked, answer)
   const found = answer.histogram
   const bars = (found?.buckets ?? []).map(({ by_level: byLevel, ...bar }) => {
     return { ...bar, errors: (byLevel.error ?? 0) + (byLevel.fatal ?? 0) }
   })
-  const drawn = { bars, stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
   const here = conditions.get('around') ?? undefined
-  const rows = await logRows(logs, { linksFor: linksOf(asked, answer, nowMs), here, shown: shownNames(conditions) })
-  return html`${about(answer)}${aroundPart({ path, conditions, logs })}${found === undefined ? html`` : histogram(drawn)}
-    ${facetRow({ path, conditions, groups: logFacets, facets: answer.facets, normalized: answer.query.normalized, noun: 'records' })}
-    ${conditions.has('around') ? html`` : ofThisPage(conditions, answer)}
+  const rows = await logRows(logs, { linksFor: linksOf(asked, answer, nowMs), here, shown: names })
+  return html`${about(answer)}${aroundPart({ path, conditions, logs })}${histogram({ bars, stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions })}
+    ${facetRow({ ...search, groups: logFacets, facets: answer.facets, noun: 'records' })}
+    ${conditions.has('around') ? html`` : countsOfPage(search, logs, names)}
     <p class="row" id="results">
       ${count === undefined ? html`` : html`<strong>${counted(count, 'record')}</strong>`}
       ${tail === undefined ? html`` : followButton} ${patternsLink(conditions)} ${exportLinks(asked, answer)}
@@ -107,9 +101,7 @@ async function resultsOf(asked: Asked, answer: LogSearchAnswer, meant: Html, now
 
 const ofAllFields = (asked: Asked): Asked => ({ ...asked, conditions: withoutNames(asked.conditions) })
 
-const refusedPage = refusedSearch('Logs', formOf)
-
-async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
+async function sendLogs(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const asked = readAsked(ctx, app)
   const isFirst = asked.cursors.length === 0 && !asked.conditions.has('around')
   const include: Readonly<Record<string, string>> = isFirst ? { include: 'histogram,facets,count' } : {}
@@ -117,16 +109,16 @@ async function sendLogs(ctx: Context, app: AppContext): Promise<void> {
     sessionHere(ctx).workspaceId,
     searchOf(ofAllFields(asked), { limit, ...include }),
   )
-  if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, result.error))
+  if (!result.ok) return result.error
   const answer = result.value
   const found = { sessionIds: answer.logs.map((log) => log.session_id), isEmpty: answer.logs.length === 0 }
   const typed = await lookUpTyped(ctx, app, asked, found)
   if (typed.address !== undefined) return seeOther(ctx, typed.address)
   const moves = rangeMoves(path, asked, answer.range, app.clock())
-  const names: CountNames = (search) => app.searches.logs(sessionHere(ctx).workspaceId, search)
-  const meant = found.isEmpty ? await meantBy(path, asked, answer.query.normalized, names) : html``
+  const find = (search: string) => app.searches.logs(sessionHere(ctx).workspaceId, search)
+  const meant = found.isEmpty ? await meantBy(path, asked, answer.query.normalized, find) : html``
   const results = await resultsOf(asked, answer, meant, app.clock())
-  const body = html`${formOf(asked, answer.facets, undefined, moves)}${typed.notice}${results}`
+  const body = html`${formOf(asked, { facets: answer.facets, moves })}${typed.notice}${results}`
   await sendSessionPage(ctx, app, {
     title: 'Logs',
     about: asked.conditions.get('q') ?? '',
@@ -153,9 +145,7 @@ async function sendRows(ctx: Context, app: AppContext): Promise<Refusal | void> 
 }
 
 /** The page of log search, and its live tail. */
-export function createLogPageRoutes(app: AppContext): Route[] {
-  return [
-    { ...sessionPage(createRefuseSearch(app, refusedPage)), path, method: 'GET', handler: (ctx) => sendLogs(ctx, app) },
-    { path: `${path}/rows`, method: 'GET', auth: 'session', handler: (ctx) => sendRows(ctx, app) },
-  ]
-}
+export const createLogPageRoutes = (app: AppContext): readonly Route[] => [
+  searchRoute(app, { path, title: 'Logs', formOf, send: sendLogs }),
+  { path: `${path}/rows`, method: 'GET', auth: 'session', handler: (ctx) => sendRows(ctx, app) },
+]

@@ -1,8 +1,9 @@
-/** Pages whose search can be narrowed by a clause. */
-export type SearchPath = '/app/logs' | '/app/patterns' | '/app/traces'
-
 /** A page's search: the conditions, and `q` in its canonical form. */
-export type Search = Readonly<{ path: SearchPath; conditions: URLSearchParams; normalized: string }>
+export type Search = Readonly<{
+  path: '/app/logs' | '/app/patterns' | '/app/traces' | '/app/sessions' | '/app/map'
+  conditions: URLSearchParams
+  normalized: string
+}>
 
 /** The address of a search with one more clause; undefined if it is too long for a search, or for an address. */
 export type Narrow = (clause: string) => string | undefined

@@ -4,8 +4,8 @@ import { shortTime } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { planHasPage } from '../plan-has.ts'
 import { addressWith, withConditions } from './conditions.ts'
-import type { SearchPath } from './narrow.ts'
-import type { Asked } from './search-parts.ts'
+import type { Search } from './narrow.ts'
+import type { Asked } from './asked.ts'
 
 type Range = Readonly<{ from: string | null; to: string | null }>
 
@@ -43,8 +43,6 @@ const isFixed = (conditions: URLSearchParams, nowMs: number): boolean =>
 /** The current search and its workspace's plan. */
 type Moved = Pick<Asked, 'conditions' | 'plan'>
 
-type Path = SearchPath | '/app/sessions' | '/app/map'
-
 /** Conditions that log and trace searches share; session searches share some of them. */
 const ofBoth: readonly string[] = ['service', 'trace_id', 'session_id', 'from', 'to']
 
@@ -52,7 +50,7 @@ const ofBoth: readonly string[] = ['service', 'trace_id', 'session_id', 'from', 
  * A link from logs or patterns to the traces of the same range and service, from traces to logs, and from sessions to logs. Empty if the plan lacks
  * that search.
  */
-function otherOfRange(path: Path, { conditions, plan }: Moved): Html {
+function otherOfRange(path: Search['path'], { conditions, plan }: Moved): Html {
   const isOfLogs = path === '/app/logs' || path === '/app/patterns'
   const [other, words] = isOfLogs ? ['/app/traces', 'Traces'] : ['/app/logs', 'Logs']
   if (!planHasPage({ plan }, other)) return html``
@@ -64,7 +62,7 @@ function otherOfRange(path: Path, { conditions, plan }: Moved): Html {
  * Links to neighbouring ranges, a wider one, the day before, and the same range in absolute times; and to the other search of this range. Empty if
  * the range has no beginning.
  */
-export function rangeMoves(path: Path, moved: Moved, { from, to }: Range, nowMs: number): Html {
+export function rangeMoves(path: Search['path'], moved: Moved, { from, to }: Range, nowMs: number): Html {
   if (from === null) return html``
   const { conditions } = moved
   const fixed = ['Share', { from: shortTime(Date.parse(from)), to: to ?? shortTime(nowMs) }] as const

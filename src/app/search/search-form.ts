@@ -1,23 +1,42 @@
+import type { TraceSearchAnswer } from '#src/query/searches.ts'
 import { atFault } from '../context.ts'
+import { field, suggestions } from '../fields.ts'
 import { cut } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { searchHelp, times, type HelpForm } from './search-help.ts'
-import { givenFields, ofPage, rangeLinks, type Asked } from './search-parts.ts'
+import type { Asked } from './asked.ts'
+import { rangeLinks } from './ranges.ts'
+
+/** A form's state. `wrong`: the field that the page's problem is about. `moves`: links to neighbouring ranges, unless the search was refused. */
+export type FormShown = Readonly<{
+  facets?: TraceSearchAnswer['facets']
+  wrong?: string | undefined
+  moves?: Html
+}>
+
+/** The form of a search page, filled in with what was asked. */
+export type FormOf = (asked: Asked, shown: FormShown) => Html
 
 type Given = Readonly<{
   path: string
   asked: Asked
+  shown: FormShown
   label: string
   placeholder: string
   help: readonly HelpForm[]
   /** The fields beside `q`, and the names of all fields of the form. */
   fields: Html
   own: readonly string[]
-  /** The field that the page's problem is about. */
-  wrong: string | undefined
-  /** Links to neighbouring ranges; undefined if the search was refused and there are no results. */
-  moves?: Html | undefined
 }>
+
+/** Parameters of a page, not of a search: sending the form drops them. */
+const ofPage: readonly string[] = ['limit', 'include', 'around', 'before', 'after']
+
+/** Hidden fields for conditions that only an address can give, which the form would otherwise drop. `own`: names of the form's other fields. */
+const givenFields = (conditions: URLSearchParams, own: readonly string[], wrong: string | undefined): readonly Html[] =>
+  [...conditions]
+    .filter(([name]) => !own.includes(name) && !ofPage.includes(name))
+    .map(([name, value]) => field({ label: name, name, value, size: 34, wrong }))
 
 const valueCharactersMax = 30
 
@@ -38,7 +57,8 @@ function inUse(conditions: URLSearchParams): string {
  * search, and the next search would silently have those values.
  */
 export function searchForm(given: Given): Html {
-  const { path, asked, label, placeholder, help, fields, own, wrong, moves } = given
+  const { path, asked, label, placeholder, help, fields, own } = given
+  const { wrong, moves } = given.shown
   const { conditions } = asked
   const isWrong = wrong !== undefined && wrong !== 'q'
   return html`<form class="search" method="get" action="${path}" role="search" autocomplete="off">
@@ -60,4 +80,13 @@ export function searchForm(given: Given): Html {
       </details>
     </form>
     ${rangeLinks(path, asked, moves ?? html``)}`
+}
+
+/** Suggestions for the field of a service or operation, from the results. */
+export const nameSuggestions = (facets: TraceSearchAnswer['facets'], name: 'service' | 'operation'): Html => {
+  const found = facets?.find(({ field }) => field === name)?.values ?? []
+  return suggestions(
+    `${name}s`,
+    found.map(({ value }) => value),
+  )
 }

@@ -1,6 +1,6 @@
 import type { SessionSearchAnswer } from '#src/query/searches.ts'
 import { counted } from '../context.ts'
-import { cut, isolated, named, since, timeOf, zone } from '../format.ts'
+import { cut, isolated, lastAndFirst, named, zone } from '../format.ts'
 import { html, type Html } from '../html.ts'
 
 type ShownSession = SessionSearchAnswer['sessions'][number]
@@ -14,18 +14,12 @@ const pageOf = (url: string | null): Html =>
 const cell = (head: string, text: string | null): Html =>
   text === null ? html`<td></td>` : html`<td data-head="${head}">${named(text)}</td>`
 
-/** The time of the last event, and of the first if it is another. */
-function timesOf({ first, last }: ShownSession): Html {
-  if (first === last) return timeOf(last)
-  return html`${timeOf(last)}<br /><small>${timeOf(first)}, ${since(first, last).slice(1)} before</small>`
-}
-
 function rowOf(session: ShownSession): Html {
-  const { session_id: id, event_count: events, error_count: errors, service, url, user } = session
+  const { session_id: id, event_count: events, error_count: errors, service, url, user, first, last } = session
   const marks = errors > 0 ? html`<br /><span class="mark bad">${counted(errors, 'error')}</span>` : html``
   return html`<tr>
     <th scope="row"><a href="/app/find?id=${encodeURIComponent(id)}">${named(id)}</a>${pageOf(url)}</th>
-    <td data-head="Last and first event" class="time">${timesOf(session)}</td>
+    <td data-head="Last and first event" class="time">${lastAndFirst(last, first)}</td>
     <td data-head="Events">${counted(events, 'event')}${marks}</td>
     ${cell('Service', service)}${cell('User', user)}
   </tr>`

@@ -1,56 +1,48 @@
 import type { Context } from 'koa'
 import type { Session } from '#src/directory/directory.ts'
+import type { Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import { ok } from '#src/lib/result.ts'
 import type { SessionSearchAnswer } from '#src/query/searches.ts'
 import { reopenScript } from '../assets.ts'
-import { counted, inWords, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
+import { counted, inWords, sendSessionPage, sessionHere, type AppContext } from '../context.ts'
 import { checkbox, field } from '../fields.ts'
 import { timeAndZone } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { seeOther } from '../page.ts'
-import { createRefuseSearch } from '../refuse-page.ts'
 import { addressWith, withConditions } from './conditions.ts'
-import { meantBy } from './meant.ts'
-import type { CountNames } from './near-names.ts'
+import { meantBy } from './meant/meant.ts'
+import type { Find } from './meant/page-search.ts'
 import { rangeMoves } from './range-moves.ts'
-import { searchForm } from './search-form.ts'
+import { searchForm, type FormOf, type FormShown } from './search-form.ts'
 import { sessionForms } from './search-help.ts'
-import {
-  about,
-  listed,
-  nothingFits,
-  pager,
-  rangeFields,
-  readAsked,
-  refusedSearch,
-  searchOf,
-  type Asked,
-} from './search-parts.ts'
+import { listed, readAsked, searchOf, type Asked } from './asked.ts'
+import { about, nothingFits, pager } from './beside-results.ts'
+import { rangeFields } from './ranges.ts'
+import { searchRoute } from './refused-search.ts'
 import { sessionTable } from './session-rows.ts'
 import { lookUpTyped } from './typed-id.ts'
 
 const path = '/app/sessions'
 const ownFields = ['q', 'service', 'from', 'to', 'has'] as const
 
-function fieldsOf(asked: Asked, wrong: string | undefined): Html {
+function fieldsOf(asked: Asked, { wrong }: FormShown): Html {
   const { conditions } = asked
   const isWithErrors = listed(conditions, 'has').includes('error')
   return html`${field({ label: 'Service', name: 'service', value: conditions.get('service') ?? '', wrong })}
   ${rangeFields(asked, wrong)}${checkbox('has', 'error', 'with errors', isWithErrors)}`
 }
 
-const formOf = (asked: Asked, _facets: undefined, wrong?: string, moves?: Html): Html =>
+const formOf: FormOf = (asked, shown) =>
   searchForm({
     path,
     asked,
+    shown,
     label: 'Search browser events',
     placeholder: 'checkout user.id=7 -page.url:cart',
     help: sessionForms,
-    fields: fieldsOf(asked, wrong),
+    fields: fieldsOf(asked, shown),
     own: ownFields,
-    wrong,
-    moves,
   })
 
 /** Says which events the list is made from: those that were read and that matched. */
@@ -87,9 +79,9 @@ function amongTraces({ conditions, plan }: Asked): Html {
   </p>`
 }
 
-/** The services of the newest sessions, because the session search counts nothing. */
-const namesOf =
-  ({ searches }: AppContext, workspaceId: Session['workspaceId']): CountNames =>
+/** The session search with the services of the newest sessions, because it counts nothing. */
+const createFind =
+  ({ searches }: AppContext, workspaceId: Session['workspaceId']): Find =>
   async (search) => {
     const own = withConditions(new URLSearchParams(search), { limit: null, include: null })
     const result = await searches.sessions(workspaceId, own.toString())
@@ -124,29 +116,25 @@ function resultsOf(shown: Shown, answer: SessionSearchAnswer): Html {
     ${pager(path, asked, next)}`
 }
 
-const refusedPage = refusedSearch('Sessions', formOf)
-
-async function sendSessions(ctx: Context, app: AppContext): Promise<void> {
+async function sendSessions(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const asked = readAsked(ctx, app)
   const result = await app.searches.sessions(sessionHere(ctx).workspaceId, searchOf(asked, {}))
-  if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, result.error))
+  if (!result.ok) return result.error
   const answer = result.value
   const { sessions, range } = answer
   const found = { sessionIds: sessions.map(({ session_id: id }) => id), isEmpty: sessions.length === 0 }
   const typed = await lookUpTyped(ctx, app, asked, found)
   if (typed.address !== undefined) return seeOther(ctx, typed.address)
   const moves = rangeMoves(path, asked, range, app.clock())
-  const names = namesOf(app, sessionHere(ctx).workspaceId)
+  const find = createFind(app, sessionHere(ctx).workspaceId)
   const isNone = answer.read.count === 0
-  const meant = isNone ? await meantBy(path, asked, answer.query.normalized, names) : html``
+  const meant = isNone ? await meantBy(path, asked, answer.query.normalized, find) : html``
   const results = resultsOf({ asked, meant, nowMs: app.clock() }, answer)
-  const body = html`${formOf(asked, undefined, undefined, moves)}${typed.notice}${results}`
+  const body = html`${formOf(asked, { moves })}${typed.notice}${results}`
   const typedQuery = asked.conditions.get('q') ?? ''
   await sendSessionPage(ctx, app, { title: 'Sessions', about: typedQuery, body, scripts: [reopenScript] })
 }
 
 /** The page of the newest browser sessions. */
-export function createSessionPageRoutes(app: AppContext): Route[] {
-  const page = sessionPage(createRefuseSearch(app, refusedPage))
-  return [{ ...page, path, method: 'GET', handler: (ctx) => sendSessions(ctx, app) }]
-}
+export const createSessionPageRoute = (app: AppContext): Route =>
+  searchRoute(app, { path, title: 'Sessions', formOf, send: sendSessions })

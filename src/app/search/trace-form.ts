@@ -1,9 +1,9 @@
-import type { TraceSearchAnswer } from '#src/query/searches.ts'
 import { html, type Html } from '../html.ts'
-import { searchForm } from './search-form.ts'
 import { traceForms } from './search-help.ts'
 import { checkbox, choice, field } from '../fields.ts'
-import { listed, nameSuggestions, rangeFields, type Asked } from './search-parts.ts'
+import { listed, type Asked } from './asked.ts'
+import { rangeFields } from './ranges.ts'
+import { nameSuggestions, searchForm, type FormOf, type FormShown } from './search-form.ts'
 
 /** The list of traces. Other pages use the same search. */
 export const tracesPath = '/app/traces'
@@ -32,7 +32,7 @@ export const having = [
 const ofSpan = ['q', 'service', 'operation', 'status', 'min_duration', 'max_duration'] as const
 const ownFields = [...ofSpan, 'from', 'to', 'order', 'has'] as const
 
-function fieldsOf(asked: Asked, facets: TraceSearchAnswer['facets'], wrong: string | undefined): Html {
+function fieldsOf(asked: Asked, { facets, wrong }: FormShown): Html {
   const { conditions } = asked
   const given = (name: string): string => conditions.get(name) ?? ''
   const has = listed(conditions, 'has')
@@ -48,20 +48,17 @@ function fieldsOf(asked: Asked, facets: TraceSearchAnswer['facets'], wrong: stri
     </fieldset>`
 }
 
-type FormOf = (asked: Asked, facets: TraceSearchAnswer['facets'], wrong?: string, moves?: Html) => Html
-
 /** The form of a trace search, for the page at this path. */
 export const createTraceForm =
   (path: string): FormOf =>
-  (asked, facets, wrong, moves) =>
+  (asked, shown) =>
     searchForm({
       path,
       asked,
+      shown,
       label: 'Search attributes',
       placeholder: 'http.route=/orders http.response.status_code>=500',
       help: traceForms,
-      fields: fieldsOf(asked, facets, wrong),
+      fields: fieldsOf(asked, shown),
       own: ownFields,
-      wrong,
-      moves,
     })

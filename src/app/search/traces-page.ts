@@ -1,20 +1,21 @@
 import type { Context } from 'koa'
+import type { Refusal } from '#src/events/refusal.ts'
 import type { Route } from '#src/http/route.ts'
 import type { TraceSearchAnswer } from '#src/query/searches.ts'
 import { histogramScript, unfoldedScript, reopenScript } from '../assets.ts'
-import { counted, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
+import { counted, sendSessionPage, sessionHere, type AppContext } from '../context.ts'
 import { zone } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { mapPath } from '../map-address.ts'
 import { seeOther } from '../page.ts'
-import { createRefuseSearch } from '../refuse-page.ts'
 import { addressWith } from './conditions.ts'
 import { facetRow } from './facets.ts'
 import { histogram } from './histogram.ts'
-import { meantBy } from './meant.ts'
-import type { CountNames } from './near-names.ts'
+import { meantBy } from './meant/meant.ts'
 import { rangeMoves } from './range-moves.ts'
-import { about, nothingFits, pager, readAsked, refusedSearch, searchOf, type Asked } from './search-parts.ts'
+import { readAsked, searchOf, type Asked } from './asked.ts'
+import { about, nothingFits, pager } from './beside-results.ts'
+import { searchRoute } from './refused-search.ts'
 import { createTraceForm, having, tracesPath } from './trace-form.ts'
 import { coloursOf, traceTable, type TraceHeads } from './trace-rows.ts'
 import { traceScatter } from './trace-scatter.ts'
@@ -82,9 +83,8 @@ function resultsOf(asked: Asked, answer: TraceSearchAnswer, meant: Html, nowMs: 
   const found = answer.histogram ?? undefined
   const colourOf = coloursOf(traces)
   const isPart = asked.cursors.length > 0 || answer.next_cursor !== null
-  const drawn = { stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions }
   return html`${about(answer)} ${howMany(answer)}
-    ${found === undefined ? html`` : histogram({ ...drawn, bars: found.buckets })}
+    ${histogram({ bars: found?.buckets ?? [], stepMs: found?.step_ms ?? 0, range, nowMs, path, conditions })}
     ${facetRow({ path, conditions, groups: facetGroups, facets, normalized: answer.query.normalized, noun: found?.of ?? 'traces' })}
     ${traceScatter(traces, isPart, colourOf)}
     <div id="results">
@@ -93,22 +93,20 @@ function resultsOf(asked: Asked, answer: TraceSearchAnswer, meant: Html, nowMs: 
     ${pager(path, asked, answer.next_cursor)}`
 }
 
-const refusedPage = refusedSearch('Traces', formOf)
-
-async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
+async function sendTraces(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const asked = readAsked(ctx, app)
   const include: Readonly<Record<string, string>> = asked.cursors.length === 0 ? { include: 'histogram,facets' } : {}
   const result = await app.searches.traces(sessionHere(ctx).workspaceId, searchOf(asked, { limit, ...include }))
-  if (!result.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, result.error))
+  if (!result.ok) return result.error
   const { facets, range, traces } = result.value
   const found = { sessionIds: traces.flatMap((trace) => trace.session_ids), isEmpty: traces.length === 0 }
   const typed = await lookUpTyped(ctx, app, asked, found)
   if (typed.address !== undefined) return seeOther(ctx, typed.address)
   const moves = rangeMoves(path, asked, range, app.clock())
-  const names: CountNames = (search) => app.searches.traces(sessionHere(ctx).workspaceId, search)
-  const meant = found.isEmpty ? await meantBy(path, asked, result.value.query.normalized, names) : html``
+  const find = (search: string) => app.searches.traces(sessionHere(ctx).workspaceId, search)
+  const meant = found.isEmpty ? await meantBy(path, asked, result.value.query.normalized, find) : html``
   const map = html`<a href="${addressWith(mapPath, asked.conditions, {})}">Service map</a>`
-  const body = html`${formOf(asked, facets, undefined, html`${moves}${map}`)}${typed.notice}${resultsOf(asked, result.value, meant, app.clock())}`
+  const body = html`${formOf(asked, { facets, moves: html`${moves}${map}` })}${typed.notice}${resultsOf(asked, result.value, meant, app.clock())}`
   await sendSessionPage(ctx, app, {
     title: 'Traces',
     about: asked.conditions.get('q') ?? '',
@@ -118,6 +116,5 @@ async function sendTraces(ctx: Context, app: AppContext): Promise<void> {
 }
 
 /** The page of trace search. */
-export const createTracePageRoutes = (app: AppContext): Route[] => [
-  { ...sessionPage(createRefuseSearch(app, refusedPage)), path, method: 'GET', handler: (ctx) => sendTraces(ctx, app) },
-]
+export const createTracePageRoute = (app: AppContext): Route =>
+  searchRoute(app, { path, title: 'Traces', formOf, send: sendTraces })

@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import { sessionHere, type AppContext } from '../context.ts'
 import { html, type Html } from '../html.ts'
-import type { Asked } from './search-parts.ts'
+import type { Asked } from './asked.ts'
 
 // Somebody who types only an id usually wants what has it, of any age.
 

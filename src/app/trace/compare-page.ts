@@ -8,7 +8,7 @@ import { behindPart, counted, inWords, sendSessionPage, sessionHere, sessionPage
 import { formatDuration, since, timeOf, zone } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { createRefuseSearch } from '../refuse-page.ts'
-import { searchRefusal } from '../search/search-parts.ts'
+import { searchRefusal } from '../search/refused-search.ts'
 import { coloursOf, nameOf, type ShownTrace } from '../search/trace-rows.ts'
 import { traceAddress } from '../trace-address.ts'
 import { compareAddress, comparePath } from './compare-address.ts'

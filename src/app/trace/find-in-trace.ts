@@ -5,7 +5,7 @@ import type { CorrelationAnswer, Searches } from '#src/query/searches.ts'
 import { atFault, counted, inWords } from '../context.ts'
 import { html, type Html } from '../html.ts'
 import { searchHelp, spanForms } from '../search/search-help.ts'
-import { whatIsWrong } from '../search/search-parts.ts'
+import { whatIsWrong } from '../search/refused-search.ts'
 import { traceAddress, type KeptOfTrace } from '../trace-address.ts'
 import { spanIdOf, type TreeRow } from './span-tree.ts'
 

@@ -4,7 +4,7 @@ import { printQuery } from '#src/query/searches.ts'
 import { sessionHere, type AppContext } from '../context.ts'
 import { html, type Html } from '../html.ts'
 import { planHasPage } from '../plan-has.ts'
-import { tracesBeginning } from '../search/near-ids.ts'
+import { tracesBeginning } from '../search/meant/near-ids.ts'
 
 const fieldSearches = [
   ['/app/logs', 'logs'],

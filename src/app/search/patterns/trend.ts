@@ -1,4 +1,4 @@
-import { html, type Html } from '../html.ts'
+import { html, type Html } from '../../html.ts'
 
 /** The range of some times, ms. */
 export type Within = Readonly<{ fromMs: number; toMs: number }>

@@ -1,7 +1,7 @@
 import { levels } from '#src/events/telemetry.ts'
-import { counted, inWords } from '../context.ts'
-import { cut, isolated, isUnseen, named, percentOf, since, timeOf, zone } from '../format.ts'
-import { html, type Html } from '../html.ts'
+import { counted, inWords } from '../../context.ts'
+import { cut, isolated, isUnseen, lastAndFirst, named, percentOf, zone } from '../../format.ts'
+import { html, type Html } from '../../html.ts'
 import type { Pattern } from './log-patterns.ts'
 import { placeholder } from './message-shape.ts'
 import type { Sayable } from './pattern-clause.ts'
@@ -67,13 +67,6 @@ function serviceCell(said: readonly Said[]): Html {
 const earlier = (a: Said, b: Said): Said => (b.timestamp < a.timestamp ? b : a)
 const later = (a: Said, b: Said): Said => (b.timestamp > a.timestamp ? b : a)
 
-/** The time of the last record, and of the first if it is another. */
-function timesOf(first: Said, last: Said): Html {
-  if (first === last) return timeOf(last.timestamp)
-  const before = since(first.timestamp, last.timestamp).slice(1)
-  return html`${timeOf(last.timestamp)}<br /><small>${timeOf(first.timestamp)}, ${before} before</small>`
-}
-
 const timesIn = (said: readonly Said[]): readonly number[] => said.map(({ timestamp }) => Date.parse(timestamp))
 
 const worstOf = (said: readonly Said[]): string =>
@@ -104,7 +97,7 @@ function rowOf({ text, said, only, without }: ShownPattern, read: Read): Html {
     </td>
     <td class="level" data-head="Level">${levelsOf(said)}</td>
     ${serviceCell(said)}
-    <td class="time" data-head="Last and first">${timesOf(first, last)}</td>
+    <td class="time" data-head="Last and first">${lastAndFirst(last.timestamp, first.timestamp)}</td>
   </tr>`
 }
 

@@ -1,5 +1,6 @@
-import { html, type Html } from '../html.ts'
-import { addressWith } from './conditions.ts'
+import { html, type Html } from '../../html.ts'
+import type { Search } from '../narrow.ts'
+import { linkTo } from './page-search.ts'
 import { plainClauses, type PlainClause } from './plain-clauses.ts'
 
 // Suggests ids: a search needs the whole id, in the right field and range, so a part of one, or an older one, finds nothing.
@@ -33,7 +34,7 @@ export const tracesBeginning = (typed: string): string | undefined => {
 /** `replacedBy`: the same search with another clause in its place. */
 type Asked = Readonly<{ name: string; id: string; replacedBy?: PlainClause['replacedBy'] }>
 
-function askedBy(conditions: URLSearchParams, normalized: string): Asked | undefined {
+function askedBy({ conditions, normalized }: Search): Asked | undefined {
   for (const name of names) {
     const id = conditions.get(name)
     if (id !== null) return { name, id }
@@ -42,15 +43,15 @@ function askedBy(conditions: URLSearchParams, normalized: string): Asked | undef
   return clause && { name: clause.name, id: clause.value, replacedBy: clause.replacedBy }
 }
 
-const bySearch = (address: string, clause: string): Html =>
-  html`<p>An id is searched whole: <a href="${address}">${clause}</a> searches by how it begins.</p>`
+const byBeginning = (search: Search, q: string, clause: string): Html =>
+  html`<p>An id is searched whole: ${linkTo(search, q, clause)} searches by how it begins.</p>`
 
 /** A suggestion for a search for an id that found nothing: what has this id, of any age and kind, or ids that begin so. */
-export function nearIds(path: string, conditions: URLSearchParams, normalized: string): Html {
-  const asked = askedBy(conditions, normalized)
+export function nearIds(search: Search): Html {
+  const asked = askedBy(search)
   if (asked === undefined) {
-    const clause = tracesBeginning(normalized)
-    return clause === undefined ? html`` : bySearch(addressWith(path, conditions, { q: clause }), clause)
+    const clause = tracesBeginning(search.normalized)
+    return clause === undefined ? html`` : byBeginning(search, clause, clause)
   }
   const { name, id, replacedBy } = asked
   const find = html`<p>
@@ -58,5 +59,5 @@ export function nearIds(path: string, conditions: URLSearchParams, normalized: s
   </p>`
   const clause = beginningOf(name, id)
   if (clause === undefined || replacedBy === undefined) return find
-  return html`${find}${bySearch(addressWith(path, conditions, { q: replacedBy(clause) }), clause)}`
+  return html`${find}${byBeginning(search, replacedBy(clause), clause)}`
 }

@@ -1,6 +1,6 @@
 import { hexOfDecimal } from '#src/events/ids.ts'
-import { html, type Html } from '../html.ts'
-import { traceAddress } from '../trace-address.ts'
+import { html, type Html } from '../../html.ts'
+import { traceAddress } from '../../trace-address.ts'
 
 /** Ids that stand alone, as senders and tools write them: of a trace or span, a UUID, or X-Ray's trace id in its parts. */
 const idWithin =

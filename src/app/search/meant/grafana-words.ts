@@ -1,5 +1,5 @@
-import { queryCharactersMax } from './narrow.ts'
-import { quotedText } from './passed-over.ts'
+import { quotedText, regexOf } from '#src/query/searches.ts'
+import { queryCharactersMax } from '../narrow.ts'
 
 // Translates selectors of TraceQL and LogQL, which people type by habit, into the search language.
 
@@ -19,11 +19,8 @@ const inQuotesOnly = (text: string): string =>
     plain === undefined ? part : `"${plain.replace(/["\\]/g, '\\$&')}"`,
   )
 
-/** `"a|b"` as a regular expression of the search language, which ignores case. */
-function regexOf(quoted: string): string {
-  const source = quoted.slice(1, -1).replace(/\\(["\\])/g, '$1')
-  return `/${source.replace(/^\(\?i\)/, '').replace(/\\.|\//g, (part) => (part === '/' ? '\\/' : part))}/`
-}
+/** `"a|b"` as a regular expression of the search language. */
+const regexIn = (quoted: string): string => regexOf(quoted.slice(1, -1).replace(/\\(["\\])/g, '$1'))
 
 const withoutGaps = (text: string): string => text.replace(/\s+/g, ' ').replace(/ ?(!=|[<>]=?|=) ?/g, '$1')
 
@@ -39,7 +36,7 @@ function matcherIn(name: string, operator: string, quoted: string, isOneOfAny: b
   if (quoted === '".+"') return exists(!isNegated)
   // All values, or none. A dashboard writes this if nothing is chosen.
   if (quoted === '".*"' && !isNegated) return isOneOfAny ? exists(true) : ''
-  return `${isNegated ? '-' : ''}${name}:${regexOf(quoted)}`
+  return `${isNegated ? '-' : ''}${name}:${regexIn(quoted)}`
 }
 
 function matchersIn(text: string): string {
@@ -74,7 +71,7 @@ function lineFilter(operator: string, given: string): string | undefined {
   const isRegex = operator.endsWith('~')
   const isAny = given === '""' || (isRegex && /^"\.[*+]"$/.test(given))
   if (isAny) return operator.startsWith('!') ? undefined : ''
-  return `${operator.startsWith('!') ? '-' : ''}${isRegex ? regexOf(given) : given}`
+  return `${operator.startsWith('!') ? '-' : ''}${isRegex ? regexIn(given) : given}`
 }
 
 function stagesOf(text: string): readonly string[] | undefined {

@@ -1,16 +1,12 @@
 import { levelOfWord } from '#src/events/level-word.ts'
 import { levels, spanKinds } from '#src/events/telemetry.ts'
 import { nearest } from '#src/lib/nearest.ts'
-import { ownLogField } from '#projections/logs/query.ts'
-import { ownSpanField } from '#projections/traces/query.ts'
-import { inOwnForms } from '#src/query/searches.ts'
-import { html, type Html } from '../html.ts'
-import { mapPath } from '../map-address.ts'
-import { addressWith } from './conditions.ts'
+import { inOwnForms, quotedText } from '#src/query/searches.ts'
+import { queryCharactersMax, type Search } from '../narrow.ts'
 import { byEqualNames, renamedSince } from './equal-names.ts'
 import { fromGrafana } from './grafana-words.ts'
-import { queryCharactersMax } from './narrow.ts'
-import { quotedText, regexesIn, textOrRegex } from './passed-over.ts'
+import { isFoundBy, isOfTraces, isOwnField, type Find, type TypedSearch } from './page-search.ts'
+import { regexesIn, textOrRegex } from './passed-over.ts'
 
 // Names and values from other tools and older conventions that find nothing here, because they have other names.
 
@@ -114,63 +110,46 @@ const renamed = (query: string, [typed, here]: Habit): string =>
     habit === undefined ? whole : here,
   )
 
-const isOfTraces = (path: string): boolean => path === '/app/traces' || path === mapPath
-
-function inOwnNames(path: string, query: string): string {
-  const timed = isOfTraces(path) ? query.replace(bareDuration, 'duration:$1$2') : query
-  const named = (isOfTraces(path) ? ofTraces : ofLogs).reduce(renamed, timed)
-  return withValues(named, isOfTraces(path) ? spanNames : levelNames)
+function inOwnNames(search: TypedSearch, query: string): string {
+  const timed = isOfTraces(search) ? query.replace(bareDuration, 'duration:$1$2') : query
+  const named = (isOfTraces(search) ? ofTraces : ofLogs).reduce(renamed, timed)
+  return withValues(named, isOfTraces(search) ? spanNames : levelNames)
 }
 
-function didYouMean(path: string, conditions: URLSearchParams, query: string): Html {
-  return html`<p>Did you mean <a href="${addressWith(path, conditions, { q: query })}">${query}</a>?</p>`
-}
-
-/** A suggestion for a search that was typed as in Grafana. */
-function ofGrafana(path: string, conditions: URLSearchParams): Html {
-  const query = fromGrafana(conditions.get('q') ?? '')
-  if (query === undefined) return html``
+/** A search that was typed as in Grafana, in the names that are used here; undefined if it was not. */
+function ofGrafana(search: TypedSearch): string | undefined {
+  const query = fromGrafana(search.conditions.get('q') ?? '')
+  if (query === undefined) return undefined
   // Nothing was searched for yet, under the old or the new name.
-  const named = inOwnNames(path, inOwnForms(query))
-  return didYouMean(path, conditions, isOfTraces(path) ? olderNames.reduce(renamed, named) : named)
+  const named = inOwnNames(search, inOwnForms(query))
+  return isOfTraces(search) ? olderNames.reduce(renamed, named) : named
 }
 
-/** The search in the forms and names that are used here; undefined if it has them already. */
-function inOwnWords(path: string, conditions: URLSearchParams): string | undefined {
-  const typed = conditions.get('q')?.trim() ?? ''
+/** The search in the forms and names that are used here; undefined if it has these forms already. */
+function inOwnWords(search: TypedSearch): string | undefined {
+  const typed = search.conditions.get('q')?.trim() ?? ''
   if (typed.length > queryCharactersMax || fromGrafana(typed) !== undefined) return undefined
   const query = inOwnForms(typed)
-  return query === typed || query === '' ? undefined : inOwnNames(path, query)
+  return query === typed || query === '' ? undefined : inOwnNames(search, query)
 }
 
-/** A suggestion for a refused search that was typed as in another tool. */
-export function ofOtherTools(path: string, conditions: URLSearchParams): Html {
-  const habit = ofGrafana(path, conditions)
-  const query = habit.markup === '' ? inOwnWords(path, conditions) : undefined
-  return query === undefined ? habit : didYouMean(path, conditions, query)
+/** What a refused search would be here, if it was typed as in another tool. */
+export const ofOtherTools = (search: TypedSearch): string | undefined => ofGrafana(search) ?? inOwnWords(search)
+
+/** For a search that found nothing: the same in this language's forms, or with the names of other senders, if that finds something. */
+export async function otherForms(search: Search, find: Find): Promise<string | undefined> {
+  const isFound = (q: string): Promise<boolean> => isFoundBy(find, search, q)
+  const form = inOwnWords(search)
+  if (form !== undefined && (await isFound(form))) return form
+  return byEqualNames(form ?? inOwnNames(search, search.normalized), (name) => isOwnField(search, name), isFound)
 }
 
-/** A suggestion for a search that found nothing: with this language's forms, or the names of other senders, if that finds something. */
-export async function otherForms(
-  path: string,
-  conditions: URLSearchParams,
-  normalized: string,
-  isFound: (q: string) => Promise<boolean>,
-): Promise<Html> {
-  const form = inOwnWords(path, conditions)
-  if (form !== undefined && (await isFound(form))) return didYouMean(path, conditions, form)
-  const own = isOfTraces(path) ? ownSpanField : ownLogField
-  const query = form ?? inOwnNames(path, normalized)
-  const meant = await byEqualNames(query, (name) => own(name) !== undefined, isFound)
-  return meant === undefined ? html`` : didYouMean(path, conditions, meant)
-}
-
-/** A suggestion for a search that found nothing: the same search with the names that are used here. */
-export function otherNames(path: string, conditions: URLSearchParams, normalized: string): Html {
-  const habit = ofGrafana(path, conditions)
-  if (habit.markup !== '') return habit
-  const query = inOwnNames(path, asText(normalized))
+/** For a search that found nothing: the same with the names that are used here, if it has others. */
+export function otherNames(search: Search): string | undefined {
+  const habit = ofGrafana(search)
+  if (habit !== undefined) return habit
+  const { normalized } = search
+  const query = inOwnNames(search, asText(normalized))
   // A regular expression would mean something else if it were changed.
-  const isOther = query !== normalized && regexesIn(query) === regexesIn(normalized)
-  return isOther ? didYouMean(path, conditions, query) : html``
+  return query !== normalized && regexesIn(query) === regexesIn(normalized) ? query : undefined
 }

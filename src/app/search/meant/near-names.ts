@@ -1,17 +1,13 @@
 import { nearest } from '#src/lib/nearest.ts'
-import type { Result } from '#src/lib/result.ts'
-import { isolated } from '../format.ts'
-import { html, type Html } from '../html.ts'
-import { clauseOf } from './clause.ts'
-import { addressWith, withConditions } from './conditions.ts'
+import { isolated } from '../../format.ts'
+import { html, type Html } from '../../html.ts'
+import { clauseOf } from '../clause.ts'
+import { addressWith, withConditions } from '../conditions.ts'
+import type { Search } from '../narrow.ts'
+import type { Find } from './page-search.ts'
 import { plainClauses } from './plain-clauses.ts'
 
 // Suggests names: a search needs the whole name of a service or operation, so a part of one or a typing error finds nothing.
-
-type Facets = readonly Readonly<{ field: string; values: readonly Readonly<{ value: string }>[] }>[]
-
-/** Runs the search of the page for its counts. */
-export type CountNames = (search: string) => Promise<Result<Readonly<{ facets?: Facets | null | undefined }>, unknown>>
 
 type Name = 'service' | 'operation'
 
@@ -29,7 +25,7 @@ const keptFor: Readonly<Record<Name, readonly string[]>> = {
   operation: ['from', 'to', 'service'],
 }
 
-function askedBy(path: string, conditions: URLSearchParams, normalized: string): readonly Asked[] {
+function askedBy({ path, conditions, normalized }: Search): readonly Asked[] {
   const given = (['service', 'operation'] as const).flatMap((name): Asked[] => {
     const typed = conditions.get(name)
     if (typed === null) return []
@@ -47,14 +43,14 @@ function askedBy(path: string, conditions: URLSearchParams, normalized: string):
 
 /** The most frequent names in the range, or those that this search also matches (`has`). */
 async function namesOfTime(
-  count: CountNames,
-  conditions: URLSearchParams,
+  find: Find,
+  { conditions }: Search,
   name: Name,
   has: Readonly<Record<string, string>> = {},
 ): Promise<readonly string[]> {
   const ofTime = new URLSearchParams([...conditions].filter(([each]) => keptFor[name].includes(each)))
   const kept = withConditions(ofTime, has)
-  const result = await count(withConditions(kept, { limit: '1', include: 'facets' }).toString())
+  const result = await find(withConditions(kept, { limit: '1', include: 'facets' }).toString())
   const values = result.ok ? result.value.facets?.find(({ field }) => field === name)?.values : undefined
   return (values ?? []).map(({ value }) => value).filter((value) => value !== '')
 }
@@ -66,11 +62,11 @@ function patternOf(typed: string): string | undefined {
 }
 
 /** Services whose names contain the typed text, including less frequent ones. */
-async function servicesWith(count: CountNames, conditions: URLSearchParams, typed: string): Promise<readonly string[]> {
+async function servicesWith(find: Find, search: Search, typed: string): Promise<readonly string[]> {
   const pattern = patternOf(typed)
   if (pattern === undefined) return []
   const parts = typed.toLowerCase().split('*')
-  const names = await namesOfTime(count, conditions, 'service', { q: pattern })
+  const names = await namesOfTime(find, search, 'service', { q: pattern })
   // A trace search also counts the other services of the traces found.
   return names.filter((name) => parts.every((part) => name.toLowerCase().includes(part)))
 }
@@ -87,14 +83,14 @@ const and = (normalized: string, clause: string): string => {
 }
 
 /** A link to a search for the words of an operation anywhere in its name. */
-function byWords(path: string, conditions: URLSearchParams, normalized: string): Html {
+function byWords({ path, conditions, normalized }: Search): Html {
   const clause = clauseOf({ field: 'name', operator: ':', text: conditions.get('operation') ?? '' }, false)
   const address = addressWith(path, conditions, { operation: null, q: and(normalized, clause) })
   return html` “Operation” is the whole name of one: <a href="${address}">${clause}</a> searches by its words.`
 }
 
 /** A link to a search for all services with the typed text in their names, if there are any. Sessions cannot be searched by words. */
-function byPart(path: string, conditions: URLSearchParams, normalized: string, names: readonly string[]): Html {
+function byPart({ path, conditions, normalized }: Search, names: readonly string[]): Html {
   const typed = conditions.get('service') ?? ''
   const pattern = patternOf(typed)
   const isMeant = names.length > 1 || (names.length === 1 && typed.includes('*'))
@@ -104,25 +100,20 @@ function byPart(path: string, conditions: URLSearchParams, normalized: string, n
 }
 
 /** A suggestion for a search that found nothing, if the service or operation that it names does not exist in its range. */
-export async function nearNames(
-  path: string,
-  conditions: URLSearchParams,
-  normalized: string,
-  count: CountNames,
-): Promise<Html> {
-  for (const { name, typed, alone, addressOf } of askedBy(path, conditions, normalized)) {
-    const known = await namesOfTime(count, conditions, name)
+export async function nearNames(search: Search, find: Find): Promise<Html> {
+  for (const { name, typed, alone, addressOf } of askedBy(search)) {
+    const known = await namesOfTime(find, search, name)
     if (known.length === 0 || known.includes(typed)) continue
     // A rare name is not among the most frequent. And a search by words finds names in any case, and by a part.
-    if ((await namesOfTime(count, conditions, name, alone)).length > 0) continue
-    const held = name === 'service' ? await servicesWith(count, conditions, typed) : []
+    if ((await namesOfTime(find, search, name, alone)).length > 0) continue
+    const held = name === 'service' ? await servicesWith(find, search, typed) : []
     const meant = likeliest(typed, [...held, ...known])
     const link =
       meant === undefined
         ? html``
         : html`Did you mean the ${name} <a href="${addressOf(meant)}">${isolated(meant)}</a>?`
-    if (name === 'operation') return html`<p>${link}${byWords(path, conditions, normalized)}</p>`
-    const pattern = byPart(path, conditions, normalized, held)
+    if (name === 'operation') return html`<p>${link}${byWords(search)}</p>`
+    const pattern = byPart(search, held)
     if (meant !== undefined || pattern.markup !== '') return html`<p>${link}${pattern}</p>`
   }
   return html``

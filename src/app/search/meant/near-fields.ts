@@ -1,17 +1,13 @@
 import { nearest } from '#src/lib/nearest.ts'
-import type { Result } from '#src/lib/result.ts'
 import { ownLogField } from '#projections/logs/query.ts'
-import { html, type Html } from '../html.ts'
-import { addressWith, withConditions } from './conditions.ts'
-import { dottedFields } from './field-table.ts'
-import { leavesGroupOut, textOrRegex } from './passed-over.ts'
+import { html, type Html } from '../../html.ts'
+import { withConditions } from '../conditions.ts'
+import { dottedFields } from '../field-table.ts'
+import type { Search } from '../narrow.ts'
+import { fieldAsked, leavesGroupOut } from './passed-over.ts'
+import { linkTo, type Find } from './page-search.ts'
 
 // Suggests fields: a search needs a field's whole name as its sender wrote it, so a typing error or a missing prefix finds nothing.
-
-type Logs = readonly Readonly<{ fields: Readonly<Record<string, unknown>> }>[]
-
-/** Runs the search of the page; it returns records if it is one of logs. */
-export type FindLogs = (search: string) => Promise<Result<Readonly<{ logs?: Logs | undefined }>, unknown>>
 
 /** The most fields that are looked up: each may need a search of its own. */
 const fieldsMax = 3
@@ -20,15 +16,13 @@ const recordsMax = 100
 /** The most names that the typed one is compared with by edit distance, which blocks this process. */
 const namesMax = 2_000
 
-/** Fields that a search asks for and names as one word. */
-const fieldAsked = new RegExp(String.raw`(?<![^\s(])(?<!NOT )([a-z_][\w.@/-]*)(?=[:=])|${textOrRegex}`, 'gi')
 const isOneWord = (name: string): boolean => /^[a-z_][\w.@/-]*$/i.test(name)
 
 type Asked = Readonly<{ typed: string; index: number }>
 
 function askedIn(normalized: string): readonly Asked[] {
   if (leavesGroupOut(normalized)) return []
-  return [...normalized.matchAll(fieldAsked)]
+  return [...normalized.matchAll(fieldAsked(':='))]
     .flatMap(({ 1: typed, index }) =>
       typed === undefined || ownLogField(typed) !== undefined ? [] : [{ typed, index }],
     )
@@ -45,14 +39,10 @@ function likeliest(typed: string, known: readonly string[]): string | undefined 
 }
 
 /** A suggestion for a log search that found nothing, if no record in its range has a field that it asks for. */
-export async function nearFields(
-  path: string,
-  conditions: URLSearchParams,
-  normalized: string,
-  find: FindLogs,
-): Promise<Html> {
+export async function nearFields(search: Search, find: Find): Promise<Html> {
+  const { conditions, normalized } = search
   const ofTime = new URLSearchParams([...conditions].filter(([name]) => name === 'from' || name === 'to'))
-  async function recordsOf(more: Readonly<Record<string, string>>): Promise<Logs | undefined> {
+  async function recordsOf(more: Readonly<Record<string, string>>) {
     const result = await find(withConditions(ofTime, more).toString())
     return result.ok ? result.value.logs : undefined
   }
@@ -65,10 +55,7 @@ export async function nearFields(
     // A rare field may be in none of the examined records.
     if ((await recordsOf({ q: `${typed}:*`, limit: '1' }))?.length !== 0) continue
     const query = normalized.slice(0, index) + meant + normalized.slice(index + typed.length)
-    return html`<p>
-      No record of this time has a field <code>${typed}</code>. Did you mean
-      <a href="${addressWith(path, conditions, { q: query })}">${query}</a>?
-    </p>`
+    return html`<p>No record of this time has a field <code>${typed}</code>. Did you mean ${linkTo(search, query)}?</p>`
   }
   return html``
 }

@@ -1,7 +1,7 @@
 import type { QueryTree } from '#src/events/query-tree.ts'
 import { runCharacter, wholeText, words } from '#src/events/tokens.ts'
 import { printQuery } from '#src/query/searches.ts'
-import { clauseOf, oneLine } from './clause.ts'
+import { clauseOf, oneLine } from '../clause.ts'
 import { cutAtWord, isOneLine, lastWord, placeholder } from './message-shape.ts'
 
 // Translates a pattern into the search language: its phrases between placeholders, in any order. That finds all records of the pattern, and maybe

@@ -4,24 +4,24 @@ import type { Route } from '#src/http/route.ts'
 import { mapInTurns } from '#src/lib/in-turns.ts'
 import { ok, type Result } from '#src/lib/result.ts'
 import type { LogSearchAnswer } from '#src/query/searches.ts'
-import { reopenScript } from '../assets.ts'
-import { counted, inWords, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
-import { checkbox, choice } from '../fields.ts'
-import { timeAndZone } from '../format.ts'
-import { html, type Html } from '../html.ts'
-import { createRefuseSearch } from '../refuse-page.ts'
-import { addressWith, withConditions } from './conditions.ts'
-import { facetRow } from './facets.ts'
-import { createLogForm, logFacets } from './log-form.ts'
+import { reopenScript } from '../../assets.ts'
+import { counted, inWords, sendSessionPage, sessionHere, type AppContext } from '../../context.ts'
+import { checkbox, choice } from '../../fields.ts'
+import { timeAndZone } from '../../format.ts'
+import { html, type Html } from '../../html.ts'
+import { addressWith, withConditions } from '../conditions.ts'
+import { facetRow } from '../facets.ts'
+import { createLogForm, logFacets } from '../log-form.ts'
 import { patternsOf, type Pattern } from './log-patterns.ts'
 import { exampleOf, shapeOf } from './message-shape.ts'
-import { meantBy } from './meant.ts'
-import { createNarrow } from './narrow.ts'
-import type { CountNames } from './near-names.ts'
+import { meantBy } from '../meant/meant.ts'
+import { createNarrow } from '../narrow.ts'
 import { clauseOfPattern, clauseWithout, sayableOf } from './pattern-clause.ts'
 import { patternTable, type Said, type ShownPattern } from './pattern-rows.ts'
-import { rangeMoves } from './range-moves.ts'
-import { about, nothingFits, readAsked, refusedSearch, searchOf, type Asked } from './search-parts.ts'
+import { rangeMoves } from '../range-moves.ts'
+import { readAsked, searchOf, type Asked } from '../asked.ts'
+import { about, nothingFits } from '../beside-results.ts'
+import { searchRoute } from '../refused-search.ts'
 
 const path = '/app/patterns'
 
@@ -150,29 +150,25 @@ async function resultsOf(asked: Asked, read: Read, meant: Html, nowMs: number): 
     </div>`
 }
 
-const refusedPage = refusedSearch('Patterns', formOf)
-
-async function sendPatterns(ctx: Context, app: AppContext): Promise<void> {
+async function sendPatterns(ctx: Context, app: AppContext): Promise<Refusal | void> {
   const asked = readHere(ctx, app)
   const read = await readSaid(ctx, app, asked)
-  if (!read.ok) return sendSessionPage(ctx, app, refusedPage(ctx, app, read.error))
+  if (!read.ok) return read.error
   const { range, facets, query } = read.value.first
   const moves = rangeMoves(path, asked, range, app.clock())
-  const names: CountNames = (search) =>
+  const find = (search: string) =>
     app.searches.logs(sessionHere(ctx).workspaceId, searched(new URLSearchParams(search)).toString())
   const isEmpty = read.value.said.length === 0
-  const meant = isEmpty ? await meantBy(path, asked, query.normalized, names) : html``
+  const meant = isEmpty ? await meantBy(path, asked, query.normalized, find) : html``
   const results = await resultsOf(asked, read.value, meant, app.clock())
   await sendSessionPage(ctx, app, {
     title: 'Patterns',
     about: asked.conditions.get('q') ?? '',
-    body: html`${formOf(asked, facets, undefined, moves)}${results}`,
+    body: html`${formOf(asked, { facets, moves })}${results}`,
     scripts: [reopenScript],
   })
 }
 
 /** The page of the message patterns of a log search. */
-export function createPatternPageRoutes(app: AppContext): Route[] {
-  const page = sessionPage(createRefuseSearch(app, refusedPage))
-  return [{ ...page, path, method: 'GET', handler: (ctx) => sendPatterns(ctx, app) }]
-}
+export const createPatternPageRoute = (app: AppContext): Route =>
+  searchRoute(app, { path, title: 'Patterns', formOf, send: sendPatterns })

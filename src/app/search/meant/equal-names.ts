@@ -1,4 +1,4 @@
-import { textOrRegex, leavesGroupOut } from './passed-over.ts'
+import { fieldAsked, leavesGroupOut } from './passed-over.ts'
 
 // The same has many names: of older conventions and newer ones, and of one sender and another. A search has the one that somebody knows.
 
@@ -23,14 +23,15 @@ const bySenders: readonly (readonly string[])[] = [
   ['deployment.environment.name', 'deployment.environment', 'env', 'environment'],
   ['http.response.status_code', 'http.status_code', 'res.statusCode', 'statusCode', 'status'],
 ]
-const groups = [...bySenders, ...Object.entries(renamedSince).slice(1)]
+/** The first group that has a name is the one that counts. */
+const groups = [...bySenders, ...Object.entries(renamedSince)]
 
 /** Fields of a search that are looked at: each may be some searches of its own. */
 const fieldsMax = 3
 /** Searches by other names that are tried. */
 const queriesMax = 8
 
-const fieldAsked = new RegExp(String.raw`(?<![^\s(])(?<!NOT )([a-z_][\w.@/-]*)(?=[:=<>])|${textOrRegex}`, 'gi')
+const asked = fieldAsked(':=<>')
 
 /** The other names of a field, behind the place that was named with it. */
 function othersOf(typed: string): readonly string[] {
@@ -41,7 +42,7 @@ function othersOf(typed: string): readonly string[] {
 }
 
 const withName = (query: string, typed: string, other: string): string =>
-  query.replaceAll(fieldAsked, (whole, name?: string) => (name === typed ? other : whole))
+  query.replaceAll(asked, (whole, name?: string) => (name === typed ? other : whole))
 
 /** The search that finds something by other names of the same fields; undefined where there is none. `isOwn`: what has one name alone. */
 export async function byEqualNames(
@@ -50,10 +51,10 @@ export async function byEqualNames(
   isFound: (q: string) => Promise<boolean>,
 ): Promise<string | undefined> {
   if (leavesGroupOut(query)) return undefined
-  const names = new Set([...query.matchAll(fieldAsked)].flatMap(({ 1: name }) => name ?? []))
-  const asked = [...names].filter((name) => !isOwn(name) && othersOf(name).length > 0).slice(0, fieldsMax)
+  const names = new Set([...query.matchAll(asked)].flatMap(({ 1: name }) => name ?? []))
+  const renamed = [...names].filter((name) => !isOwn(name) && othersOf(name).length > 0).slice(0, fieldsMax)
   let queries: readonly string[] = [query]
-  for (const name of asked) {
+  for (const name of renamed) {
     const there: string[] = []
     for (const each of [name, ...othersOf(name)]) {
       if (!isOwn(each) && (await isFound(`${each}:*`))) there.push(each)

@@ -1,5 +1,4 @@
-/** A quoted text. Without a closing quote it goes to the end: otherwise the search for one would begin again at each character, in quadratic time. */
-export const quotedText = String.raw`"(?:[^"\\]|\\.)*"?`
+import { quotedText } from '#src/query/searches.ts'
 
 /** Bounds a character class, like `regexCharactersMax` of src/config.ts, which pages do not receive. */
 const classCharactersMax = 512
@@ -7,6 +6,10 @@ const regexClass = String.raw`\[(?:[^\]\\]|\\[^]){0,${classCharactersMax}}\]`
 
 /** Text that may look like a field and its value: a quoted text, or a regular expression (words.ts). */
 export const textOrRegex = String.raw`${quotedText}|(?<![^\s(:=])\/(?:[^\s/\\[]|\\[^]|${regexClass})+\/(?=[\s)]|$)`
+
+/** A field that a search asks for and names as one word, in front of one of these signs. */
+export const fieldAsked = (signs: string): RegExp =>
+  new RegExp(String.raw`(?<![^\s(])(?<!NOT )([a-z_][\w.@/-]*)(?=[${signs}])|${textOrRegex}`, 'gi')
 
 /** The regular expressions of a search, one per line. */
 export const regexesIn = (normalized: string): string =>
