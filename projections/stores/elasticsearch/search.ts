@@ -9,7 +9,7 @@ import { createSizedHits } from '../within-size.ts'
 import { bigintIn, hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
 import { everyOpen, nearest, type Elasticsearch } from './call.ts'
 import { documentOf } from './document.ts'
-import { and, ofWorkspace, type Query } from './filter.ts'
+import { and, daysQuery, ofWorkspace, type Query } from './filter.ts'
 import { areAllRead, listIndices, notRead } from './indices.ts'
 import { bodyField, idField, numberField, positionField, timeField } from './mapping.ts'
 import { dayIn, documentKey, isOneOf, withoutCopies } from './names.ts'
@@ -22,11 +22,15 @@ export type Target = Readonly<{
   elasticsearch: Elasticsearch
   indices: string
   workspaceId: WorkspaceId
-  /** Which of the indices, by their days; undefined: all. */
-  days: Query | undefined
+  /** The first visible day; undefined: all are. */
+  fromDay: string | undefined
   /** Of the documents of workspaces in collections. */
   seen: SeenSizes
 }>
+
+/** What leaves out the days before the first visible one, beside other conditions. */
+export const visibleDays = ({ indices, fromDay }: Target): readonly Query[] =>
+  fromDay === undefined ? [] : [daysQuery(indices.slice(0, -1), fromDay)]
 
 /** Elasticsearch returns at most 10,000 hits at once; pages with bodies are smaller. */
 const pageMax = 2_000
@@ -255,13 +259,14 @@ export async function placesIn(target: Target, query: Query, asked: PlacesQuery)
 const idsAtOnce = 500
 
 /** The body of a look-up by id: the newest day of each. Index names sort like their days. */
-function idsBody({ workspaceId, days }: Pick<Target, 'workspaceId' | 'days'>, ids: readonly DocumentId[]): object {
+function idsBody(target: Target, ids: readonly DocumentId[]): object {
+  const { workspaceId } = target
   const values = ids.map((id) => documentKey(workspaceId, id))
   return {
     size: ids.length,
     track_total_hits: false,
     _source: source,
-    query: and([ofWorkspace(workspaceId), { ids: { values } }, ...(days === undefined ? [] : [days])]),
+    query: and([ofWorkspace(workspaceId), { ids: { values } }, ...visibleDays(target)]),
     collapse: { field: idField },
     sort: [{ _index: 'desc' }],
   }

@@ -85,7 +85,7 @@ describe('answers of Elasticsearch', () => {
       elasticsearch,
       indices: 'test',
       workspaceId: workspaceIdOf('acme'),
-      days: undefined,
+      fromDay: undefined,
       seen: createSeenSizes(),
     }
     const query = {
