@@ -1,9 +1,9 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import type { Digest, Fingerprint, FrozenPart, IndexAudit, Part } from '../../index-audit.ts'
 import type { IndexName } from '../../index-store.ts'
-import { collectionsOf, type Entry, type Projection } from '../../projection.ts'
+import type { Entry, Projection } from '../../projection.ts'
 import { createDigester, digestsOf, fingerprintOf, noSearchItems } from '../digest.ts'
-import { shapeOf } from '../row.ts'
+import { writtenOf } from '../row.ts'
 import type { DocumentForm } from './document.ts'
 import { expectedDocument, expectedText, shownFields } from './stored-document.ts'
 
@@ -14,8 +14,8 @@ type ProjectionOf = (index: IndexName) => Projection | undefined
 const entriesInTurn = 500
 
 function formsOf(projection: Projection | undefined, epoch: string): ReadonlyMap<string, DocumentForm> {
-  const collections = projection === undefined ? [] : collectionsOf(projection)
-  return new Map(collections.map((each) => [each.name, { shape: shapeOf(each), collection: each, epoch }]))
+  const written = projection === undefined ? [] : [...writtenOf(projection)]
+  return new Map(written.map(([name, each]) => [name, { ...each, epoch }]))
 }
 
 function expectPart(held: FrozenPart, forms: ReadonlyMap<string, DocumentForm>, { workspaceId }: Part): FrozenPart {

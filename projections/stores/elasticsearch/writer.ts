@@ -122,14 +122,14 @@ function* operationsOf(
 ): Generator<Operation, void, undefined> {
   for (const { workspaceId, entries: mine } of entries) {
     for (const entry of mine) {
-      const { collection, shape } = collectionIn(collections, entry.collection)
+      const written = collectionIn(collections, entry.collection)
       const place = { workspaceId, key: documentKey(workspaceId, entry.id), position: entry.position }
-      const document = documentJson({ shape, collection, epoch }, workspaceId, entry)
+      const document = documentJson({ ...written, epoch }, workspaceId, entry)
       const index = days.of(entry)
       freshness.wrote(index)
       yield { kind: 'index', index, ...place, document }
       if (entry.replaces !== true) continue
-      for (const day of daysReplaced(entry.day, shape.lookbackDays)) {
+      for (const day of daysReplaced(entry.day, written.shape.lookbackDays)) {
         const other = days.of({ collection: entry.collection, day })
         if (day === entry.day || !days.has(other)) continue
         freshness.wrote(other)
