@@ -120,7 +120,7 @@ function pageBody(query: Query, { orderBy, direction }: IndexQuery, after: reado
     _source: source,
     query: isNumber ? and([query, { exists: { field } }]) : query,
     sort: [{ [field]: order }, { [idField]: direction }, { [positionField]: 'desc' }],
-    ...(after === undefined ? {} : { search_after: after }),
+    search_after: after,
   }
 }
 
@@ -153,24 +153,13 @@ const placeAfter = ({ value, id }: SortKey): readonly Json[] => [clampInt64(valu
 /** Where a page begins, and how many hits to ask for. */
 type PageAt = Readonly<{ after: readonly Json[] | undefined; size: number }>
 
-/** The next hits, at most `size`; fewer if they would have too many bytes. */
-async function nextHits(
-  target: Target,
-  query: Query,
-  asked: IndexQuery,
-  at: PageAt,
-): Promise<Readonly<{ found: readonly Found[]; size: number }>> {
-  const { answer, size } = await askFitting(at.size, (some, bound) =>
-    ask(target, pageBody(query, asked, at.after, some), asked.charactersMax === undefined ? {} : bound),
-  )
-  return { found: foundIn(answer), size }
-}
+/** The next hits, and how many were asked for in the end: fewer where they would have too many bytes. */
+type Page = Readonly<{ found: readonly Found[]; size: number }>
 
 type Pages = Readonly<{
-  /** How many hits the next page may have at most, after one of so many, or none. */
-  most(before: number | undefined): number
-  /** The next hits, and how many were asked for in the end. */
-  next(at: PageAt): Promise<Readonly<{ found: readonly Found[]; size: number }>>
+  /** How many hits the next page may have at most. */
+  most(): number
+  next(at: PageAt): Promise<Page>
 }>
 
 /** Walks the hits in order, each place once, page by page, until there are enough or `take` returns false. */
@@ -181,9 +170,8 @@ async function eachPlace(
 ): Promise<void> {
   let after = begin === undefined ? undefined : placeAfter(begin)
   let last: SortKey | undefined
-  let before: number | undefined
   for (let taken = 0; taken < limit;) {
-    const { found, size } = await next({ after, size: Math.min(limit - taken, most(before)) })
+    const { found, size } = await next({ after, size: Math.min(limit - taken, most()) })
     for (const each of found) {
       const place = { value: bigintIn(each.sort[0]), id: textIn(each.sort[1]) }
       if (last !== undefined && compareSort(last, place) === 0) continue
@@ -193,7 +181,6 @@ async function eachPlace(
     }
     if (found.length < size) return
     after = found.at(-1)?.sort
-    before = size
   }
 }
 
@@ -204,20 +191,21 @@ export const targetKey = ({ indices, workspaceId }: Target): string => `${indice
 function sizedPages(target: Target, charactersMax: number) {
   const { seen } = target
   const key = targetKey(target)
-  let [hits, characters] = [0, 0]
+  let [hits, characters, lastSize] = [0, 0, 0]
   return {
-    most(before: number | undefined): number {
+    most(): number {
       const mean = hits === 0 ? seen.meanOf(key) : characters / hits
       if (mean === undefined) return firstUnseenPage
       const fitting = Math.ceil((charactersMax - characters) / Math.max(mean, 1)) + 1
-      return Math.max(1, Math.min(fitting, Math.max(firstSizedPage, (before ?? 0) * 2), pageMax))
+      return Math.max(1, Math.min(fitting, Math.max(firstSizedPage, lastSize * 2), pageMax))
     },
-    found(page: readonly Found[]): void {
-      if (page.length === 0) return
-      const sum = page.reduce((length, { source: from }) => length + textIn(from[bodyField]).length, 0)
-      hits += page.length
+    saw({ found, size }: Page): void {
+      lastSize = size
+      if (found.length === 0) return
+      const sum = found.reduce((length, { source: from }) => length + textIn(from[bodyField]).length, 0)
+      hits += found.length
       characters += sum
-      seen.saw(key, sum / page.length)
+      seen.saw(key, sum / found.length)
     },
   }
 }
@@ -231,12 +219,15 @@ export async function searchPages<D extends object>(
   const { charactersMax } = asked
   const { hits, take } = createSizedHits<Hit<D>>(charactersMax)
   const sized = charactersMax === undefined ? undefined : sizedPages(target, charactersMax)
-  const next = async (at: PageAt) => {
-    const page = await nextHits(target, query, asked, at)
-    sized?.found(page.found)
+  const next = async ({ after, size: wanted }: PageAt): Promise<Page> => {
+    const { answer, size } = await askFitting(wanted, (some, bound) =>
+      ask(target, pageBody(query, asked, after, some), sized === undefined ? {} : bound),
+    )
+    const page = { found: foundIn(answer), size }
+    sized?.saw(page)
     return page
   }
-  await eachPlace(asked, { most: (before) => sized?.most(before) ?? pageMax, next }, (found) =>
+  await eachPlace(asked, { most: () => sized?.most() ?? pageMax, next }, (found) =>
     take(hitOf<D>(found), textIn(found.source[bodyField]).length),
   )
   return hits
@@ -248,7 +239,7 @@ const placesPageMax = 10_000
 /** The places of the hits of a search, from their sort values alone. */
 export async function placesIn(target: Target, query: Query, asked: PlacesQuery): Promise<readonly SortKey[]> {
   const places: SortKey[] = []
-  const next = async ({ after, size }: PageAt) => {
+  const next = async ({ after, size }: PageAt): Promise<Page> => {
     const body = { ...pageBody(query, asked, after, size), _source: false }
     return { found: foundIn(await ask(target, body)), size }
   }
