@@ -21,8 +21,8 @@ import type { StoredDocument } from './stored-document.ts'
 
 type Visitor = (document: StoredDocument) => Promise<void> | void
 
-/** What is read of documents. `places`: their keys and versions; nothing of what they hold has to be gathered for that. */
-type What = 'all' | 'places'
+/** What is read of documents: all, or (`_source: false`) only their keys and versions; nothing of what they hold has to be gathered for that. */
+type What = Readonly<{ _source?: false }>
 
 /** A build as of one moment, which includes all that its record said before. */
 export type FrozenBuild = Readonly<{
@@ -74,18 +74,17 @@ async function openMoment(place: Place, index: IndexName, there: ReadonlySet<str
 
 type Search = (body: object, bound?: Bound) => Promise<JsonObject>
 
-/** The documents of a moment, page by page. */
+/** The documents of an index at a moment, page by page. */
 async function* pages(
   search: Search,
-  query: Query,
-  sort: readonly Json[],
-  what: What = 'all',
+  index: string,
+  { query: asked, sort, _source }: What & Readonly<{ query: Query; sort: readonly Json[] }>,
 ): AsyncGenerator<readonly StoredDocument[]> {
-  const some = what === 'all' ? {} : { _source: false }
+  const query = and([{ term: { _index: index } }, asked])
   let after: readonly Json[] | undefined
   const sizes = createPartSizes(pageMax)
   do {
-    const body = { version: true, query, sort, ...some, ...(after === undefined ? {} : { search_after: after }) }
+    const body = { version: true, query, sort, _source, search_after: after }
     const wanted = sizes.wanted()
     const { answer, size } = await askFitting(wanted, (count, bound) => search({ size: count, ...body }, bound))
     const hits = hitsIn(answer)
@@ -105,7 +104,7 @@ const momentsMax = 10
 export async function freezeBuild(place: Place, index: IndexName): Promise<FrozenBuild> {
   const { elasticsearch, names } = place
   const record = await recordOf(place, index)
-  const { epoch = '', checkpoint: position = 0 } = record === undefined ? {} : storedBuild(record)
+  const { epoch, checkpoint: position } = storedBuild(record ?? {})
   const shapes = record === undefined ? {} : shapesIn(record)
   const { days, closed } = await listDayIndices(place, index)
   // It would look as if nothing were in them: a comparison would miss it, and an erasure leave it.
@@ -146,7 +145,7 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
   /** False if the moment was lost on the way: the places of one moment mean nothing in another. */
   const visitMoment = async (name: string, query: Query, take: Visitor, what?: What): Promise<boolean> => {
     const lostBefore = momentsLost
-    for await (const documents of pages(search, and([{ term: { _index: name } }, query]), ['_shard_doc'], what)) {
+    for await (const documents of pages(search, name, { query, sort: ['_shard_doc'], ...what })) {
       if (momentsLost > lostBefore) return false
       for (const document of documents) await take(document)
     }
@@ -161,7 +160,7 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
       // A document that somebody else has created may lack our id.
       const sort = [{ [idField]: { order: 'asc', missing: '_first' } }, { _shard_doc: 'asc' }]
       let last: string | undefined
-      for await (const documents of pages(search, and([{ term: { _index: name } }, query]), sort)) {
+      for await (const documents of pages(search, name, { query, sort })) {
         // Where the moment was lost, the last of a page may stand behind itself in the next moment, and come again.
         yield* documents.filter(({ key }) => key !== last)
         last = documents.at(-1)?.key
