@@ -252,25 +252,23 @@ export async function writeAll(options: BulkOptions, operations: Iterable<Operat
   let failed = false
   const work = async (): Promise<void> => {
     const room = rooms.pop() ?? Buffer.allocUnsafeSlow(bodyBytesMax)
-    for (let batch = nextBatch(room); batch !== undefined; batch = nextBatch(room)) {
-      await settle(options, batch)
-      if (failed) break
+    try {
+      for (let batch = nextBatch(room); batch !== undefined; batch = nextBatch(room)) {
+        await settle(options, batch)
+        if (failed) break
+      }
+    } catch (error) {
+      failed = true
+      throw error
     }
     // After a failure its request may still be on the way: then nobody gets it again.
     if (rooms.length < roomsMax) rooms.push(room)
   }
   // Nothing of it may still be under way when the caller hears of a failure and tries again.
-  const ended = await Promise.allSettled(
-    Array.from({ length: requestsAtOnce }, () =>
-      work().catch((error: unknown) => {
-        failed = true
-        throw error
-      }),
-    ),
-  )
+  const ended = await Promise.allSettled(Array.from({ length: requestsAtOnce }, work))
   const failures = ended.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []))
-  const without = failures.filter((failure) => failure instanceof NoPrimaryError)
   const [first] = failures
+  const without = failures.filter((failure) => failure instanceof NoPrimaryError)
   if (first instanceof NoPrimaryError) throw new NoPrimaryError(without.flatMap(({ indices }) => [...indices]))
   if (failures.length > 0) throw first
 }
