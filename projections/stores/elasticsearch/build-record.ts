@@ -16,13 +16,14 @@ const droppedEpoch = '(dropped)'
 
 function heartbeatIn(source: JsonObject): Heartbeat {
   const of = objectIn(source['heartbeat'])
-  const [position, head, at] = [numberIn(of['position']), numberIn(of['head']), numberIn(of['at'])]
-  const told = { position, head, at, caughtUpAt: numberIn(of['caughtUpAt']) }
   const ahead = parseAhead(of['ahead'])
   const last = objectIn(of['last'])
   const event = textIn(last['event'])
   return {
-    ...told,
+    position: numberIn(of['position']),
+    head: numberIn(of['head']),
+    at: numberIn(of['at']),
+    caughtUpAt: numberIn(of['caughtUpAt']),
     ...(ahead && { ahead }),
     ...(event !== '' && { last: { position: numberIn(last['position']), event } }),
   }
