@@ -27,14 +27,9 @@ export function histogramBody(query: Query, { fromNs }: Selection, stepNs: bigin
   const first = firstStart(stepNs)
   const body = { size: 0, track_total_hits: false, query }
   if (fromNs !== undefined && fromNs >= first) return { ...body, aggs: { times } }
-  const filters = {
-    above: { range: { [timeField]: { gte: first } } },
-    below: { range: { [timeField]: { lt: first } } },
-  }
-  return {
-    ...body,
-    aggs: { above: { filter: filters.above, aggs: { times } }, below: { filter: filters.below, aggs } },
-  }
+  const above = { filter: { range: { [timeField]: { gte: first } } }, aggs: { times } }
+  const below = { filter: { range: { [timeField]: { lt: first } } }, aggs }
+  return { ...body, aggs: { above, below } }
 }
 
 const bucketsIn = (part: Json | undefined): readonly JsonObject[] => objectsIn(objectIn(part)['buckets'])
