@@ -72,18 +72,12 @@ async function askOnce(
   body: object,
   bound: Bound = {},
 ): Promise<JsonObject> {
-  const query = {
-    ...nearest,
-    routing: workspaceId,
-    ...everyOpen,
-    allow_partial_search_results: false,
-  }
   const call = {
     operation: 'search',
     subject: indices,
     method: 'POST',
     path: `/${withoutCopies(indices)}/_search`,
-    query,
+    query: { ...nearest, routing: workspaceId, ...everyOpen, allow_partial_search_results: false },
     body,
     ...bound,
     accept: [400, 404],
