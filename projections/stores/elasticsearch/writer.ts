@@ -1,4 +1,5 @@
 import type { Position } from '#src/events/envelope.ts'
+import { onceDone } from '#src/lib/once.ts'
 import type { EntryKey, Heartbeat, IndexName, IndexWriter, WorkspaceEntries } from '../../index-store.ts'
 import { daysLookedAt, daysReplaced, type Entry, type Projection } from '../../projection.ts'
 import { collectionIn, openedIn, otherLog, wasDropped } from '../refusals.ts'
@@ -62,17 +63,6 @@ type Options = Readonly<{
 }>
 
 const untold: Heartbeat = { position: 0, head: 0, at: 0, caughtUpAt: 0 }
-
-function createPrepare(place: Place, settings: IndexSettings): () => Promise<void> {
-  let prepared: Promise<void> | undefined
-  return () => {
-    prepared ??= prepareState(place, settings).catch((error: unknown) => {
-      prepared = undefined
-      throw error
-    })
-    return prepared
-  }
-}
 
 function freshnessOf(
   { elasticsearch, names }: Place,
@@ -193,7 +183,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
   const told = { onLost, onClosed, onPassedOver, onLazy, onPiped, onBeside: onlyNew(given.onBeside) }
   const place: Place = { ...('place' in given ? given.place : connectPlace(given)), ...told }
   const { elasticsearch } = place
-  const [prepare, forbid] = [createPrepare(place, settings), createForbid(place, now)]
+  const [prepare, forbid] = [onceDone(() => prepareState(place, settings)), createForbid(place, now)]
   const options = { settings, refreshEveryMs, now, share, prepare, forbid }
   const builds = new Map<IndexName, Build>()
   const buildOf = (index: IndexName): Build => openedIn(builds, index)
