@@ -5,7 +5,8 @@ import { isJsonObject, parseJson, stringifyJson } from '#src/lib/json.ts'
 import { onceDone } from '#src/lib/once.ts'
 import { untrustedHint } from '#src/lib/untrusted.ts'
 import { LargeAnswerError, type Call, type Elasticsearch } from './call.ts'
-import { askAgainIfDropped, isNotMember, isNotTrusted, isUnsent, Nodes, OneOfSeveral, OnlyConnection } from './nodes.ts'
+import { askAgainIfDropped, isNotMember, isNotTrusted, isUnsent } from './connection-errors.ts'
+import { Nodes, OneOfSeveral, OnlyConnection } from './nodes.ts'
 import {
   blockedHint,
   busyHint,
