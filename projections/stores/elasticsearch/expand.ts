@@ -3,6 +3,7 @@ import { createSemaphore, type Semaphore } from '#src/lib/semaphore.ts'
 import { TooBroadError, type Filter } from '../../index-store.ts'
 import { patternsOf, patternTest, type PatternFilter } from '../pattern.ts'
 import { numberIn, objectIn, objectsIn, textIn } from './answer-parts.ts'
+import { targetKey, type Target } from './ask.ts'
 import { everyOpen, type Answer } from './call.ts'
 import type { Expansions } from './filter.ts'
 import { widerPattern } from './lucene-regex.ts'
@@ -11,7 +12,6 @@ import { dayIn, withoutCopies } from './names.ts'
 import { ownTerms } from './own-terms.ts'
 import { sendPatiently } from './patience.ts'
 import { forbiddenPatternHint, isForbiddenPattern } from './reasons.ts'
-import { targetKey, type Target } from './search.ts'
 
 /** The query whose rewritten form names the terms that a pattern may match in a field, up to one more than allowed. */
 function expansionQuery(pattern: PatternFilter, field: string, expansionsMax: number): object {

@@ -4,10 +4,10 @@ import { TooBroadError } from '../../index-store.ts'
 import { patternTest, type PatternFilter } from '../pattern.ts'
 import { visible } from '../row.ts'
 import { hitsIn, objectIn, textIn } from './answer-parts.ts'
+import { ask, targetKey, visibleDays, type Target } from './ask.ts'
 import { and, ofWorkspace, type Query } from './filter.ts'
 import { anyWord, widened, widerPattern } from './lucene-regex.ts'
 import { tokensField } from './mapping.ts'
-import { ask, targetKey, visibleDays, type Target } from './search.ts'
 
 /** How many documents are asked for at once: as many as are likely to fit, because each round goes through all words of the indices. */
 const documentsMax = 1_000

@@ -1,5 +1,6 @@
 import type { Facet, Hit, IndexQuery, IndexReader, Scope, Selection } from '../../index-store.ts'
 import type { DocumentId } from '../../projection.ts'
+import { ask, visibleDays, type Target } from './ask.ts'
 import { readBuild } from './builds.ts'
 import type { Elasticsearch } from './call.ts'
 import { bucketsOf, countIn, countingBody, facetOf, facetsBody, histogramBody, isRough, shardValues } from './counts.ts'
@@ -8,7 +9,7 @@ import { and, selectionQuery, type Query } from './filter.ts'
 import { connectPlaces, type Place, type PlaceOptions } from './place.ts'
 import { createRecords } from './records.ts'
 import { readRoster } from './rosters.ts'
-import { ask, find, placesIn, searchPages, visibleDays, type Target } from './search.ts'
+import { find, placesIn, searchPages } from './search.ts'
 import { createSeenSizes, type SeenSizes } from './sized-parts.ts'
 
 async function facets(target: Target, query: Query, fields: readonly string[], valuesMax: number) {
