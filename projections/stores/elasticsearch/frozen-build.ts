@@ -8,7 +8,7 @@ import { shapesIn, storedBuild } from './build-record.ts'
 import { recordOf } from './builds.ts'
 import { everyOpen } from './call.ts'
 import { and, type Query } from './filter.ts'
-import { areAllRead, listDayIndices, notRead } from './indices.ts'
+import { areAllRead, listDayIndices, notRead, type StoredDays } from './indices.ts'
 import { idField } from './mapping.ts'
 import { withoutCopiesOf } from './names.ts'
 import { sendPatiently } from './patience.ts'
@@ -57,6 +57,17 @@ const documentIn = (hit: JsonObject): StoredDocument => ({
   source: objectIn(hit['_source']),
 })
 
+/** It would look as if nothing were in a day that cannot be read: a comparison would miss it, and an erasure leave it. */
+async function refuseUnread({ elasticsearch, names }: Place, index: IndexName, stored: StoredDays): Promise<void> {
+  const refuse = (days: readonly string[], hint: string): TransientError =>
+    new TransientError({ operation: 'freeze', subject: days.join(', '), hint })
+  if (stored.closed.length > 0) throw refuse(stored.closed, closedHint)
+  if (stored.days.size === 0) return
+  const found = await withoutPrimary(elasticsearch, names.build(index), primaryWait)
+  const without = [...found].filter((name) => names.isDay(index, name)).sort()
+  if (without.length > 0) throw refuse(without, withoutPrimaryHint)
+}
+
 /** Opens a point in time over all indices of a build, by wildcards: a month of names would make the address too long. `there`: those that were there. */
 async function openMoment(place: Place, index: IndexName, there: ReadonlySet<string>): Promise<string> {
   const { elasticsearch, names } = place
@@ -102,18 +113,13 @@ const momentsMax = 10
  * day is dropped, Elasticsearch answers no further search of that moment; then the rest is frozen again, and may hold more.
  */
 export async function freezeBuild(place: Place, index: IndexName): Promise<FrozenBuild> {
-  const { elasticsearch, names } = place
+  const { elasticsearch } = place
   const record = await recordOf(place, index)
   const { epoch, checkpoint: position } = storedBuild(record ?? {})
   const shapes = record === undefined ? {} : shapesIn(record)
-  const { days, closed } = await listDayIndices(place, index)
-  // It would look as if nothing were in them: a comparison would miss it, and an erasure leave it.
-  if (closed.length > 0) throw new TransientError({ operation: 'freeze', subject: closed.join(', '), hint: closedHint })
-  const indices = new Set(days.keys())
-  const found = indices.size === 0 ? [] : [...(await withoutPrimary(elasticsearch, names.build(index), primaryWait))]
-  const without = found.filter((name) => names.isDay(index, name))
-  if (without.length > 0)
-    throw new TransientError({ operation: 'freeze', subject: without.sort().join(', '), hint: withoutPrimaryHint })
+  const stored = await listDayIndices(place, index)
+  await refuseUnread(place, index, stored)
+  const indices = new Set(stored.days.keys())
   let moment = indices.size === 0 ? undefined : await openMoment(place, index, indices)
   let momentsLost = 0
   const release = async (): Promise<void> => {
