@@ -9,7 +9,8 @@ import { areAllRead, listIndices, notRead } from './indices.ts'
 import { isOneOf, withoutCopies } from './names.ts'
 import { sendPatiently } from './patience.ts'
 import { forbiddenPatternHint, isForbiddenPattern, mappingHint, reasonOf } from './reasons.ts'
-import type { Bound, SeenSizes } from './sized-parts.ts'
+import type { SeenSizes } from './seen-sizes.ts'
+import type { Bound } from './sized-parts.ts'
 
 /** Where to search: a workspace in the days of one collection of the live build. */
 export type Target = Readonly<{

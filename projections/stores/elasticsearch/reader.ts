@@ -10,7 +10,7 @@ import { connectPlaces, type Place, type PlaceOptions } from './place.ts'
 import { createRecords } from './records.ts'
 import { readRoster } from './rosters.ts'
 import { find, placesIn, searchPages } from './search.ts'
-import { createSeenSizes, type SeenSizes } from './sized-parts.ts'
+import { createSeenSizes, type SeenSizes } from './seen-sizes.ts'
 
 async function facets(target: Target, query: Query, fields: readonly string[], valuesMax: number) {
   for (let shardSize = shardValues.least; ; shardSize *= 10) {
