@@ -53,7 +53,7 @@ type Build = Readonly<{
 
 type Options = Readonly<{
   settings: IndexSettings
-  refreshEveryMs: number
+  everyMs: number
   now: () => number
   share: string | undefined
   /** Creates the state index, once. */
@@ -66,7 +66,7 @@ const untold: Heartbeat = { position: 0, head: 0, at: 0, caughtUpAt: 0 }
 
 function freshnessOf(
   { elasticsearch, names }: Place,
-  { refreshEveryMs: everyMs, now }: Options,
+  { everyMs, now }: Options,
   index: IndexName,
   told = untold,
 ): Freshness {
@@ -96,12 +96,7 @@ async function openedBuild(
   await freshness.refreshNow()
   const days = createDayIndices(place, { ...options, index, collections }, there.days.keys())
   const watch = createDayWatch(place, index, days.has, options)
-  const progress = createProgress(
-    place,
-    index,
-    { ...options, everyMs: options.refreshEveryMs },
-    { checkpoint, heartbeat },
-  )
+  const progress = createProgress(place, index, options, { checkpoint, heartbeat })
   return { index, projection: projection.name, epoch, collections, days, watch, freshness, progress }
 }
 
@@ -178,13 +173,13 @@ function onlyNew(hear: DayHearers['onBeside']): DayHearers['onBeside'] {
 
 /** The writing side in Elasticsearch, for one partition. */
 export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions): IndexWriter {
-  const { settings = defaultSettings, refreshEveryMs = 500, now = () => performance.now(), share } = given
+  const { settings = defaultSettings, refreshEveryMs: everyMs = 500, now = () => performance.now(), share } = given
   const { onLost, onClosed, onPassedOver, onLazy, onPiped, tellAgainMs = 1_500 } = given
   const told = { onLost, onClosed, onPassedOver, onLazy, onPiped, onBeside: onlyNew(given.onBeside) }
   const place: Place = { ...('place' in given ? given.place : connectPlace(given)), ...told }
   const { elasticsearch } = place
   const [prepare, forbid] = [onceDone(() => prepareState(place, settings)), createForbid(place, now)]
-  const options = { settings, refreshEveryMs, now, share, prepare, forbid }
+  const options = { settings, everyMs, now, share, prepare, forbid }
   const builds = new Map<IndexName, Build>()
   const buildOf = (index: IndexName): Build => openedIn(builds, index)
   const freshnessAt = (index: IndexName): Freshness => freshnessOf(place, options, index)
@@ -219,7 +214,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
     },
     roster: (projection) => readRoster(place, projection),
     async changeRoster(projection, roster) {
-      await options.prepare()
+      await prepare()
       // Before readers move to a build, all of it must be searchable.
       await builds.get(roster.live ?? '')?.freshness.refreshNow()
       return writeRoster(place, projection, roster)
