@@ -61,9 +61,9 @@ export function furthestOf(stored: BuildProgress, told: BuildProgress): JsonObje
 export const shareIn = (source: JsonObject, share: string): Position => numberIn(objectIn(source['shares'])[share])
 
 /** The fields that tell a checkpoint, of all or of one share; never less, as another owner may have come further. */
-export const checkpointFields = (source: JsonObject, checkpoint: Position, share?: string): JsonObject =>
+export const checkpointFields = (source: JsonObject, checkpoint: Position, share: string | undefined): JsonObject =>
   share === undefined
-    ? { checkpoint: Math.max(checkpoint, progressIn(source).checkpoint) }
+    ? { checkpoint: Math.max(checkpoint, numberIn(source['checkpoint'])) }
     : { shares: { ...objectIn(source['shares']), [share]: Math.max(checkpoint, shareIn(source, share)) } }
 
 export function storedBuild(source: JsonObject): StoredBuild {
