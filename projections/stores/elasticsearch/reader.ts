@@ -1,9 +1,9 @@
 import type { Facet, Hit, IndexQuery, IndexReader, Scope, Selection } from '../../index-store.ts'
 import type { DocumentId } from '../../projection.ts'
-import { ask, visibleDays, type Target } from './ask.ts'
+import { visibleDays, type Target } from './ask.ts'
 import { readBuild } from './builds.ts'
 import type { Elasticsearch } from './call.ts'
-import { bucketsOf, countIn, countingBody, facetOf, facetsBody, histogramBody, isRough, shardValues } from './counts.ts'
+import { count, facets, histogram } from './counts.ts'
 import { createExpander, expandPatterns, type ExpansionLimits } from './expand.ts'
 import { and, selectionQuery, type Query } from './filter.ts'
 import { connectPlaces, type Place, type PlaceOptions } from './place.ts'
@@ -11,14 +11,6 @@ import { createRecords } from './records.ts'
 import { readRoster } from './rosters.ts'
 import { find, placesIn, searchPages } from './search.ts'
 import { createSeenSizes, type SeenSizes } from './seen-sizes.ts'
-
-async function facets(target: Target, query: Query, fields: readonly string[], valuesMax: number) {
-  for (let shardSize = shardValues.least; ; shardSize *= 10) {
-    const answer = await ask(target, facetsBody(query, fields, valuesMax, shardSize))
-    if (isRough(answer) && shardSize < shardValues.most) continue
-    return fields.map((field): Facet => facetOf(answer, field))
-  }
-}
 
 /** `readerFor`: the reader of one request, whose queries are aborted with the signal. */
 export type ElasticsearchIndexReader = IndexReader &
@@ -80,12 +72,9 @@ function readerOn(place: Place, limits: ExpansionLimits, seen: SeenSizes, expand
     search: <D extends object>(scope: Scope, asked: IndexQuery) =>
       selected(scope, asked, [], (target, query): Promise<readonly Hit<D>[]> => searchPages<D>(target, query, asked)),
     places: (scope, asked) => selected(scope, asked, [], (target, query) => placesIn(target, query, asked)),
-    count: (scope, selection) =>
-      selected(scope, selection, 0, async (target, query) => countIn(await ask(target, countingBody(query)))),
+    count: (scope, selection) => selected(scope, selection, 0, count),
     histogram: (scope, selection, stepNs, by) =>
-      selected(scope, selection, [], async (target, query) =>
-        bucketsOf(await ask(target, histogramBody(query, selection, stepNs, by)), stepNs),
-      ),
+      selected(scope, selection, [], (target, query) => histogram(target, query, { ...selection, stepNs, by })),
     facets: (scope, selection, fields, valuesMax) =>
       selected(
         scope,
