@@ -219,13 +219,11 @@ async function sayBeginningAgain({ stream, clock }: RetentionOptions, upTo: Posi
   }
 }
 
-type Kept = Readonly<{ upTo: Position; builds: readonly Build[]; givenUp: readonly IndexName[] }>
-
 /**
  * The builds whose folding may still continue. A build that nobody folds or reads, and that has held back the cut of the log for too long,
  * is abandoned: the process that folds the others removes it. The roster notes since when it holds back the cut.
  */
-async function letGoOfLeft(options: RetentionOptions, old: Position): Promise<Pick<Kept, 'builds' | 'givenUp'>> {
+async function letGoOfLeft(options: RetentionOptions, old: Position) {
   const { writer, clock, limits } = options
   const builds: Build[] = []
   const givenUp: IndexName[] = []
@@ -242,13 +240,6 @@ async function letGoOfLeft(options: RetentionOptions, old: Position): Promise<Pi
   return { builds, givenUp }
 }
 
-/** How far the log may be cut: only what every stored build has folded, so that each can continue. */
-async function keptFor(options: RetentionOptions, old: Position): Promise<Kept> {
-  const { builds, givenUp } = await letGoOfLeft(options, old)
-  const had = areAllBuilt(options, builds) ? Math.min(...builds.map(({ checkpoint }) => checkpoint)) : beforeAll
-  return { upTo: Math.min(old, had), builds, givenUp }
-}
-
 const nothingCut = { cutTo: undefined, heldBy: [], givenUp: [] } as const
 
 async function cutLog(
@@ -260,7 +251,9 @@ async function cutLog(
   const before = await stream.first()
   if (before === undefined || signal.aborted) return nothingCut
   await sayBeginningAgain(options, old)
-  const { upTo, builds, givenUp } = await keptFor(options, old)
+  const { builds, givenUp } = await letGoOfLeft(options, old)
+  // Only what every build has folded, so that each can continue.
+  const upTo = areAllBuilt(options, builds) ? Math.min(old, ...builds.map(({ checkpoint }) => checkpoint)) : beforeAll
   // Also when nothing new has expired: an interrupted cut has left something.
   if (!signal.aborted) await stream.cut(upTo)
   return {

@@ -96,7 +96,7 @@ const placesAtOnce = 10_000
 async function* placesOf(build: FrozenBuild): AsyncGenerator<Readonly<{ name: string; workspace: string }>> {
   const sources = [{ name: { terms: { field: '_index' } } }, { workspace: { terms: { field: workspaceField } } }]
   for (let after: object | undefined; ;) {
-    const composite = { size: placesAtOnce, sources, ...(after === undefined ? {} : { after }) }
+    const composite = { size: placesAtOnce, sources, after }
     const answer = await build.count({ aggs: { places: { composite } } })
     const places = objectIn(objectIn(answer['aggregations'])['places'])
     for (const { key } of objectsIn(places['buckets'])) {

@@ -16,13 +16,14 @@ const droppedEpoch = '(dropped)'
 
 function heartbeatIn(source: JsonObject): Heartbeat {
   const of = objectIn(source['heartbeat'])
-  const [position, head, at] = [numberIn(of['position']), numberIn(of['head']), numberIn(of['at'])]
-  const told = { position, head, at, caughtUpAt: numberIn(of['caughtUpAt']) }
   const ahead = parseAhead(of['ahead'])
   const last = objectIn(of['last'])
   const event = textIn(last['event'])
   return {
-    ...told,
+    position: numberIn(of['position']),
+    head: numberIn(of['head']),
+    at: numberIn(of['at']),
+    caughtUpAt: numberIn(of['caughtUpAt']),
     ...(ahead && { ahead }),
     ...(event !== '' && { last: { position: numberIn(last['position']), event } }),
   }
@@ -60,9 +61,9 @@ export function furthestOf(stored: BuildProgress, told: BuildProgress): JsonObje
 export const shareIn = (source: JsonObject, share: string): Position => numberIn(objectIn(source['shares'])[share])
 
 /** The fields that tell a checkpoint, of all or of one share; never less, as another owner may have come further. */
-export const checkpointFields = (source: JsonObject, checkpoint: Position, share?: string): JsonObject =>
+export const checkpointFields = (source: JsonObject, checkpoint: Position, share: string | undefined): JsonObject =>
   share === undefined
-    ? { checkpoint: Math.max(checkpoint, progressIn(source).checkpoint) }
+    ? { checkpoint: Math.max(checkpoint, numberIn(source['checkpoint'])) }
     : { shares: { ...objectIn(source['shares']), [share]: Math.max(checkpoint, shareIn(source, share)) } }
 
 export function storedBuild(source: JsonObject): StoredBuild {

@@ -146,7 +146,8 @@ export async function dropBuild(place: Place, index: IndexName): Promise<void> {
   if (parts.some((source) => source['dropped'] !== true)) return
   const { days } = await listDayIndices(place, index)
   await removeIndices(place, index, days.keys())
-  const ids = parts.map((source) => buildId(index, numberIn(source['partition'])))
-  const call = { operation: 'drop', subject: index, method: 'DELETE', accept: [404] } as const
-  for (const id of ids) await place.elasticsearch.send({ ...call, path: recordPath(place.names, '_doc', id) })
+  for (const source of parts) {
+    const path = recordPath(place.names, '_doc', buildId(index, numberIn(source['partition'])))
+    await place.elasticsearch.send({ operation: 'drop', subject: index, method: 'DELETE', path, accept: [404] })
+  }
 }

@@ -62,9 +62,9 @@ function linesOf({ kind, index, key, workspaceId, position, document }: Operatio
   return kind === 'delete' ? action : `${action}${document}\n`
 }
 
-/** What is known of an operation whose lines are written: these are bytes `start` to `end` of the body. */
-type Written = Omit<Operation, 'document'> & Readonly<{ start: number; end: number }>
-type Batch = Readonly<{ operations: readonly Written[]; body: Buffer }>
+/** An operation in a body: its lines are bytes `start` to `end`. */
+type InBody = Omit<Operation, 'document'> & Readonly<{ start: number; end: number }>
+type Batch = Readonly<{ operations: readonly InBody[]; body: Buffer }>
 
 /** Of UTF-8 for a UTF-16 unit. */
 const bytesPerUnitMax = 3
@@ -83,7 +83,7 @@ function createBatches(given: Iterable<Operation>) {
   }
   /** The next batch; undefined when there is none. When it is settled the room may be used again. */
   return (room: Buffer): Batch | undefined => {
-    const written: Written[] = []
+    const written: InBody[] = []
     let body = room
     let end = 0
     for (; current.done !== true; advance()) {
@@ -107,19 +107,19 @@ type Outcome = 'done' | 'again' | 'conflict' | 'lost' | 'long'
 /** `refusal`: why the first of those that were not taken was not. */
 type Outcomes = Readonly<{ outcomes: readonly Outcome[]; refusal: string }>
 
-const subjectOf = ({ index, key }: Written): string => `${key} of ${index}`
+const subjectOf = ({ index, key }: InBody): string => `${key} of ${index}`
 
-const reasonIn = ({ kind }: Written, item: JsonObject = {}): string => reasonOf(objectIn(item[kind]))
+const reasonIn = ({ kind }: InBody, item: JsonObject = {}): string => reasonOf(objectIn(item[kind]))
 
 /** What lasts longer than a few tries, for which all other projections of the partition would wait. */
-function refuseLasting(operations: readonly Written[], items: readonly JsonObject[]): void {
+function refuseLasting(operations: readonly InBody[], items: readonly JsonObject[]): void {
   const without = operations.filter((operation, place) => isWithoutPrimary(reasonIn(operation, items[place])))
   if (without.length > 0) throw new NoPrimaryError(without.map(({ index }) => index))
   const closed = operations.find((operation, place) => isClosed(reasonIn(operation, items[place])))
   if (closed !== undefined) throw new TransientError({ operation: 'write to', subject: closed.index, hint: closedHint })
 }
 
-function outcomeOf(operation: Written, item: JsonObject): Outcome {
+function outcomeOf(operation: InBody, item: JsonObject): Outcome {
   const result = objectIn(item[operation.kind])
   const status = numberIn(result['status'])
   if (status >= 200 && status < 300) return 'done'
@@ -170,7 +170,7 @@ function notTaken(count: number, refusal: string): TransientError {
  * A conflict is a success when what is stored is as new as ours and of the same log: the batch came again, or another
  * projector was faster. What is not there was deleted by a later event.
  */
-async function checkConflicts({ elasticsearch, epoch }: BulkOptions, conflicts: readonly Written[]): Promise<void> {
+async function checkConflicts({ elasticsearch, epoch }: BulkOptions, conflicts: readonly InBody[]): Promise<void> {
   const stored = await lookUp(elasticsearch, conflicts, [epochField])
   for (const [place, operation] of conflicts.entries()) {
     const document = stored[place]
@@ -183,7 +183,7 @@ async function checkConflicts({ elasticsearch, epoch }: BulkOptions, conflicts: 
 }
 
 /** Some operations of a batch as one of their own. */
-function onlyThese({ body }: Batch, operations: readonly Written[]): Batch {
+function onlyThese({ body }: Batch, operations: readonly InBody[]): Batch {
   let length = 0
   const moved = operations.map((operation) => {
     const [start, end] = [length, length + operation.end - operation.start]
@@ -210,7 +210,7 @@ async function settle(options: BulkOptions, batch: Batch): Promise<void> {
   let open = batch
   for (let tries = 1; ; tries++) {
     const { outcomes, refusal } = await post(elasticsearch, open)
-    const having = (wanted: Outcome): readonly Written[] =>
+    const having = (wanted: Outcome): readonly InBody[] =>
       open.operations.filter((_, place) => outcomes[place] === wanted)
     if (having('long').length > 0) return settleHalves(options, open)
     await checkConflicts(options, having('conflict'))
@@ -252,25 +252,23 @@ export async function writeAll(options: BulkOptions, operations: Iterable<Operat
   let failed = false
   const work = async (): Promise<void> => {
     const room = rooms.pop() ?? Buffer.allocUnsafeSlow(bodyBytesMax)
-    for (let batch = nextBatch(room); batch !== undefined; batch = nextBatch(room)) {
-      await settle(options, batch)
-      if (failed) break
+    try {
+      for (let batch = nextBatch(room); batch !== undefined; batch = nextBatch(room)) {
+        await settle(options, batch)
+        if (failed) break
+      }
+    } catch (error) {
+      failed = true
+      throw error
     }
     // After a failure its request may still be on the way: then nobody gets it again.
     if (rooms.length < roomsMax) rooms.push(room)
   }
   // Nothing of it may still be under way when the caller hears of a failure and tries again.
-  const ended = await Promise.allSettled(
-    Array.from({ length: requestsAtOnce }, () =>
-      work().catch((error: unknown) => {
-        failed = true
-        throw error
-      }),
-    ),
-  )
+  const ended = await Promise.allSettled(Array.from({ length: requestsAtOnce }, work))
   const failures = ended.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []))
-  const without = failures.filter((failure) => failure instanceof NoPrimaryError)
   const [first] = failures
+  const without = failures.filter((failure) => failure instanceof NoPrimaryError)
   if (first instanceof NoPrimaryError) throw new NoPrimaryError(without.flatMap(({ indices }) => [...indices]))
   if (failures.length > 0) throw first
 }

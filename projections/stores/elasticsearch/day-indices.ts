@@ -5,6 +5,7 @@ import { lostRecord } from './builds.ts'
 import { createIndex } from './indices.ts'
 import { noteDays } from './known-days.ts'
 import { dayIndex, type IndexSettings } from './mapping.ts'
+import { isOneOf } from './names.ts'
 import type { Place } from './place.ts'
 
 type DaysOptions = Readonly<{
@@ -65,9 +66,7 @@ export function createDayIndices(
     },
     /** Makes one anew that was dropped meanwhile. */
     async restore(this: void, name: string): Promise<void> {
-      const ofName = [...collections.values()].find(({ shape }) =>
-        name.startsWith(names.days(index, shape.name).slice(0, -1)),
-      )
+      const ofName = [...collections.values()].find(({ shape }) => isOneOf(names.days(index, shape.name), name))
       if (ofName === undefined) return
       await create(name, ofName)
       await nameMade()

@@ -2,8 +2,8 @@ import { PermanentError } from '#src/lib/failure.ts'
 import { parseJson, stringifyJson, type JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import type { Collection, DocumentId, Entry } from '../../projection.ts'
-import { countedValues, keywordTerm, rowOf, type CollectionShape, type Row } from '../row.ts'
+import type { DocumentId, Entry } from '../../projection.ts'
+import { countedValues, keywordTerm, rowOf, type Row, type Written } from '../row.ts'
 import { numberIn, textIn } from './answer-parts.ts'
 import {
   bodyField,
@@ -38,7 +38,7 @@ function indexedJson({ numbers, keywords, ids, tokens }: Row): string {
 }
 
 /** What is needed to make a collection's documents. */
-export type DocumentForm = Readonly<{ shape: CollectionShape; collection: Collection; epoch: string }>
+export type DocumentForm = Written & Readonly<{ epoch: string }>
 
 /** The document that an entry is indexed as: JSON text, made once. */
 export function documentJson(

@@ -2,9 +2,11 @@ import { Client, errors, Serializer, type DiagnosticResult } from '@elastic/elas
 import { parseHttpAddresses } from '#src/lib/http-addresses.ts'
 import { isOperatingFailure, LateError, PermanentError, TransientError } from '#src/lib/failure.ts'
 import { isJsonObject, parseJson, stringifyJson } from '#src/lib/json.ts'
+import { onceDone } from '#src/lib/once.ts'
 import { untrustedHint } from '#src/lib/untrusted.ts'
 import { LargeAnswerError, type Call, type Elasticsearch } from './call.ts'
-import { askAgainIfDropped, isNotMember, isNotTrusted, isUnsent, Nodes, OneOfSeveral, OnlyConnection } from './nodes.ts'
+import { askAgainIfDropped, isNotMember, isNotTrusted, isUnsent } from './connection-errors.ts'
+import { Nodes, OneOfSeveral, OnlyConnection } from './nodes.ts'
 import {
   blockedHint,
   busyHint,
@@ -185,18 +187,11 @@ export function openDriver(url: string, requestTimeoutMs = requestTimeoutMsDefau
   const urls = parseHttpAddresses(url)
   const host = urls.map((each) => each.host).join(', ')
   const client = clientOf(urls, requestTimeoutMs)
-  let checked: Promise<void> | undefined
   let isKnown = false
-  const ready = (): Promise<void> => {
-    checked ??= checkVersions(client, host).then(
-      () => void (isKnown = true),
-      (error: unknown) => {
-        checked = undefined
-        throw error
-      },
-    )
-    return checked
-  }
+  const ready = onceDone(async () => {
+    await checkVersions(client, host)
+    isKnown = true
+  })
   return {
     async send(call) {
       const { signal } = call

@@ -49,7 +49,7 @@ async function eraseDocuments(
         await add({ kind: 'delete', index, key, workspaceId, position, document: '' })
       }
       // Deleting a document twice does no harm.
-      await frozen.visit(index, ofWorkspace(workspaceId), () => erase, 'places')
+      await frozen.visit(index, ofWorkspace(workspaceId), () => erase, { _source: false })
       await flush()
     }
   } finally {

@@ -3,6 +3,7 @@ import { createSemaphore, type Semaphore } from '#src/lib/semaphore.ts'
 import { TooBroadError, type Filter } from '../../index-store.ts'
 import { patternsOf, patternTest, type PatternFilter } from '../pattern.ts'
 import { numberIn, objectIn, objectsIn, textIn } from './answer-parts.ts'
+import { targetKey, type Target } from './ask.ts'
 import { everyOpen, type Answer } from './call.ts'
 import type { Expansions } from './filter.ts'
 import { widerPattern } from './lucene-regex.ts'
@@ -11,7 +12,6 @@ import { dayIn, withoutCopies } from './names.ts'
 import { ownTerms } from './own-terms.ts'
 import { sendPatiently } from './patience.ts'
 import { forbiddenPatternHint, isForbiddenPattern } from './reasons.ts'
-import { targetKey, type Target } from './search.ts'
 
 /** The query whose rewritten form names the terms that a pattern may match in a field, up to one more than allowed. */
 function expansionQuery(pattern: PatternFilter, field: string, expansionsMax: number): object {
@@ -39,14 +39,11 @@ function notExpanded(error: string, subject: string): Error {
   return new PermanentError({ operation: 'expand a pattern in', subject, hint: forbiddenPatternHint })
 }
 
-type ExpansionLimits = Readonly<{ patternExpansionsMax: number }>
-
-/** Where patterns are expanded: a target, and its first visible day. */
-type ExpandedIn = Readonly<{ target: Target; fromDay: string | undefined }>
+export type ExpansionLimits = Readonly<{ patternExpansionsMax: number }>
 
 /** The terms of all workspaces that a pattern matches in a field; undefined if there are more than allowed. */
 async function sharedTerms(
-  { target: { elasticsearch, indices }, fromDay = '' }: ExpandedIn,
+  { elasticsearch, indices, fromDay = '' }: Target,
   pattern: PatternFilter,
   field: string,
   max: number,
@@ -81,7 +78,7 @@ const countOf = (terms: readonly Terms[]): number => new Set(terms.flatMap((each
  * on what others hold. So if all terms together are too many, those of this workspace's documents are found.
  */
 async function expand(
-  where: ExpandedIn,
+  target: Target,
   pattern: PatternFilter,
   fields: readonly string[],
   max: number,
@@ -89,23 +86,23 @@ async function expand(
 ): Promise<readonly Terms[]> {
   const inTurn = <T>(ask: (field: string) => Promise<T>): Promise<readonly T[]> =>
     Promise.all(fields.map((field) => semaphore.run(1, () => ask(field))))
-  const shared = await inTurn((field) => sharedTerms(where, pattern, field, max))
+  const shared = await inTurn((field) => sharedTerms(target, pattern, field, max))
   if (shared.every((terms) => terms !== undefined) && countOf(shared) <= max) return shared
-  const own = await inTurn((field) => ownTerms(where.target, pattern, field, max))
+  const own = await inTurn((field) => ownTerms(target, pattern, field, max))
   if (countOf(own) > max) throw new TooBroadError(`the pattern meets more than ${max} words`)
   return own
 }
 
 /** Expands the patterns of a filter in these indices. Throws TooBroadError if one matches too many terms. */
 export async function expandPatterns(
-  where: ExpandedIn,
+  target: Target,
   filter: Filter,
   { patternExpansionsMax: max }: ExpansionLimits,
 ): Promise<Expansions> {
   const semaphore = createSemaphore(requestsAtOnce)
   const all = patternsOf(filter).map(async (pattern) => {
     const fields = [...new Set(pattern.fields)]
-    const terms = await expand(where, pattern, fields, max, semaphore)
+    const terms = await expand(target, pattern, fields, max, semaphore)
     const met = fields.map((field, at) => [field, [...(terms[at] ?? [])]] as const)
     return [pattern, new Map(met.filter(([, words]) => words.length > 0))] as const
   })
@@ -115,12 +112,11 @@ export async function expandPatterns(
 /** `expandPatterns` that remembers, for the time of one request: a page asks four questions of one filter, an export one for each batch. */
 export function createExpander(): typeof expandPatterns {
   const known = new WeakMap<Filter, Map<string, Promise<Expansions>>>()
-  return (where, filter, limits) => {
-    const { target, fromDay = '' } = where
-    const key = `${targetKey(target)} ${fromDay}`
+  return (target, filter, limits) => {
+    const key = `${targetKey(target)} ${target.fromDay ?? ''}`
     const byTarget = known.get(filter) ?? new Map<string, Promise<Expansions>>()
     known.set(filter, byTarget)
-    const expansions = byTarget.get(key) ?? expandPatterns(where, filter, limits)
+    const expansions = byTarget.get(key) ?? expandPatterns(target, filter, limits)
     byTarget.set(key, expansions)
     return expansions
   }

@@ -1,9 +1,9 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import type { Digest, Fingerprint, FrozenPart, IndexAudit, Part } from '../../index-audit.ts'
 import type { IndexName } from '../../index-store.ts'
-import { collectionsOf, type Entry, type Projection } from '../../projection.ts'
+import type { Entry, Projection } from '../../projection.ts'
 import { createDigester, digestsOf, fingerprintOf, noSearchItems } from '../digest.ts'
-import { shapeOf } from '../row.ts'
+import { writtenOf } from '../row.ts'
 import type { DocumentForm } from './document.ts'
 import { expectedDocument, expectedText, shownFields } from './stored-document.ts'
 
@@ -14,33 +14,30 @@ type ProjectionOf = (index: IndexName) => Projection | undefined
 const entriesInTurn = 500
 
 function formsOf(projection: Projection | undefined, epoch: string): ReadonlyMap<string, DocumentForm> {
-  const collections = projection === undefined ? [] : collectionsOf(projection)
-  return new Map(collections.map((each) => [each.name, { shape: shapeOf(each), collection: each, epoch }]))
+  const written = projection === undefined ? [] : [...writtenOf(projection)]
+  return new Map(written.map(([name, each]) => [name, { ...each, epoch }]))
 }
 
 function expectPart(held: FrozenPart, forms: ReadonlyMap<string, DocumentForm>, { workspaceId }: Part): FrozenPart {
-  const textFor = (entry: Entry): string | undefined => {
-    const form = forms.get(entry.collection)
-    return form && expectedText(form, workspaceId, entry)
+  const textOf = (form: DocumentForm, entry: Entry): string => expectedText(form, workspaceId, entry)
+  const printOf = (form: DocumentForm, entry: Entry): Fingerprint => {
+    return { id: entry.id, hash: fingerprintOf(textOf(form, entry)), position: entry.position }
   }
-  const printFor = (entry: Entry): Fingerprint | undefined => {
-    const text = textFor(entry)
-    return text === undefined ? undefined : { id: entry.id, hash: fingerprintOf(text), position: entry.position }
-  }
-  async function* entries(collection: string): AsyncGenerator<Entry> {
+  /** None of a collection that the projection does not have. */
+  async function* withForms(collection: string): AsyncGenerator<readonly [form: DocumentForm, entry: Entry]> {
+    const form = forms.get(collection)
+    if (form === undefined) return
     let read = 0
     for await (const entry of held.entries(collection)) {
       if (++read % entriesInTurn === 0) await yieldToOthers()
-      yield entry
+      yield [form, entry]
     }
   }
   const digestOf = async (collection: string): Promise<Digest> => {
     const content = createDigester()
     let added = 0
-    for await (const entry of entries(collection)) {
-      const text = textFor(entry)
-      if (text === undefined) continue
-      content.add(text)
+    for await (const [form, entry] of withForms(collection)) {
+      content.add(textOf(form, entry))
       added++
     }
     return { collection, entries: added, content: content.value(), search: '' }
@@ -52,14 +49,12 @@ function expectPart(held: FrozenPart, forms: ReadonlyMap<string, DocumentForm>, 
     entry: (collection, id) => held.entry(collection, id),
     digests: () => digestsOf(forms.keys(), digestOf),
     async *fingerprints(collection) {
-      for await (const entry of entries(collection)) {
-        const print = printFor(entry)
-        if (print !== undefined) yield print
-      }
+      for await (const [form, entry] of withForms(collection)) yield printOf(form, entry)
     },
     async fingerprint(collection, id) {
       const entry = await held.entry(collection, id)
-      return entry && printFor(entry)
+      const form = forms.get(collection)
+      return entry && form && printOf(form, entry)
     },
     ...noSearchItems,
     async stored(collection, id) {

@@ -77,8 +77,7 @@ function between(field: string, from: number | bigint | undefined, to: number | 
   if (from === undefined && to === undefined) return { exists: { field } }
   const range = int64sBetween(from, to)
   if (range === undefined) return none
-  const { least: gte, most: lte } = range
-  return { range: { [field]: { ...(gte === undefined ? {} : { gte }), ...(lte === undefined ? {} : { lte }) } } }
+  return { range: { [field]: { gte: range.least, lte: range.most } } }
 }
 
 function phraseQuery({ fields, tokens, prefix = false }: Filter & { kind: 'phrase' }): Query {

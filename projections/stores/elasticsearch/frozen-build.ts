@@ -8,7 +8,7 @@ import { shapesIn, storedBuild } from './build-record.ts'
 import { recordOf } from './builds.ts'
 import { everyOpen } from './call.ts'
 import { and, type Query } from './filter.ts'
-import { areAllRead, listDayIndices, notRead } from './indices.ts'
+import { areAllRead, listDayIndices, notRead, type StoredDays } from './indices.ts'
 import { idField } from './mapping.ts'
 import { withoutCopiesOf } from './names.ts'
 import { sendPatiently } from './patience.ts'
@@ -21,8 +21,8 @@ import type { StoredDocument } from './stored-document.ts'
 
 type Visitor = (document: StoredDocument) => Promise<void> | void
 
-/** What is read of documents. `places`: their keys and versions; nothing of what they hold has to be gathered for that. */
-type What = 'all' | 'places'
+/** What is read of documents: all, or (`_source: false`) only their keys and versions; nothing of what they hold has to be gathered for that. */
+type What = Readonly<{ _source?: false }>
 
 /** A build as of one moment, which includes all that its record said before. */
 export type FrozenBuild = Readonly<{
@@ -57,6 +57,17 @@ const documentIn = (hit: JsonObject): StoredDocument => ({
   source: objectIn(hit['_source']),
 })
 
+/** It would look as if nothing were in a day that cannot be read: a comparison would miss it, and an erasure leave it. */
+async function refuseUnread({ elasticsearch, names }: Place, index: IndexName, stored: StoredDays): Promise<void> {
+  const refuse = (days: readonly string[], hint: string): TransientError =>
+    new TransientError({ operation: 'freeze', subject: days.join(', '), hint })
+  if (stored.closed.length > 0) throw refuse(stored.closed, closedHint)
+  if (stored.days.size === 0) return
+  const found = await withoutPrimary(elasticsearch, names.build(index), primaryWait)
+  const without = [...found].filter((name) => names.isDay(index, name)).sort()
+  if (without.length > 0) throw refuse(without, withoutPrimaryHint)
+}
+
 /** Opens a point in time over all indices of a build, by wildcards: a month of names would make the address too long. `there`: those that were there. */
 async function openMoment(place: Place, index: IndexName, there: ReadonlySet<string>): Promise<string> {
   const { elasticsearch, names } = place
@@ -74,18 +85,17 @@ async function openMoment(place: Place, index: IndexName, there: ReadonlySet<str
 
 type Search = (body: object, bound?: Bound) => Promise<JsonObject>
 
-/** The documents of a moment, page by page. */
+/** The documents of an index at a moment, page by page. */
 async function* pages(
   search: Search,
-  query: Query,
-  sort: readonly Json[],
-  what: What = 'all',
+  index: string,
+  { query: asked, sort, _source }: What & Readonly<{ query: Query; sort: readonly Json[] }>,
 ): AsyncGenerator<readonly StoredDocument[]> {
-  const some = what === 'all' ? {} : { _source: false }
+  const query = and([{ term: { _index: index } }, asked])
   let after: readonly Json[] | undefined
   const sizes = createPartSizes(pageMax)
   do {
-    const body = { version: true, query, sort, ...some, ...(after === undefined ? {} : { search_after: after }) }
+    const body = { version: true, query, sort, _source, search_after: after }
     const wanted = sizes.wanted()
     const { answer, size } = await askFitting(wanted, (count, bound) => search({ size: count, ...body }, bound))
     const hits = hitsIn(answer)
@@ -103,18 +113,13 @@ const momentsMax = 10
  * day is dropped, Elasticsearch answers no further search of that moment; then the rest is frozen again, and may hold more.
  */
 export async function freezeBuild(place: Place, index: IndexName): Promise<FrozenBuild> {
-  const { elasticsearch, names } = place
+  const { elasticsearch } = place
   const record = await recordOf(place, index)
-  const { epoch = '', checkpoint: position = 0 } = record === undefined ? {} : storedBuild(record)
+  const { epoch, checkpoint: position } = storedBuild(record ?? {})
   const shapes = record === undefined ? {} : shapesIn(record)
-  const { days, closed } = await listDayIndices(place, index)
-  // It would look as if nothing were in them: a comparison would miss it, and an erasure leave it.
-  if (closed.length > 0) throw new TransientError({ operation: 'freeze', subject: closed.join(', '), hint: closedHint })
-  const indices = new Set(days.keys())
-  const found = indices.size === 0 ? [] : [...(await withoutPrimary(elasticsearch, names.build(index), primaryWait))]
-  const without = found.filter((name) => names.isDay(index, name))
-  if (without.length > 0)
-    throw new TransientError({ operation: 'freeze', subject: without.sort().join(', '), hint: withoutPrimaryHint })
+  const stored = await listDayIndices(place, index)
+  await refuseUnread(place, index, stored)
+  const indices = new Set(stored.days.keys())
   let moment = indices.size === 0 ? undefined : await openMoment(place, index, indices)
   let momentsLost = 0
   const release = async (): Promise<void> => {
@@ -146,7 +151,7 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
   /** False if the moment was lost on the way: the places of one moment mean nothing in another. */
   const visitMoment = async (name: string, query: Query, take: Visitor, what?: What): Promise<boolean> => {
     const lostBefore = momentsLost
-    for await (const documents of pages(search, and([{ term: { _index: name } }, query]), ['_shard_doc'], what)) {
+    for await (const documents of pages(search, name, { query, sort: ['_shard_doc'], ...what })) {
       if (momentsLost > lostBefore) return false
       for (const document of documents) await take(document)
     }
@@ -161,7 +166,7 @@ export async function freezeBuild(place: Place, index: IndexName): Promise<Froze
       // A document that somebody else has created may lack our id.
       const sort = [{ [idField]: { order: 'asc', missing: '_first' } }, { _shard_doc: 'asc' }]
       let last: string | undefined
-      for await (const documents of pages(search, and([{ term: { _index: name } }, query]), sort)) {
+      for await (const documents of pages(search, name, { query, sort })) {
         // Where the moment was lost, the last of a page may stand behind itself in the next moment, and come again.
         yield* documents.filter(({ key }) => key !== last)
         last = documents.at(-1)?.key

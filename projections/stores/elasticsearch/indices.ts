@@ -1,5 +1,5 @@
 import { TransientError } from '#src/lib/failure.ts'
-import type { Json, JsonObject } from '#src/lib/json.ts'
+import type { JsonObject } from '#src/lib/json.ts'
 import type { IndexName } from '../../index-store.ts'
 import { objectIn, textIn, valuesIn } from './answer-parts.ts'
 import { everyOpen, type Elasticsearch } from './call.ts'
@@ -57,13 +57,12 @@ export async function removeIndices(
 /** Day indices, each with its UUID; and with that of its history, where it was restored from a snapshot: over a closed one, it keeps the first. */
 export type Days = ReadonlyMap<string, string>
 
-const identityOf = (part: Json | undefined): string => {
-  const settings = objectIn(objectIn(objectIn(part)['settings'])['index'])
-  const history = textIn(objectIn(settings['history'])['uuid'])
-  return [textIn(settings['uuid']), ...(history === '' ? [] : [history])].join('/')
-}
-
 const settingsOf = (part: JsonObject): JsonObject => objectIn(objectIn(part['settings'])['index'])
+const identityOf = (part: JsonObject): string => {
+  const { uuid, history } = settingsOf(part)
+  const uuids = [uuid, objectIn(history)['uuid']].map(textIn)
+  return uuids.filter((each) => each !== '').join('/')
+}
 const isLazy = (part: JsonObject): boolean => objectIn(settingsOf(part)['translog'])['durability'] === 'async'
 const isPiped = (part: JsonObject): boolean => !['', '_none'].includes(textIn(settingsOf(part)['final_pipeline']))
 
@@ -102,17 +101,16 @@ export async function listIndices(
   })
   const indices = objectIn(objectIn(body['metadata'])['indices'])
   const all = Object.keys(indices).sort()
-  const [names, beside] = [all.filter(isDay), all.filter((name) => !isDay(name))]
-  const days = new Map(names.map((name) => [name, identityOf(indices[name])]))
-  const having = (test: (part: JsonObject) => boolean): readonly string[] =>
-    names.filter((name) => test(objectIn(indices[name])))
+  const names = all.filter(isDay)
+  const partOf = (name: string): JsonObject => objectIn(indices[name])
+  const having = (test: (part: JsonObject) => boolean): readonly string[] => names.filter((name) => test(partOf(name)))
   return {
-    days,
+    days: new Map(names.map((name) => [name, identityOf(partOf(name))])),
     closed: having(({ state }) => state === 'close'),
     lazy: having(isLazy),
     piped: having(isPiped),
     aliased: having(({ aliases }) => valuesIn(aliases).length > 0),
-    beside,
+    beside: all.filter((name) => !isDay(name)),
   }
 }
 
@@ -127,13 +125,14 @@ export async function setBack(
   const done: string[] = []
   for (const name of new Set([...lazy, ...piped])) {
     const call = { operation: 'set back', subject: name } as const
-    const settings = {
+    const { status, body } = await elasticsearch.send({
+      ...call,
       method: 'PUT',
       path: `/${name}/_settings`,
       query: everyIndex,
       body: { ...syncing, ...unpiped },
-    } as const
-    const { status, body } = await elasticsearch.send({ ...call, ...settings, accept: [403] })
+      accept: [403],
+    })
     const reason = reasonOf(body)
     if (status === 403 && isBlocked(reason)) continue
     if (status === 403) throw new TransientError({ ...call, hint: forbiddenHint, cause: new Error(reason) })

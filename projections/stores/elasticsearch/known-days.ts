@@ -35,6 +35,25 @@ async function tellOthers(place: Place, index: IndexName, names: readonly string
   }
 }
 
+/** What is so of day indices and was not noted before: `missed`; `shut`: closed, or passed over by searches. `hidden`: all that are passed over. */
+type News = Readonly<Record<'missed' | 'shut' | 'hidden', readonly string[]>>
+
+/** Tells who hears of days, and sets back what can be. */
+async function tellNews(place: Place, stored: StoredDays, { missed, shut, hidden }: News): Promise<void> {
+  // First of all what is noted now, and not told again.
+  if (missed.length > 0) place.onLost?.(missed)
+  if (stored.beside.length > 0) place.onBeside?.(stored.beside)
+  const tell = (hear: DayHearers['onLazy'], names: readonly string[], changed: readonly string[]): void => {
+    const those = names.filter((name) => changed.includes(name))
+    if (those.length > 0) hear?.(those)
+  }
+  tell(place.onClosed, stored.closed, shut)
+  tell(place.onPassedOver, hidden, shut)
+  const back = await setBack(place, stored)
+  tell(place.onLazy, stored.lazy, back)
+  tell(place.onPiped, stored.piped, back)
+}
+
 /**
  * Names the indices that exist and are among those wanted, and notes for good which of those named before are gone. In this order: what is named is
  * there, if nobody removed it. What the partition has let go of is not named again: others may remove it. Of those named, notes too which are closed
@@ -46,9 +65,7 @@ export async function noteDays(
   isWanted: (name: string) => boolean,
 ): Promise<StoredDays | undefined> {
   let stored = noDays
-  let hidden: readonly string[] = []
-  let missed: readonly string[] = []
-  let shut: readonly string[] = []
+  let news: News = { missed: [], shut: [], hidden: [] }
   const record = await changeBuild(place, index, async (source) => {
     const { named: all, lost, closed: shutBefore } = namedIn(source)
     // Earlier programs named copies too.
@@ -59,30 +76,19 @@ export async function noteDays(
     const isMet = (name: string): boolean =>
       named.has(name) || (isWanted(name) && (dayIn(name) ?? keptFrom) >= keptFrom)
     const met = [...there].filter(([name, uuid]) => isMet(name) && named.get(name) !== uuid)
-    missed = missedOf(named, there).filter((name) => !lost.includes(name))
+    const missed = missedOf(named, there).filter((name) => !lost.includes(name))
     const changed = [...missed, ...met.map(([name]) => name)]
-    hidden = await passedOver(place, stored)
+    const hidden = await passedOver(place, stored)
     const closed = [...stored.closed, ...hidden].filter(isMet)
-    shut = closed.filter((name) => !shutBefore.includes(name))
+    const shut = closed.filter((name) => !shutBefore.includes(name))
+    news = { missed, shut, hidden }
     if (changed.length === 0 && shut.length === 0 && closed.length === shutBefore.length) return undefined
     // First: should this be broken off, it is missed again.
     if (changed.length > 0) await tellOthers(place, index, changed, there)
     return fieldsOfNamed({ named: new Map([...named, ...met]), lost: [...lost, ...missed], closed })
   })
   if (record === undefined) return undefined
-  // First of all what is noted now, and not told again.
-  if (missed.length > 0) place.onLost?.(missed)
-  if (stored.beside.length > 0) place.onBeside?.(stored.beside)
-  const { closed, lazy, piped } = stored
-  const tell = (hear: DayHearers['onLazy'], names: readonly string[], changed: readonly string[]): void => {
-    const those = names.filter((name) => changed.includes(name))
-    if (those.length > 0) hear?.(those)
-  }
-  tell(place.onClosed, closed, shut)
-  tell(place.onPassedOver, hidden, shut)
-  const back = await setBack(place, stored)
-  tell(place.onLazy, lazy, back)
-  tell(place.onPiped, piped, back)
+  await tellNews(place, stored, news)
   return stored
 }
 

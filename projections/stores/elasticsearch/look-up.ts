@@ -1,7 +1,7 @@
 import { TransientError } from '#src/lib/failure.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { objectIn, objectsIn, textIn } from './answer-parts.ts'
+import { numberIn, objectIn, objectsIn, textIn } from './answer-parts.ts'
 import type { Elasticsearch } from './call.ts'
 import { partMissing, patiently, sendPatiently, shortPausesMs } from './patience.ts'
 import { closedHint, isClosed, isWithoutShard, withoutPrimaryHint } from './reasons.ts'
@@ -22,7 +22,9 @@ const isAnswer = (answer: JsonObject | undefined): boolean =>
   typeof answer?.['found'] === 'boolean' || errorIn(answer) === 'index_not_found_exception'
 
 const documentIn = (answer: JsonObject | undefined): FoundDocument =>
-  answer?.['found'] === true ? { version: Number(answer['_version']), source: objectIn(answer['_source']) } : undefined
+  answer?.['found'] === true
+    ? { version: numberIn(answer['_version']), source: objectIn(answer['_source']) }
+    : undefined
 
 async function ask(
   elasticsearch: Elasticsearch,

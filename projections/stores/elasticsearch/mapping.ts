@@ -29,7 +29,7 @@ const values: Property = { type: 'keyword', index: false }
 /** Split at blanks only, as in the other stores; with positions, for phrases; not ranked, so without norms. */
 const tokens: Property = { type: 'text', analyzer: 'whitespace', norms: false, index_options: 'positions' }
 
-function properties(collection: Pick<CollectionShape, 'name' | 'fields'>): Readonly<Record<string, Property>> {
+function properties(collection: CollectionShape): Readonly<Record<string, Property>> {
   const all: Record<string, Property> = {
     [timeField]: long,
     [positionField]: long,
@@ -76,7 +76,7 @@ const kept = { enabled: true, _source: { enabled: true } }
  * `gc_deletes`: how long a deletion is remembered against an older write that comes late. `max_regex_length`: of a pattern as
  * lucene-regex.ts writes it.
  */
-export function dayIndex(collection: Pick<CollectionShape, 'name' | 'fields'>, settings: IndexSettings): object {
+export function dayIndex(collection: CollectionShape, settings: IndexSettings): object {
   return {
     settings: {
       number_of_shards: settings.shards,

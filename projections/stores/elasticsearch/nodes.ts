@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ClusterConnectionPool, errors, UndiciConnection } from '@elastic/elasticsearch'
-import { isUntrusted } from '#src/lib/untrusted.ts'
+import { askAgainIfDropped, notMember, telling, unsent } from './connection-errors.ts'
 
 // How the driver speaks with one node, or with several.
 
@@ -8,49 +8,6 @@ type Answered = Readonly<{ body: Readonly<{ on(event: 'error', listener: () => v
 type Ask = (options: unknown) => Promise<Answered>
 type Connection = ReturnType<ClusterConnectionPool['createConnection']>
 type ConnectionOptions = ConstructorParameters<typeof UndiciConnection>[0]
-
-/** How the message of an error begins if nothing was sent before it. */
-const notConnected = 'not connected: '
-export const isUnsent = (error: unknown): boolean => error instanceof Error && error.message.startsWith(notConnected)
-
-/** The same, if the server's certificate was refused. */
-const notTrusted = `${notConnected}its certificate: `
-export const isNotTrusted = (message: string): boolean => message.startsWith(notTrusted)
-
-/**
- * How the message begins if the other side closed the connection before an answer began, and within `droppedWithinMs`. If it closed later, it had
- * given up waiting, and would do so again. A text is needed because the driver passes on only the message of an error.
- */
-const dropped = 'dropped: '
-const isDropped = (error: unknown): boolean => error instanceof Error && error.message.startsWith(dropped)
-
-/** A connection that was closed just as it was used again fails sooner than this. */
-const droppedWithinMs = 2_000
-
-/** Asks once more if the connection was dropped: a proxy closes idle connections, perhaps just as one is used again. */
-export const askAgainIfDropped = <T>(ask: () => Promise<T>, signal?: AbortSignal): Promise<T> =>
-  ask().catch((error: unknown) => {
-    if (!isDropped(error) || signal?.aborted === true) throw error
-    return ask()
-  })
-
-type Refused = Readonly<{ code?: string; syscall?: string; message: string }>
-
-/** As a proxy does whose server is away. */
-const cutInHandshake = /^Client network socket disconnected before secure TLS connection/u
-
-const closedByOther = /^(?:other side closed|read ECONNRESET|write (?:ECONNRESET|EPIPE))/u
-
-/** The error with one of these beginnings, if one fits. An error about several addresses of one name, none of which was reached, has no message. */
-function telling(error: unknown, afterMs: number): unknown {
-  const { code = '', syscall = '', message } = error as Refused
-  if (isUntrusted(error)) return new Error(notTrusted + message.trim(), { cause: error })
-  if (closedByOther.test(message) && afterMs < droppedWithinMs) return new Error(dropped + message, { cause: error })
-  const isUnreached =
-    error instanceof AggregateError || ['connect', 'getaddrinfo'].includes(syscall) || cutInHandshake.test(message)
-  if (!isUnreached && code !== 'UND_ERR_CONNECT_TIMEOUT') return error
-  return new Error(notConnected + (message === '' ? code : message), { cause: error })
-}
 
 /**
  * How long an unused connection is kept. A firewall or proxy between may forget idle connections, mostly after a minute or more, and then drop
@@ -128,17 +85,8 @@ function versionIn(body: unknown): number {
   return Number((answer as Readonly<{ version?: unknown }> | undefined)?.version ?? 0)
 }
 
-/** In the message of an error of a node that is left out for that. */
-const notMember = 'it answers 503, and is not in the cluster'
-export const isNotMember = (message: string): boolean => message.includes(notMember)
 const outside = `${notMember}: it reaches no master`
 const behind = 'it stood still, and does not know yet what the others did meanwhile'
-
-/** Of a question to the node before what it was to be asked. */
-function unsent(error: unknown): Error {
-  if (isUnsent(error)) return error as Error
-  return new errors.ConnectionError(notConnected + (error instanceof Error ? error.message : String(error)))
-}
 
 /**
  * A search may take a minute, while the node answers others; one that hangs, or that nothing comes from any more, answers nothing. What waits for

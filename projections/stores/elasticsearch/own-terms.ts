@@ -4,10 +4,10 @@ import { TooBroadError } from '../../index-store.ts'
 import { patternTest, type PatternFilter } from '../pattern.ts'
 import { visible } from '../row.ts'
 import { hitsIn, objectIn, textIn } from './answer-parts.ts'
+import { ask, targetKey, visibleDays, type Target } from './ask.ts'
 import { and, ofWorkspace, type Query } from './filter.ts'
 import { anyWord, widened, widerPattern } from './lucene-regex.ts'
 import { tokensField } from './mapping.ts'
-import { ask, targetKey, type Target } from './search.ts'
 
 /** How many documents are asked for at once: as many as are likely to fit, because each round goes through all words of the indices. */
 const documentsMax = 1_000
@@ -53,8 +53,7 @@ export async function ownTerms(
   const size = documentsAtOnce(target)
   for (;;) {
     const parts = [ofWorkspace(target.workspaceId), documentsWithOther(field, wider, known)]
-    const query = and(target.days === undefined ? parts : [...parts, target.days])
-    const body = { size, track_total_hits: false, _source: [field], query }
+    const body = { size, track_total_hits: false, _source: [field], query: and([...parts, ...visibleDays(target)]) }
     const hits = hitsIn(await ask(target, body))
     const before = known.size
     for (const word of hits.flatMap((hit) => textIn(objectIn(hit['_source'])[field]).split(' '))) {

@@ -1,25 +1,16 @@
 import type { Facet, Hit, IndexQuery, IndexReader, Scope, Selection } from '../../index-store.ts'
 import type { DocumentId } from '../../projection.ts'
+import { visibleDays, type Target } from './ask.ts'
 import { readBuild } from './builds.ts'
 import type { Elasticsearch } from './call.ts'
-import { bucketsOf, countIn, countingBody, facetOf, facetsBody, histogramBody, isRough, shardValues } from './counts.ts'
-import { createExpander, expandPatterns } from './expand.ts'
-import { and, daysQuery, selectionQuery, type Query } from './filter.ts'
+import { count, facets, histogram } from './counts.ts'
+import { createExpander, expandPatterns, type ExpansionLimits } from './expand.ts'
+import { and, selectionQuery, type Query } from './filter.ts'
 import { connectPlaces, type Place, type PlaceOptions } from './place.ts'
 import { createRecords } from './records.ts'
 import { readRoster } from './rosters.ts'
-import { ask, find, placesIn, searchPages, type Target } from './search.ts'
-import { createSeenSizes, type SeenSizes } from './sized-parts.ts'
-
-type Limits = Readonly<{ patternExpansionsMax: number }>
-
-async function facets(target: Target, query: Query, fields: readonly string[], valuesMax: number) {
-  for (let shardSize = shardValues.least; ; shardSize *= 10) {
-    const answer = await ask(target, facetsBody(query, fields, valuesMax, shardSize))
-    if (isRough(answer) && shardSize < shardValues.most) continue
-    return fields.map((field): Facet => facetOf(answer, field))
-  }
-}
+import { find, placesIn, searchPages } from './search.ts'
+import { createSeenSizes, type SeenSizes } from './seen-sizes.ts'
 
 /** `readerFor`: the reader of one request, whose queries are aborted with the signal. */
 export type ElasticsearchIndexReader = IndexReader &
@@ -27,12 +18,12 @@ export type ElasticsearchIndexReader = IndexReader &
 
 /** The reading side in Elasticsearch, for each of some partitions. */
 export const createElasticsearchIndexReaders = (
-  { limits, ...options }: Omit<PlaceOptions, 'partition'> & Readonly<{ limits: Limits }>,
+  { limits, ...options }: Omit<PlaceOptions, 'partition'> & Readonly<{ limits: ExpansionLimits }>,
   partitions: readonly number[],
 ): readonly ElasticsearchIndexReader[] =>
   connectPlaces(options, partitions).map((place) => abortableReader(place, limits))
 
-function abortableReader(place: Place, limits: Limits): ElasticsearchIndexReader {
+function abortableReader(place: Place, limits: ExpansionLimits): ElasticsearchIndexReader {
   const { elasticsearch } = place
   const seen = createSeenSizes()
   const all = readerOn(place, limits, seen)
@@ -46,15 +37,13 @@ function abortableReader(place: Place, limits: Limits): ElasticsearchIndexReader
   }
 }
 
-function readerOn(place: Place, limits: Limits, seen: SeenSizes, expand = expandPatterns): IndexReader {
+function readerOn(place: Place, limits: ExpansionLimits, seen: SeenSizes, expand = expandPatterns): IndexReader {
   const { elasticsearch, names } = place
   /** Where a scope is stored now; undefined before the first promotion. Looked up each time, because readers may move at any moment. */
   const targetOf = async ({ workspaceId, projection, collection, fromDay }: Scope): Promise<Target | undefined> => {
     const { live } = await readRoster(place, projection)
     if (live === undefined) return undefined
-    const indices = names.days(live, collection)
-    const days = fromDay === undefined ? undefined : daysQuery(indices.slice(0, -1), fromDay)
-    return { elasticsearch, indices, workspaceId, days, seen }
+    return { elasticsearch, indices: names.days(live, collection), workspaceId, fromDay, seen }
   }
   const selected = async <T>(
     scope: Scope,
@@ -64,10 +53,9 @@ function readerOn(place: Place, limits: Limits, seen: SeenSizes, expand = expand
   ): Promise<T> => {
     const target = await targetOf(scope)
     if (target === undefined) return nothing
-    const { days } = target
-    const expansions = await expand({ target, fromDay: scope.fromDay }, selection.filter, limits)
-    const query = selectionQuery(scope.workspaceId, selection, expansions)
-    return task(target, days === undefined ? query : and([query, days]))
+    const query = selectionQuery(scope.workspaceId, selection, await expand(target, selection.filter, limits))
+    const days = visibleDays(target)
+    return task(target, days.length === 0 ? query : and([query, ...days]))
   }
   return {
     async progress(projection) {
@@ -84,12 +72,9 @@ function readerOn(place: Place, limits: Limits, seen: SeenSizes, expand = expand
     search: <D extends object>(scope: Scope, asked: IndexQuery) =>
       selected(scope, asked, [], (target, query): Promise<readonly Hit<D>[]> => searchPages<D>(target, query, asked)),
     places: (scope, asked) => selected(scope, asked, [], (target, query) => placesIn(target, query, asked)),
-    count: (scope, selection) =>
-      selected(scope, selection, 0, async (target, query) => countIn(await ask(target, countingBody(query)))),
+    count: (scope, selection) => selected(scope, selection, 0, count),
     histogram: (scope, selection, stepNs, by) =>
-      selected(scope, selection, [], async (target, query) =>
-        bucketsOf(await ask(target, histogramBody(query, selection, stepNs, by)), stepNs),
-      ),
+      selected(scope, selection, [], (target, query) => histogram(target, query, { ...selection, stepNs, by })),
     facets: (scope, selection, fields, valuesMax) =>
       selected(
         scope,

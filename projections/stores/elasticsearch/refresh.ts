@@ -102,24 +102,6 @@ async function show(options: RefreshOptions, indices: readonly string[]): Promis
   return { indices: [], ended }
 }
 
-/** The indices for which refreshes still wait. Where that fails, they are `dirty` again. */
-function createLateOnes(dirty: Set<string>) {
-  const waiting = new Set<string>()
-  return {
-    count: () => waiting.size,
-    async wait({ indices, ended }: Late): Promise<void> {
-      for (const index of indices) waiting.add(index)
-      try {
-        await ended
-      } catch {
-        for (const index of indices) dirty.add(index)
-      } finally {
-        for (const index of indices) waiting.delete(index)
-      }
-    },
-  }
-}
-
 /**
  * Elasticsearch shows what was written after a refresh. A refresh costs the same for one document as for thousands, and leaves a segment to be merged. So it
  * is done at most every `everyMs`, and less often while the index is far behind.
@@ -128,29 +110,35 @@ export function createFreshness(options: RefreshOptions, start: Heartbeat): Fres
   const { everyMs, now } = options
   const dirty = new Set<string>()
   const left = new Set<string>()
-  const late = createLateOnes(dirty)
   let shown = start
   const lag = createLag(now)
   let [beganAt, tookMs] = [-Infinity, 0]
   /** Refreshes run one after the other: a caller may have written after the current one began. */
   let turn: Promise<void> = Promise.resolve()
-  let showing: readonly string[] = []
-  const showDirty = async (): Promise<void> => {
-    if (dirty.size === 0) return
-    const start = now()
-    // What is written from now on may or may not be included.
-    showing = [...dirty]
-    dirty.clear()
+  /** Refreshes that have not ended, also those of late ones. */
+  let underWay = 0
+  /** Indices are dirty again if their refresh fails. */
+  const follow = async (indices: readonly string[], refresh: Promise<void>): Promise<void> => {
+    underWay++
     try {
-      void late.wait(await show(options, showing))
+      await refresh
     } catch (error) {
-      for (const index of showing) dirty.add(index)
+      for (const index of indices) dirty.add(index)
       throw error
     } finally {
-      showing = []
+      underWay--
     }
-    beganAt = start
-    tookMs = now() - start
+  }
+  const followLate = ({ indices, ended }: Late): void => void follow(indices, ended).catch(() => {})
+  const showDirty = async (): Promise<void> => {
+    if (dirty.size === 0) return
+    const began = now()
+    const indices = [...dirty]
+    // What is written from now on may or may not be included.
+    dirty.clear()
+    await follow(indices, show(options, indices).then(followLate))
+    beganAt = began
+    tookMs = now() - began
   }
   const refreshNow = (): Promise<void> => {
     const mine = turn.then(showDirty)
@@ -177,7 +165,7 @@ export function createFreshness(options: RefreshOptions, start: Heartbeat): Fres
       if (now() >= notBefore()) await refreshNow()
     },
     capped(progress) {
-      if (dirty.size + left.size + late.count() + showing.length === 0) shown = progress
+      if (dirty.size + left.size + underWay === 0) shown = progress
       const { position, caughtUpAt, ahead } = shown
       const { ahead: _ahead, ...told } = progress
       return {

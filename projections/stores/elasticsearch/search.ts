@@ -1,39 +1,16 @@
-import { PermanentError } from '#src/lib/failure.ts'
 import { clampInt64 } from '#src/lib/int64.ts'
 import type { Json, JsonObject } from '#src/lib/json.ts'
-import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { TooBroadError, type Hit, type IndexQuery, type PlacesQuery, type SortKey } from '../../index-store.ts'
+import type { Hit, IndexQuery, PlacesQuery, SortKey } from '../../index-store.ts'
 import type { DocumentId } from '../../projection.ts'
 import { compareSort } from '../order.ts'
 import { createSizedHits } from '../within-size.ts'
 import { bigintIn, hitsIn, numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
-import { everyOpen, nearest, type Elasticsearch } from './call.ts'
+import { ask, targetKey, visibleDays, type Target } from './ask.ts'
 import { documentOf } from './document.ts'
 import { and, ofWorkspace, type Query } from './filter.ts'
-import { areAllRead, listIndices, notRead } from './indices.ts'
 import { bodyField, idField, numberField, positionField, timeField } from './mapping.ts'
-import { dayIn, documentKey, isOneOf, withoutCopies } from './names.ts'
-import { sendPatiently } from './patience.ts'
-import {
-  forbiddenPatternHint,
-  isForbiddenPattern,
-  isLoweredLimit,
-  loweredLimitHint,
-  mappingHint,
-  reasonOf,
-} from './reasons.ts'
-import { askFitting, inSizedParts, type Bound, type SeenSizes } from './sized-parts.ts'
-
-/** Where to search: a workspace in the days of one collection of the live build. */
-export type Target = Readonly<{
-  elasticsearch: Elasticsearch
-  indices: string
-  workspaceId: WorkspaceId
-  /** Which of the indices, by their days; undefined: all. */
-  days: Query | undefined
-  /** Of the documents of workspaces in collections. */
-  seen: SeenSizes
-}>
+import { dayIn, documentKey } from './names.ts'
+import { askFitting, inSizedParts, type Bound } from './sized-parts.ts'
 
 /** Elasticsearch returns at most 10,000 hits at once; pages with bodies are smaller. */
 const pageMax = 2_000
@@ -43,68 +20,6 @@ const pageMax = 2_000
  */
 const firstUnseenPage = 16
 const firstSizedPage = 128
-
-/** A phrase that ends in a prefix expands to all such words, up to the server's maximum of clauses. */
-const tooManyTerms = /maxClauseCount|too_many_(nested_)?clauses/
-
-/** The automaton of an expression is too large, or the expression is too long. */
-const tooComplex = /Determinizing|max_regex_length/
-
-/** An index that was made by its first document, and not by us, as after it and the template were removed. */
-const madeByOthers = /Fielddata is disabled|No mapping found/
-
-type Searched = Pick<Target, 'elasticsearch' | 'indices' | 'workspaceId'>
-
-/** Runs one search. If a shard cannot answer, or no index may be read, all of it fails. */
-export async function ask(searched: Searched, body: object, bound?: Bound): Promise<JsonObject> {
-  const { elasticsearch, indices } = searched
-  for (let tries = 1; ; tries++) {
-    const answer = await askOnce(searched, body, bound)
-    const { total } = objectIn(answer['_shards'])
-    if (total !== 0) return answer
-    // As they are listed: an alias that is named like a copy of a day hides that day from a search where there is no security.
-    const stored = await listIndices(elasticsearch, indices, (name) => isOneOf(indices, name))
-    if (areAllRead(stored, total)) return answer
-    // The first index may have been made just now.
-    if (tries === 2) throw notRead('search', indices)
-  }
-}
-
-async function askOnce(
-  { elasticsearch, indices, workspaceId }: Searched,
-  body: object,
-  bound: Bound = {},
-): Promise<JsonObject> {
-  const query = {
-    ...nearest,
-    routing: workspaceId,
-    ...everyOpen,
-    allow_partial_search_results: false,
-  }
-  const call = {
-    operation: 'search',
-    subject: indices,
-    method: 'POST',
-    path: `/${withoutCopies(indices)}/_search`,
-    query,
-    body,
-    ...bound,
-    accept: [400, 404],
-  } as const
-  // 404: one of the indices was dropped just now.
-  const answer = await sendPatiently(elasticsearch, call, ({ status }) => status !== 404)
-  if (answer.status === 400) throw refusalOf(indices, reasonOf(answer.body))
-  return answer.body
-}
-
-function refusalOf(indices: string, reason: string): Error {
-  if (tooManyTerms.test(reason)) return new TooBroadError('the beginning of a phrase meets too many words')
-  if (tooComplex.test(reason)) return new TooBroadError('the pattern is too complex')
-  const refusal = { operation: 'search', subject: indices, cause: new Error(reason) }
-  if (isLoweredLimit(reason)) return new PermanentError({ ...refusal, hint: loweredLimitHint })
-  if (isForbiddenPattern(reason)) return new PermanentError({ ...refusal, hint: forbiddenPatternHint })
-  return new PermanentError({ ...refusal, ...(madeByOthers.test(reason) ? { hint: mappingHint } : {}) })
-}
 
 const source: readonly string[] = [idField, timeField, positionField, bodyField]
 
@@ -124,7 +39,7 @@ function pageBody(query: Query, { orderBy, direction }: IndexQuery, after: reado
     _source: source,
     query: isNumber ? and([query, { exists: { field } }]) : query,
     sort: [{ [field]: order }, { [idField]: direction }, { [positionField]: 'desc' }],
-    ...(after === undefined ? {} : { search_after: after }),
+    search_after: after,
   }
 }
 
@@ -157,24 +72,13 @@ const placeAfter = ({ value, id }: SortKey): readonly Json[] => [clampInt64(valu
 /** Where a page begins, and how many hits to ask for. */
 type PageAt = Readonly<{ after: readonly Json[] | undefined; size: number }>
 
-/** The next hits, at most `size`; fewer if they would have too many bytes. */
-async function nextHits(
-  target: Target,
-  query: Query,
-  asked: IndexQuery,
-  at: PageAt,
-): Promise<Readonly<{ found: readonly Found[]; size: number }>> {
-  const { answer, size } = await askFitting(at.size, (some, bound) =>
-    ask(target, pageBody(query, asked, at.after, some), asked.charactersMax === undefined ? {} : bound),
-  )
-  return { found: foundIn(answer), size }
-}
+/** The next hits, and how many were asked for in the end: fewer where they would have too many bytes. */
+type Page = Readonly<{ found: readonly Found[]; size: number }>
 
 type Pages = Readonly<{
-  /** How many hits the next page may have at most, after one of so many, or none. */
-  most(before: number | undefined): number
-  /** The next hits, and how many were asked for in the end. */
-  next(at: PageAt): Promise<Readonly<{ found: readonly Found[]; size: number }>>
+  /** How many hits the next page may have at most. */
+  most(): number
+  next(at: PageAt): Promise<Page>
 }>
 
 /** Walks the hits in order, each place once, page by page, until there are enough or `take` returns false. */
@@ -185,9 +89,8 @@ async function eachPlace(
 ): Promise<void> {
   let after = begin === undefined ? undefined : placeAfter(begin)
   let last: SortKey | undefined
-  let before: number | undefined
   for (let taken = 0; taken < limit;) {
-    const { found, size } = await next({ after, size: Math.min(limit - taken, most(before)) })
+    const { found, size } = await next({ after, size: Math.min(limit - taken, most()) })
     for (const each of found) {
       const place = { value: bigintIn(each.sort[0]), id: textIn(each.sort[1]) }
       if (last !== undefined && compareSort(last, place) === 0) continue
@@ -197,31 +100,28 @@ async function eachPlace(
     }
     if (found.length < size) return
     after = found.at(-1)?.sort
-    before = size
   }
 }
-
-/** Under which the sizes of a target's documents are remembered. */
-export const targetKey = ({ indices, workspaceId }: Target): string => `${indices} ${workspaceId}`
 
 /** How large the pages of a search may be that may end for its size: as many hits as there is room for, if they are like those seen. */
 function sizedPages(target: Target, charactersMax: number) {
   const { seen } = target
   const key = targetKey(target)
-  let [hits, characters] = [0, 0]
+  let [hits, characters, lastSize] = [0, 0, 0]
   return {
-    most(before: number | undefined): number {
+    most(): number {
       const mean = hits === 0 ? seen.meanOf(key) : characters / hits
       if (mean === undefined) return firstUnseenPage
       const fitting = Math.ceil((charactersMax - characters) / Math.max(mean, 1)) + 1
-      return Math.max(1, Math.min(fitting, Math.max(firstSizedPage, (before ?? 0) * 2), pageMax))
+      return Math.max(1, Math.min(fitting, Math.max(firstSizedPage, lastSize * 2), pageMax))
     },
-    found(page: readonly Found[]): void {
-      if (page.length === 0) return
-      const sum = page.reduce((length, { source: from }) => length + textIn(from[bodyField]).length, 0)
-      hits += page.length
+    saw({ found, size }: Page): void {
+      lastSize = size
+      if (found.length === 0) return
+      const sum = found.reduce((length, { source: from }) => length + textIn(from[bodyField]).length, 0)
+      hits += found.length
       characters += sum
-      seen.saw(key, sum / page.length)
+      seen.saw(key, sum / found.length)
     },
   }
 }
@@ -235,12 +135,15 @@ export async function searchPages<D extends object>(
   const { charactersMax } = asked
   const { hits, take } = createSizedHits<Hit<D>>(charactersMax)
   const sized = charactersMax === undefined ? undefined : sizedPages(target, charactersMax)
-  const next = async (at: PageAt) => {
-    const page = await nextHits(target, query, asked, at)
-    sized?.found(page.found)
+  const next = async ({ after, size: wanted }: PageAt): Promise<Page> => {
+    const { answer, size } = await askFitting(wanted, (some, bound) =>
+      ask(target, pageBody(query, asked, after, some), sized === undefined ? {} : bound),
+    )
+    const page = { found: foundIn(answer), size }
+    sized?.saw(page)
     return page
   }
-  await eachPlace(asked, { most: (before) => sized?.most(before) ?? pageMax, next }, (found) =>
+  await eachPlace(asked, { most: () => sized?.most() ?? pageMax, next }, (found) =>
     take(hitOf<D>(found), textIn(found.source[bodyField]).length),
   )
   return hits
@@ -252,7 +155,7 @@ const placesPageMax = 10_000
 /** The places of the hits of a search, from their sort values alone. */
 export async function placesIn(target: Target, query: Query, asked: PlacesQuery): Promise<readonly SortKey[]> {
   const places: SortKey[] = []
-  const next = async ({ after, size }: PageAt) => {
+  const next = async ({ after, size }: PageAt): Promise<Page> => {
     const body = { ...pageBody(query, asked, after, size), _source: false }
     return { found: foundIn(await ask(target, body)), size }
   }
@@ -263,13 +166,14 @@ export async function placesIn(target: Target, query: Query, asked: PlacesQuery)
 const idsAtOnce = 500
 
 /** The body of a look-up by id: the newest day of each. Index names sort like their days. */
-function idsBody({ workspaceId, days }: Pick<Target, 'workspaceId' | 'days'>, ids: readonly DocumentId[]): object {
+function idsBody(target: Target, ids: readonly DocumentId[]): object {
+  const { workspaceId } = target
   const values = ids.map((id) => documentKey(workspaceId, id))
   return {
     size: ids.length,
     track_total_hits: false,
     _source: source,
-    query: and([ofWorkspace(workspaceId), { ids: { values } }, ...(days === undefined ? [] : [days])]),
+    query: and([ofWorkspace(workspaceId), { ids: { values } }, ...visibleDays(target)]),
     collapse: { field: idField },
     sort: [{ _index: 'desc' }],
   }

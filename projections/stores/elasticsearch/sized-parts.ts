@@ -12,26 +12,6 @@ const growth = 4
 /** What was too large together once may be so again. */
 const growthAfterLarge = 1.25
 
-/** How many characters the documents of a place have on average: of those found there lately, rather too many than too few. */
-export type SeenSizes = Readonly<{ meanOf(place: string): number | undefined; saw(place: string, mean: number): void }>
-
-const placesMax = 10_000
-
-/** Remembers the largest mean of each place, and forgets it slowly: a search for small ones says little about the next, for large ones. */
-export function createSeenSizes(): SeenSizes {
-  const means = new Map<string, number>()
-  return {
-    meanOf: (place) => means.get(place),
-    saw(place, mean) {
-      const before = means.get(place) ?? 0
-      means.delete(place)
-      means.set(place, Math.max(mean, before * 0.95))
-      const [oldest] = means.keys()
-      if (means.size > placesMax && oldest !== undefined) means.delete(oldest)
-    },
-  }
-}
-
 /**
  * Asks for so many documents. If they are too large together, it asks for a quarter of them, and again: that is known only when they come, or when
  * Elasticsearch cannot gather them. A single document may be of any size. `size` of the result: how many were asked for in the end.

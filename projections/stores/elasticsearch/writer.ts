@@ -1,4 +1,5 @@
 import type { Position } from '#src/events/envelope.ts'
+import { onceDone } from '#src/lib/once.ts'
 import type { EntryKey, Heartbeat, IndexName, IndexWriter, WorkspaceEntries } from '../../index-store.ts'
 import { daysLookedAt, daysReplaced, type Entry, type Projection } from '../../projection.ts'
 import { collectionIn, openedIn, otherLog, wasDropped } from '../refusals.ts'
@@ -52,7 +53,7 @@ type Build = Readonly<{
 
 type Options = Readonly<{
   settings: IndexSettings
-  refreshEveryMs: number
+  everyMs: number
   now: () => number
   share: string | undefined
   /** Creates the state index, once. */
@@ -63,20 +64,9 @@ type Options = Readonly<{
 
 const untold: Heartbeat = { position: 0, head: 0, at: 0, caughtUpAt: 0 }
 
-function createPrepare(place: Place, settings: IndexSettings): () => Promise<void> {
-  let prepared: Promise<void> | undefined
-  return () => {
-    prepared ??= prepareState(place, settings).catch((error: unknown) => {
-      prepared = undefined
-      throw error
-    })
-    return prepared
-  }
-}
-
 function freshnessOf(
   { elasticsearch, names }: Place,
-  { refreshEveryMs: everyMs, now }: Options,
+  { everyMs, now }: Options,
   index: IndexName,
   told = untold,
 ): Freshness {
@@ -106,12 +96,7 @@ async function openedBuild(
   await freshness.refreshNow()
   const days = createDayIndices(place, { ...options, index, collections }, there.days.keys())
   const watch = createDayWatch(place, index, days.has, options)
-  const progress = createProgress(
-    place,
-    index,
-    { ...options, everyMs: options.refreshEveryMs },
-    { checkpoint, heartbeat },
-  )
+  const progress = createProgress(place, index, options, { checkpoint, heartbeat })
   return { index, projection: projection.name, epoch, collections, days, watch, freshness, progress }
 }
 
@@ -122,14 +107,14 @@ function* operationsOf(
 ): Generator<Operation, void, undefined> {
   for (const { workspaceId, entries: mine } of entries) {
     for (const entry of mine) {
-      const { collection, shape } = collectionIn(collections, entry.collection)
+      const written = collectionIn(collections, entry.collection)
       const place = { workspaceId, key: documentKey(workspaceId, entry.id), position: entry.position }
-      const document = documentJson({ shape, collection, epoch }, workspaceId, entry)
+      const document = documentJson({ ...written, epoch }, workspaceId, entry)
       const index = days.of(entry)
       freshness.wrote(index)
       yield { kind: 'index', index, ...place, document }
       if (entry.replaces !== true) continue
-      for (const day of daysReplaced(entry.day, shape.lookbackDays)) {
+      for (const day of daysReplaced(entry.day, written.shape.lookbackDays)) {
         const other = days.of({ collection: entry.collection, day })
         if (day === entry.day || !days.has(other)) continue
         freshness.wrote(other)
@@ -188,13 +173,13 @@ function onlyNew(hear: DayHearers['onBeside']): DayHearers['onBeside'] {
 
 /** The writing side in Elasticsearch, for one partition. */
 export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions): IndexWriter {
-  const { settings = defaultSettings, refreshEveryMs = 500, now = () => performance.now(), share } = given
+  const { settings = defaultSettings, refreshEveryMs: everyMs = 500, now = () => performance.now(), share } = given
   const { onLost, onClosed, onPassedOver, onLazy, onPiped, tellAgainMs = 1_500 } = given
   const told = { onLost, onClosed, onPassedOver, onLazy, onPiped, onBeside: onlyNew(given.onBeside) }
   const place: Place = { ...('place' in given ? given.place : connectPlace(given)), ...told }
   const { elasticsearch } = place
-  const [prepare, forbid] = [createPrepare(place, settings), createForbid(place, now)]
-  const options = { settings, refreshEveryMs, now, share, prepare, forbid }
+  const [prepare, forbid] = [onceDone(() => prepareState(place, settings)), createForbid(place, now)]
+  const options = { settings, everyMs, now, share, prepare, forbid }
   const builds = new Map<IndexName, Build>()
   const buildOf = (index: IndexName): Build => openedIn(builds, index)
   const freshnessAt = (index: IndexName): Freshness => freshnessOf(place, options, index)
@@ -229,7 +214,7 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
     },
     roster: (projection) => readRoster(place, projection),
     async changeRoster(projection, roster) {
-      await options.prepare()
+      await prepare()
       // Before readers move to a build, all of it must be searchable.
       await builds.get(roster.live ?? '')?.freshness.refreshNow()
       return writeRoster(place, projection, roster)

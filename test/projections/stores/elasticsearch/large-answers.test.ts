@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { LargeAnswerError } from '#projections/stores/elasticsearch/call.ts'
 import { connectElasticsearch } from '#projections/stores/elasticsearch/client.ts'
 import { searchPages } from '#projections/stores/elasticsearch/search.ts'
-import { createSeenSizes } from '#projections/stores/elasticsearch/sized-parts.ts'
+import { createSeenSizes } from '#projections/stores/elasticsearch/seen-sizes.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 
 const recordsMax = 180
@@ -85,7 +85,7 @@ describe('answers of Elasticsearch', () => {
       elasticsearch,
       indices: 'test',
       workspaceId: workspaceIdOf('acme'),
-      days: undefined,
+      fromDay: undefined,
       seen: createSeenSizes(),
     }
     const query = {

@@ -3,9 +3,10 @@ import { describe, it } from 'mocha'
 import type { Json, JsonObject } from '#src/lib/json.ts'
 import { LargeAnswerError, type Elasticsearch } from '#projections/stores/elasticsearch/call.ts'
 import { lookUp } from '#projections/stores/elasticsearch/look-up.ts'
-import { ask as search, find, searchPages, type Target } from '#projections/stores/elasticsearch/search.ts'
-import { createSeenSizes } from '#projections/stores/elasticsearch/sized-parts.ts'
+import { find, searchPages } from '#projections/stores/elasticsearch/search.ts'
+import { createSeenSizes } from '#projections/stores/elasticsearch/seen-sizes.ts'
 import { expandPatterns } from '#projections/stores/elasticsearch/expand.ts'
+import { ask as search, type Target } from '#projections/stores/elasticsearch/ask.ts'
 import { createNames } from '#projections/stores/elasticsearch/names.ts'
 import { forbiddenHint } from '#projections/stores/elasticsearch/reasons.ts'
 import { createRecords } from '#projections/stores/elasticsearch/records.ts'
@@ -91,7 +92,7 @@ describe('searches in Elasticsearch', () => {
   async function pageSizes(searches: readonly Readonly<{ characters: number; limit: number }>[]) {
     const pages: (readonly number[])[] = []
     const found: number[] = []
-    const target = { indices: 'lines-*', workspaceId: acme, days: undefined, seen: createSeenSizes() }
+    const target = { indices: 'lines-*', workspaceId: acme, fromDay: undefined, seen: createSeenSizes() }
     for (const { characters, limit } of searches) {
       const sizes: number[] = []
       const b = JSON.stringify({ m: 'x'.repeat(characters - 8) })
@@ -134,7 +135,7 @@ describe('searches in Elasticsearch', () => {
       sizes.push((body as { size: number }).size)
       return { hits: { hits: [] } }
     })
-    const target = { elasticsearch, indices: 'lines-*', workspaceId: acme, days: undefined, seen: createSeenSizes() }
+    const target = { elasticsearch, indices: 'lines-*', workspaceId: acme, fromDay: undefined, seen: createSeenSizes() }
     const page = { filter: { kind: 'all' }, orderBy: 'timeNs', direction: 'asc', limit: 100 } as const
     for (let times = 0; times < 2; times++) await searchPages(target, {}, { ...page, charactersMax: 1_000 })
     expect(sizes).to.deep.equal([16, 16])
@@ -160,7 +161,7 @@ describe('searches in Elasticsearch', () => {
     }
     const target = { elasticsearch: { send, close: async () => undefined }, indices: 'lines-*', workspaceId: acme }
     const page = { filter: { kind: 'all' }, orderBy: 'timeNs', direction: 'asc', limit: 100 } as const
-    const where = { ...target, days: undefined, seen: seenSmall('lines-*') }
+    const where = { ...target, fromDay: undefined, seen: seenSmall('lines-*') }
     const hits = await searchPages(where, {}, { ...page, charactersMax: 1_000 })
     expect(hits.map(({ id }) => id)).to.deep.equal(['a'])
     expect(sizes).to.deep.equal([100, 25, 7])
@@ -184,7 +185,7 @@ describe('searches in Elasticsearch', () => {
     }
     const target = { elasticsearch: { send, close: async () => undefined }, indices: 'lines-*', workspaceId: acme }
     const page = { filter: { kind: 'all' }, orderBy: 'timeNs', direction: 'asc', limit: 40 } as const
-    const where = { ...target, days: undefined, seen: seenSmall('lines-*') }
+    const where = { ...target, fromDay: undefined, seen: seenSmall('lines-*') }
     const hits = await searchPages(where, {}, { ...page, charactersMax: 1_000 })
     expect(hits.map(({ timeNs }) => Number(timeNs))).to.deep.equal(Array.from({ length: 40 }, (_, at) => at))
   })
@@ -257,9 +258,9 @@ describe('what stands before a search in Elasticsearch', () => {
     )
     expect(document.asked).to.equal(3)
     const pattern = { kind: 'pattern', fields: ['message'], prefix: 'a', regex: 'a.*' } as const
-    const target = { indices: 'lines-*', workspaceId: acme, days: undefined, seen: createSeenSizes() }
+    const target = { indices: 'lines-*', workspaceId: acme, fromDay: undefined, seen: createSeenSizes() }
     const words = await stopped({ _shards: { failed: 0 }, explanations: [] }, (elasticsearch) =>
-      expandPatterns({ target: { ...target, elasticsearch }, fromDay: undefined }, pattern, {
+      expandPatterns({ ...target, elasticsearch }, pattern, {
         patternExpansionsMax: 9,
       }),
     )
@@ -277,8 +278,8 @@ describe('what stands before a search in Elasticsearch', () => {
     const whole = { _shards: { failed: 0 }, explanations: [...some, ...all] }
     const elasticsearch = answering(() => answers.pop() ?? whole)
     const pattern = { kind: 'pattern', fields: ['message'], prefix: 'a', regex: 'a.*' } as const
-    const target = { elasticsearch, indices: 'lines-*', workspaceId: acme, days: undefined, seen: createSeenSizes() }
-    const expansions = await expandPatterns({ target, fromDay: undefined }, pattern, { patternExpansionsMax: 9 })
+    const target = { elasticsearch, indices: 'lines-*', workspaceId: acme, fromDay: undefined, seen: createSeenSizes() }
+    const expansions = await expandPatterns(target, pattern, { patternExpansionsMax: 9 })
     expect(expansions.get(pattern)?.get('message')).to.deep.equal(['a1', 'a2'])
   })
 
@@ -289,8 +290,8 @@ describe('what stands before a search in Elasticsearch', () => {
     const explanations = [{ index: 'lines-2026.11.21', valid: false, error }]
     const elasticsearch = answering(() => ({ _shards: { failed: 0 }, explanations }))
     const pattern = { kind: 'pattern', fields: ['message'], prefix: 'a', regex: 'a.*' } as const
-    const target = { elasticsearch, indices: 'lines-*', workspaceId: acme, days: undefined, seen: createSeenSizes() }
-    const expanding = expandPatterns({ target, fromDay: undefined }, pattern, { patternExpansionsMax: 9 })
+    const target = { elasticsearch, indices: 'lines-*', workspaceId: acme, fromDay: undefined, seen: createSeenSizes() }
+    const expanding = expandPatterns(target, pattern, { patternExpansionsMax: 9 })
     const failure = await rejection(expanding)
     expect(failure.name).to.equal('PermanentError')
     expect(failure.message).to.match(/take the cluster setting search\.allow_expensive_queries back/)
@@ -312,19 +313,19 @@ describe('what stands before a search in Elasticsearch', () => {
     const explanations = [{ index: 'lines-2026.11.21', valid: true, explanation: 'x_message:a1 x_message:a2' }]
     const pattern = { kind: 'pattern', fields: ['message'], prefix: 'a', regex: 'a.*' } as const
     const inDays = { prefix: { _index: 'lines-2026.11.2' } }
-    for (const days of [undefined, inDays]) {
+    for (const fromDay of [undefined, '2026-11-19']) {
       const queries: string[] = []
       const elasticsearch = answering(({ path, body }) => {
         if (path.endsWith('/_search')) queries.push(JSON.stringify((body as { query: unknown }).query))
         return { _shards: { failed: 0 }, explanations, hits: { hits: [] } }
       })
-      const target = { elasticsearch, indices: 'lines-*', workspaceId: acme, days, seen: createSeenSizes() }
-      await expandPatterns({ target, fromDay: undefined }, pattern, { patternExpansionsMax: 1 })
+      const target = { elasticsearch, indices: 'lines-*', workspaceId: acme, fromDay, seen: createSeenSizes() }
+      await expandPatterns(target, pattern, { patternExpansionsMax: 1 })
       expect(queries).to.have.length(1)
       expect(queries[0])
         .to.include(JSON.stringify({ term: { _routing: acme } }))
         .and.include('regexp')
-      expect(queries[0]?.includes(JSON.stringify(inDays))).to.equal(days !== undefined)
+      expect(queries[0]?.includes(JSON.stringify(inDays))).to.equal(fromDay !== undefined)
     }
   })
 
@@ -337,8 +338,14 @@ describe('what stands before a search in Elasticsearch', () => {
         return { _shards: { failed: 0 }, explanations, hits: { hits: [] } }
       })
       const pattern = { kind: 'pattern', fields: ['message'], prefix: 'a', regex: 'a1' } as const
-      const target = { elasticsearch, indices: 'lines-*', workspaceId: acme, days: undefined, seen: createSeenSizes() }
-      await expandPatterns({ target, fromDay: undefined }, pattern, { patternExpansionsMax: 1 })
+      const target = {
+        elasticsearch,
+        indices: 'lines-*',
+        workspaceId: acme,
+        fromDay: undefined,
+        seen: createSeenSizes(),
+      }
+      await expandPatterns(target, pattern, { patternExpansionsMax: 1 })
       return asked
     }
     const places = '/lines-*,-lines-*-*,-lines-*_*,-lines-*.*.*.*'
