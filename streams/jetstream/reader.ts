@@ -59,9 +59,8 @@ export function createRead(
     if (end < after && nats.server().cluster && patient) return false
     if (end < after) throw lostTail(log.partition, after, end)
     if (end < sequence * positionStep) return true
-    for (const each of wanted === undefined ? [sequence] : [sequence, wanted]) {
-      if (end >= each * positionStep && !(await source.has(each))) throw missingAt(each, log)
-    }
+    const sought = wanted ?? sequence
+    if (end >= sought * positionStep && !(await source.has(sought))) throw missingAt(sought, log)
     return false
   }
 

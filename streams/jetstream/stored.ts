@@ -107,11 +107,10 @@ function flaw(
   }
   if (!subjects.holds(message.subject))
     return { damage: damageAt(sequence, log, 'it is of another log: this one was made anew') }
-  const { index } = message.part
-  if (index === parts + 1) return undefined
+  if (message.part.index === parts + 1) return undefined
   // Of two events, the one before lacks its last parts; else this one its first.
   const damage = new MissingError({ ...about(sequence, log), hint: partsMissing })
-  return { damage, hole: index === 1 ? sequence - 1 : sequence }
+  return { damage, hole: sequence - 1 }
 }
 
 /** Whether a message is the next part of the event that these are the first parts of. */

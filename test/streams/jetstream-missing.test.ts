@@ -74,6 +74,21 @@ describe('a JetStream log that lacks messages which its server has counted', fun
     expect(await rejection(other.read(head - 2 * 4096, 10))).to.be.instanceOf(MissingError)
   })
 
+  for (const [which, gone] of [
+    ['first', '1/2'],
+    ['last', '2/2'],
+  ] as const)
+    it(`is passed over where only parts of an event are: the ${which} one, right before what says so`, async () => {
+      await stream.append([makeEvent('before')])
+      await part(gone)
+      await stream.append([sealLoss({ at: Date.now(), unique: '0'.repeat(32) })])
+      await stream.append([makeEvent('last')])
+      for (const reader of [stream, other]) {
+        const found = (await readAll(reader)).map(({ position }) => position / 4096)
+        expect(found).to.deep.equal([1, 3, 4])
+      }
+    })
+
   describe('is not taken for one', () => {
     const positionsOf = async (reader: Stream, after: number) =>
       (await reader.read(after, 10)).map(({ position }) => position)
