@@ -40,6 +40,12 @@ describe('a log of which messages are missing', () => {
     })
   })
 
+  it('is given up once for each two failures, as where one that holds it up comes again', async () => {
+    const toldAfter = async (count: number) => (await after(Array<unknown>(count).fill(missing(5)), true)).told
+    expect(await toldAfter(3)).to.have.length(1)
+    expect(await toldAfter(4)).to.have.length(2)
+  })
+
   it('is not where nobody does, others are missing each time, or it is something else', async () => {
     const nothing = { told: [], given: 0 }
     expect(await after([missing(5), missing(5), missing(5)], false)).to.deep.equal(nothing)
