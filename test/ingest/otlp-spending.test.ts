@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { sealClosing } from '#src/events/allowance.ts'
 import { beforeAll } from '#src/events/envelope.ts'
 import { createMonthLedger } from '#src/ingest/ledger.ts'
+import { systemTimers } from '#src/lib/timers.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { startIngest, usedSpansOf, type TestIngest } from '#test/support/ingest.ts'
 import { encodeJson, encodeProtobuf, requestOf } from '#test/support/otlp.ts'
@@ -75,7 +76,7 @@ describe('POST /api/traces/v1/otlp, by an allowance that others spend too', () =
     ingest = await startIngest({ plan: { spansPerMonth: 10 }, limits: { heldSpansPollMs: 1, heldSpansPollsMax: 1 } })
     const { stream, workspace: workspaceId, now } = ingest
     const ledger = createMonthLedger(
-      { stream, clock: () => now.ms, holder: 'another', newId: () => 'x' },
+      { stream, clock: () => now.ms, holder: 'another', newId: () => 'x', timers: systemTimers },
       workspaceId,
       '2026-11',
     )
@@ -93,7 +94,7 @@ describe('POST /api/traces/v1/otlp, by an allowance that others spend too', () =
     const headers = { authorization: `Bearer ${ingest.keys.tracing}`, 'content-type': 'application/json' }
     const send = () => ingest.post(path, encodeJson(requestOf(spans(6))), headers)
     expect(partialOf(await send())).to.equal(undefined)
-    const options = { stream, clock: () => now.ms, holder: 'another', newId: () => 'x' }
+    const options = { stream, clock: () => now.ms, holder: 'another', newId: () => 'x', timers: systemTimers }
     const ledger = createMonthLedger(options, workspaceId, '2026-11')
     let standing = await ledger.read()
     // What the first copy was granted is told to the ledger behind its answer.
