@@ -54,6 +54,6 @@ export async function openAllowance({
     limits,
     isGone,
     counted: createCountedSpans({ ...counting, reader, leavesOut }),
-    onFailure: createRetryReport(clock, 'reservations of span allowances could not be settled; trying again'),
+    onFailure: createRetryReport(clock, 'span allowances could not be settled, or not be counted; trying again'),
   })
 }
