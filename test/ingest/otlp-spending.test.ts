@@ -88,6 +88,21 @@ describe('POST /api/traces/v1/otlp, by an allowance that others spend too', () =
     expect(await ingest.events()).to.deep.equal([])
   })
 
+  for (const [how, counted] of [
+    ['fails', () => Promise.reject(new Error('the index is away'))],
+    ['does not answer', () => new Promise<undefined>(() => undefined)],
+  ] as const) {
+    it(`rejects what is over the limit for good, also where the index that may know better ${how}`, async () => {
+      const limits = { heldSpansPollMs: 1, heldSpansPollsMax: 3 }
+      ingest = await startIngest({ plan: { spansPerMonth: 10 }, limits, counted })
+      const headers = { authorization: `Bearer ${ingest.keys.tracing}`, 'content-type': 'application/json' }
+      for (const rejected of [2, 12]) {
+        const answer = await ingest.post(path, encodeJson(requestOf(spans(12, 100 * rejected))), headers)
+        expect([answer.status, partialOf(answer)?.rejected]).to.deep.equal([200, rejected])
+      }
+    })
+  }
+
   it('answers a retry as its first copy, also while another process holds the rest', async () => {
     ingest = await startIngest({ plan: { spansPerMonth: 10 }, limits: { heldSpansPollMs: 1, heldSpansPollsMax: 1 } })
     const { stream, workspace: workspaceId, now } = ingest
