@@ -1,6 +1,15 @@
 import { beforeAll, type Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { reachedFor, type IndexName, type IndexReader, type MissedDay, type Progress } from '../index-store.ts'
+import type { Clock } from '#src/lib/clock.ts'
+import {
+  heartbeatMaxMs,
+  isFolded,
+  reachedFor,
+  type IndexName,
+  type IndexReader,
+  type MissedDay,
+  type Progress,
+} from '../index-store.ts'
 import { readUsage } from './query.ts'
 
 /**
@@ -12,6 +21,7 @@ type CountedSpans = (workspaceId: WorkspaceId, month: string, position: Position
 export type CountingOptions = Readonly<{
   /** It says which builds are of another version. */
   reader: IndexReader
+  clock: Clock
   /** Whether an index that has reached a position leaves out spans of a workspace's month, which were used all the same. */
   leavesOut: (workspaceId: WorkspaceId, month: string, reached: Position) => Promise<boolean>
   /** Days of a workspace that are gone, where that can be told sooner than by the index's progress. */
@@ -20,10 +30,10 @@ export type CountingOptions = Readonly<{
 
 /**
  * Undefined until a projector is seen running: after a power cut the files may hold less than the heartbeat says, and only a projector that opens
- * them corrects that. Also undefined for a build that is of another version, began later than the log, skips events (`leavesOut`), or has lost a day
- * of the month: their spans were used all the same.
+ * them corrects that. Undefined too once none runs any more: then nobody notes that a day is lost. Also undefined for a build that is of another
+ * version, began later than the log, skips events (`leavesOut`), or has lost a day of the month: their spans were used all the same.
  */
-export function createCountedSpans({ reader, leavesOut, missed = () => [] }: CountingOptions): CountedSpans {
+export function createCountedSpans({ reader, clock, leavesOut, missed = () => [] }: CountingOptions): CountedSpans {
   let firstBeat: number | undefined
   let isLive = false
   /** How far the build that readers use has all of a workspace's month; undefined if it is not known to have all of it. */
@@ -34,7 +44,8 @@ export function createCountedSpans({ reader, leavesOut, missed = () => [] }: Cou
     if (lost.some((each) => isOwn(each) && each.day.startsWith(month))) return undefined
     firstBeat ??= progress.at
     isLive ||= progress.at !== firstBeat
-    return isLive ? { index: progress.index, position: reachedFor(progress, workspaceId) } : undefined
+    const isBeating = isFolded(progress, clock()) && progress.at - clock() <= heartbeatMaxMs
+    return isLive && isBeating ? { index: progress.index, position: reachedFor(progress, workspaceId) } : undefined
   }
   return async (workspaceId, month, position) => {
     const { progress, spans } = await readUsage(reader, workspaceId, month)

@@ -53,7 +53,7 @@ export async function openAllowance({
     random: Math.random,
     limits,
     isGone,
-    counted: createCountedSpans({ ...counting, reader, leavesOut }),
+    counted: createCountedSpans({ ...counting, reader, clock, leavesOut }),
     onFailure: createRetryReport(clock, 'span allowances could not be settled, or not be counted; trying again'),
   })
 }

@@ -122,6 +122,7 @@ export async function createAllowanceIndex({ world, stream, random, troubles, hi
     counted: (call: Call, reached: Stream, clock: Clock) =>
       createCountedSpans({
         reader: readerBy(call),
+        clock,
         leavesOut:
           hides === 'dead letters'
             ? async () => false

@@ -61,6 +61,7 @@ export function startIngest(stage: Stage, name: string, spansPerMonth: number): 
     isGone: () => false,
     counted: createCountedSpans({
       reader: { ...stage.index.reader, ...reader },
+      clock,
       leavesOut: async () => false,
     }),
     onFailure: () => undefined,

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { createCountedSpans } from '#projections/allowance/counted-spans.ts'
 import { allowanceProjection } from '#projections/allowance/fold.ts'
 import { usageCollection, type UsageOfDay } from '#projections/allowance/usage-document.ts'
-import type { IndexReader, MissedDay, Progress } from '#projections/index-store.ts'
+import { heartbeatMaxMs, type IndexReader, type MissedDay, type Progress } from '#projections/index-store.ts'
 import { createMemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { promote } from '#test/support/promote.ts'
@@ -25,8 +25,8 @@ describe('spans counted by the projection', () => {
 
   it('are told up to a position that a living projector has reached, and else not', async () => {
     const { writer, reader } = createMemoryIndexStore()
-    let leavesOut = false
-    const counted = createCountedSpans({ reader, leavesOut: async () => leavesOut })
+    let [leavesOut, now] = [false, 3_000]
+    const counted = createCountedSpans({ reader, clock: () => now, leavesOut: async () => leavesOut })
     const ask = (position: number): Promise<number | undefined> => counted(acme, '2026-11', position)
     expect(await ask(0), 'no index yet').to.equal(undefined)
     await writer.open(index, allowanceProjection, 'epoch')
@@ -51,13 +51,17 @@ describe('spans counted by the projection', () => {
     await writer.heartbeat(index, { position: 8192, head: 12_288, at: 3_000, caughtUpAt: 2_000, ahead })
     expect(await ask(12_288), 'of one that waits in a backlog').to.equal(undefined)
     expect(await counted(globex, '2026-11', 12_288), 'of one that need not wait').to.equal(0)
-    leavesOut = true
+    for (const other of [3_000 + heartbeatMaxMs + 1, 3_000 - heartbeatMaxMs - 1]) {
+      now = other
+      expect(await ask(8192), 'once no projector runs, by its last heartbeat').to.equal(undefined)
+    }
+    ;[leavesOut, now] = [true, 3_000]
     expect(await ask(8192), 'what was left out was spent too').to.equal(undefined)
   })
 
   it('are not told by a build whose fold began later than the log', async () => {
     const { writer, reader } = createMemoryIndexStore()
-    const counted = createCountedSpans({ reader, leavesOut: none })
+    const counted = createCountedSpans({ reader, clock: () => 2_000, leavesOut: none })
     await writer.open(index, allowanceProjection, 'epoch', 4096)
     await promote(writer, 'allowance', index)
     for (const at of [1_000, 2_000]) {
@@ -84,7 +88,7 @@ describe('spans counted by the projection', () => {
         return reader.search<D>(...asked)
       },
     }
-    const counted = createCountedSpans({ reader: shown, leavesOut: none, missed: () => missed })
+    const counted = createCountedSpans({ reader: shown, clock: () => 2_000, leavesOut: none, missed: () => missed })
     const ask = (month = '2026-11') => counted(acme, month, 8192)
     before(async () => {
       await writer.open(index, allowanceProjection, 'epoch')
