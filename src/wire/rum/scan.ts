@@ -33,7 +33,7 @@ export type RumScan = Readonly<{
   rejected: readonly RejectedItem[]
   /** The spans of the body, numbered in request order; undefined when it has none. */
   spans: SpanScan | undefined
-  /** The body without the bad items and the parts that are not kept, otherwise byte for byte; the body as received if everything is kept. */
+  /** The body without the bad items and those of the parts that are not kept, in the same form, otherwise byte for byte; as received if all are kept. */
   cut(keep: RumKeep): Uint8Array
 }>
 
@@ -264,14 +264,17 @@ type Found = Readonly<{
   whole: boolean
 }>
 
+/** Traces without a span. */
+const noTraces = Buffer.from('{}')
+
 function cutRum({ body, form, members, items, spans, whole }: Found, keep: RumKeep): Uint8Array {
   const kept = keptSpans(spans, keep.spans)
   const stays = (part: RumPart): boolean => part === 'spans' || keep[part] !== false
   if (whole && kept.size === (spans?.spans ?? 0) && [...items.keys()].every(stays)) return body
-  const left = spans === undefined ? [] : spans.cut((index) => kept.has(index))
-  if (form === 'otlp') return left instanceof Uint8Array ? left : body
+  const left = spans?.cut((index) => kept.has(index))
+  if (form === 'otlp') return left ?? body
   const parts = new Map<string, CutPart>([...items].map(([part, { good }]) => [part, stays(part) ? good : []]))
-  if (form === 'faro') parts.set('traces', kept.size === 0 ? [] : left)
+  if (form === 'faro') parts.set('traces', kept.size > 0 && left !== undefined ? left : noTraces)
   return cutBody(body, members, parts)
 }
 
