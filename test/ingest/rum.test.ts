@@ -306,6 +306,16 @@ describe('POST /api/rum/v1/ingest', () => {
     expect(await overOtlp(1, 9)).to.match(/^95 % /)
   })
 
+  it('refuses items that come to more values than a request may have, with the meta that each is kept with', async () => {
+    const x = Array.from({ length: 100_000 }, () => 1)
+    const body = (events: number): string =>
+      JSON.stringify({ meta: { x }, events: Array.from({ length: events }, () => ({})) })
+    expect((await post(body(8))).json).to.deep.equal({ accepted: 8, rejected: 0 })
+    const refused = await post(body(320))
+    expect(refused.json).to.deep.include({ status: 413, code: 'payload_too_large' })
+    expect((refused.json as { detail: string }).detail).to.contain('send less meta, or smaller batches')
+  })
+
   it('answers a preflight for every page, for two hours', async () => {
     const response = await fetch(ingest.server.baseUrl + path, {
       method: 'OPTIONS',

@@ -45,6 +45,8 @@ type Walk = Readonly<{
   reader: JsonReader
   limits: RumScanLimits
   rejected: RejectedItem[]
+  /** How many values the body has. */
+  values: number
 }>
 
 const openBrace = 0x7b
@@ -78,7 +80,7 @@ export function scanRum(
     const spans = countSpans(body, tracesOf(body, form, members.value), limits)
     return fail(refusal('payload_too_large', detail, { records, spans }))
   }
-  return readParts({ body, reader, limits, rejected: [] }, form, members.value)
+  return readParts({ body, reader, limits, rejected: [], values: reader.values() }, form, members.value)
 }
 
 /** Other signals that pages send over OTLP to the address for traces. */
@@ -152,7 +154,8 @@ function readParts(walk: Walk, form: RumForm, members: Members): Result<RumScan,
   }
   const counts = countsOf(items, spans)
   const meta = form === 'faro' ? members.get('meta') : undefined
-  if (meta !== undefined && isTooMuchWith(meta, counts, limits)) return fail(tooMuchMeta(all, limits))
+  const most = meta === undefined ? undefined : mostExceededWith(meta, counts, walk)
+  if (most !== undefined) return fail(tooMuchMeta(all, most))
   return ok({
     form,
     counts,
@@ -184,18 +187,33 @@ function countSpans(body: Uint8Array, range: JsonRange | undefined, limits: RumS
 }
 
 /**
- * Whether the items are too large together with `meta`, of which each item is stored with a copy: a megabyte of it and ten thousand items would make
- * ten gigabytes.
+ * The limit that the items are beyond together with `meta`, with which each is stored: a megabyte of it and ten thousand items would make ten
+ * gigabytes, and a list of a hundred thousand numbers a thousand million values. Undefined: they are within the limits.
  */
-function isTooMuchWith({ start, end }: JsonRange, counts: RumScan['counts'], limits: RumScanLimits): boolean {
+function mostExceededWith(meta: JsonRange, counts: RumScan['counts'], { body, limits, values }: Walk) {
   const items = listParts.reduce((sum, part) => sum + counts[part], 0)
-  return (end - start) * items > limits.decodedBytesMax
+  if ((meta.end - meta.start) * items > limits.decodedBytesMax) return `${limits.decodedBytesMax} bytes`
+  const isTooMany = valuesOfMeta(body, meta) * items + values > limits.nodesPerRequestMax
+  return isTooMany ? `${limits.nodesPerRequestMax} values` : undefined
 }
 
-const tooMuchMeta = (all: Pick<Refusal, 'records' | 'spans'>, { decodedBytesMax }: RumScanLimits): Refusal =>
+/** How many values of `meta` are kept with each item: all but the list of the SDK's plug-ins. */
+function valuesOfMeta(body: Uint8Array, { start }: JsonRange): number {
+  if (body[start] !== openBrace) return 0
+  const reader = createJsonReader(body)
+  let before = 0
+  let kept = 0
+  eachMember(body, reader, start, (name) => {
+    if (name() !== 'sdk') kept += reader.values() - before
+    before = reader.values()
+  })
+  return kept
+}
+
+const tooMuchMeta = (all: Pick<Refusal, 'records' | 'spans'>, most: string): Refusal =>
   refusal(
     'payload_too_large',
-    `each item is kept with meta, and so they come to more than ${decodedBytesMax} bytes: send less meta, or smaller batches`,
+    `each item is kept with meta, and so they come to more than ${most}: send less meta, or smaller batches`,
     all,
   )
 

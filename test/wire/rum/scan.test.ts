@@ -209,6 +209,18 @@ describe('the scan of a RUM request', () => {
       'payload_too_large',
       `each item is kept with meta, and so they come to more than ${limits.decodedBytesMax} bytes: send less meta, or smaller batches`,
     ])
+    const values = { nodesPerRequestMax: 1_000 }
+    const listed = (events: number, more = ''): string => `{"meta":{"a":[1,2,3]${more}},"events":[${items(events)}]}`
+    // Four values are kept with each item, and the body has six beside its items.
+    expect(scan(listed(198), 'application/json', values).accepted).to.equal(198)
+    expect(refused(listed(199), 'application/json', values)).to.include({
+      code: 'payload_too_large',
+      detail:
+        'each item is kept with meta, and so they come to more than 1000 values: send less meta, or smaller batches',
+    })
+    // The list of the SDK's plug-ins is not kept with the items.
+    const sdk = `,"sdk":{"integrations":[${items(5)}]}`
+    expect(scan(listed(197, sdk), 'application/json', values).accepted).to.equal(197)
     // A megabyte on the wire, which was ten thousand records of a megabyte.
     expect(refused(`{"meta":{"user":{"id":"${'u'.repeat(1_000_000)}"}},"events":[${items(10_000)}]}`).code).to.equal(
       'payload_too_large',
