@@ -6,10 +6,13 @@ import {
   eachItem,
   eachMember,
   skipSpace,
+  textOf,
   type JsonRange,
   type JsonReader,
 } from '#src/lib/json-bytes.ts'
+import { parseJson } from '#src/lib/json.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
+import { parseTime } from '../logs/time.ts'
 import { scanSpans } from '../otlp/scan.ts'
 import type { ScanLimits, SpanScan } from '../otlp/span-scan.ts'
 import { cutBody, type CutPart } from './cut.ts'
@@ -33,6 +36,8 @@ export type RumScan = Readonly<{
   rejected: readonly RejectedItem[]
   /** The spans of the body, numbered in request order; undefined when it has none. */
   spans: SpanScan | undefined
+  /** Whether each good item has a `timestamp`, as SDKs put on it. Reads the items again. */
+  dated(): boolean
   /** The body without the bad items and those of the parts that are not kept, in the same form, otherwise byte for byte; as received if all are kept. */
   cut(keep: RumKeep): Uint8Array
 }>
@@ -134,7 +139,7 @@ function readMembers(body: Uint8Array, reader: JsonReader, limits: ScanLimits): 
 }
 
 function readParts(walk: Walk, form: RumForm, members: Members): Result<RumScan, Refusal> {
-  const { body, rejected, limits } = walk
+  const { body, reader, rejected, limits } = walk
   const items = new Map<RumPart, Items>()
   for (const part of listParts) {
     const range = members.get(part)
@@ -162,6 +167,7 @@ function readParts(walk: Walk, form: RumForm, members: Members): Result<RumScan,
     accepted: Object.values(counts).reduce((sum, number) => sum + number, 0),
     rejected,
     spans,
+    dated: () => [...items.values()].every(({ good }) => good.every((item) => isDated(body, reader, item))),
     cut: (keep) => cutRum({ body, form, members, items, spans, whole: rejected.length === 0 }, keep),
   })
 }
@@ -253,6 +259,14 @@ function readItems({ body, reader, limits, rejected }: Walk, part: RumPart, rang
     } else good.push({ start, end })
   })
   return { count, good }
+}
+
+function isDated(body: Uint8Array, reader: JsonReader, { start }: JsonRange): boolean {
+  let found: JsonRange | undefined
+  eachMember(body, reader, start, (name, value) => {
+    if (name() === 'timestamp') found = value
+  })
+  return found !== undefined && parseTime(parseJson(textOf(body, found.start, found.end))) !== undefined
 }
 
 /** Scans the spans: OTLP JSON in Faro's `traces`, or as the whole body. */
