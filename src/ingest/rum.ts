@@ -122,19 +122,13 @@ async function store(
   return accept(ctx, outcomeOf(scan, credential, grant.granted).answer)
 }
 
-/** SDKs put a timestamp on each item. */
-const tellsTimes = ({ buffer, byteOffset, length }: Uint8Array): boolean =>
-  Buffer.from(buffer, byteOffset, length).includes('"timestamp"')
-
 /**
- * Span ids and timestamps tell one click from the next: a body that has either is the same request when it comes again. Without them, and without an
- * `Idempotency-Key`, an equal body may be the next click, as equal log lines are two.
+ * Span ids and timestamps tell one click from the next: a body that has a span, or only items with a time of their own, is the same request when it
+ * comes again. Without them, and without an `Idempotency-Key`, an equal body may be the next click, as equal log lines are two.
  */
 function identified({ receipt, ...received }: Received, scan: RumScan): Received {
-  const { bytes } = received.body
-  const isTold = scan.spans !== undefined || tellsTimes(bytes)
-  if (receipt.identified || !isTold) return { receipt, ...received }
-  const id = requestEventId(received.credential.workspaceId, 'rum', '', bytes)
+  if (receipt.identified || !(scan.counts.spans > 0 || scan.dated())) return { receipt, ...received }
+  const id = requestEventId(received.credential.workspaceId, 'rum', '', received.body.bytes)
   return { receipt: { ...receipt, id, identified: true }, ...received }
 }
 

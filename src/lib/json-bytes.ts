@@ -1,7 +1,7 @@
 /**
  * Reads JSON as bytes: checks the grammar and tells where values stand, without building anything and without recursion.
  * Accepts what JSON.parse accepts of the same bytes decoded as UTF-8 with U+FFFD for what is not UTF-8, but for numbers of
- * more than 1,000 characters and nesting beyond 10,000.
+ * more than 1,000 characters, unless it is told otherwise, and nesting beyond 10,000.
  * Source: RFC 8259. A negative result `~offset` means: not JSON, at that offset.
  */
 const space = table([0x20, 0x09, 0x0a, 0x0d])
@@ -21,8 +21,8 @@ const closeBracket = 0x5d
 const openBrace = 0x7b
 const closeBrace = 0x7d
 
-/** Longer numbers count as broken: making an integer of its digits costs more than linear time. */
-const numberCharactersMax = 1_000
+/** Longer numbers count as broken, or are not made integers: that costs more than linear time. */
+export const numberCharactersMax = 1_000
 
 /** Nesting beyond this is not followed at all: the value counts as broken there. */
 export const jsonDepthFollowedMax = 10_000
@@ -83,7 +83,7 @@ function digitsEnd(bytes: Uint8Array, at: number): number {
   return index === at ? ~at : index
 }
 
-function numberEnd(bytes: Uint8Array, at: number): number {
+function numberEnd(bytes: Uint8Array, at: number, charactersMax: number): number {
   let index = bytes[at] === 0x2d ? at + 1 : at
   index = bytes[index] === 0x30 ? index + 1 : digitsEnd(bytes, index)
   if (index >= 0 && bytes[index] === 0x2e) index = digitsEnd(bytes, index + 1)
@@ -91,14 +91,14 @@ function numberEnd(bytes: Uint8Array, at: number): number {
     const sign = bytes[index + 1]
     index = digitsEnd(bytes, sign === 0x2b || sign === 0x2d ? index + 2 : index + 1)
   }
-  return index - at > numberCharactersMax ? ~at : index
+  return index - at > charactersMax ? ~at : index
 }
 
-/** The end of the string, number or literal whose first byte is at `at`. */
-export function scalarEnd(bytes: Uint8Array, at: number): number {
+/** The end of the string, number or literal whose first byte is at `at`. `charactersMax` is of numbers. */
+export function scalarEnd(bytes: Uint8Array, at: number, charactersMax = numberCharactersMax): number {
   const byte = bytes[at]
   if (byte === quote) return stringEnd(bytes, at)
-  if (byte === 0x2d || isDigit(byte)) return numberEnd(bytes, at)
+  if (byte === 0x2d || isDigit(byte)) return numberEnd(bytes, at, charactersMax)
   const literal = byte === undefined ? undefined : literals.get(byte)
   if (literal === undefined) return ~at
   for (let index = 1; index < literal.length; index++) if (bytes[at + index] !== literal[index]) return ~(at + index)
@@ -126,7 +126,8 @@ export interface JsonReader {
 /** The open containers of the value being read. Shared: reading a value is one synchronous step that calls nobody. */
 const kinds = new Uint8Array(jsonDepthFollowedMax + 1)
 
-export function createJsonReader(bytes: Uint8Array): JsonReader {
+/** `charactersMax`: of numbers; a longer one counts as broken. */
+export function createJsonReader(bytes: Uint8Array, charactersMax = numberCharactersMax): JsonReader {
   let open = 0
   let deepest = 0
   let values = 0
@@ -171,7 +172,7 @@ export function createJsonReader(bytes: Uint8Array): JsonReader {
       const byte = bytes[at]
       if (byte === openBrace || byte === openBracket) at = enter(at, byte)
       else {
-        at = scalarEnd(bytes, at)
+        at = scalarEnd(bytes, at, charactersMax)
         if (at >= 0) at = closeEnded(at)
       }
       if (at < 0 || open === 0) return at

@@ -25,14 +25,19 @@ function isExact(text: string, withFractions: boolean): boolean {
 /**
  * Parses JSON text; integers that a double cannot hold come back as bigint, and a literal beyond the range of a double
  * (`1e400`) as the string of its source. `onFraction` is told the digits of each fraction that a double may not hold, and
- * the object or array that holds it. Throws SyntaxError like JSON.parse. Source: ECMA-404, ECMA-262 `context.source`.
+ * the object or array that holds it. An integer of more than `integerCharactersMax` stays the string of its source, too.
+ * Throws SyntaxError like JSON.parse. Source: ECMA-404, ECMA-262 `context.source`.
  */
-export function parseJson(text: string, onFraction?: (holder: object, key: string, source: string) => void): Json {
+export function parseJson(
+  text: string,
+  onFraction?: (holder: object, key: string, source: string) => void,
+  integerCharactersMax = Infinity,
+): Json {
   if (isExact(text, onFraction !== undefined)) return JSON.parse(text) as Json
   return parseWithSource(text, function (this: unknown, key, value, context) {
     if (typeof value !== 'number' || Number.isSafeInteger(value)) return value
     const source = context.source ?? ''
-    if (/^-?\d+$/.test(source)) return BigInt(source)
+    if (source.length <= integerCharactersMax && /^-?\d+$/.test(source)) return BigInt(source)
     if (source.length > 16) onFraction?.(this as object, key, source)
     return Number.isFinite(value) ? value : source
   }) as Json

@@ -111,7 +111,8 @@ const ingest: readonly Operation[] = [
       headers: ['Throughline-Position'],
     },
     refusals: [...ofIngest, 'secret_in_browser', 'entitlement_required'],
-    refusal: { ...asProblem, 'application/json': logIngestAnswer },
+    // Senders of OTLP, which is not taken here, show only a `google.rpc.Status` in the encoding that they sent.
+    refusal: { ...asProblem, 'application/json': logIngestAnswer, 'application/x-protobuf': 'binary' },
   },
   {
     id: 'ingestTraces',

@@ -98,6 +98,20 @@ describe('what a plan includes', () => {
     expect(new Set(kinds)).to.deep.equal(new Set(['span', 'rum_event']))
   })
 
+  it('reads what is left of a body of browser items as what it was sent as', async () => {
+    const tenant = await createTenant(server, 'parts', 'tracing-only')
+    const session = await signIn(server.baseUrl, tenant.sign_in)
+    const joined = hex(32, 'joined')
+    const trace = { trace_id: joined, span_id: hex(16, 'joined') }
+    // Without `meta`, only the logs tell that this is Faro's body. The plan takes them away.
+    const rum = { logs: [{ message: 'x' }], events: [{ name: 'click', trace }] }
+    await sendingTo(server, tenant.keys).rum(rum)
+    await untilIndexed(server)
+    const found = await answerOf(session, `/api/app/correlation?trace_id=${joined}`)
+    const items = listOf(found['rum_events'] as JsonObject, 'items')
+    expect(items.map(({ type, name }) => [type, name])).to.deep.equal([['event', 'click']])
+  })
+
   it('shows what was stored before a plan lost a feature only when it has it again, at once', async () => {
     const { tenant, session } = tenants.get('pro') as { tenant: Tenant; session: Reader }
     const plan = (name: string): Promise<JsonObject> => cli(server, 'workspace', 'plan', tenant.workspace, name)

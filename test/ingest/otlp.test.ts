@@ -296,6 +296,19 @@ describe('POST /api/traces/v1/otlp', () => {
     }
   })
 
+  it('takes every span of a body in which one has a number of thousands of digits', async () => {
+    const digits = '9'.repeat(5_000)
+    const [odd, ...others] = spans(3)
+    const request = encodeJson(requestOf([{ ...(odd as MadeSpan), attributes: [['n', { int: 4_711n }]] }, ...others]))
+    ingest = await startIngest()
+    const answer = await ingest.post(path, request.replace('"4711"', digits), {
+      authorization: `Bearer ${ingest.keys.tracing}`,
+      'content-type': 'application/json',
+    })
+    expect([answer.status, answer.text]).to.deep.equal([200, '{}'])
+    expect((await ingest.events()).flatMap(idsOf)).to.deep.equal([0, 1, 2].map((index) => hex(index, 16)))
+  })
+
   it('takes the last of several types, as fetch joins that of an exporter and that of its user', async () => {
     ingest = await startIngest()
     const headers = {

@@ -113,6 +113,37 @@ describe('POST /api/rum/v1/ingest', () => {
     expect(await ingest.events()).to.have.length(before + timed.length + 2)
   })
 
+  it('takes an equal body for the next click, unless a time of each item, or a span, tells that it is the same', async () => {
+    const timestamp = '2026-11-21T08:00:00.000Z'
+    const event = (more: object): string => JSON.stringify({ session_id: 's', events: [{ type: 'click', ...more }] })
+    const clicks = [
+      event({ name: 'sort', column: 'timestamp' }),
+      event({ order: { timestamp } }),
+      event({ timestamp: null }),
+      event({ timestamp: '' }),
+      event({ timestamp: 'now' }),
+      JSON.stringify({ session_id: 's', timestamp, events: [{ type: 'click' }] }),
+      JSON.stringify({ session_id: 's', events: [{ type: 'view', timestamp }, { type: 'click' }] }),
+      JSON.stringify({ meta, events: [{ name: 'click' }], traces: {} }),
+      JSON.stringify({ meta, events: [{ name: 'click' }], traces: traces(0) }),
+    ]
+    for (const body of clicks) {
+      const before = (await ingest.events()).length
+      for (let time = 0; time < 2; time++) expect((await post(body)).status, body).to.equal(202)
+      expect(await ingest.events(), body).to.have.length(before + 2)
+    }
+    const same = [
+      event({ timestamp: 1_795_240_001_079, column: 'timestamp' }),
+      JSON.stringify({ session_id: 's', events: [7, { type: 'a', timestamp }, { type: 'b', timestamp }] }),
+      JSON.stringify({ meta, events: [{ name: 'click' }], traces: traces(1) }),
+    ]
+    for (const body of same) {
+      const before = (await ingest.events()).length
+      for (let time = 0; time < 2; time++) expect((await post(body)).status, body).to.equal(202)
+      expect(await ingest.events(), body).to.have.length(before + 1)
+    }
+  })
+
   it('takes what was sent to another route for another request, also under the same key', async () => {
     const once = { ...json, 'idempotency-key': 'k' }
     const event = '{"session_id":"s","events":[{"type":"click","timestamp":1795240001079,"message":"clicked"}]}'
@@ -304,6 +335,16 @@ describe('POST /api/rum/v1/ingest', () => {
     expect((await post(faro({ traces: traces(3, 5) }))).json).to.deep.equal({ accepted: 7, rejected: 0 })
     expect(await overOtlp(1, 8)).to.match(/^80 % of .* 1 spans are left/)
     expect(await overOtlp(1, 9)).to.match(/^95 % /)
+  })
+
+  it('refuses items that come to more values than a request may have, with the meta that each is kept with', async () => {
+    const x = Array.from({ length: 100_000 }, () => 1)
+    const body = (events: number): string =>
+      JSON.stringify({ meta: { x }, events: Array.from({ length: events }, () => ({})) })
+    expect((await post(body(8))).json).to.deep.equal({ accepted: 8, rejected: 0 })
+    const refused = await post(body(320))
+    expect(refused.json).to.deep.include({ status: 413, code: 'payload_too_large' })
+    expect((refused.json as { detail: string }).detail).to.contain('send less meta, or smaller batches')
   })
 
   it('answers a preflight for every page, for two hours', async () => {

@@ -77,6 +77,14 @@ describe('the OpenAPI document', () => {
     ])
   })
 
+  it('says that refusals of logs sent as protobuf are protobuf', () => {
+    const { responses } = operations.find(({ operationId }) => operationId === 'ingestLogs') ?? {}
+    for (const status of ['401', '403', '415'] as const) {
+      const types = Object.keys(responses?.[status]?.content ?? {})
+      expect(types, status).to.include.members(['application/problem+json', 'application/x-protobuf'])
+    }
+  })
+
   it('takes the parameters from what the handlers read', () => {
     const parametersOf = (id: string) => operations.find(({ operationId }) => operationId === id)?.parameters ?? []
     for (const [id, usual, maximum] of [

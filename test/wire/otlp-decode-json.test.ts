@@ -53,6 +53,30 @@ describe('decodeSpans, JSON alone', () => {
     expect(attribute(String.raw`{"stringValue":"\ud800x"}`)).to.equal('\ufffdx')
   })
 
+  it('takes a number of any length, and keeps the digits of one that nothing holds', () => {
+    const long = '9'.repeat(1_001)
+    const million = '-' + '9'.repeat(1_000_000)
+    expect(attribute(`{"intValue":${'9'.repeat(1_000)}}`)).to.equal('9'.repeat(1_000))
+    for (const digits of [long, million]) {
+      expect(attribute(`{"intValue":${digits}}`)).to.equal(digits)
+      expect(attribute(`{"doubleValue":${digits}}`)).to.equal(digits)
+      expect(attribute(`{"stringValue":${digits}}`)).to.equal(digits)
+    }
+    expect(attribute(`{"doubleValue":0.${long}}`)).to.equal(1)
+    expect(attribute(`{"doubleValue":1e${'0'.repeat(1_000)}1}`)).to.equal(10)
+    const raw = (members: string) => {
+      const { traceId, spanId } = emptySpan
+      const span = `{"traceId":"${traceId}","spanId":"${spanId}",${members}}`
+      return decodeScanned(utf8(`{"resourceSpans":[{"scopeSpans":[{"spans":[${span}]}]}]}`), 'application/json')[0]
+    }
+    const odd = raw(`"name":${long},"kind":${long},"flags":${long},"startTimeUnixNano":${long},"unknown":${long}`)
+    expect(odd).to.include({ name: long, kind: 'unspecified', flags: 0, startNs: 0n })
+    const deep = `${'{"kvlistValue":{"values":[{"key":"k","value":'.repeat(100)}${long}${'}]}}'.repeat(100)}`
+    expect(raw(`"name":"x","attributes":[{"key":"deep","value":${deep}}]`)?.cuts).to.deep.equal([
+      'attribute deep cut at depth 32',
+    ])
+  })
+
   it('takes deep nesting beside integers that take a parser which recurses', () => {
     const { traceId, spanId } = emptySpan
     const body = (levels: number, integer: string): Uint8Array => {

@@ -123,7 +123,6 @@ describe('malformed OTLP JSON', () => {
     ['a bare minus', '{"a":-}', 'malformed'],
     ['a number that ends in a point', '{"a":1.}', 'malformed'],
     ['an exponent without digits', '{"a":1e}', 'malformed'],
-    ['a number of thousands of digits', `{"a":${'9'.repeat(2_000)}}`, 'malformed'],
     ['a control character in a string', '{"a":"\u0001"}', 'malformed'],
     ['a line end in a string', '{"a":"\n"}', 'malformed'],
     ['an unknown escape', String.raw`{"a":"\x41"}`, 'malformed'],

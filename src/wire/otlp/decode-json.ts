@@ -1,6 +1,7 @@
 import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
 import { spanKinds, type Span, type SpanEvent, type SpanLink } from '#src/events/telemetry.ts'
 import { emptyDeepValues } from '#src/lib/empty-deep-values.ts'
+import { numberCharactersMax } from '#src/lib/json-bytes.ts'
 import { type Json, type JsonObject, parseJson } from '#src/lib/json.ts'
 import { countOf, enumOf, listOf, namedTextOf, objectOf, readAttributes, timeOf } from './json-values.ts'
 import { scanJson } from './scan-json.ts'
@@ -151,7 +152,7 @@ function parseBody(bytes: Uint8Array, limits: DecodeLimits): Json {
   }
 }
 
-const parseText = (text: string): Json => (text.trim() === '' ? null : parseJson(text))
+const parseText = (text: string): Json => (text.trim() === '' ? null : parseJson(text, undefined, numberCharactersMax))
 
 /** A larger body is decoded in parts: its text and the parsed values would take several times its size. */
 const atOnceBytesMax = 4 * 1024 * 1024

@@ -57,14 +57,15 @@ type Walk = IdPlaces & {
 
 /**
  * Scans JSON bytes. `JSON.parse` accepts what passes, after lenient UTF-8 decoding, and finds the same spans. Deep values are never decoded, only
- * stepped over without recursion, so that they cost no other span. A body too deep to be stepped over is refused.
+ * stepped over without recursion, so that they cost no other span, and numbers may be as long as they like: the decoder keeps their digits. A body
+ * too deep to be stepped over is refused.
  */
 export function scanJson(bytes: Uint8Array, limits: ScanLimits): Result<SpanScan, Refusal> {
   const body = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const table = createSpanTable()
   const walk: Walk = {
     body,
-    reader: createJsonReader(body),
+    reader: createJsonReader(body, Infinity),
     limits,
     table,
     lists: [],
@@ -117,7 +118,7 @@ function walkValue(walk: Walk, pos: number, place: number, depth: number): numbe
 }
 
 function walkScalar(walk: Walk, pos: number, place: number): number {
-  const end = scalarEnd(walk.body, pos)
+  const end = scalarEnd(walk.body, pos, Infinity)
   if (end < 0) return stop(walk, 'the JSON is malformed or cut short', ~end)
   return place === places.other ? end : placeScalar(walk, pos, end, place)
 }

@@ -6,10 +6,13 @@ import {
   eachItem,
   eachMember,
   skipSpace,
+  textOf,
   type JsonRange,
   type JsonReader,
 } from '#src/lib/json-bytes.ts'
+import { parseJson } from '#src/lib/json.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
+import { parseTime } from '../logs/time.ts'
 import { scanSpans } from '../otlp/scan.ts'
 import type { ScanLimits, SpanScan } from '../otlp/span-scan.ts'
 import { cutBody, type CutPart } from './cut.ts'
@@ -33,7 +36,9 @@ export type RumScan = Readonly<{
   rejected: readonly RejectedItem[]
   /** The spans of the body, numbered in request order; undefined when it has none. */
   spans: SpanScan | undefined
-  /** The body without the bad items and the parts that are not kept, otherwise byte for byte; the body as received if everything is kept. */
+  /** Whether each good item has a `timestamp`, as SDKs put on it. Reads the items again. */
+  dated(): boolean
+  /** The body without the bad items and those of the parts that are not kept, in the same form, otherwise byte for byte; as received if all are kept. */
   cut(keep: RumKeep): Uint8Array
 }>
 
@@ -45,6 +50,8 @@ type Walk = Readonly<{
   reader: JsonReader
   limits: RumScanLimits
   rejected: RejectedItem[]
+  /** How many values the body has. */
+  values: number
 }>
 
 const openBrace = 0x7b
@@ -78,7 +85,7 @@ export function scanRum(
     const spans = countSpans(body, tracesOf(body, form, members.value), limits)
     return fail(refusal('payload_too_large', detail, { records, spans }))
   }
-  return readParts({ body, reader, limits, rejected: [] }, form, members.value)
+  return readParts({ body, reader, limits, rejected: [], values: reader.values() }, form, members.value)
 }
 
 /** Other signals that pages send over OTLP to the address for traces. */
@@ -132,7 +139,7 @@ function readMembers(body: Uint8Array, reader: JsonReader, limits: ScanLimits): 
 }
 
 function readParts(walk: Walk, form: RumForm, members: Members): Result<RumScan, Refusal> {
-  const { body, rejected, limits } = walk
+  const { body, reader, rejected, limits } = walk
   const items = new Map<RumPart, Items>()
   for (const part of listParts) {
     const range = members.get(part)
@@ -152,13 +159,15 @@ function readParts(walk: Walk, form: RumForm, members: Members): Result<RumScan,
   }
   const counts = countsOf(items, spans)
   const meta = form === 'faro' ? members.get('meta') : undefined
-  if (meta !== undefined && isTooMuchWith(meta, counts, limits)) return fail(tooMuchMeta(all, limits))
+  const most = meta === undefined ? undefined : mostExceededWith(meta, counts, walk)
+  if (most !== undefined) return fail(tooMuchMeta(all, most))
   return ok({
     form,
     counts,
     accepted: Object.values(counts).reduce((sum, number) => sum + number, 0),
     rejected,
     spans,
+    dated: () => [...items.values()].every(({ good }) => good.every((item) => isDated(body, reader, item))),
     cut: (keep) => cutRum({ body, form, members, items, spans, whole: rejected.length === 0 }, keep),
   })
 }
@@ -184,18 +193,33 @@ function countSpans(body: Uint8Array, range: JsonRange | undefined, limits: RumS
 }
 
 /**
- * Whether the items are too large together with `meta`, of which each item is stored with a copy: a megabyte of it and ten thousand items would make
- * ten gigabytes.
+ * The limit that the items are beyond together with `meta`, with which each is stored: a megabyte of it and ten thousand items would make ten
+ * gigabytes, and a list of a hundred thousand numbers a thousand million values. Undefined: they are within the limits.
  */
-function isTooMuchWith({ start, end }: JsonRange, counts: RumScan['counts'], limits: RumScanLimits): boolean {
+function mostExceededWith(meta: JsonRange, counts: RumScan['counts'], { body, limits, values }: Walk) {
   const items = listParts.reduce((sum, part) => sum + counts[part], 0)
-  return (end - start) * items > limits.decodedBytesMax
+  if ((meta.end - meta.start) * items > limits.decodedBytesMax) return `${limits.decodedBytesMax} bytes`
+  const isTooMany = valuesOfMeta(body, meta) * items + values > limits.nodesPerRequestMax
+  return isTooMany ? `${limits.nodesPerRequestMax} values` : undefined
 }
 
-const tooMuchMeta = (all: Pick<Refusal, 'records' | 'spans'>, { decodedBytesMax }: RumScanLimits): Refusal =>
+/** How many values of `meta` are kept with each item: all but the list of the SDK's plug-ins. */
+function valuesOfMeta(body: Uint8Array, { start }: JsonRange): number {
+  if (body[start] !== openBrace) return 0
+  const reader = createJsonReader(body)
+  let before = 0
+  let kept = 0
+  eachMember(body, reader, start, (name) => {
+    if (name() !== 'sdk') kept += reader.values() - before
+    before = reader.values()
+  })
+  return kept
+}
+
+const tooMuchMeta = (all: Pick<Refusal, 'records' | 'spans'>, most: string): Refusal =>
   refusal(
     'payload_too_large',
-    `each item is kept with meta, and so they come to more than ${decodedBytesMax} bytes: send less meta, or smaller batches`,
+    `each item is kept with meta, and so they come to more than ${most}: send less meta, or smaller batches`,
     all,
   )
 
@@ -237,6 +261,14 @@ function readItems({ body, reader, limits, rejected }: Walk, part: RumPart, rang
   return { count, good }
 }
 
+function isDated(body: Uint8Array, reader: JsonReader, { start }: JsonRange): boolean {
+  let found: JsonRange | undefined
+  eachMember(body, reader, start, (name, value) => {
+    if (name() === 'timestamp') found = value
+  })
+  return found !== undefined && parseTime(parseJson(textOf(body, found.start, found.end))) !== undefined
+}
+
 /** Scans the spans: OTLP JSON in Faro's `traces`, or as the whole body. */
 function readSpans(
   { body, limits, rejected }: Walk,
@@ -264,14 +296,17 @@ type Found = Readonly<{
   whole: boolean
 }>
 
+/** Traces without a span. */
+const noTraces = Buffer.from('{}')
+
 function cutRum({ body, form, members, items, spans, whole }: Found, keep: RumKeep): Uint8Array {
   const kept = keptSpans(spans, keep.spans)
   const stays = (part: RumPart): boolean => part === 'spans' || keep[part] !== false
   if (whole && kept.size === (spans?.spans ?? 0) && [...items.keys()].every(stays)) return body
-  const left = spans === undefined ? [] : spans.cut((index) => kept.has(index))
-  if (form === 'otlp') return left instanceof Uint8Array ? left : body
+  const left = spans?.cut((index) => kept.has(index))
+  if (form === 'otlp') return left ?? body
   const parts = new Map<string, CutPart>([...items].map(([part, { good }]) => [part, stays(part) ? good : []]))
-  if (form === 'faro') parts.set('traces', kept.size === 0 ? [] : left)
+  if (form === 'faro') parts.set('traces', kept.size > 0 && left !== undefined ? left : noTraces)
   return cutBody(body, members, parts)
 }
 

@@ -37,6 +37,7 @@ describe('Grafana Faro as published', () => {
     const scanned = scanRum(body, headers['content-type'], limits)
     if (!scanned.ok) throw new Error(scanned.error.detail)
     expect(scanned.value.counts).to.deep.equal({ logs: 1, exceptions: 1, events: 1, measurements: 1, spans: 0 })
+    expect(scanned.value.dated(), 'an equal body is the same one again').to.equal(true)
     const found = decodeRum(scanned.value.cut({}), 'application/json', { receivedAt: 0, limits })
     expect(found.logs.map(({ level, message }) => [level, message])).to.deep.equal([
       ['warn', 'hello there'],

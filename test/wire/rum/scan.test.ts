@@ -60,7 +60,8 @@ describe('the scan of a RUM request', () => {
     const found = scan(faro)
     const events = '"events":[{"name":"c"}],"measurements":[{"type":"d","values":{"v":1.50}}]'
     const meta = '"meta":{"app":{"name":"x"}}'
-    expect(cut(found, { logs: false, exceptions: false, spans: false })).to.equal(`{${meta},${events}}`)
+    const left = `{${meta},"logs":[],"exceptions":[],${events},"traces":{}}`
+    expect(cut(found, { logs: false, exceptions: false, spans: false })).to.equal(left)
     const first = cut(found, { spans: (index) => index === 0 })
     expect(first).to.contain(span(s1)).and.not.contain(s2)
     expect(scan(first).counts).to.deep.equal({ ...found.counts, spans: 1 })
@@ -87,7 +88,22 @@ describe('the scan of a RUM request', () => {
     const body = '{"session_id":"s","events":[{"type":"view"},{"type":"click"}]}'
     const found = scan(body)
     expect([found.form, found.counts.events, found.accepted, cut(found, {})]).to.deep.equal(['plain', 2, 2, body])
-    expect(cut(found, { events: false })).to.equal('{"session_id":"s"}')
+    expect(cut(found, { events: false })).to.equal('{"session_id":"s","events":[]}')
+  })
+
+  it('leaves a body in its form, whatever is left out', () => {
+    const event = '"events":[{"name":"c"}]'
+    for (const [body, keep, left] of [
+      [`{"logs":[1],${event}}`, {}, `{"logs":[],${event}}`],
+      [`{"exceptions":[{}],${event}}`, { exceptions: false }, `{"exceptions":[],${event}}`],
+      [`{"measurements":{},${event}}`, {}, `{"measurements":[],${event}}`],
+      [`{"traces":${traces(span(s1))},${event}}`, { spans: false }, `{"traces":{},${event}}`],
+      [`{"traces":[1],${event}}`, {}, `{"traces":{},${event}}`],
+    ] as const) {
+      const found = scan(body)
+      expect([found.form, cut(found, keep)], body).to.deep.equal(['faro', left])
+      expect(scan(left), body).to.deep.include({ form: 'faro', accepted: 1, rejected: [] })
+    }
   })
 
   it('takes a byte order mark, and stores the body without', () => {
@@ -116,7 +132,7 @@ describe('the scan of a RUM request', () => {
     ])
     expect(found.accepted).to.equal(5)
     const kept = cut(found, {})
-    expect(kept).to.contain('"logs":[{"message":"a"},{"message": "b"}]').and.not.contain('events')
+    expect(kept).to.contain('"logs":[{"message":"a"},{"message": "b"}]').and.contain('"events":[]')
     expect(scan(kept)).to.deep.include({ counts: found.counts, rejected: [] })
   })
 
@@ -124,7 +140,7 @@ describe('the scan of a RUM request', () => {
     const found = scan('{"meta":{},"logs":[{"message":"a"}],"traces":[1]}')
     expect(found.counts).to.deep.include({ logs: 1, spans: 0 })
     expect(found.rejected.map(({ part, code }) => [part, code])).to.deep.equal([['spans', 'invalid_traces']])
-    expect(cut(found, {})).to.equal('{"meta":{},"logs":[{"message":"a"}]}')
+    expect(cut(found, {})).to.equal('{"meta":{},"logs":[{"message":"a"}],"traces":{}}')
   })
 
   it('counts a repeated part once, as the last one', () => {
@@ -193,6 +209,18 @@ describe('the scan of a RUM request', () => {
       'payload_too_large',
       `each item is kept with meta, and so they come to more than ${limits.decodedBytesMax} bytes: send less meta, or smaller batches`,
     ])
+    const values = { nodesPerRequestMax: 1_000 }
+    const listed = (events: number, more = ''): string => `{"meta":{"a":[1,2,3]${more}},"events":[${items(events)}]}`
+    // Four values are kept with each item, and the body has six beside its items.
+    expect(scan(listed(198), 'application/json', values).accepted).to.equal(198)
+    expect(refused(listed(199), 'application/json', values)).to.include({
+      code: 'payload_too_large',
+      detail:
+        'each item is kept with meta, and so they come to more than 1000 values: send less meta, or smaller batches',
+    })
+    // The list of the SDK's plug-ins is not kept with the items.
+    const sdk = `,"sdk":{"integrations":[${items(5)}]}`
+    expect(scan(listed(197, sdk), 'application/json', values).accepted).to.equal(197)
     // A megabyte on the wire, which was ten thousand records of a megabyte.
     expect(refused(`{"meta":{"user":{"id":"${'u'.repeat(1_000_000)}"}},"events":[${items(10_000)}]}`).code).to.equal(
       'payload_too_large',
