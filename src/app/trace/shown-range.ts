@@ -11,7 +11,7 @@ export type ShownRange = Readonly<{ whole: Range; shown: Range; isRefused: boole
 type Summary = Readonly<{ start: string | null; duration_ns: string | null }>
 type Timed = Pick<ShownSpan, 'start' | 'duration_ns'>
 
-/** In less an axis has nothing to say. */
+/** In a shorter range an axis could not tell times apart. */
 const shortestNs = 1_000n
 const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 const most = (a: bigint, b: bigint): bigint => (a > b ? a : b)
