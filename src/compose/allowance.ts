@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { createCountedSpans } from '#projections/allowance/counted-spans.ts'
+import { createCountedSpans, type CountingOptions } from '#projections/allowance/counted-spans.ts'
 import { allowanceProjection } from '#projections/allowance/fold.ts'
+import { createLeavesOut } from '#projections/folding/left-out-spans.ts'
+import { withOwnVersions } from '#projections/builds/own-versions.ts'
 import { createDeadLetters } from '#projections/folding/dead-letters.ts'
-import type { IndexReader } from '#projections/index-store.ts'
+import { projections } from '#projections/registry.ts'
 import { limits } from '#src/config.ts'
 import { beginLedgers } from '#src/ingest/begin-ledgers.ts'
 import { createReservedAllowance, type ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
@@ -25,20 +27,25 @@ export function isProcessGone(holder: string): boolean {
   }
 }
 
-type AllowanceOptions = Readonly<{
-  stream: Stream
-  reader: IndexReader
-  clock: Clock
-  /** Whether a holder has certainly ended. Never, if it may be on another machine: its spans are taken back when their time is over. */
-  isGone: (holder: string) => boolean
-}>
+type AllowanceOptions = Pick<CountingOptions, 'reader' | 'missed'> &
+  Readonly<{
+    stream: Stream
+    clock: Clock
+    /** Whether a holder has certainly ended. Never, if it may be on another machine: its spans are taken back when their time is over. */
+    isGone: (holder: string) => boolean
+  }>
 
 /** The span allowance of the workspaces of one partition. */
-export async function openAllowance({ stream, reader, clock, isGone }: AllowanceOptions): Promise<ReservedAllowance> {
+export async function openAllowance({
+  stream,
+  clock,
+  isGone,
+  ...counting
+}: AllowanceOptions): Promise<ReservedAllowance> {
   const ledgers = { stream, clock, holder, newId: randomId }
   await beginLedgers(ledgers)
-  const deadLetters = createDeadLetters({ stream, clock })
-  const leavesOut = async (): Promise<boolean> => (await deadLetters.letters(allowanceProjection)).length > 0
+  const reader = withOwnVersions(counting.reader, projections)
+  const leavesOut = createLeavesOut(allowanceProjection, stream, createDeadLetters({ stream, clock }))
   return createReservedAllowance({
     ...ledgers,
     ticks: systemTicks,
@@ -46,7 +53,7 @@ export async function openAllowance({ stream, reader, clock, isGone }: Allowance
     random: Math.random,
     limits,
     isGone,
-    counted: createCountedSpans(reader, leavesOut),
-    onFailure: createRetryReport(clock, 'reservations of span allowances could not be settled; trying again'),
+    counted: createCountedSpans({ ...counting, reader, clock, leavesOut }),
+    onFailure: createRetryReport(clock, 'span allowances could not be settled, or not be counted; trying again'),
   })
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { withLogHead } from '#projections/reading/log-head.ts'
+import { missedDays } from '#projections/stores/sqlite/known-days.ts'
 import { createSqliteQueryThreads } from '#projections/stores/sqlite/reading/query-threads.ts'
 import { limits, type Config } from '#src/config.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
@@ -100,7 +101,13 @@ export async function openEmbeddedEngines(config: Config): Promise<Engines> {
   const queries = createSqliteQueryThreads(filesOf(embeddedFilesOpen(limits)), limits.queryThreadsMax)
   const ownQueries = createSqliteQueryThreads(filesOf(fewFilesOpen(limits)), 1)
   const reader = ownQueries.readerFor('server')
-  const allowance = await openAllowance({ stream: telemetry, reader, clock, isGone: isProcessGone })
+  const allowance = await openAllowance({
+    stream: telemetry,
+    reader,
+    missed: (index, workspaceId) => missedDays(folders.indexFolder, index, workspaceId),
+    clock,
+    isGone: isProcessGone,
+  })
   return {
     clock,
     secrets,

@@ -32,6 +32,12 @@ export type Grant = Readonly<{
   ledger: string
 }>
 
+/** Shares of the limit; a sender is warned when one of them is passed. */
+const warningMarks = [0.95, 0.8]
+/** The highest mark between these numbers of used spans; undefined if there is none. */
+export const markPassed = (limit: number, before: number, after: number): number | undefined =>
+  warningMarks.find((share) => before < share * limit && after >= share * limit)
+
 export const nothingGranted = (used: number, limit: number | null): Grant => ({
   granted: 0,
   limit,

@@ -2,7 +2,7 @@ import type { Limits } from '#src/config.ts'
 import type { EventId, Position } from '#src/events/envelope.ts'
 import { present } from '#src/lib/assert.ts'
 import type { Ticks } from '#src/lib/clock.ts'
-import type { Grant, SpansAsked } from './allowance.ts'
+import { markPassed, type Grant, type SpansAsked } from './allowance.ts'
 
 /** A reservation of this process. */
 type Holding = {
@@ -40,7 +40,7 @@ export type Holdings = Readonly<{
   find(id: string): Holding | undefined
   add(holding: NewHolding): void
   grant(asked: Pick<SpansAsked, 'spans' | 'isSilent'>): Grant
-  /** The last grant was silent, under a limit: the next one may have a warning to carry for it. */
+  /** Silent grants have passed a mark: the next one that is not silent has a warning to carry for them. */
   isUntold(): boolean
   /** Nothing more is granted from the current one. */
   retire(): void
@@ -102,7 +102,7 @@ export function createHoldings({ ledger, ticks, limits }: HoldingsOptions): Hold
       const used = holding.usedBefore + holding.granted
       const usedBefore = Math.min(used, usedAfter)
       usedAfter = isSilent ? usedBefore : used + spans
-      isUntold = isSilent && holding.limit !== null
+      isUntold = isSilent && holding.limit !== null && markPassed(holding.limit, usedBefore, used + spans) !== undefined
       holding.granted += spans
       holding.underWay++
       holding.usedAt = ticks()

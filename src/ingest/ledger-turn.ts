@@ -1,6 +1,5 @@
 import type { Limits } from '#src/config.ts'
 import type { OpenReservation } from '#src/events/allowance.ts'
-import type { Position } from '#src/events/envelope.ts'
 import type { Clock, Ticks } from '#src/lib/clock.ts'
 import type { Timers } from '#src/lib/timers.ts'
 import { nothingGranted } from './allowance.ts'
@@ -8,45 +7,38 @@ import type { Counting } from './counting.ts'
 import { decideSpans, type ChunkLimits, type SpanDecision } from './decide-spans.ts'
 import type { HoldingLimits, Holdings } from './holdings.ts'
 import type { MonthLedger, StandingLedger } from './ledger.ts'
+import type { Recount, RecountLimits, RecountOptions } from './recount.ts'
 import type { Bell, Waiting } from './span-waiters.ts'
 
 type ReservationLimits = ChunkLimits &
   HoldingLimits &
-  Pick<
-    Limits,
-    'reservationTermMs' | 'reservationsOpenMax' | 'heldSpansPollMs' | 'heldSpansPollsMax' | 'appendQueueEventsMax'
-  >
+  RecountLimits &
+  Pick<Limits, 'reservationTermMs' | 'reservationsOpenMax' | 'appendQueueEventsMax'>
 
-export type MonthOptions = Readonly<{
-  ledger: MonthLedger
-  /** The unique name of this process. */
-  holder: string
-  clock: Clock
-  ticks: Ticks
-  timers: Timers
-  random: () => number
-  newId: () => string
-  limits: ReservationLimits
-  /** Whether a holder is certainly dead. A mistake only costs that holder a new reservation. */
-  isGone: (holder: string) => boolean
-  /**
-   * Spans that count, of all events up to a position: a request that is twice in the log counts once. Undefined if that is not known for
-   * certain.
-   */
-  counted: (position: Position) => Promise<number | undefined>
-  /** A failure that no request waits for. The work is tried again. */
-  onFailure: (error: unknown) => void
-  /** Ends every pause. Abort it before `giveBack`, which tells those who wait to come again. */
-  signal: AbortSignal
-}>
+export type MonthOptions = Pick<RecountOptions, 'counted'> &
+  Readonly<{
+    ledger: MonthLedger
+    /** The unique name of this process. */
+    holder: string
+    clock: Clock
+    ticks: Ticks
+    timers: Timers
+    random: () => number
+    newId: () => string
+    limits: ReservationLimits
+    /** Whether a holder is certainly dead. A mistake only costs that holder a new reservation. */
+    isGone: (holder: string) => boolean
+    /** A failure that no request waits for. The work is tried again. */
+    onFailure: (error: unknown) => void
+    /** Ends every pause. Abort it before `giveBack`, which tells those who wait to come again. */
+    signal: AbortSignal
+  }>
 
 /** What this process knows of one month of one workspace. */
 export type Month = MonthOptions &
-  Readonly<{ holdings: Holdings; counting: Counting; waiting: Waiting; bell: Bell }> & {
+  Readonly<{ holdings: Holdings; counting: Counting; recount: Recount; waiting: Waiting; bell: Bell }> & {
     /** The open reservations of other processes, as last read. */
     others: readonly OpenReservation[]
-    /** `knownAt`: where it is known what counts. `inVain`: how often that was asked in vain since. `askedAt`: when last, by `ticks`. */
-    recount: { knownAt: Position | undefined; inVain: number; askedAt: number }
   }
 
 /** The ledger as it was read, and as this process would write it: without ended reservations, and with our own reduced to what was granted. */
@@ -141,26 +133,13 @@ async function reserve(month: Month, turn: Turn, { spans, limit, isNear }: Reser
   holdings.add({ id, limit, since, usedBefore: usedIn(turn, holder, isNear), isNear, spans })
 }
 
-/** The pause between two looks at what counts, once several were in vain. */
-const recountPauseMs = 1_000
-
 /** Before refusing anything: does less count than the ledger says, because a request is twice in the log? */
-async function correct(month: Month, standing: StandingLedger): Promise<'right' | 'corrected' | 'unknown'> {
-  const { ledger, counted, ticks, limits, recount } = month
-  const { open, spent, position } = standing
-  if (open.length > 0 || spent === 0 || recount.knownAt === position) return 'right'
-  const isAwaited = recount.inVain < limits.heldSpansPollsMax
-  if (!isAwaited && ticks() - recount.askedAt < recountPauseMs) return 'right'
-  const counting = await counted(position)
-  recount.askedAt = ticks()
-  if (counting === undefined) {
-    recount.inVain++
-    return isAwaited ? 'unknown' : 'right'
-  }
-  recount.knownAt = position
-  recount.inVain = 0
-  if (counting >= spent) return 'right'
-  recount.knownAt = await ledger.append('allowance.counted', { ended: [], spent: counting, open: [] }, position)
+async function correct({ ledger, recount }: Month, { open, spent, position }: StandingLedger) {
+  if (open.length > 0 || spent === 0) return 'right'
+  const count = await recount.ask(position)
+  if (count === 'later') return 'later'
+  if (count === undefined || count >= spent) return 'right'
+  recount.know(await ledger.append('allowance.counted', { ended: [], spent: count, open: [] }, position), count)
   return 'corrected'
 }
 
@@ -170,7 +149,7 @@ async function refuse(month: Month, turn: Turn, spans: number, limit: number | n
   if (turn.ended.length > 0) return end(month, turn)
   const count = await correct(month, turn.standing)
   if (count === 'corrected') return undefined
-  if (count === 'unknown') {
+  if (count === 'later') {
     await bell.wait(limits.heldSpansPollMs)
     return undefined
   }

@@ -14,6 +14,7 @@ import { beforeAll, type NewEvent, type Position } from '#src/events/envelope.ts
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { present } from '#src/lib/assert.ts'
 import type { Clock } from '#src/lib/clock.ts'
+import type { Timers } from '#src/lib/timers.ts'
 
 export type LedgerOptions = Readonly<{
   stream: Stream
@@ -23,6 +24,8 @@ export type LedgerOptions = Readonly<{
   /** 32 hex characters at random. */
   newId: () => string
 }>
+
+type MonthLedgerOptions = LedgerOptions & Readonly<{ timers: Pick<Timers, 'turn'> }>
 
 /** The state of a ledger. `position`: of its newest event; `beforeAll` if there is none. */
 export type StandingLedger = Ledger & Readonly<{ position: Position }>
@@ -44,13 +47,16 @@ export type MonthLedger = Readonly<{
 
 const readEventsMax = 1_000
 
-/** Spans between two positions that were spent from a reservation. */
-async function countSpans(stream: Stream, id: string, from: Position, to: Position): Promise<number> {
+type Spending = Readonly<{ id: string; from: Position; to: Position }>
+
+/** Spans between two positions that were spent from a reservation. That may be much of the log, and a log may read without giving way to requests. */
+async function countSpans({ stream, timers }: MonthLedgerOptions, { id, from, to }: Spending): Promise<number> {
   let spans = 0
   for (let position = from; position < to;) {
     const events = await stream.read(position, readEventsMax)
     for (const { reservation, counts } of events) if (reservation === id) spans += counts.spans
     position = present(events.at(-1), 'the log goes on up to a reservation’s end').position
+    if (position < to) await timers.turn()
   }
   return spans
 }
@@ -64,7 +70,7 @@ export async function appendFirst(stream: Stream, event: NewEvent, subject: stri
   }
 }
 
-export function createMonthLedger(options: LedgerOptions, workspaceId: WorkspaceId, month: Month): MonthLedger {
+export function createMonthLedger(options: MonthLedgerOptions, workspaceId: WorkspaceId, month: Month): MonthLedger {
   const { stream, clock, holder, newId } = options
   const subject = ledgerSubject(workspaceId, month)
   return {
@@ -83,7 +89,7 @@ export function createMonthLedger(options: LedgerOptions, workspaceId: Workspace
       const ofReservation = reservationSubject(workspaceId, id)
       await appendFirst(stream, sealClosing(id, { workspaceId, at: clock() }), ofReservation)
       const closed = present(await stream.last(ofReservation), 'a reservation that was closed stays closed')
-      return countSpans(stream, id, since, closed.position)
+      return countSpans(options, { id, from: since, to: closed.position })
     },
   }
 }

@@ -3,6 +3,7 @@ import { nothingGranted, type AllowanceGate, type Grant } from './allowance.ts'
 import { createCounting } from './counting.ts'
 import { createHoldings, type Holdings } from './holdings.ts'
 import { countDoubtful, isOver, takeTurn, type Month, type MonthOptions } from './ledger-turn.ts'
+import { createRecount } from './recount.ts'
 import { createBell, createWaiting } from './span-waiters.ts'
 
 export type MonthAllowance = AllowanceGate &
@@ -82,10 +83,10 @@ function openMonth(options: MonthOptions, onCounted: () => void): Month {
     ...options,
     holdings: createHoldings({ ledger: ledger.subject, ticks, limits }),
     counting: createCounting(ledger, { onCounted, onFailure }),
+    recount: createRecount(options),
     waiting: createWaiting(limits.appendQueueEventsMax),
     bell: createBell(timers, signal),
     others: [],
-    recount: { knownAt: undefined, inVain: 0, askedAt: -Infinity },
   }
 }
 

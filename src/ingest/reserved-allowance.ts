@@ -10,7 +10,7 @@ import { createMonthAllowance, type MonthAllowance } from './month-allowance.ts'
 export type ReservedAllowanceOptions = LedgerOptions &
   Pick<MonthOptions, 'ticks' | 'timers' | 'random' | 'limits' | 'isGone' | 'onFailure'> &
   Readonly<{
-    /** Like `MonthOptions.counted`, for a workspace's month. */
+    /** Like `RecountOptions.counted`, for a workspace's month. */
     counted: (workspaceId: WorkspaceId, month: Month, position: Position) => Promise<number | undefined>
   }>
 

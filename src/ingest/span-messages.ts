@@ -1,5 +1,5 @@
 import type { Month } from '#src/events/allowance.ts'
-import { resetDateOf, type Grant } from './allowance.ts'
+import { markPassed, resetDateOf, type Grant } from './allowance.ts'
 
 /** How a request's spans fared. */
 type SpanOutcome = Readonly<{
@@ -13,7 +13,6 @@ type SpanOutcome = Readonly<{
   grant: Pick<Grant, 'granted' | 'limit' | 'used' | 'usedBefore'>
 }>
 
-const warnings = [0.95, 0.8] as const
 const count = (value: number): string => value.toLocaleString('en-US')
 const ofSpans = (part: number, total: number): string =>
   `${count(part)} of ${count(total)} span${total === 1 ? '' : 's'}`
@@ -22,7 +21,7 @@ function warningOf({ grant, month }: SpanOutcome): string {
   const { limit } = grant
   if (limit === null) return ''
   const after = grant.used + grant.granted
-  const crossed = warnings.find((share) => grant.usedBefore < share * limit && after >= share * limit)
+  const crossed = markPassed(limit, grant.usedBefore, after)
   if (crossed === undefined) return ''
   const left = `${count(Math.max(0, limit - after))} spans are left`
   return `${crossed * 100} % of the monthly span allowance of ${count(limit)} is used: ${left} until it resets on ${resetDateOf(month)} (UTC).`

@@ -1,9 +1,10 @@
 import type { RecordedEvent } from '#src/events/envelope.ts'
 import type { Nats } from './nats.ts'
+import { doubtLoss } from './doubt-loss.ts'
 import { createFetch, type Fetch } from './fetch.ts'
 import { createOfLeader } from './of-leader.ts'
 import type { Part } from './publish.ts'
-import { assemble, damageAt, eventsOf, missingAt, type Run, type Stored } from './stored.ts'
+import { assemble, damageAt, eventsOf, missing, type Run, type Stored } from './stored.ts'
 import type { LogName, Subjects } from './subjects.ts'
 
 /** Reads the messages of a log from the server. */
@@ -12,6 +13,8 @@ export type MessageSource = Readonly<{
   run(first: number, max: number): Promise<Run>
   /** Whether the leader has a message there, or one was erased. */
   has(sequence: number): Promise<boolean>
+  /** Throws TransientError if a message that the leader did not find may be there all the same. */
+  doubtLoss(sequence: number): Promise<void>
   /** The events of the message that ends at a sequence; none if it was purged. Asks the leader. */
   message(sequence: number): Promise<readonly RecordedEvent[]>
   /** Which part of an event that message is; undefined if there is none. Asks the leader. */
@@ -42,7 +45,7 @@ export function createMessageSource(
     const parts: Stored[] = [last]
     for (let sequence = last.sequence - 1; parts.length < last.part.count; sequence--) {
       const part = await ofLeader.message({ seq: sequence })
-      if (part === undefined) throw missingAt(sequence, log)
+      if (part === undefined) throw damageAt(sequence, log, missing())
       parts.unshift(part)
     }
     return eventsOf(parts, last.sequence, log)
@@ -86,6 +89,7 @@ export function createMessageSource(
       return run.damage === undefined || run.events.length > 0 ? run : runOf(ofLeader.run, given, max)
     },
     has: async (sequence) => (await ofLeader.message({ seq: sequence })) !== undefined || (await isErased(sequence)),
+    doubtLoss: (sequence) => doubtLoss(nats, log, ofLeader, sequence),
     message: async (sequence) => {
       const last = await ofLeader.message({ seq: sequence })
       return last === undefined ? [] : whole(last)

@@ -6,7 +6,7 @@ import type { Nats } from './nats.ts'
 import { sequenceAfter } from './message.ts'
 import type { MessageSource } from './message-source.ts'
 import type { Ends } from './stream-state.ts'
-import { missingAt, type Run } from './stored.ts'
+import { missingAt, MissingError, type Run } from './stored.ts'
 import type { LogName } from './subjects.ts'
 
 const messagesPerReadMax = 1_024
@@ -59,9 +59,8 @@ export function createRead(
     if (end < after && nats.server().cluster && patient) return false
     if (end < after) throw lostTail(log.partition, after, end)
     if (end < sequence * positionStep) return true
-    for (const each of wanted === undefined ? [sequence] : [sequence, wanted]) {
-      if (end >= each * positionStep && !(await source.has(each))) throw missingAt(each, log)
-    }
+    const sought = wanted ?? sequence
+    if (end >= sought * positionStep && !(await source.has(sought))) throw missingAt(sought, log)
     return false
   }
 
@@ -92,7 +91,7 @@ export function createRead(
     return given
   }
 
-  return async (after, max) => {
+  const read: Stream['read'] = async (after, max) => {
     const known = left.find((one) => one.after === after)
     if (known !== undefined) return give(after, known.events, max)
     let first = sequenceAfter(after)
@@ -112,6 +111,14 @@ export function createRead(
       if (await hasCaughtUp(after, run, patient)) return []
       if (!patient) throw behindFailure(log)
       await sleep(catchUpPauseMs)
+    }
+  }
+  return async (after, max) => {
+    try {
+      return await read(after, max)
+    } catch (error) {
+      if (error instanceof MissingError && error.sequence !== undefined) await source.doubtLoss(error.sequence)
+      throw error
     }
   }
 }

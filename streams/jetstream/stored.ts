@@ -57,11 +57,20 @@ const about = (sequence: number, { stream }: LogName) => ({
 export const damageAt = (sequence: number, log: LogName, hint: string): PermanentError =>
   new PermanentError({ ...about(sequence, log), hint })
 
-/** Messages, or parts of an event, are not there. An erasure behind them explains it (`erased`): what is there is read then. */
-export class MissingError extends PermanentError {}
+/**
+ * Messages, or parts of an event, are not there. An erasure behind them explains it (`erased`): what is there is read then. `sequence`: the first
+ * message that was not found; undefined if none lacks, but parts of an event.
+ */
+export class MissingError extends PermanentError {
+  readonly sequence: number | undefined
+  constructor(context: ConstructorParameters<typeof PermanentError>[0], sequence?: number) {
+    super(context)
+    this.sequence = sequence
+  }
+}
 
 export const missingAt = (sequence: number, log: LogName, hint = missing()): MissingError =>
-  new MissingError({ ...about(sequence, log), hint })
+  new MissingError({ ...about(sequence, log), hint }, sequence)
 
 /** The events of a message, from its parts; `sequence` is that of the last part. */
 export function eventsOf(parts: readonly Stored[], sequence: number, log: LogName): readonly RecordedEvent[] {
@@ -98,10 +107,10 @@ function flaw(
   }
   if (!subjects.holds(message.subject))
     return { damage: damageAt(sequence, log, 'it is of another log: this one was made anew') }
-  const { index } = message.part
-  if (index === parts + 1) return undefined
+  if (message.part.index === parts + 1) return undefined
   // Of two events, the one before lacks its last parts; else this one its first.
-  return { damage: missingAt(sequence, log, partsMissing), hole: index === 1 ? sequence - 1 : sequence }
+  const damage = new MissingError({ ...about(sequence, log), hint: partsMissing })
+  return { damage, hole: sequence - 1 }
 }
 
 /** Whether a message is the next part of the event that these are the first parts of. */

@@ -7,6 +7,8 @@ import type { LogName } from './subjects.ts'
 export type StreamInfo = Readonly<{
   config: StreamConfig
   state: Readonly<{ first_seq: number; last_seq: number; messages: number }>
+  /** The servers that have copies, besides the leader. */
+  cluster?: Readonly<{ replicas?: readonly Readonly<{ current: boolean; offline?: boolean }>[] }>
 }>
 
 export const infoOf = (answer: Record<string, unknown>): StreamInfo => answer as unknown as StreamInfo

@@ -8,6 +8,8 @@ export const notOnTheCluster: Readonly<Record<string, string>> = {
   'crash.test.ts': 'starts an installation anew time after time; test/cluster/chaos.test.ts kills its processes',
   'allowance.test.ts':
     'starts four workers on the log of a data folder; test/cluster/chaos.test.ts does it with four processes',
+  'allowance-lost-day.test.ts':
+    'removes a file of a data folder; test/projections/allowance/counted-spans.test.ts meets a lost day of Elasticsearch too',
   'dead-letters.test.ts':
     'spoils the log of a data folder; test/projections/folding/dead-letters.test.ts meets the engines of a cluster',
   'retention.test.ts':

@@ -15,8 +15,10 @@ import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { makeEvent } from '#test/support/make-event.ts'
 import { randomNumbers } from '#test/support/random.ts'
-import { reach, type Fault } from '#test/support/reach.ts'
+import { readAll } from '#test/support/read-all.ts'
+import { createCall, reach, type Fault } from '#test/support/reach.ts'
 import { createProcess, createWorld, type Process } from '#test/support/virtual-world.ts'
+import { createAllowanceIndex, spansThatCount, type Hidden, type IndexTroubles } from './allowance-index.ts'
 
 export type Scenario = Readonly<{
   seed: number
@@ -32,6 +34,9 @@ export type Scenario = Readonly<{
   crashes: number
   /** How long before the end of a month clocks start, ms; 0: in the middle of one. */
   beforeMonthEndMs: number
+  /** Ledgers are corrected by an index, which goes wrong so; senders repeat what was answered, and clocks go forward by hours. */
+  index?: IndexTroubles
+  hides?: Hidden
   /** The log that processes reach, if it is not as it should be: for showing that the simulation can fail. */
   spoil?: (stream: Stream) => Stream
 }>
@@ -53,12 +58,17 @@ type Outcome = Readonly<{
   open: number
   ledgerEvents: number
   answers503: number
+  /** What counts of the log, and of it what did when nothing was wrong any more, and then one more request was sent. */
+  counted: number
+  corrected: number
 }>
 
 type Ingest = Readonly<{ process: Process; allowance: ReservedAllowance; recorder: Recorder; clock: Clock }>
 type Request = Readonly<{ name: string; spans: number }>
 
 const workspaceId = workspaceIdOf('acme')
+/** How often clocks go forward by hours: less than a day in all, so that every repeat counts once. */
+const jumpsMax = 6
 /** Far longer than any process takes to give back what it holds. */
 const stopMsMax = 10 * 60_000
 const nothing = { stored: 0, refused: 0 }
@@ -81,6 +91,7 @@ export async function simulateAllowance(scenario: Scenario): Promise<Outcome> {
   let [ledgerEvents, answers503, made] = [0, 0, 0]
   const months = new Map<Month, Readonly<{ stored: number; refused: number }>>()
   let isCalm = false
+  let corrected = 0
   const log: Stream = {
     ...memory,
     append: async (events, expected) => {
@@ -92,11 +103,23 @@ export async function simulateAllowance(scenario: Scenario): Promise<Outcome> {
         const { counts } = event
         months.set(month, { stored: stored + counts.spans, refused: refused + counts.refused })
         if (event.type.startsWith('allowance.')) ledgerEvents++
+        if (event.type === 'allowance.counted') corrected++
       }
       return appended
     },
   }
   const reached = scenario.spoil?.(log) ?? log
+  const [over, projectorOver] = [new AbortController(), new AbortController()]
+  const countIndex =
+    scenario.index &&
+    (await createAllowanceIndex({
+      world,
+      stream: memory,
+      random,
+      troubles: scenario.index,
+      hides: scenario.hides,
+    }))
+  const projected = countIndex?.project(projectorOver.signal)
   const plan: WorkspacePlan = { ...(plans['free'] as WorkspacePlan), spansPerMonth: limit }
   const credential = { workspaceId, workspace: { plan } } as unknown as Receipt['credential']
   const alive = new Map<string, Process>()
@@ -114,6 +137,8 @@ export async function simulateAllowance(scenario: Scenario): Promise<Outcome> {
     const clock = () => world.now() + skewMs
     const network = { delayMs: () => below(20), fault, lateMs: () => below(20_000) }
     const stream = reach(reached, world, process, network)
+    const slow = { ...network, delayMs: () => (isCalm || random() < 0.9 ? below(20) : below(5_000)) }
+    const counted = countIndex?.counted(createCall(world, process, slow), stream, clock)
     const allowance = createReservedAllowance({
       stream,
       clock,
@@ -124,7 +149,7 @@ export async function simulateAllowance(scenario: Scenario): Promise<Outcome> {
       random,
       limits: { ...limits, reservedSpansMin: 16 },
       isGone: (other) => knowsDead && !alive.has(other),
-      counted: async () => undefined,
+      counted: counted ?? (async () => undefined),
       onFailure: () => undefined,
     })
     void allowance.sweep([workspaceId])
@@ -163,20 +188,29 @@ export async function simulateAllowance(scenario: Scenario): Promise<Outcome> {
   let [demand, told] = [0, 0]
   const lies: string[] = []
   const sender = async (number: number): Promise<void> => {
-    for (let index = 0; index < requestsOfEach; index++) {
-      const request = { name: `${number}-${index}`, spans: 1 + below(spansMax) }
+    const sent: Request[] = []
+    for (let turn = 0; turn < requestsOfEach; turn++) {
+      const again = countIndex !== undefined && random() < 0.3 ? sent[below(sent.length)] : undefined
+      const request = again ?? { name: `${number}-${turn}`, spans: 1 + below(spansMax) }
+      sent.push(request)
       demand += request.spans
       const accepted = await send(request)
       told += accepted
-      const held = (await memory.find([`acme.traces.${request.name}`], world.now())).get(`acme.traces.${request.name}`)
-      if (held?.counts.spans !== accepted) lies.push(`${request.name}: told ${accepted}, held ${held?.counts.spans}`)
+      const held = (await readAll(memory)).filter(({ id }) => id === `acme.traces.${request.name}`)
+      // One that was repeated after hours is there twice, and may have had another answer then.
+      const spans = held.map(({ counts }) => counts.spans)
+      if (!spans.includes(accepted)) lies.push(`${request.name}: told ${accepted}, held ${spans.join()}`)
       await world.sleep(below(300))
     }
   }
-  const over = new AbortController()
+  let jumps = 0
   const trouble = async (): Promise<void> => {
     while (!over.signal.aborted) {
       await world.sleep(below(500))
+      if (countIndex !== undefined && jumps < jumpsMax && random() < 0.05) {
+        jumps++
+        world.jump(2 * 3_600_000 + below(3_600_000))
+      }
       if (over.signal.aborted || random() >= scenario.crashes) continue
       const index = below(ingests.length)
       const { process } = ingests[index] as Ingest
@@ -194,6 +228,12 @@ export async function simulateAllowance(scenario: Scenario): Promise<Outcome> {
   isCalm = true
   // What sleeps awakes, what is late arrives, what was left behind is taken back.
   await world.until(world.sleep(60_000))
+  if (countIndex !== undefined) {
+    await world.until(countIndex.calm())
+    await world.until(send({ name: 'the rest', spans: limit }))
+    projectorOver.abort()
+    await world.until(projected ?? Promise.resolve())
+  }
   const endless = world
     .sleep(stopMsMax)
     .then(() => Promise.reject(new Error('a process does not stop: its turns do not end')))
@@ -201,8 +241,9 @@ export async function simulateAllowance(scenario: Scenario): Promise<Outcome> {
   const month = monthOf(world.now())
   const { spent, open } = ledgerAfter(await memory.last(ledgerSubject(workspaceId, month)), memory.epoch)
   const sum = (of: keyof typeof nothing): number => [...months.values()].reduce((all, each) => all + each[of], 0)
-  const counted = { stored: sum('stored'), refused: sum('refused'), months }
-  return { demand, ...counted, told, lies, month, spent, open: open.length, ledgerEvents, answers503 }
+  const sums = { stored: sum('stored'), refused: sum('refused'), months }
+  const counted = spansThatCount(await readAll(memory))
+  return { demand, ...sums, counted, corrected, told, lies, month, spent, open: open.length, ledgerEvents, answers503 }
 }
 
 /** Fails unless the outcome is exact: what is refused is refused in a month that is full, and nothing is left of the last month's ledger. */
@@ -212,4 +253,12 @@ export function expectExact({ limit }: Scenario, outcome: Outcome, what: string)
   expect({ told, all: stored + refused }, what).to.deep.equal({ told: stored, all: demand })
   for (const [each, of] of months) expect(of.stored, `${what}, ${each}`).to.be.within(of.refused > 0 ? limit : 0, limit)
   expect({ spent, open }, what).to.deep.equal({ spent: months.get(month)?.stored ?? 0, open: 0 })
+}
+
+/** Fails unless all of the limit counts, and no more: in the end the ledger was corrected for each request that is twice in the log. */
+export function expectCounted({ limit }: Scenario, outcome: Outcome, what: string): void {
+  const { lies, counted, stored, spent, open } = outcome
+  expect(lies, what).to.deep.equal([])
+  expect({ counted, spent, open }, what).to.deep.equal({ counted: limit, spent: limit, open: 0 })
+  expect(stored, what).to.be.at.least(limit)
 }

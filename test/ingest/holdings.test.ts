@@ -37,12 +37,20 @@ describe('holdings of a month', () => {
     expect(holdings.all()).to.deep.equal([])
   })
 
-  it('have a warning to carry only where there is a limit', () => {
-    for (const limit of [100, null]) {
+  it('have a warning to carry only where a silent request has passed a mark of a limit', () => {
+    for (const [limit, usedBefore, isPassed] of [
+      [100, 78, true],
+      [100, 50, false],
+      [100, 85, false],
+      [null, 78, false],
+    ] as const) {
       const { holdings } = open()
-      holdings.add({ id: 'first', spans: 10, limit, since: 0, usedBefore: 0, isNear: false })
+      holdings.add({ id: 'first', spans: 10, limit, since: 0, usedBefore, isNear: false })
       holdings.grant({ spans: 1, isSilent: true })
-      expect(holdings.isUntold()).to.equal(limit !== null)
+      expect(holdings.isUntold(), 'before the mark').to.equal(false)
+      holdings.grant({ spans: 1, isSilent: true })
+      holdings.grant({ spans: 1, isSilent: true })
+      expect(holdings.isUntold(), String(usedBefore)).to.equal(isPassed)
       holdings.grant({ spans: 1 })
       expect(holdings.isUntold()).to.equal(false)
     }

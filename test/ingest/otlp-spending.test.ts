@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { sealClosing } from '#src/events/allowance.ts'
 import { beforeAll } from '#src/events/envelope.ts'
 import { createMonthLedger } from '#src/ingest/ledger.ts'
+import { systemTimers } from '#src/lib/timers.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { startIngest, usedSpansOf, type TestIngest } from '#test/support/ingest.ts'
 import { encodeJson, encodeProtobuf, requestOf } from '#test/support/otlp.ts'
@@ -75,7 +76,7 @@ describe('POST /api/traces/v1/otlp, by an allowance that others spend too', () =
     ingest = await startIngest({ plan: { spansPerMonth: 10 }, limits: { heldSpansPollMs: 1, heldSpansPollsMax: 1 } })
     const { stream, workspace: workspaceId, now } = ingest
     const ledger = createMonthLedger(
-      { stream, clock: () => now.ms, holder: 'another', newId: () => 'x' },
+      { stream, clock: () => now.ms, holder: 'another', newId: () => 'x', timers: systemTimers },
       workspaceId,
       '2026-11',
     )
@@ -87,13 +88,28 @@ describe('POST /api/traces/v1/otlp, by an allowance that others spend too', () =
     expect(await ingest.events()).to.deep.equal([])
   })
 
+  for (const [how, counted] of [
+    ['fails', () => Promise.reject(new Error('the index is away'))],
+    ['does not answer', () => new Promise<undefined>(() => undefined)],
+  ] as const) {
+    it(`rejects what is over the limit for good, also where the index that may know better ${how}`, async () => {
+      const limits = { heldSpansPollMs: 1, heldSpansPollsMax: 3 }
+      ingest = await startIngest({ plan: { spansPerMonth: 10 }, limits, counted })
+      const headers = { authorization: `Bearer ${ingest.keys.tracing}`, 'content-type': 'application/json' }
+      for (const rejected of [2, 12]) {
+        const answer = await ingest.post(path, encodeJson(requestOf(spans(12, 100 * rejected))), headers)
+        expect([answer.status, partialOf(answer)?.rejected]).to.deep.equal([200, rejected])
+      }
+    })
+  }
+
   it('answers a retry as its first copy, also while another process holds the rest', async () => {
     ingest = await startIngest({ plan: { spansPerMonth: 10 }, limits: { heldSpansPollMs: 1, heldSpansPollsMax: 1 } })
     const { stream, workspace: workspaceId, now } = ingest
     const headers = { authorization: `Bearer ${ingest.keys.tracing}`, 'content-type': 'application/json' }
     const send = () => ingest.post(path, encodeJson(requestOf(spans(6))), headers)
     expect(partialOf(await send())).to.equal(undefined)
-    const options = { stream, clock: () => now.ms, holder: 'another', newId: () => 'x' }
+    const options = { stream, clock: () => now.ms, holder: 'another', newId: () => 'x', timers: systemTimers }
     const ledger = createMonthLedger(options, workspaceId, '2026-11')
     let standing = await ledger.read()
     // What the first copy was granted is told to the ledger behind its answer.

@@ -7,10 +7,12 @@ import type { Grant } from '#src/ingest/allowance.ts'
 import { beginLedgers } from '#src/ingest/begin-ledgers.ts'
 import type { ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
 import { TransientError } from '#src/lib/failure.ts'
+import { systemTimers } from '#src/lib/timers.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
-import { ConflictError, repeatWindowMs } from '#streams/stream.ts'
+import { ConflictError, repeatWindowMs, type Stream } from '#streams/stream.ts'
 import { makeEvent, makeEvents } from '#test/support/make-event.ts'
 import { readAll, rejection } from '#test/support/read-all.ts'
+import { createProcess } from '#test/support/virtual-world.ts'
 import { acme, reserving } from './reserving.ts'
 
 describe('reservations of those who give nothing back', () => {
@@ -96,8 +98,18 @@ describe('reservations of those who give nothing back', () => {
       await site.stream.append(makeEvents(1_100, `before the ${name}`))
       await site.stream.append([stored(name, spans)])
     }
-    const grant = await granted(start({ isGone: () => true }), 100, { limit: 100 })
+    const whole = site.stream
+    let [reads, readsMax] = [0, 0]
+    const read: Stream['read'] = (after, max) => {
+      if (reads++ === 0) setImmediate(() => (reads = 0))
+      readsMax = Math.max(readsMax, reads)
+      return whole.read(after, max)
+    }
+    const timers = { ...createProcess(site.world).timers, turn: systemTimers.turn }
+    const gate = start({ stream: { ...whole, read }, timers, isGone: () => true })
+    const grant = await granted(gate, 100, { limit: 100 })
     expect(grant).to.include({ granted: 60, used: 40 })
+    expect(readsMax, 'reads in one turn of the event loop, which others wait for').to.equal(1)
   })
 
   it('of processes that are gone are taken back beside one that is granted from, which stays whole', async () => {

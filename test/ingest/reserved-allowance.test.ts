@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { expectExact, simulateAllowance, type Scenario } from './allowance-simulation.ts'
+import { expectCounted, expectExact, simulateAllowance, type Scenario } from './allowance-simulation.ts'
 
 const seeds = process.env['SOAK'] === '1' ? 1_000 : 40
 
@@ -31,6 +31,36 @@ describe('the span allowance over several processes', function () {
         const outcome = await simulateAllowance({ ...scenario, seed })
         expectExact({ ...scenario, seed }, outcome, `seed ${seed}`)
       }
+    })
+  }
+
+  /** Senders repeat requests over hours, and an index that goes wrong in many ways says what counts. */
+  const repeated: Omit<Scenario, 'seed'> = {
+    ...busy,
+    limit: 500,
+    processes: 3,
+    senders: 8,
+    requestsOfEach: 16,
+    crashes: 0.1,
+    index: { rests: 0.1, loses: 0.1, poison: 0.02 },
+  }
+
+  it(`is spent to the span that counts, where requests are repeated after hours, by an index that lacks some now and then (${seeds} seeds)`, async () => {
+    let corrected = 0
+    for (let seed = 1; seed <= seeds; seed++) {
+      const outcome = await simulateAllowance({ ...repeated, seed })
+      expectCounted({ ...repeated, seed }, outcome, `seed ${seed}`)
+      corrected += outcome.corrected
+    }
+    expect(corrected).to.be.above(0)
+  })
+
+  for (const hides of ['lost days', 'dead letters', 'how far it is'] as const) {
+    it(`would be overspent if the index did not tell of ${hides}: the simulation can fail`, async () => {
+      let most = 0
+      for (let seed = 1; seed <= 20 && most <= repeated.limit; seed++)
+        most = Math.max(most, (await simulateAllowance({ ...repeated, seed, hides })).counted)
+      expect(most).to.be.above(repeated.limit)
     })
   }
 

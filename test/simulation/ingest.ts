@@ -59,7 +59,11 @@ export function startIngest(stage: Stage, name: string, spansPerMonth: number): 
     random: stage.chance.random,
     limits: { ...limits, reservedSpansMin: 4 },
     isGone: () => false,
-    counted: createCountedSpans({ ...stage.index.reader, ...reader }, async () => false),
+    counted: createCountedSpans({
+      reader: { ...stage.index.reader, ...reader },
+      clock,
+      leavesOut: async () => false,
+    }),
     onFailure: () => undefined,
   })
   const recorder = createRecorder({ stream, gate: allowance, renew: async (credential) => ok(credential), clock })

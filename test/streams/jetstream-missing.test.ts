@@ -1,10 +1,14 @@
 import { expect } from 'chai'
+import { limits } from '#src/config.ts'
 import { sealLoss } from '#src/events/erasure.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { TransientError } from '#src/lib/failure.ts'
 import { MissingError } from '#streams/jetstream/stored.ts'
+import { openJetStream } from '#streams/jetstream/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { enginesTimeoutMs, natsEngine } from '#test/support/engines.ts'
 import { makeJetStreamLog, type JetStreamLog } from './jetstream-log.ts'
+import { unfindMessages } from './jetstream-unfound.ts'
 import { makeEvent, makeLarge } from '../support/make-event.ts'
 import { idsOf, readAll, rejection } from '../support/read-all.ts'
 
@@ -68,5 +72,54 @@ describe('a JetStream log that lacks messages which its server has counted', fun
     await stream.append([makeEvent('later')])
     const head = await stream.head()
     expect(await rejection(other.read(head - 2 * 4096, 10))).to.be.instanceOf(MissingError)
+  })
+
+  for (const [which, gone] of [
+    ['first', '1/2'],
+    ['last', '2/2'],
+  ] as const)
+    it(`is passed over where only parts of an event are: the ${which} one, right before what says so`, async () => {
+      await stream.append([makeEvent('before')])
+      await part(gone)
+      await stream.append([sealLoss({ at: Date.now(), unique: '0'.repeat(32) })])
+      await stream.append([makeEvent('last')])
+      for (const reader of [stream, other]) {
+        const found = (await readAll(reader)).map(({ position }) => position / 4096)
+        expect(found).to.deep.equal([1, 3, 4])
+      }
+    })
+
+  describe('is not taken for one', () => {
+    const positionsOf = async (reader: Stream, after: number) =>
+      (await reader.read(after, 10)).map(({ position }) => position)
+
+    for (const [where, count] of [
+      ['the last message', 3],
+      ['one with others behind it', 6],
+    ] as const)
+      it(`while its server finds nothing that it has, though it counts it: ${where}`, async () => {
+        const { nats, unfind } = unfindMessages(log.nats)
+        const reader = await openJetStream(nats, { partition: '0', prefix: log.prefix, limits })
+        for (let index = 0; index < count; index++) await stream.append([makeEvent(`event-${index}`)])
+        unfind({ from: 3, who: 'server' })
+        expect(await positionsOf(reader, 4096)).to.deep.equal([2 * 4096])
+        const failure = await rejection(reader.read(2 * 4096, 10))
+        expect(failure).to.be.instanceOf(TransientError)
+        expect(failure.message).to.match(/^read message 3 of .*NATS counts it and cannot read it now.*file handles/)
+        unfind(undefined)
+        expect(await positionsOf(reader, 2 * 4096)).to.have.length(count - 2)
+        await reader.close()
+      })
+
+    it('while another copy has what the leader lacks', async () => {
+      const { nats, unfind } = unfindMessages(log.nats)
+      const reader = await openJetStream(nats, { partition: '0', prefix: log.prefix, limits })
+      for (let index = 0; index < 5; index++) await stream.append([makeEvent(`event-${index}`)])
+      unfind({ from: 3, who: 'leader' })
+      const failure = await rejection(reader.read(2 * 4096, 10))
+      expect(failure).to.be.instanceOf(TransientError)
+      expect(failure.message).to.match(/^read message 3 of .*another copy of the stream has it.*step-down/)
+      await reader.close()
+    })
   })
 })

@@ -6,7 +6,11 @@ import { openPayload } from '#src/events/codec.ts'
 import { monthOf } from '#src/events/allowance.ts'
 import { beforeAll, type RecordedEvent } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { createReservedAllowance, type ReservedAllowance } from '#src/ingest/reserved-allowance.ts'
+import {
+  createReservedAllowance,
+  type ReservedAllowance,
+  type ReservedAllowanceOptions,
+} from '#src/ingest/reserved-allowance.ts'
 import { createBodyBudget } from '#src/http/body.ts'
 import { createIngestRoutes } from '#src/ingest/routes.ts'
 import { systemTimers } from '#src/lib/timers.ts'
@@ -36,6 +40,8 @@ export type TestIngest = Readonly<{
 type Options = Readonly<{
   plan?: Partial<WorkspacePlan>
   limits?: Partial<Limits>
+  /** What an index says of the spans that count, if it is not what the log holds. */
+  counted?: ReservedAllowanceOptions['counted']
   /** The log that requests are written to, if it is not this one of memory. */
   through?: (stream: Stream) => Stream
 }>
@@ -60,6 +66,7 @@ export async function usedSpansOf(stream: Stream, workspaceId: WorkspaceId, mont
 export async function startIngest({
   plan = {},
   limits = {},
+  counted,
   through = (stream) => stream,
 }: Options = {}): Promise<TestIngest> {
   const directory = createFakeDirectory()
@@ -83,7 +90,7 @@ export async function startIngest({
       random: Math.random,
       limits: allOfThem,
       isGone: () => false,
-      counted: (workspace, month) => usedSpansOf(memory, workspace, month),
+      counted: counted ?? ((workspace, month) => usedSpansOf(memory, workspace, month)),
       onFailure: () => undefined,
     })
   const gate = createGate('this process')

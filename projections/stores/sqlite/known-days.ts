@@ -30,11 +30,12 @@ const without = (days: readonly LostDay[], others: readonly LostDay[]): readonly
   return days.filter((day) => !known.has(keyOf(day)))
 }
 
+const storedDaysOf = (folder: string, index: IndexName, workspaceId: WorkspaceId): readonly LostDay[] =>
+  daysIn(folder, index, workspaceId).map((day) => ({ workspaceId, day }))
+
 /** The days that a build has files of. */
 export const storedDays = (folder: string, index: IndexName): readonly LostDay[] =>
-  workspacesIn(folder, index).flatMap((workspaceId) =>
-    daysIn(folder, index, workspaceId).map((day) => ({ workspaceId, day })),
-  )
+  workspacesIn(folder, index).flatMap((workspaceId) => storedDaysOf(folder, index, workspaceId))
 
 /** Names files that are on the disk. Within a transaction. */
 export const nameDays = (meta: Database, days: readonly LostDay[]): void => insert(meta, 'days', days)
@@ -72,17 +73,18 @@ export function forgetDays(meta: Database, isGone: (day: LostDay) => boolean, of
   syncDatabases([meta.path], [])
 }
 
-/** The days that are noted as lost. */
-export const lostDays = (meta: Database): readonly LostDay[] =>
-  hasTable(meta, 'lostDays') ? daysOf(meta, 'lostDays') : []
+/** The days that are noted as lost. `of`: of one workspace alone. */
+export const lostDays = (meta: Database, of?: WorkspaceId): readonly LostDay[] =>
+  hasTable(meta, 'lostDays') ? daysOf(meta, 'lostDays', of) : []
 
-/** The lost days of a build that nobody has open, which also looks at its files. */
-export function missedDays(folder: string, index: IndexName): readonly LostDay[] {
+/** The lost days of a build, if given of one workspace, also those whose files are gone and that nobody has noted yet. */
+export function missedDays(folder: string, index: IndexName, of?: WorkspaceId): readonly LostDay[] {
   const missed = readIfThere(metaPath(folder, index), (meta) => {
     if (readBuildRecord(meta) === undefined || !hasTable(meta, 'lostDays')) return undefined
-    const lost = lostDays(meta)
+    const lost = lostDays(meta, of)
     if (!areDaysNamed(meta)) return lost
-    return [...lost, ...without(without(daysOf(meta, 'days'), storedDays(folder, index)), lost)]
+    const stored = of === undefined ? storedDays(folder, index) : storedDaysOf(folder, index, of)
+    return [...lost, ...without(without(daysOf(meta, 'days', of), stored), lost)]
   })
   return missed ?? []
 }

@@ -31,7 +31,7 @@ export function createPassOver({ allowLostLog, clock, newId, tell }: Options) {
     missing.delete(partition)
     await stream.append([sealLoss({ at: clock(), unique: newId() })])
     tell(
-      `partition ${partition} goes on without what is missing in its log, as ALLOW_LOST_LOG says: ${failure.message.split(' (', 1)[0]}; ` +
+      `partition ${partition} goes on without what is missing in its log so far, as ALLOW_LOST_LOG says: ${failure.message.split(' (', 1)[0]}; ` +
         'take ALLOW_LOST_LOG away, or this happens again unasked',
     )
   }

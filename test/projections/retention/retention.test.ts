@@ -6,6 +6,7 @@ import { rebuild } from '#projections/builds/rebuild.ts'
 import { liveBuilds, verify, type Verdict } from '#projections/builds/verify.ts'
 import { beginLedgers } from '#src/ingest/begin-ledgers.ts'
 import { createMonthLedger } from '#src/ingest/ledger.ts'
+import { systemTimers } from '#src/lib/timers.ts'
 import { sealClosing, sealLedgerEvent } from '#src/events/allowance.ts'
 import { dayOf } from '#src/lib/day.ts'
 import { firstDayBy, type FirstDay } from '#projections/retention/first-days.ts'
@@ -47,7 +48,10 @@ async function ledgersForNewcomer(world: World) {
   const ledgers = ledgersOf(world, stream)
   await beginLedgers(ledgers)
   const standing = await Promise.all(
-    [free, pro].map(async (workspaceId) => (await createMonthLedger(ledgers, workspaceId, month).read()).spent),
+    [free, pro].map(
+      async (workspaceId) =>
+        (await createMonthLedger({ ...ledgers, timers: systemTimers }, workspaceId, month).read()).spent,
+    ),
   )
   return { standing, reads }
 }

@@ -172,7 +172,7 @@ const placeOf = (columns: Columns, value: string): Place => ({
   sort: { value: columns[value] as bigint, id: String(columns['id']) },
 })
 
-export type Order = Pick<IndexQuery, 'orderBy' | 'direction' | 'after'>
+export type Order = Pick<IndexQuery, 'orderBy' | 'direction' | 'after' | 'limit'>
 
 /** The column of an order; undefined if the collection has none of that name. */
 function orderColumn(tables: Tables, orderBy: string): string | undefined {
@@ -181,20 +181,20 @@ function orderColumn(tables: Tables, orderBy: string): string | undefined {
   return tables.numbers.includes(orderBy) ? numberColumn(orderBy) : undefined
 }
 
-/** Rows in the order of a column, sorted by SQLite. */
+/** The first rows in the order of a column, sorted by SQLite, which keeps no more of them than these. */
 export function* sortedRows(day: AskedDay, selection: Selection, order: Order): Generator<Place> {
   const column = orderColumn(day.tables, order.orderBy)
   const byPosition = order.orderBy === 'position' && day.tables.shape.kind === 'record'
   const from = fromSelection(day, selection, { columns: true, byPosition })
   if (from === undefined || column === undefined) return
-  const { after, direction } = order
+  const { after, direction, limit } = order
   const beyond = direction === 'asc' ? '>' : '<'
   // Not as an OR: that is no bound of an index, so each page would read and sort all rows.
   const keyset = `(r.${column}, r.id) ${beyond} (?, ?)`
   const values = after === undefined ? [] : [clampInt64(after.value), after.id]
   const sql = `SELECT r.row, r.id, r.time, r.position, r.${column} AS value ${from.sql} AND r.${column} IS NOT NULL
-    ${after === undefined ? '' : `AND ${keyset}`} ORDER BY r.${column} ${direction}, r.id ${direction}`
-  for (const columns of day.database.iterate(sql, ...from.values, ...values)) yield placeOf(columns, 'value')
+    ${after === undefined ? '' : `AND ${keyset}`} ORDER BY r.${column} ${direction}, r.id ${direction} LIMIT ?`
+  for (const columns of day.database.iterate(sql, ...from.values, ...values, limit)) yield placeOf(columns, 'value')
 }
 
 /** Rows in rowid order: by millisecond, in no order within it. */

@@ -6,33 +6,44 @@ import type { Order, Place } from './day-query.ts'
 export type Source<S> = Readonly<{ of: S; reach: bigint | undefined; rows(): Iterator<Place> }>
 export type Placed<S> = Readonly<{ of: S; place: Place }>
 
-/** Sorts rows that come in rowid order within each millisecond. */
-export function* inTimeOrder(rows: Iterable<Place>, direction: 'asc' | 'desc'): Generator<Place> {
+/** Fewer are not worth to be sorted in between. */
+const sortedAtLeast = 1_000
+
+type Bounds = Pick<Order, 'direction' | 'after' | 'limit'>
+
+const isPast = ({ sort }: Place, { direction, after }: Bounds): boolean =>
+  after !== undefined && (direction === 'asc' ? 1 : -1) * compareSort(sort, after) <= 0
+
+/**
+ * Sorts rows that come in rowid order within each millisecond, and leaves out those that the cursor is past. Of each millisecond it holds no
+ * more than twice those that may be asked for: all attribute sets of a file have the same time.
+ */
+export function* inTimeOrder(rows: Iterable<Place>, bounds: Bounds): Generator<Place> {
+  const { direction, limit } = bounds
   const sign = direction === 'asc' ? 1 : -1
   let group: Place[] = []
-  const sorted = (): readonly Place[] => group.sort((a, b) => sign * compareSort(a.sort, b.sort))
+  const sorted = (): Place[] => group.sort((a, b) => sign * compareSort(a.sort, b.sort))
+  let ms: bigint | undefined
   for (const place of rows) {
-    const [first] = group
-    if (first !== undefined && msOf(first.timeNs) !== msOf(place.timeNs)) {
+    if (ms !== msOf(place.timeNs)) {
       yield* sorted()
       group = []
+      ms = msOf(place.timeNs)
     }
-    group.push(place)
+    if (isPast(place, bounds)) continue
+    if (group.push(place) >= 2 * limit + sortedAtLeast) group = sorted().slice(0, limit)
   }
   yield* sorted()
 }
 
 type Head<S> = { source: Source<S>; rows?: Iterator<Place>; place?: Place }
 
-function advance<S>(head: Head<S>, isPast: (place: Place) => boolean): boolean {
+function advance<S>(head: Head<S>): boolean {
   head.rows ??= head.source.rows()
-  for (;;) {
-    const next = head.rows.next()
-    if (next.done === true) return false
-    if (isPast(next.value)) continue
-    head.place = next.value
-    return true
-  }
+  const next = head.rows.next()
+  if (next.done === true) return false
+  head.place = next.value
+  return true
 }
 
 /** Of two at one place, the one written last comes first. */
@@ -40,15 +51,11 @@ const comparePlaces = (a: Place, b: Place, sign: 1 | -1): number =>
   sign * compareSort(a.sort, b.sort) || b.position - a.position
 
 /**
- * The first `limit` rows of all sources after the cursor, in order. Of rows with equal value and id (a document on several days), only the one
- * written last.
+ * The first `limit` rows of all sources, each of which begins after the cursor, in order. Of rows with equal value and id (a document on several
+ * days), only the one written last.
  */
-export function mergeRows<S>(
-  sources: readonly Source<S>[],
-  { direction, after, limit }: Omit<Order, 'orderBy'> & Readonly<{ limit: number }>,
-): readonly Placed<S>[] {
+export function mergeRows<S>(sources: readonly Source<S>[], { direction, limit }: Bounds): readonly Placed<S>[] {
   const sign = direction === 'asc' ? 1 : -1
-  const isPast = (place: Place): boolean => after !== undefined && sign * compareSort(place.sort, after) <= 0
   const compare = (a: Head<S>, b: Head<S>): number => {
     if (a.place !== undefined && b.place !== undefined) return comparePlaces(a.place, b.place, sign)
     const [x, y] = [a.place?.sort.value ?? a.source.reach, b.place?.sort.value ?? b.source.reach]
@@ -66,7 +73,7 @@ export function mergeRows<S>(
       if (place !== undefined && (last === undefined || compareSort(last, place.sort) !== 0)) {
         found.push({ of: head.source.of, place })
       }
-      if (!advance(head, isPast)) heads = heads.filter((other) => other !== head)
+      if (!advance(head)) heads = heads.filter((other) => other !== head)
     }
   } finally {
     for (const { rows } of heads) rows?.return?.()

@@ -69,7 +69,7 @@ function sourceOf(day: AskedDay, query: IndexQuery): Source<DayCollection> {
   const beyond = after === undefined ? {} : direction === 'asc' ? { fromNs: after.value } : { toNs: after.value + 1n }
   const range = { ...query, ...narrower(query, beyond) }
   if (day.spilled) return { of: day, reach, rows: () => sortedRows(day, range, query) }
-  return { of: day, reach, rows: () => inTimeOrder(walkedRows(day, range, direction), direction) }
+  return { of: day, reach, rows: () => inTimeOrder(walkedRows(day, range, direction), query) }
 }
 
 function narrower(a: TimeRange, b: TimeRange): TimeRange {
