@@ -41,7 +41,8 @@ export async function readFirstDays(openDirectory: () => Promise<Stream>, clock:
 
 /**
  * Readers for requests: they show what the plan of the workspace keeps, and say so where a build is of another version. A reader shows the
- * same days throughout, also when midnight passes: an export would lose its oldest day on the way. Their files stay for one day more.
+ * same days throughout, also when midnight passes: an export would lose its oldest day on the way. What expires then stays stored for one day
+ * more (daysNeeded).
  */
 export function retainedReaders(
   readerOf: PartitionOf<IndexReader>,

@@ -148,6 +148,18 @@ describe('the range where most spans of a trace are', () => {
     expect(dense(whole)).to.equal(undefined)
   })
 
+  it('is none where what is long enough to be looked at would hardly help', () => {
+    const nearby = [
+      [0, 10],
+      [0, 10],
+      [0, 10],
+      [800, 900],
+    ] as const
+    expect(dense(rangeOf(0, 900), ...nearby)).to.equal(undefined)
+    expect(dense(rangeOf(0, 19_000), ...nearby)).to.equal(undefined)
+    expect(dense(rangeOf(0, 21_000), ...nearby)).to.deep.equal([0, 1_000])
+  })
+
   it('is long enough to be looked at where its spans take no time', () => {
     expect(dense(whole, [0, 10], [999_999, 999_999], [999_999, 999_999])).to.deep.equal([999_000, 1_000_000])
   })

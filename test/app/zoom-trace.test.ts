@@ -146,6 +146,17 @@ describe('a page that shows a part of the time of a trace', () => {
     })
   }
 
+  it('has a span that ends before it begins, by a clock that was put back, where it begins', async () => {
+    const back = { id: 'back', parent: 'root', startNs: noonNs + 500n * msNs, endNs: noonNs + 300n * msNs }
+    await site.index(spans(1, { id: 'root', forMs: 1_000 }, back))
+    const whole = await pageOf(path)
+    expect(barsIn(rowOf(whole, 'back'))[0]).to.equal('bar 50% 0.2%')
+    expect(besideIn(rowOf(await pageOf(`${path}?${zoomOf(350, 100)}`), 'back'))).to.match(/after what is shown$/)
+    expect(besideIn(rowOf(await pageOf(`${path}?${zoomOf(450, 100)}`), 'back'))).to.equal(undefined)
+    const text = await pageOf(linkIn(rowOf(whole, 'back'), 'Zoom to this span') ?? '')
+    expect(barsIn(rowOf(text, 'back'))[0]).to.equal('bar 0% 0.2%')
+  })
+
   it('has all bars in miniature, with what is shown marked, where there are more than a handful', async () => {
     await site.index(spans(1, ...batch), spans(2, ...batch.slice(0, 5).map((span) => ({ ...span, trace: 'few' }))))
     const overviewIn = (text: string): string => /<div class="overview".*?<\/div>/.exec(text)?.[0] ?? ''

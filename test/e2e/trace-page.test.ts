@@ -188,6 +188,15 @@ describe('the page of a trace in a browser', () => {
       await tab.mouse.up()
       expect(await chosen.count()).to.equal(0)
     }
+    // Let go beside the axis, which is no higher than a line of text.
+    const [x, y] = await placeOn('.ticks', 0.4)
+    await tab.mouse.move(x, y)
+    await tab.mouse.down()
+    await tab.mouse.move(x, y + 40)
+    await tab.mouse.up()
+    await tab.mouse.move(...(await placeOn('.ticks', 0.6)))
+    await tab.mouse.move(...(await placeOn('.ticks', 0.8)))
+    expect(await chosen.count()).to.equal(0)
     await tab.locator('.overview').click()
     expect(led).to.deep.equal([])
     await drag('.overview', 0.6, 0.2)

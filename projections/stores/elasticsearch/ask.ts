@@ -26,7 +26,7 @@ export type Target = Readonly<{
   workspaceId: WorkspaceId
   /** The first visible day; undefined: all are. */
   fromDay: string | undefined
-  /** Of the documents of workspaces in collections. */
+  /** How large documents were lately, by `targetKey`. */
   seen: SeenSizes
 }>
 

@@ -46,12 +46,12 @@ export function telling(error: unknown, afterMs: number): unknown {
   return new Error(notConnected + (message === '' ? code : message), { cause: error })
 }
 
-/** Of a question to the node before what it was to be asked. */
+/** Why a request was not sent: its node was asked before whether it is up to date, and did not say so. */
 export function unsent(error: unknown): Error {
   if (isUnsent(error)) return error as Error
   return new errors.ConnectionError(notConnected + (error instanceof Error ? error.message : String(error)))
 }
 
-/** In the message of an error of a node that is left out for that. */
+/** Part of the message of an error about a node that is left out because it is not in the cluster. */
 export const notMember = 'it answers 503, and is not in the cluster'
 export const isNotMember = (message: string): boolean => message.includes(notMember)

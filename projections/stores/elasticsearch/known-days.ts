@@ -35,7 +35,7 @@ async function tellOthers(place: Place, index: IndexName, names: readonly string
   }
 }
 
-/** What is so of day indices and was not noted before: `missed`; `shut`: closed, or passed over by searches. `hidden`: all that are passed over. */
+/** What the record did not say yet: `missed` days are gone, `shut` ones closed or passed over by searches. `hidden`: all that searches pass over. */
 type News = Readonly<Record<'missed' | 'shut' | 'hidden', readonly string[]>>
 
 /** Tells who hears of days, and sets back what can be. */

@@ -64,7 +64,7 @@ const replicas = ({ replicas: count }: IndexSettings): Readonly<Record<string, s
 /** What somebody else's template might set for our indices too: a pipeline may change or drop what we write, and wildcards pass over what is hidden. */
 export const unpiped = { final_pipeline: '_none' } as const
 const ownDocuments = { default_pipeline: '_none', ...unpiped, hidden: false }
-/** The same: documents are kept as they come, in an order of their own, and values of any length are found (2^31 - 1, the default). */
+/** The same: documents are kept as sent, not sorted nor put together from fields, and values of any length are found (2^31 - 1, the default). */
 const ownForm = { mode: 'standard', 'mapping.source.mode': 'stored', 'mapping.ignore_above': 2_147_483_647 }
 /** Elasticsearch syncs before it answers, whatever a template says. */
 export const syncing = { 'translog.durability': 'request' } as const

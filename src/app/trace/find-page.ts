@@ -110,7 +110,7 @@ async function errorsBesidePage(
   return findErrorsBeside(searches, sessionHere(ctx).workspaceId, trace, { isFirst, ...kept })
 }
 
-/** Of what has no trace. */
+/** The summary's times where no trace was found. */
 const noTime = { start: null, duration_ns: null }
 
 /** What is shown of the trace's time, and what the links of the page keep. */

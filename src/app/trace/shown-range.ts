@@ -11,16 +11,17 @@ export type ShownRange = Readonly<{ whole: Range; shown: Range; isRefused: boole
 type Summary = Readonly<{ start: string | null; duration_ns: string | null }>
 type Timed = Pick<ShownSpan, 'start' | 'duration_ns'>
 
-/** In less an axis has nothing to say. */
+/** In a shorter range an axis could not tell times apart. */
 const shortestNs = 1_000n
 const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 const most = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 export const lengthNs = ({ startNs, endNs }: Range): bigint => endNs - startNs
 const isSame = (a: Range, b: Range): boolean => a.startNs === b.startNs && a.endNs === b.endNs
 
+/** What ends before it begins, as by a clock that was put back, takes no time. */
 export function timesOf({ start, duration_ns: duration }: Summary | Timed): Range {
   const startNs = parseRfc3339Ns(start ?? '') ?? 0n
-  return { startNs, endNs: startNs + BigInt(duration ?? 0) }
+  return { startNs, endNs: startNs + most(0n, BigInt(duration ?? 0)) }
 }
 
 /** A range as far as it lies in the whole, long enough to be looked at; undefined if none of it does. */
@@ -74,7 +75,7 @@ export function sideOf(range: ShownRange, span: Range): 'before' | 'after' | und
   return span.startNs > endNs || (span.startNs === endNs && span.endNs > endNs) ? 'after' : undefined
 }
 
-/** So much of its trace is worth to be looked at alone. */
+/** A range that is looked at alone is shorter than this part (1/20) of its trace. */
 const denseShare = 20n
 
 /**
@@ -93,7 +94,8 @@ export function denseRange(spans: readonly Range[], whole: Range): Range | undef
     if (lengthNs(found) < lengthNs(dense)) dense = found
     ends.splice(ends.indexOf(own), 1)
   }
-  return lengthNs(dense) * denseShare < lengthNs(whole) ? within(whole, dense) : undefined
+  const range = within(whole, dense)
+  return range !== undefined && lengthNs(range) * denseShare < lengthNs(whole) ? range : undefined
 }
 
 /** A place on a time line, in thousandths. */
