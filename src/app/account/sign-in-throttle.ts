@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
-import { isIPv6 } from 'node:net'
 import type { Ticks } from '#src/lib/clock.ts'
+import { addressGroup } from '../address-group.ts'
 
 /** Number of buckets: the memory is fixed, whatever is tried. A keyed hash assigns names to buckets, so nobody can aim at one. */
 const bucketsMax = 65_536
@@ -35,18 +35,6 @@ function createTable(perMinute: number, ticks: Ticks, secret: string): Table {
       seenAt[place] = ticks()
     },
   }
-}
-
-/** The address that attempts are counted by. An IPv6 subscriber has a whole /64, which counts as one address. */
-export function addressGroup(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (mapped !== undefined) return mapped
-  if (!isIPv6(address)) return address
-  const [head = '', tail = ''] = address.split('%')[0]?.toLowerCase().split('::') ?? []
-  const groups = head === '' ? [] : head.split(':')
-  const after = tail === '' ? [] : tail.split(':')
-  const zeros = Array<string>(Math.max(0, 8 - groups.length - after.length)).fill('0')
-  return [...groups, ...zeros, ...after].slice(0, 4).join(':')
 }
 
 type Attempt = Readonly<{
