@@ -66,6 +66,7 @@ export const limits = {
   exportsPerWorkspaceAtOnce: 4,
   exportsAtOnce: 16,
   signInsPerMinutePerAddress: 20,
+  signInsPerMinutePerNetwork: 80,
   signInsPerMinutePerAccount: 10,
   sessionIdleMs: 7 * 86_400_000,
   sessionAbsoluteMs: 30 * 86_400_000,

@@ -31,7 +31,13 @@ export type AppOptions = Readonly<{
   clock: Clock
   ticks: Ticks
   limits: AppContext['limits'] &
-    Pick<Limits, 'signInsPerMinutePerAccount' | 'signInsPerMinutePerAddress' | 'formsInFlightBytesMax'>
+    Pick<
+      Limits,
+      | 'signInsPerMinutePerAccount'
+      | 'signInsPerMinutePerAddress'
+      | 'signInsPerMinutePerNetwork'
+      | 'formsInFlightBytesMax'
+    >
   /** Keys the throttle's table; any secret of this installation. */
   secret: string
   searches: AppContext['searches']
@@ -52,6 +58,7 @@ export function createAppRoutes(options: AppOptions): Route[] {
   const { directory, baseUrl, clock, ticks, limits, secret, searches, query, readerOf, usageKeptFrom } = options
   const throttle = createSignInThrottle({
     perAddress: limits.signInsPerMinutePerAddress,
+    perNetwork: limits.signInsPerMinutePerNetwork,
     perAccount: limits.signInsPerMinutePerAccount,
     ticks,
     secret,
