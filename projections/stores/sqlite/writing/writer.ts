@@ -7,9 +7,11 @@ import { daysLookedAt, daysReplaced, type Entry } from '../../../projection.ts'
 import { collectionIn, openedIn, otherLog } from '../../refusals.ts'
 import { dropBuild, removeDays, removeDropped, storedBuilds } from '../build-folders.ts'
 import { hasTable, openDatabase, prepared, transaction, type Database } from '../database.ts'
+import { isDamage } from '../failure.ts'
+import { namesIn } from '../folder-names.ts'
 import { makeFolderOf } from '../make-folder-of.ts'
 import { forgetDays, noteGone, noteMade, storedDays } from '../known-days.ts'
-import { buildFolder, dayPath, metaPath, workspaceFolder } from '../paths.ts'
+import { buildFolder, dayOfAnyFile, dayPath, metaPath, workspaceFolder } from '../paths.ts'
 import { checkOwner, OtherOwnerError, writeOwner } from '../file-owner.ts'
 import { layOutDay, layoutOf } from '../layout.ts'
 import { openRosters, readRoster, renewLive, writeRoster } from '../rosters.ts'
@@ -154,19 +156,22 @@ const letGoOfDays =
     letGo(files, build, path)
   }
 
-/** The position of a file; 0 for one that is another's, of which nothing here stays either. */
+/**
+ * The position of a file; 0 for one of which nothing here stays either: one that is another's, or is damaged. If that was written after the erasure,
+ * what it held is still ahead in the log, and is written again.
+ */
 function ownPositionOf(open: () => Database): Position {
   try {
     return positionOf(open())
   } catch (error) {
-    if (error instanceof OtherOwnerError) return 0
+    if (error instanceof OtherOwnerError || isDamage(error)) return 0
     throw error
   }
 }
 
 /**
  * Removes the files of a workspace, except those written after its erasure. Readers that have a file open see no error; at their next query they open
- * the build anew.
+ * the build anew. An earlier removal may have been interrupted: then only the files beside a day's are left.
  */
 function eraseFiles(
   files: Files,
@@ -175,10 +180,12 @@ function eraseFiles(
 ): void {
   writeErased(build.meta, workspaceId, position)
   build.erased.set(workspaceId, Math.max(build.erased.get(workspaceId) ?? 0, position))
+  const own = workspaceFolder(build.folder, build.index, workspaceId)
+  const whole = daysOf(build, workspaceId)
   const gone: string[] = []
   const stays = new Set<string>()
-  for (const day of daysOf(build, workspaceId)) {
-    if (ownPositionOf(() => files.open(build, workspaceId, day)) > position) {
+  for (const day of new Set([...whole, ...namesIn(own).flatMap((name) => dayOfAnyFile(name) ?? [])])) {
+    if (whole.has(day) && ownPositionOf(() => files.open(build, workspaceId, day)) > position) {
       stays.add(day)
       continue
     }
@@ -188,7 +195,7 @@ function eraseFiles(
   }
   forgetDays(build.meta, (of) => !stays.has(of.day), workspaceId)
   build.days.delete(workspaceId)
-  removeDays(workspaceFolder(build.folder, build.index, workspaceId), gone)
+  removeDays(own, gone)
 }
 
 /** The record forgets the days that are dropped, even if the build is not open. */
