@@ -176,10 +176,15 @@ export function closeBuild(build: Build): void {
 
 /** A sync that takes longer, ms, is made as much less often: every workspace has files of its own, and the disk takes its time for each. */
 const syncMsMax = 100
+/** But no later than this after the last one has ended, ms: a disk that stands still once says nothing of the syncs to come. */
+const unsyncedMsMax = 60_000
+
+const syncAfterMs = (everyMs: number, tookMs: number): number =>
+  Math.min(everyMs * Math.max(1, tookMs / syncMsMax), Math.max(everyMs, tookMs + unsyncedMsMax))
 
 /** Syncs every `everyMs` or less often, by the heartbeats' own times. */
 export function syncInTime(build: Build, at: number, everyMs: number): void {
-  if (Math.abs(at - build.syncedAt) < everyMs * Math.max(1, build.syncTookMs / syncMsMax)) return
+  if (Math.abs(at - build.syncedAt) < syncAfterMs(everyMs, build.syncTookMs)) return
   const begunMs = performance.now()
   syncBuild(build)
   build.syncTookMs = performance.now() - begunMs
