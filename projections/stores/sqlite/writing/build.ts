@@ -68,6 +68,8 @@ export type Build = {
   /** Days that each workspace has files for. */
   readonly days: Map<WorkspaceId, Set<string>>
   readonly erased: Map<WorkspaceId, Position>
+  /** The last batch that was written of each workspace, also ahead of `written`. */
+  readonly reached: Map<WorkspaceId, Position>
   readonly tidier: Tidier
   told: Told | undefined
 }
@@ -142,6 +144,7 @@ export function openBuild(
     created: new Map(),
     days: new Map(),
     erased: readErased(meta),
+    reached: new Map(),
     tidier: createTidier(folder, { index, collections: tables, tidying }),
     told: undefined,
   }

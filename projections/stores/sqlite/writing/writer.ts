@@ -119,6 +119,7 @@ function loadEntries(files: Files, build: Build, { workspaceId, collection, id, 
 
 function writeEntries(files: Files, build: Build, { workspaceId, entries }: WorkspaceEntries, batch: Batch): void {
   const erased = build.erased.get(workspaceId) ?? 0
+  build.reached.set(workspaceId, batch.position)
   const kept = erased === 0 ? entries : entries.filter(({ position }) => position > erased)
   for (const [day, changes] of changesByDay(build, kept, daysOf(build, workspaceId))) {
     const database = files.open(build, workspaceId, day)
@@ -156,15 +157,21 @@ const letGoOfDays =
     letGo(files, build, path)
   }
 
+type Erasure = Readonly<{ workspaceId: WorkspaceId; position: Position }>
+
 /**
- * The position of a file; 0 for one of which nothing here stays either: one that is another's, or is damaged. If that was written after the erasure,
- * what it held is still ahead in the log, and is written again.
+ * Whether the build has come to an erasure before: then all that it holds of the workspace is from after that, and is not written again. Otherwise
+ * only a process that has ended can have written what is from after it, and that is written again.
  */
-function ownPositionOf(open: () => Database): Position {
+const isPast = ({ written, reached }: Build, { workspaceId, position }: Erasure): boolean =>
+  position <= Math.max(written, reached.get(workspaceId) ?? 0)
+
+/** Whether a file stays: it holds what is from after the erasure. One of another workspace or day, or one that is damaged, does not tell. */
+function stays(build: Build, erasure: Erasure, open: () => Database): boolean {
   try {
-    return positionOf(open())
+    return positionOf(open()) > erasure.position
   } catch (error) {
-    if (error instanceof OtherOwnerError || isDamage(error)) return 0
+    if (error instanceof OtherOwnerError || isDamage(error)) return isPast(build, erasure)
     throw error
   }
 }
@@ -173,27 +180,26 @@ function ownPositionOf(open: () => Database): Position {
  * Removes the files of a workspace, except those written after its erasure. Readers that have a file open see no error; at their next query they open
  * the build anew. An earlier removal may have been interrupted: then only the files beside a day's are left.
  */
-function eraseFiles(
-  files: Files,
-  build: Build,
-  { workspaceId, position }: Readonly<{ workspaceId: WorkspaceId; position: Position }>,
-): void {
+function eraseFiles(files: Files, build: Build, erasure: Erasure): void {
+  const { workspaceId, position } = erasure
   writeErased(build.meta, workspaceId, position)
   build.erased.set(workspaceId, Math.max(build.erased.get(workspaceId) ?? 0, position))
   const own = workspaceFolder(build.folder, build.index, workspaceId)
   const whole = daysOf(build, workspaceId)
+  const kept = new Set<string>()
   const gone: string[] = []
-  const stays = new Set<string>()
   for (const day of new Set([...whole, ...namesIn(own).flatMap((name) => dayOfAnyFile(name) ?? [])])) {
-    if (whole.has(day) && ownPositionOf(() => files.open(build, workspaceId, day)) > position) {
-      stays.add(day)
+    if (whole.has(day) && stays(build, erasure, () => files.open(build, workspaceId, day))) {
+      kept.add(day)
       continue
     }
     const path = pathOf(build, workspaceId, day)
     letGo(files, build, path)
     gone.push(path)
   }
-  forgetDays(build.meta, (of) => !stays.has(of.day), workspaceId)
+  // One that has been lost since the erasure stays noted.
+  const mayBeLost = isPast(build, erasure)
+  forgetDays(build.meta, ({ day }) => !kept.has(day) && (whole.has(day) || !mayBeLost), workspaceId)
   build.days.delete(workspaceId)
   removeDays(own, gone)
 }

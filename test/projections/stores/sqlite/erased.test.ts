@@ -86,7 +86,7 @@ describe('a SQLite index of which a workspace was erased', () => {
     copyFileSync(join(given.folder, index, other, `${day}.db`), given.dayFile())
     writer = createSqliteIndexWriter({ folder: given.folder, limits })
     await writer.open(index, fixture, epoch)
-    await writer.eraseWorkspace(index, acme, 3)
+    await writer.eraseWorkspace(index, acme, 10)
     expect(existsSync(join(given.folder, index, acme))).to.equal(false)
     expect([await seen(acme), await seen(other)]).to.deep.equal([0, 1])
   })
@@ -112,18 +112,50 @@ describe('a SQLite index of which a workspace was erased', () => {
     'the page of its position': (file: DatabaseSync) =>
       Number(file.prepare(`SELECT rootpage FROM sqlite_schema WHERE name = 'file'`).get()?.['rootpage']),
   }
-  for (const [of, pageOf] of Object.entries(damages))
+  function overwritePage(page: number): void {
+    const bytes = readFileSync(given.dayFile())
+    writeFileSync(given.dayFile(), bytes.fill(0, (page - 1) * 4_096, page * 4_096))
+  }
+  async function damage(pageOf: (file: DatabaseSync) => number): Promise<void> {
+    await nextProcess()
+    const file = new DatabaseSync(given.dayFile())
+    const page = pageOf(file)
+    file.close()
+    overwritePage(page)
+  }
+  for (const [of, pageOf] of Object.entries(damages)) {
     it(`holds none of its files where ${of} of one is damaged`, async () => {
       await write(writer, [lineEntry({}, 1), lineEntry({ text: 'of another day' }, 2, { day: '2026-11-20' })], 2)
       await write(writer, [lineEntry({}, 9)], 9, other)
-      await nextProcess()
-      const file = new DatabaseSync(given.dayFile())
-      const page = pageOf(file)
-      file.close()
-      const bytes = readFileSync(given.dayFile())
-      writeFileSync(given.dayFile(), bytes.fill(0, (page - 1) * 4_096, page * 4_096))
-      await writer.eraseWorkspace(index, acme, 3)
+      await damage(pageOf)
+      await writer.eraseWorkspace(index, acme, 10)
       expect(existsSync(join(given.folder, index, acme))).to.equal(false)
       expect([await seen(acme), await seen(other)]).to.deep.equal([0, 1])
     })
+
+    it(`keeps a file of after the erasure though ${of} is damaged, where that is carried out once more`, async () => {
+      await write(writer, [lineEntry({}, 1)], 1)
+      await writer.eraseWorkspace(index, acme, 3)
+      await write(writer, [lineEntry({ text: 'late' }, 4)], 4)
+      await damage(pageOf)
+      await writer.eraseWorkspace(index, acme, 3)
+      expect(existsSync(given.dayFile()), 'what it holds has been read').to.equal(true)
+    })
+  }
+
+  it('keeps a damaged file of what was folded ahead after the erasure', async () => {
+    await write(writer, [lineEntry({}, 1)], 1)
+    await damage(() => 1)
+    await writer.eraseWorkspace(index, acme, 3)
+    const entries = [lineEntry({ text: 'late' }, 4)]
+    await writer.write(index, [{ workspaceId: acme, entries }], { epoch, position: 4, isAhead: true })
+    // So many others that it is closed.
+    const others = Array.from({ length: limits.indexFilesOpenMax }, (_, n) =>
+      lineEntry({}, 2, { day: `2026-10-1${n}` }),
+    )
+    await write(writer, others, 2, other)
+    overwritePage(1)
+    await writer.eraseWorkspace(index, acme, 3)
+    expect(existsSync(given.dayFile())).to.equal(true)
+  })
 })
