@@ -53,7 +53,10 @@ export function dropBuild(folder: string, index: IndexName): void {
   }
 }
 
-/** Removes a database's file, with those that SQLite keeps beside it. */
+/**
+ * Removes a database's file, with those that SQLite keeps beside it. The file goes first: without its WAL it would pass for a whole one that lacks
+ * what was written last.
+ */
 export function removeFile(file: string): void {
   for (const name of [file, `${file}-wal`, `${file}-shm`]) rmSync(name, { force: true })
 }

@@ -40,6 +40,9 @@ export type Database = Readonly<{
   close(): void
 }>
 
+/** A WAL that has grown larger, because a reader held it or by one large batch, is cut to this once it begins anew. It would keep its size. */
+const walBytesKept = 64 * 1_024 * 1_024
+
 /**
  * Opens a file, or makes it, to be written to. A new one can give back pages that it does not need any more; in one that is there, to say so again
  * would write a page, which a full disk has no room for.
@@ -49,7 +52,8 @@ export const openDatabase = (path: string, synchronous: 'OFF' | 'NORMAL' | 'FULL
     if (database.prepare('PRAGMA page_count').get()?.['page_count'] === 0)
       database.exec('PRAGMA auto_vacuum = INCREMENTAL')
     database.exec(
-      `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384`,
+      `PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = ${walBytesKept}; PRAGMA synchronous = ${synchronous};
+      PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384`,
     )
   })
 

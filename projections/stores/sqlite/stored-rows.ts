@@ -39,6 +39,31 @@ export function findRow(database: Database, tables: Tables, id: DocumentId): Col
   return database.get(sql, firstRow(ms), lastRow(ms), id)
 }
 
+/** How many rows are looked for, and held in memory, at once. */
+const foundAtOnce = 20_000
+
+/**
+ * The rows of these ids of records; each may be removed when it is given. No index holds their ids, only their times: each alone would walk all rows
+ * of its millisecond, or of the whole file. So those of one millisecond are looked for together.
+ */
+export function* findRecords(database: Database, tables: Tables, ids: readonly DocumentId[]): Generator<Columns> {
+  const timed = ids.flatMap((id) => {
+    const time = timeOfRecordId(id)
+    return time === undefined ? [] : { id: id.toWellFormed(), ms: msOf(time) }
+  })
+  if (timed.length === 0) return
+  const spilled = isSpilled(database, tables)
+  const within = spilled ? '' : 'row BETWEEN ? AND ? AND '
+  const sql = `SELECT * FROM ${tables.rows} WHERE ${within}id IN (SELECT value FROM json_each(?))`
+  for (const [ms, together] of Map.groupBy(timed, (one) => (spilled ? 0n : one.ms))) {
+    const range = spilled ? [] : [firstRow(ms), lastRow(ms)]
+    for (let at = 0; at < together.length; at += foundAtOnce) {
+      const asked = together.slice(at, at + foundAtOnce).map(({ id }) => id)
+      yield* database.all(sql, ...range, JSON.stringify(asked))
+    }
+  }
+}
+
 /** Whether a millisecond ever held more rows than its rowids: then rowids are not in the order of time. */
 export const isSpilled = (database: Database, { shape }: Tables): boolean =>
   database.get('SELECT spilled FROM collections WHERE name = ?', shape.name)?.['spilled'] === 1n

@@ -68,6 +68,8 @@ export type Build = {
   /** Days that each workspace has files for. */
   readonly days: Map<WorkspaceId, Set<string>>
   readonly erased: Map<WorkspaceId, Position>
+  /** The last batch that was written of each workspace, also ahead of `written`. */
+  readonly reached: Map<WorkspaceId, Position>
   readonly tidier: Tidier
   told: Told | undefined
 }
@@ -142,6 +144,7 @@ export function openBuild(
     created: new Map(),
     days: new Map(),
     erased: readErased(meta),
+    reached: new Map(),
     tidier: createTidier(folder, { index, collections: tables, tidying }),
     told: undefined,
   }
@@ -176,10 +179,15 @@ export function closeBuild(build: Build): void {
 
 /** A sync that takes longer, ms, is made as much less often: every workspace has files of its own, and the disk takes its time for each. */
 const syncMsMax = 100
+/** But no later than this after the last one has ended, ms: a disk that stands still once says nothing of the syncs to come. */
+const unsyncedMsMax = 60_000
+
+const syncAfterMs = (everyMs: number, tookMs: number): number =>
+  Math.min(everyMs * Math.max(1, tookMs / syncMsMax), Math.max(everyMs, tookMs + unsyncedMsMax))
 
 /** Syncs every `everyMs` or less often, by the heartbeats' own times. */
 export function syncInTime(build: Build, at: number, everyMs: number): void {
-  if (Math.abs(at - build.syncedAt) < everyMs * Math.max(1, build.syncTookMs / syncMsMax)) return
+  if (Math.abs(at - build.syncedAt) < syncAfterMs(everyMs, build.syncTookMs)) return
   const begunMs = performance.now()
   syncBuild(build)
   build.syncTookMs = performance.now() - begunMs

@@ -9,7 +9,7 @@ import { transaction, type Columns, type Database, type Value } from '../databas
 import { formatKeywords, keywordColumn, numberColumn } from '../layout.ts'
 import { msOf, msOfRow } from '../rowid-parts.ts'
 import { sumsOfEntry } from '../posting-sums.ts'
-import { findRow, insertTermsInto, positionOf, termsOf, type WrittenTables } from '../stored-rows.ts'
+import { findRecords, findRow, insertTermsInto, positionOf, termsOf, type WrittenTables } from '../stored-rows.ts'
 import { createRowids, type NextRow } from './rowids.ts'
 import { createCounts, type Counts } from './write-counts.ts'
 
@@ -43,8 +43,7 @@ function valsOf({ tables }: WrittenTables, form: Row): string | undefined {
 
 const hashOf = (termTexts: readonly (string | null)[]): string => hash('sha1', termTexts.join('\n')).slice(0, 16)
 
-function oldOf(columns: Columns | undefined, { tables }: WrittenTables): Old | undefined {
-  if (columns === undefined) return undefined
+function oldOf(columns: Columns, { tables }: WrittenTables): Old {
   return {
     row: columns['row'] as bigint,
     time: columns['time'] as bigint,
@@ -199,7 +198,8 @@ function writeDocuments(database: Database, written: Writing, entries: readonly 
   let items: New[] = []
   let characters = 0
   for (const entry of entries) {
-    const old = oldOf(findRow(database, written.tables, entry.id), written)
+    const found = findRow(database, written.tables, entry.id)
+    const old = found && oldOf(found, written)
     const form = rowOf(written.tables.shape, written.collection, entry)
     items.push({ entry, form, old })
     for (const text of form.tokens.values()) characters += text.length
@@ -234,6 +234,17 @@ function putDocuments(database: Database, written: Writing, items: New[], counts
   if (first !== undefined && last !== undefined) widenTimes(database, written, first, last)
 }
 
+/** Removes records that others replace. */
+function removeReplaced(database: Database, written: Writing, replaced: readonly Replaced[], counts: Counts): void {
+  const ids = replaced.map(({ id }) => id)
+  for (const columns of findRecords(database, written.tables, ids)) {
+    const old = oldOf(columns, written)
+    removeRow(database, written, old, counts)
+    removeTerms(database, written, old.row)
+    written.onStep()
+  }
+}
+
 function writeCollection(
   database: Database,
   written: Writing,
@@ -241,12 +252,7 @@ function writeCollection(
   replaced: readonly Replaced[],
 ): void {
   const counts = createCounts(database, written.tables)
-  for (const { id } of replaced) {
-    const old = oldOf(findRow(database, written.tables, id), written)
-    if (old === undefined) continue
-    removeRow(database, written, old, counts)
-    removeTerms(database, written, old.row)
-  }
+  removeReplaced(database, written, replaced, counts)
   const write = written.tables.shape.kind === 'document' ? writeDocuments : writeRecords
   write(database, written, entries, counts)
   counts.write()

@@ -36,8 +36,8 @@ export function createMakeDay(collections: readonly Tables[], epoch: string, { f
     if (existsSync(path)) return false
     const made = `${path}-new`
     try {
-      // A killed process may have left it.
-      removeFile(made)
+      // A killed process may have left it, or, in a removal, only the WAL of an earlier file, which SQLite would take for that of the new one.
+      for (const left of [made, path]) removeFile(left)
       if (bytes === undefined) bytes = laidOut(made, path, collections, epoch)
       else writeFileSync(made, ownedBytes(bytes, path), { flush })
       renameSync(made, path)

@@ -7,9 +7,11 @@ import { daysLookedAt, daysReplaced, type Entry } from '../../../projection.ts'
 import { collectionIn, openedIn, otherLog } from '../../refusals.ts'
 import { dropBuild, removeDays, removeDropped, storedBuilds } from '../build-folders.ts'
 import { hasTable, openDatabase, prepared, transaction, type Database } from '../database.ts'
+import { isDamage } from '../failure.ts'
+import { namesIn } from '../folder-names.ts'
 import { makeFolderOf } from '../make-folder-of.ts'
 import { forgetDays, noteGone, noteMade, storedDays } from '../known-days.ts'
-import { buildFolder, dayPath, metaPath, workspaceFolder } from '../paths.ts'
+import { buildFolder, dayOfAnyFile, dayPath, metaPath, workspaceFolder } from '../paths.ts'
 import { checkOwner, OtherOwnerError, writeOwner } from '../file-owner.ts'
 import { layOutDay, layoutOf } from '../layout.ts'
 import { openRosters, readRoster, renewLive, writeRoster } from '../rosters.ts'
@@ -117,6 +119,7 @@ function loadEntries(files: Files, build: Build, { workspaceId, collection, id, 
 
 function writeEntries(files: Files, build: Build, { workspaceId, entries }: WorkspaceEntries, batch: Batch): void {
   const erased = build.erased.get(workspaceId) ?? 0
+  build.reached.set(workspaceId, batch.position)
   const kept = erased === 0 ? entries : entries.filter(({ position }) => position > erased)
   for (const [day, changes] of changesByDay(build, kept, daysOf(build, workspaceId))) {
     const database = files.open(build, workspaceId, day)
@@ -154,41 +157,51 @@ const letGoOfDays =
     letGo(files, build, path)
   }
 
-/** The position of a file; 0 for one that is another's, of which nothing here stays either. */
-function ownPositionOf(open: () => Database): Position {
+type Erasure = Readonly<{ workspaceId: WorkspaceId; position: Position }>
+
+/**
+ * Whether the build has come to an erasure before: then all that it holds of the workspace is from after that, and is not written again. Otherwise
+ * only a process that has ended can have written what is from after it, and that is written again.
+ */
+const isPast = ({ written, reached }: Build, { workspaceId, position }: Erasure): boolean =>
+  position <= Math.max(written, reached.get(workspaceId) ?? 0)
+
+/** Whether a file stays: it holds what is from after the erasure. One of another workspace or day, or one that is damaged, does not tell. */
+function stays(build: Build, erasure: Erasure, open: () => Database): boolean {
   try {
-    return positionOf(open())
+    return positionOf(open()) > erasure.position
   } catch (error) {
-    if (error instanceof OtherOwnerError) return 0
+    if (error instanceof OtherOwnerError || isDamage(error)) return isPast(build, erasure)
     throw error
   }
 }
 
 /**
  * Removes the files of a workspace, except those written after its erasure. Readers that have a file open see no error; at their next query they open
- * the build anew.
+ * the build anew. An earlier removal may have been interrupted: then only the files beside a day's are left.
  */
-function eraseFiles(
-  files: Files,
-  build: Build,
-  { workspaceId, position }: Readonly<{ workspaceId: WorkspaceId; position: Position }>,
-): void {
+function eraseFiles(files: Files, build: Build, erasure: Erasure): void {
+  const { workspaceId, position } = erasure
   writeErased(build.meta, workspaceId, position)
   build.erased.set(workspaceId, Math.max(build.erased.get(workspaceId) ?? 0, position))
+  const own = workspaceFolder(build.folder, build.index, workspaceId)
+  const whole = daysOf(build, workspaceId)
+  const kept = new Set<string>()
   const gone: string[] = []
-  const stays = new Set<string>()
-  for (const day of daysOf(build, workspaceId)) {
-    if (ownPositionOf(() => files.open(build, workspaceId, day)) > position) {
-      stays.add(day)
+  for (const day of new Set([...whole, ...namesIn(own).flatMap((name) => dayOfAnyFile(name) ?? [])])) {
+    if (whole.has(day) && stays(build, erasure, () => files.open(build, workspaceId, day))) {
+      kept.add(day)
       continue
     }
     const path = pathOf(build, workspaceId, day)
     letGo(files, build, path)
     gone.push(path)
   }
-  forgetDays(build.meta, (of) => !stays.has(of.day), workspaceId)
+  // One that has been lost since the erasure stays noted.
+  const mayBeLost = isPast(build, erasure)
+  forgetDays(build.meta, ({ day }) => !kept.has(day) && (whole.has(day) || !mayBeLost), workspaceId)
   build.days.delete(workspaceId)
-  removeDays(workspaceFolder(build.folder, build.index, workspaceId), gone)
+  removeDays(own, gone)
 }
 
 /** The record forgets the days that are dropped, even if the build is not open. */

@@ -140,6 +140,10 @@ describe('the days of a SQLite index', () => {
     remove(acme, day)
     await start()
     expect(await lost()).to.deep.equal([{ workspaceId: acme, day }])
+    await writer.eraseWorkspace(index, acme, 1)
+    expect(await lost(), 'once more').to.deep.equal([{ workspaceId: acme, day }])
+    await writer.eraseWorkspace(index, acme, position + 1)
+    expect(await lost()).to.deep.equal([])
   })
 
   it('take what is written to one after it was dropped, also where it was open then', async () => {

@@ -165,6 +165,11 @@ describe('what a SQLite index has on the disk', () => {
     expect([await checkpointAt(100_000, 50), await checkpointAt(102_000, 400)]).to.deep.equal([100, 102])
     expect([await checkpointAt(104_000, 50), await checkpointAt(109_000, 50)]).to.deep.equal([102, 102])
     expect([await checkpointAt(110_000, 50), await checkpointAt(112_000, 50)]).to.deep.equal([110, 112])
+    expect(await checkpointAt(114_000, 60_000), 'of a disk that stands still once').to.equal(114)
+    expect([await checkpointAt(233_000, 50), await checkpointAt(234_000, 50)], 'a minute after').to.deep.equal([
+      114, 234,
+    ])
+    expect(await checkpointAt(236_000, 50)).to.equal(236)
     await patient.close()
   })
 
