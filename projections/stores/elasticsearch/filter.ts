@@ -7,6 +7,8 @@ import { int64sBetween, keywordTerm, keywordTermPrefix, visible } from '../row.t
 import { daysFrom } from './names.ts'
 import { keywordsField, numberField, positionField, timeField, tokensField } from './mapping.ts'
 
+export type TimeRange = Pick<Selection, 'fromNs' | 'toNs'>
+
 /** A query in Elasticsearch's terms. */
 export type Query = Readonly<Record<string, unknown>>
 
@@ -51,6 +53,15 @@ function queryOf(filter: Filter, expansions: Expansions, level = 0): Query {
 
 const anyTerm = (field: string, terms: readonly string[]): Query => ({ terms: { [field]: terms } })
 
+/** The server's maximum for one list. A pattern may meet a thousand terms of each day. */
+const termsAtOnce = 65_536
+
+/** The terms in as many lists as they need. */
+function anyOfTerms(field: string, terms: readonly string[]): readonly Query[] {
+  if (terms.length <= termsAtOnce) return [anyTerm(field, terms)]
+  return [anyTerm(field, terms.slice(0, termsAtOnce)), ...anyOfTerms(field, terms.slice(termsAtOnce))]
+}
+
 function leafQuery(filter: Leaf, expansions: Expansions): Query {
   switch (filter.kind) {
     case 'keyword':
@@ -65,7 +76,7 @@ function leafQuery(filter: Leaf, expansions: Expansions): Query {
     case 'phrase':
       return phraseQuery(filter)
     case 'pattern':
-      return or([...(expansions.get(filter) ?? [])].map(([field, terms]) => anyTerm(tokensField(field), terms)))
+      return or([...(expansions.get(filter) ?? [])].flatMap(([field, terms]) => anyOfTerms(tokensField(field), terms)))
     case 'tokenRange':
       break
   }
@@ -121,13 +132,16 @@ function rangeQuery({ fields, prefix: given, from, to }: Filter & { kind: 'token
 export const daysQuery = (days: string, fromDay: string): Query =>
   or(daysFrom(fromDay).map((day) => ({ prefix: { _index: `${days}${day}` } })))
 
+/** What leaves out documents beyond a range of time, beside other conditions. */
+export const inRange = ({ fromNs, toNs }: TimeRange): readonly Query[] =>
+  fromNs === undefined && toNs === undefined
+    ? []
+    : [between(timeField, fromNs, toNs === undefined ? undefined : toNs - 1n)]
+
 /** The query of a selection, always within a workspace. */
 export function selectionQuery(workspaceId: WorkspaceId, selection: Selection, expansions: Expansions): Query {
-  const { filter, fromNs, toNs, upTo, since } = selection
-  const parts: Query[] = [ofWorkspace(workspaceId)]
-  if (fromNs !== undefined || toNs !== undefined) {
-    parts.push(between(timeField, fromNs, toNs === undefined ? undefined : toNs - 1n))
-  }
+  const { filter, upTo, since } = selection
+  const parts: Query[] = [ofWorkspace(workspaceId), ...inRange(selection)]
   if (upTo !== undefined || since !== undefined) {
     parts.push(between(positionField, since === undefined ? undefined : since + 1, upTo))
   }

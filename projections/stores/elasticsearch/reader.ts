@@ -53,7 +53,7 @@ function readerOn(place: Place, limits: ExpansionLimits, seen: SeenSizes, expand
   ): Promise<T> => {
     const target = await targetOf(scope)
     if (target === undefined) return nothing
-    const query = selectionQuery(scope.workspaceId, selection, await expand(target, selection.filter, limits))
+    const query = selectionQuery(scope.workspaceId, selection, await expand(target, selection, limits))
     const days = visibleDays(target)
     return task(target, days.length === 0 ? query : and([query, ...days]))
   }

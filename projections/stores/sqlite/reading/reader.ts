@@ -1,6 +1,7 @@
 import type { Bucket, Facet, IndexQuery, IndexReader, Scope, Selection } from '../../../index-store.ts'
 import { timeOfRecordId, type DocumentId } from '../../../projection.ts'
 import { createCounter, topValues } from '../../counts.ts'
+import { patternsOf } from '../../pattern.ts'
 import { createSizedHits } from '../../within-size.ts'
 import { readBodies } from '../bodies.ts'
 import type { Look } from '../database.ts'
@@ -10,6 +11,7 @@ import { findRow } from '../stored-rows.ts'
 import { countAll, countDay, countValues, type Hear } from './counting.ts'
 import { createDayFiles, type DayFiles } from './day-files.ts'
 import {
+  holdsAny,
   mayHold,
   sortedRows,
   walkedRows,
@@ -138,7 +140,9 @@ export function createSqliteTextReader(options: SqliteReaderOptions, look?: Look
   const asked = <T>(scope: Scope, selection: Selection, task: (days: readonly AskedDay[]) => T): T =>
     files.withDays(scope, (days) => {
       const expansion = createExpansion(limits, selection)
-      return task(days.filter((day) => mayHold(day, selection)).map((day) => ({ ...day, expansion })))
+      // No words of a day count against a pattern if none of its records is asked for.
+      const isAsked = patternsOf(selection.filter).length > 0 ? holdsAny : mayHold
+      return task(days.filter((day) => isAsked(day, selection)).map((day) => ({ ...day, expansion })))
     })
   return {
     answersInOrder: true,

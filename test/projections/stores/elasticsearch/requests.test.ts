@@ -125,6 +125,8 @@ describe('requests to Elasticsearch', () => {
     const query = { filter: pattern, orderBy: 'timeNs', direction: 'desc', limit: 10 } as const
     expect(await few.search(scopeOf('lines'), query)).to.have.length(1)
     same('search-own-words')
+    expect(await few.count(scopeOf('lines'), { filter: pattern, fromNs: 0n, toNs: noonNs + 1n })).to.equal(1)
+    same('search-own-words-of-days')
     await few.close()
   })
 
