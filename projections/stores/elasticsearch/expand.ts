@@ -153,15 +153,17 @@ export async function expandPatterns(
   return new Map(await Promise.all(all))
 }
 
-/** `expandPatterns` that remembers, for the time of one request: a page asks four questions of one filter, an export one for each batch. */
-export function createExpander(): typeof expandPatterns {
+type Expand = typeof expandPatterns
+
+/** An expansion that remembers, for the time of one request: a page asks four questions of one filter, an export one for each batch. */
+export function remembering(expandNow: Expand): Expand {
   const known = new WeakMap<Filter, Map<string, Promise<Expansions>>>()
   return (target, selection, limits) => {
     const { filter, fromNs, toNs } = selection
     const key = [targetKey(target), target.fromDay, fromNs, toNs].join(' ')
     const byTarget = known.get(filter) ?? new Map<string, Promise<Expansions>>()
     known.set(filter, byTarget)
-    const expansions = byTarget.get(key) ?? expandPatterns(target, selection, limits)
+    const expansions = byTarget.get(key) ?? expandNow(target, selection, limits)
     byTarget.set(key, expansions)
     return expansions
   }
