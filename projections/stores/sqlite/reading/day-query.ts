@@ -89,25 +89,20 @@ function boundsOf({ fromNs, toNs }: TimeRange, spilled: boolean): Bounds {
   return { rows, rest: { sql: rest.join(' AND '), values } }
 }
 
-/**
- * Whether a day has a row in a range. One record with the time of another day spreads `earliest` and `latest` over the days between. Where rowids do
- * not tell the time, these must do, because all rows would have to be looked at.
- */
-export function holdsAny(day: DayCollection, range: TimeRange): boolean {
-  if (!mayHold(day, range)) return false
-  if (day.spilled) return true
-  const { rows, rest } = boundsOf(range, false)
-  const tests = [...rows.map(([operator]) => `r.row ${operator} ?`), ...(rest.sql === '' ? [] : [rest.sql])]
-  if (tests.length === 0) return true
-  const sql = `SELECT 1 FROM ${day.tables.rows} r WHERE ${tests.join(' AND ')} LIMIT 1`
-  return day.database.get(sql, ...rows.map(([, row]) => row), ...rest.values) !== undefined
-}
-
 /** For each walk, of rows or of postings. Before other conditions: what does not meet the first is not asked for the next. */
 const rowBounds = (bounds: Bounds, column: string): Sql => ({
   sql: `${bounds.rows.map(([operator]) => ` AND ${column} ${operator} ?`).join('')} AND ${lookSql(column)}`,
   values: bounds.rows.map(([, row]) => row),
 })
+
+/** Whether a day has a row in a range. One record with the time of another day spreads `earliest` and `latest` over the days between. */
+export function holdsAny({ tables, database, spilled }: DayCollection, range: TimeRange): boolean {
+  const bounds = boundsOf(range, spilled)
+  const rows = rowBounds(bounds, 'r.row')
+  const rest = bounds.rest.sql === '' ? '' : ` AND ${bounds.rest.sql}`
+  const sql = `SELECT 1 FROM ${tables.rows} r WHERE 1${rows.sql}${rest} LIMIT 1`
+  return database.get(sql, ...rows.values, ...bounds.rest.values) !== undefined
+}
 
 function positionSql(upTo: Position | undefined, since: Position | undefined): Sql {
   const parts: string[] = []

@@ -1,7 +1,14 @@
-import type { Bucket, Facet, IndexQuery, IndexReader, Scope, Selection } from '../../../index-store.ts'
+import {
+  TooBroadError,
+  type Bucket,
+  type Facet,
+  type IndexQuery,
+  type IndexReader,
+  type Scope,
+  type Selection,
+} from '../../../index-store.ts'
 import { timeOfRecordId, type DocumentId } from '../../../projection.ts'
 import { createCounter, topValues } from '../../counts.ts'
-import { patternsOf } from '../../pattern.ts'
 import { createSizedHits } from '../../within-size.ts'
 import { readBodies } from '../bodies.ts'
 import type { Look } from '../database.ts'
@@ -139,10 +146,20 @@ export function createSqliteTextReader(options: SqliteReaderOptions, look?: Look
   const files = createDayFiles(folder, limits.indexFilesOpenMax, look)
   const asked = <T>(scope: Scope, selection: Selection, task: (days: readonly AskedDay[]) => T): T =>
     files.withDays(scope, (days) => {
-      const expansion = createExpansion(limits, selection)
-      // No words of a day count against a pattern if none of its records is asked for.
-      const isAsked = patternsOf(selection.filter).length > 0 ? holdsAny : mayHold
-      return task(days.filter((day) => isAsked(day, selection)).map((day) => ({ ...day, expansion })))
+      const askedOf = (some: readonly DayCollection[]): T => {
+        const expansion = createExpansion(limits, selection)
+        return task(some.map((day) => ({ ...day, expansion })))
+      }
+      const possible = days.filter((day) => mayHold(day, selection))
+      try {
+        return askedOf(possible)
+      } catch (error) {
+        if (!(error instanceof TooBroadError)) throw error
+        // No words of a day count against a pattern if none of its records is asked for.
+        const held = possible.filter((day) => holdsAny(day, selection))
+        if (held.length === possible.length) throw error
+        return askedOf(held)
+      }
     })
   return {
     answersInOrder: true,
