@@ -232,7 +232,8 @@ export type Filter =
   /** Adjacent tokens in one field; with `prefix` the last of them is the beginning of a token. */
   | Readonly<{ kind: 'phrase'; fields: readonly string[]; tokens: readonly string[]; prefix?: boolean }>
   /**
-   * One token that begins with `prefix` and matches the linear regular expression whole; at most 1,000 expand. `ofWords`: only a plain word, which
+   * One token that begins with `prefix` and matches the linear regular expression whole. At most 1,000 expand in each day that holds a document
+   * within the range of time: so it helps to ask for a shorter time, and what is asked of each day may be asked of all. `ofWords`: only a plain word, which
    * all tokens of these fields are but for what separates values, so nobody need look at tokens that name a field. `ofField`: only a word of a named
    * field.
    */

@@ -7,12 +7,15 @@ import { visible } from './row.ts'
 
 export type PatternFilter = Filter & Readonly<{ kind: 'pattern' }>
 
-/** Every pattern within a filter: the number of tokens that each may match is limited. */
-export function patternsOf(filter: Filter): readonly PatternFilter[] {
-  if (filter.kind === 'pattern') return [filter]
-  if (filter.kind === 'and' || filter.kind === 'or') return filter.of.flatMap(patternsOf)
-  return filter.kind === 'not' ? patternsOf(filter.of) : []
+/** The conditions that a filter is made of. */
+export function leavesOf(filter: Filter): readonly Filter[] {
+  if (filter.kind === 'and' || filter.kind === 'or') return filter.of.flatMap(leavesOf)
+  return filter.kind === 'not' ? leavesOf(filter.of) : [filter]
 }
+
+/** Every pattern within a filter: the number of tokens that each may match is limited. */
+export const patternsOf = (filter: Filter): readonly PatternFilter[] =>
+  leavesOf(filter).filter((leaf) => leaf.kind === 'pattern')
 
 type TokenPattern = Readonly<{
   test(token: string, work?: MatcherWork): boolean

@@ -2,14 +2,19 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Filter } from '#projections/index-store.ts'
 import {
+  day,
   idsOf,
   lineEntry,
+  noonNs,
   openOracle,
   other,
   scopeOf,
   write,
   type OpenIndexStore,
 } from '#test/support/index-fixture.ts'
+
+const previousDay = '2026-11-20'
+const dayNs = 86_400_000_000_000n
 
 /** Clauses on patterns of words and tokens. `use` gives the store of the test that runs. */
 export function patternClauses(use: () => OpenIndexStore): void {
@@ -94,6 +99,55 @@ export function patternClauses(use: () => OpenIndexStore): void {
         .reader.count(scopeOf('lines'), { filter: pattern })
         .catch((error: unknown) => error)
       expect(failure).to.have.property('name', 'TooBroadError')
+    })
+
+    describe('in several days', () => {
+      const pattern: Filter = { kind: 'pattern', fields: ['message', 'fields'], prefix: '', regex: '(?:text=)?w[0-9]+' }
+      const today = { fromNs: noonNs - dayNs / 4n, toNs: noonNs + dayNs / 4n }
+      const words = (from: number, to: number): string =>
+        Array.from({ length: to - from }, (_, n) => `w${from + n}`).join(' ')
+      const on = (onDay: string, text: string, position: number, timeNs = onDay === day ? noonNs : noonNs - dayNs) =>
+        lineEntry({ text, timeNs }, position, { day: onDay })
+      const count = (range: object = {}) => use().reader.count(scopeOf('lines'), { filter: pattern, ...range })
+      const refusal = async (range?: object): Promise<unknown> => {
+        const failure = await count(range).catch((error: unknown) => error)
+        return failure instanceof Error ? failure.name : failure
+      }
+
+      it('expands a pattern over the terms allowed in each', async () => {
+        // Each word is one of both fields, in which it stands with and without the name.
+        await write(use().writer, [on(previousDay, words(0, 450), 1), on(day, words(450, 900), 2)], 2)
+        expect([await count(), await count(today), await count({ toNs: today.fromNs })]).to.deep.equal([2, 1, 1])
+        await write(use().writer, [on(previousDay, words(900, 1_100), 3), on(day, words(1_100, 1_110), 4)], 4)
+        expect([await refusal(), await count(today)]).to.deep.equal(['TooBroadError', 2])
+      })
+
+      it('refuses a pattern for the words of days that the range of time touches, and no others', async () => {
+        const many = [0, 400, 800].map((from, at) => on(previousDay, words(from, from + 400), at + 1))
+        await write(use().writer, [...many, on(day, words(0, 100), 4)], 4)
+        expect(await refusal()).to.equal('TooBroadError')
+        expect(await refusal({ fromNs: noonNs - dayNs, toNs: noonNs - dayNs + 1n })).to.equal('TooBroadError')
+        expect(await count(today)).to.equal(1)
+        expect(await count({ fromNs: today.fromNs })).to.equal(1)
+        expect(await count({ fromNs: today.toNs })).to.equal(0)
+        // A day is that of receipt: the times of its records may lie around the range, or within it.
+        await write(use().writer, [on(previousDay, 'w1', 5, noonNs + dayNs)], 5)
+        expect(await count(today)).to.equal(1)
+        await write(use().writer, [on(previousDay, 'w1', 6, noonNs)], 6)
+        expect(await refusal(today)).to.equal('TooBroadError')
+      })
+
+      it('counts the words of its own workspace in each, however many others hold', async () => {
+        await write(use().writer, [on(previousDay, words(0, 450), 1), on(day, words(450, 900), 2)], 2)
+        const others = [previousDay, day].flatMap((onDay, at) =>
+          [0, 400, 800].map((from, n) => on(onDay, words(from, from + 400), 3 + at * 3 + n)),
+        )
+        await write(use().writer, others, 9, other)
+        expect([await count(), await count(today), await count({ toNs: today.fromNs })]).to.deep.equal([2, 1, 1])
+        await write(use().writer, [on(previousDay, words(900, 1_100), 10)], 10)
+        await write(use().writer, [on(previousDay, words(1_100, 1_300), 11)], 11)
+        expect([await refusal(), await count(today)]).to.deep.equal(['TooBroadError', 1])
+      })
     })
 
     it('matches patterns alike, whatever characters they are made of', async () => {

@@ -9,6 +9,8 @@ export const objectsIn = (part: Part): readonly JsonObject[] =>
   Array.isArray(part) ? (part as readonly Json[]).map(objectIn) : []
 /** The hits of a search. */
 export const hitsIn = (answer: JsonObject): readonly JsonObject[] => objectsIn(objectIn(answer['hits'])['hits'])
+/** The buckets of an aggregation. */
+export const bucketsIn = (part: Part): readonly JsonObject[] => objectsIn(objectIn(part)['buckets'])
 export const valuesIn = (part: Part): readonly Json[] => (Array.isArray(part) ? (part as readonly Json[]) : [])
 export const textIn = (part: Part): string => (typeof part === 'string' ? part : '')
 export const numberIn = (part: Part): number =>

@@ -37,7 +37,9 @@ export const visibleDays = ({ indices, fromDay }: Target): readonly Query[] =>
 /** Under which the sizes of a target's documents are remembered. */
 export const targetKey = ({ indices, workspaceId }: Target): string => `${indices} ${workspaceId}`
 
-/** A phrase that ends in a prefix expands to all such words, up to the server's maximum of clauses. */
+/** A phrase that ends in a prefix expands to all such words of all workspaces, up to the server's maximum of clauses. */
+export class TooManyWordsError extends TooBroadError {}
+
 const tooManyTerms = /maxClauseCount|too_many_(nested_)?clauses/
 
 /** The automaton of an expression is too large, or the expression is too long. */
@@ -85,7 +87,7 @@ async function askOnce(
 }
 
 function refusalOf(indices: string, reason: string): Error {
-  if (tooManyTerms.test(reason)) return new TooBroadError('the beginning of a phrase meets too many words')
+  if (tooManyTerms.test(reason)) return new TooManyWordsError('the beginning of a phrase meets too many words')
   if (tooComplex.test(reason)) return new TooBroadError('the pattern is too complex')
   const refusal = { operation: 'search', subject: indices, cause: new Error(reason) }
   if (isLoweredLimit(reason)) return new PermanentError({ ...refusal, hint: loweredLimitHint })

@@ -1,8 +1,8 @@
 import { floorTo, int64Min } from '#src/lib/int64.ts'
-import type { Json, JsonObject } from '#src/lib/json.ts'
+import type { JsonObject } from '#src/lib/json.ts'
 import { compareText } from '#src/lib/compare-text.ts'
 import type { Bucket, Facet, Selection } from '../../index-store.ts'
-import { bigintIn, numberIn, objectIn, objectsIn, textIn } from './answer-parts.ts'
+import { bigintIn, bucketsIn, numberIn, objectIn, textIn } from './answer-parts.ts'
 import { ask, type Target } from './ask.ts'
 import type { Query } from './filter.ts'
 import { countedField, timeField } from './mapping.ts'
@@ -35,8 +35,6 @@ function histogramBody(query: Query, { fromNs, stepNs, by }: HistogramQuery): ob
   const below = { filter: { range: { [timeField]: { lt: first } } }, aggs }
   return { ...body, aggs: { above, below } }
 }
-
-const bucketsIn = (part: Json | undefined): readonly JsonObject[] => objectsIn(objectIn(part)['buckets'])
 
 export async function histogram(target: Target, query: Query, asked: HistogramQuery): Promise<readonly Bucket[]> {
   const answer = await ask(target, histogramBody(query, asked))

@@ -2,16 +2,20 @@ import { stringifyJson } from '#src/lib/json.ts'
 import { compareText } from '#src/lib/compare-text.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { Filter, Selection } from '../../index-store.ts'
-import type { PatternFilter } from '../pattern.ts'
 import { int64sBetween, keywordTerm, keywordTermPrefix, visible } from '../row.ts'
 import { daysFrom } from './names.ts'
 import { keywordsField, numberField, positionField, timeField, tokensField } from './mapping.ts'
 
+export type TimeRange = Pick<Selection, 'fromNs' | 'toNs'>
+
 /** A query in Elasticsearch's terms. */
 export type Query = Readonly<Record<string, unknown>>
 
-/** The tokens that each pattern of a filter matches, by field (expand.ts). */
-export type Expansions = ReadonlyMap<PatternFilter, ReadonlyMap<string, readonly string[]>>
+/**
+ * The tokens that each pattern of a filter matches, by field (expand.ts), and those that may end a phrase, where it is not asked for by the prefix that it
+ * ends in (expand-phrases.ts).
+ */
+export type Expansions = ReadonlyMap<Filter, ReadonlyMap<string, readonly string[]>>
 
 const all: Query = { match_all: {} }
 const none: Query = { match_none: {} }
@@ -51,6 +55,15 @@ function queryOf(filter: Filter, expansions: Expansions, level = 0): Query {
 
 const anyTerm = (field: string, terms: readonly string[]): Query => ({ terms: { [field]: terms } })
 
+/** The server's maximum for one list. A pattern may meet a thousand terms of each day. */
+const termsAtOnce = 65_536
+
+/** The terms in as many lists as they need. */
+function anyOfTerms(field: string, terms: readonly string[]): readonly Query[] {
+  if (terms.length <= termsAtOnce) return [anyTerm(field, terms)]
+  return [anyTerm(field, terms.slice(0, termsAtOnce)), ...anyOfTerms(field, terms.slice(termsAtOnce))]
+}
+
 function leafQuery(filter: Leaf, expansions: Expansions): Query {
   switch (filter.kind) {
     case 'keyword':
@@ -63,9 +76,9 @@ function leafQuery(filter: Leaf, expansions: Expansions): Query {
     case 'number':
       return between(numberField(filter.field), filter.from, filter.to)
     case 'phrase':
-      return phraseQuery(filter)
+      return phraseQuery(filter, expansions.get(filter))
     case 'pattern':
-      return or([...(expansions.get(filter) ?? [])].map(([field, terms]) => anyTerm(tokensField(field), terms)))
+      return or([...(expansions.get(filter) ?? [])].flatMap(([field, terms]) => anyOfTerms(tokensField(field), terms)))
     case 'tokenRange':
       break
   }
@@ -80,18 +93,32 @@ function between(field: string, from: number | bigint | undefined, to: number | 
   return { range: { [field]: { gte: range.least, lte: range.most } } }
 }
 
-function phraseQuery({ fields, tokens, prefix = false }: Filter & { kind: 'phrase' }): Query {
+function phraseQuery(
+  { fields, tokens, prefix = false }: Filter & { kind: 'phrase' },
+  lastWords: ReadonlyMap<string, readonly string[]> | undefined,
+): Query {
   if (tokens.length === 0 || tokens.some((token) => token === '' || token.includes(' '))) return none
   const visibleTokens = tokens.map(visible)
-  return or(fields.map((field) => phraseIn(tokensField(field), visibleTokens, prefix)))
+  return or(fields.map((field) => phraseIn(tokensField(field), visibleTokens, prefix, lastWords?.get(field))))
 }
 
-function phraseIn(field: string, tokens: readonly string[], prefix: boolean): Query {
+const spanTerm = (field: string, token: string): Query => ({ span_term: { [field]: token } })
+
+function phraseIn(
+  field: string,
+  tokens: readonly string[],
+  prefix: boolean,
+  lastWords: readonly string[] | undefined,
+): Query {
   const last = tokens.at(-1) ?? ''
   if (tokens.length === 1) return prefix ? { prefix: { [field]: { value: last } } } : { term: { [field]: last } }
   if (!prefix) return { match_phrase: { [field]: tokens.join(' ') } }
-  const beginning = { span_multi: { match: { prefix: { [field]: { value: last } } } } }
-  const clauses = [...tokens.slice(0, -1).map((token) => ({ span_term: { [field]: token } })), beginning]
+  if (lastWords?.length === 0) return none
+  const ending =
+    lastWords === undefined
+      ? { span_multi: { match: { prefix: { [field]: { value: last } } } } }
+      : { span_or: { clauses: lastWords.map((word) => spanTerm(field, word)) } }
+  const clauses = [...tokens.slice(0, -1).map((token) => spanTerm(field, token)), ending]
   return { span_near: { slop: 0, in_order: true, clauses } }
 }
 
@@ -121,13 +148,16 @@ function rangeQuery({ fields, prefix: given, from, to }: Filter & { kind: 'token
 export const daysQuery = (days: string, fromDay: string): Query =>
   or(daysFrom(fromDay).map((day) => ({ prefix: { _index: `${days}${day}` } })))
 
+/** What leaves out documents beyond a range of time, beside other conditions. */
+export const inRange = ({ fromNs, toNs }: TimeRange): readonly Query[] =>
+  fromNs === undefined && toNs === undefined
+    ? []
+    : [between(timeField, fromNs, toNs === undefined ? undefined : toNs - 1n)]
+
 /** The query of a selection, always within a workspace. */
 export function selectionQuery(workspaceId: WorkspaceId, selection: Selection, expansions: Expansions): Query {
-  const { filter, fromNs, toNs, upTo, since } = selection
-  const parts: Query[] = [ofWorkspace(workspaceId)]
-  if (fromNs !== undefined || toNs !== undefined) {
-    parts.push(between(timeField, fromNs, toNs === undefined ? undefined : toNs - 1n))
-  }
+  const { filter, upTo, since } = selection
+  const parts: Query[] = [ofWorkspace(workspaceId), ...inRange(selection)]
   if (upTo !== undefined || since !== undefined) {
     parts.push(between(positionField, since === undefined ? undefined : since + 1, upTo))
   }

@@ -4,7 +4,7 @@ import { TooBroadError } from '../../index-store.ts'
 import { patternTest, type PatternFilter } from '../pattern.ts'
 import { visible } from '../row.ts'
 import { hitsIn, objectIn, textIn } from './answer-parts.ts'
-import { ask, targetKey, visibleDays, type Target } from './ask.ts'
+import { ask, targetKey, type Target } from './ask.ts'
 import { and, ofWorkspace, type Query } from './filter.ts'
 import { anyWord, widened, widerPattern } from './lucene-regex.ts'
 import { tokensField } from './mapping.ts'
@@ -32,15 +32,21 @@ function documentsWithOther(field: string, wider: string, known: ReadonlySet<str
   return { regexp: { [field]: { value: `${wider}${others}`, flags, max_determinized_states: statesMax } } }
 }
 
+export type OwnTermsQuery = Readonly<{
+  pattern: PatternFilter
+  field: string
+  max: number
+  /** What the documents have to meet beside. */
+  within: readonly Query[]
+}>
+
 /**
  * The words that a pattern matches in the documents of one workspace, at most one more than allowed. Each round asks for documents with another word than the
  * known ones, so the number of rounds depends on the words, not on the documents.
  */
 export async function ownTerms(
   target: Target,
-  pattern: PatternFilter,
-  name: string,
-  max: number,
+  { pattern, field: name, max, within }: OwnTermsQuery,
 ): Promise<ReadonlySet<string>> {
   const field = tokensField(name)
   const prefix = visible(pattern.prefix)
@@ -53,7 +59,7 @@ export async function ownTerms(
   const size = documentsAtOnce(target)
   for (;;) {
     const parts = [ofWorkspace(target.workspaceId), documentsWithOther(field, wider, known)]
-    const body = { size, track_total_hits: false, _source: [field], query: and([...parts, ...visibleDays(target)]) }
+    const body = { size, track_total_hits: false, _source: [field], query: and([...parts, ...within]) }
     const hits = hitsIn(await ask(target, body))
     const before = known.size
     for (const word of hits.flatMap((hit) => textIn(objectIn(hit['_source'])[field]).split(' '))) {

@@ -1,11 +1,12 @@
 import type { Facet, Hit, IndexQuery, IndexReader, Scope, Selection } from '../../index-store.ts'
 import type { DocumentId } from '../../projection.ts'
-import { visibleDays, type Target } from './ask.ts'
+import { TooManyWordsError, visibleDays, type Target } from './ask.ts'
 import { readBuild } from './builds.ts'
 import type { Elasticsearch } from './call.ts'
 import { count, facets, histogram } from './counts.ts'
-import { createExpander, expandPatterns, type ExpansionLimits } from './expand.ts'
-import { and, selectionQuery, type Query } from './filter.ts'
+import { expandPhrases } from './expand-phrases.ts'
+import { expandPatterns, remembering, type ExpansionLimits } from './expand.ts'
+import { and, selectionQuery, type Expansions, type Query } from './filter.ts'
 import { connectPlaces, type Place, type PlaceOptions } from './place.ts'
 import { createRecords } from './records.ts'
 import { readRoster } from './rosters.ts'
@@ -33,12 +34,18 @@ function abortableReader(place: Place, limits: ExpansionLimits): ElasticsearchIn
   }
   return {
     ...all,
-    readerFor: (signal) => (signal === undefined ? all : readerOn(abortable(signal), limits, seen, createExpander())),
+    readerFor: (signal) => (signal === undefined ? all : readerOn(abortable(signal), limits, seen, remembering)),
   }
 }
 
-function readerOn(place: Place, limits: ExpansionLimits, seen: SeenSizes, expand = expandPatterns): IndexReader {
+function readerOn(
+  place: Place,
+  limits: ExpansionLimits,
+  seen: SeenSizes,
+  used: typeof remembering = (expand) => expand,
+): IndexReader {
   const { elasticsearch, names } = place
+  const [patternsIn, phrasesIn] = [used(expandPatterns), used(expandPhrases)]
   /** Where a scope is stored now; undefined before the first promotion. Looked up each time, because readers may move at any moment. */
   const targetOf = async ({ workspaceId, projection, collection, fromDay }: Scope): Promise<Target | undefined> => {
     const { live } = await readRoster(place, projection)
@@ -53,9 +60,19 @@ function readerOn(place: Place, limits: ExpansionLimits, seen: SeenSizes, expand
   ): Promise<T> => {
     const target = await targetOf(scope)
     if (target === undefined) return nothing
-    const query = selectionQuery(scope.workspaceId, selection, await expand(target, selection.filter, limits))
-    const days = visibleDays(target)
-    return task(target, days.length === 0 ? query : and([query, ...days]))
+    const asked = (expansions: Expansions): Promise<T> => {
+      const query = selectionQuery(scope.workspaceId, selection, expansions)
+      const days = visibleDays(target)
+      return task(target, days.length === 0 ? query : and([query, ...days]))
+    }
+    const patterns = await patternsIn(target, selection, limits)
+    try {
+      return await asked(patterns)
+    } catch (error) {
+      // The words may be those of others.
+      if (!(error instanceof TooManyWordsError)) throw error
+      return await asked(new Map([...patterns, ...(await phrasesIn(target, selection, limits))]))
+    }
   }
   return {
     async progress(projection) {

@@ -1,18 +1,10 @@
 import type { Position } from '#src/events/envelope.ts'
 import { stringifyJson } from '#src/lib/json.ts'
 import { floorTo } from '#src/lib/int64.ts'
-import {
-  TooBroadError,
-  type Bucket,
-  type Facet,
-  type Filter,
-  type Hit,
-  type IndexQuery,
-  type Selection,
-} from '../../index-store.ts'
+import { TooBroadError, type Bucket, type Facet, type Hit, type IndexQuery, type Selection } from '../../index-store.ts'
 import type { Entry } from '../../projection.ts'
 import { compareSort } from '../order.ts'
-import { patternsOf } from '../pattern.ts'
+import { patternsOf, type PatternFilter } from '../pattern.ts'
 import { createCounter, topValues } from '../counts.ts'
 import { createSizedHits } from '../within-size.ts'
 import { countedValues, type Row } from '../row.ts'
@@ -24,23 +16,33 @@ export type StoredEntry = Readonly<{ entry: Entry; row: Row }>
 /** As `patternExpansionsMax` of config.ts. */
 const expansionsMax = 1_000
 
-export function refuseTooBroad(filter: Filter, entries: readonly StoredEntry[]): void {
-  for (const pattern of patternsOf(filter)) {
-    const test = tokenTest(pattern)
-    const met = new Set<string>()
-    for (const { row } of entries) {
-      for (const field of pattern.fields) {
-        for (const token of (row.tokens.get(field) ?? '').split(' ')) if (token !== '' && test(token)) met.add(token)
-      }
-    }
-    if (met.size > expansionsMax) throw new TooBroadError(`the pattern meets more than ${expansionsMax} words`)
+/** In each day that holds a record within the range of time, a pattern may meet so many words. */
+export function refuseTooBroad(selection: Selection, entries: readonly StoredEntry[]): void {
+  const patterns = patternsOf(selection.filter)
+  for (const ofDay of Map.groupBy(entries, ({ entry }) => entry.day).values()) {
+    if (!ofDay.some((stored) => isInRange(selection, stored))) continue
+    for (const pattern of patterns) refuseTooMany(pattern, ofDay)
   }
 }
 
-export function isSelected(selection: Selection, { entry, row }: StoredEntry): boolean {
-  const { fromNs, toNs, upTo, since } = selection
-  if (fromNs !== undefined && row.timeNs < fromNs) return false
-  if (toNs !== undefined && row.timeNs >= toNs) return false
+function refuseTooMany(pattern: PatternFilter, entries: readonly StoredEntry[]): void {
+  const test = tokenTest(pattern)
+  const met = new Set<string>()
+  for (const { row } of entries) {
+    for (const field of pattern.fields) {
+      for (const token of (row.tokens.get(field) ?? '').split(' ')) if (token !== '' && test(token)) met.add(token)
+    }
+  }
+  if (met.size > expansionsMax) throw new TooBroadError(`the pattern meets more than ${expansionsMax} words of a day`)
+}
+
+const isInRange = ({ fromNs, toNs }: Selection, { row: { timeNs } }: StoredEntry): boolean =>
+  (fromNs === undefined || timeNs >= fromNs) && (toNs === undefined || timeNs < toNs)
+
+export function isSelected(selection: Selection, stored: StoredEntry): boolean {
+  const { entry, row } = stored
+  const { upTo, since } = selection
+  if (!isInRange(selection, stored)) return false
   if (upTo !== undefined && entry.position > upTo) return false
   if (since !== undefined && entry.position <= since) return false
   return match(selection.filter, row)

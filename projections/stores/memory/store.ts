@@ -155,7 +155,7 @@ function createReader(builds: ReadonlyMap<IndexName, Build>, rosters: Rosters): 
   }
   const selected = (scope: Scope, selection: Selection): readonly StoredEntry[] => {
     const entries = entriesOf(scope)
-    refuseTooBroad(selection.filter, entries)
+    refuseTooBroad(selection, entries)
     return entries.filter((entry) => isSelected(selection, entry))
   }
   return {

@@ -95,6 +95,15 @@ const rowBounds = (bounds: Bounds, column: string): Sql => ({
   values: bounds.rows.map(([, row]) => row),
 })
 
+/** Whether a day has a row in a range. One record with the time of another day spreads `earliest` and `latest` over the days between. */
+export function holdsAny({ tables, database, spilled }: DayCollection, range: TimeRange): boolean {
+  const bounds = boundsOf(range, spilled)
+  const rows = rowBounds(bounds, 'r.row')
+  const rest = bounds.rest.sql === '' ? '' : ` AND ${bounds.rest.sql}`
+  const sql = `SELECT 1 FROM ${tables.rows} r WHERE 1${rows.sql}${rest} LIMIT 1`
+  return database.get(sql, ...rows.values, ...bounds.rest.values) !== undefined
+}
+
 function positionSql(upTo: Position | undefined, since: Position | undefined): Sql {
   const parts: string[] = []
   const values: Value[] = []

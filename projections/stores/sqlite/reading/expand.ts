@@ -65,7 +65,7 @@ function meet(
 }
 
 function tooBroad(what: string, why: 'too many' | 'too far', termsMax: number): TooBroadError {
-  if (why === 'too many') return new TooBroadError(`the ${what} meets more than ${termsMax} words`)
+  if (why === 'too many') return new TooBroadError(`the ${what} meets more than ${termsMax} words of a day`)
   return new TooBroadError(
     `the ${what} has to be compared with too many words: search a shorter time, or say how they begin`,
   )

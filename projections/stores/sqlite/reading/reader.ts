@@ -1,4 +1,12 @@
-import type { Bucket, Facet, IndexQuery, IndexReader, Scope, Selection } from '../../../index-store.ts'
+import {
+  TooBroadError,
+  type Bucket,
+  type Facet,
+  type IndexQuery,
+  type IndexReader,
+  type Scope,
+  type Selection,
+} from '../../../index-store.ts'
 import { timeOfRecordId, type DocumentId } from '../../../projection.ts'
 import { createCounter, topValues } from '../../counts.ts'
 import { createSizedHits } from '../../within-size.ts'
@@ -10,6 +18,7 @@ import { findRow } from '../stored-rows.ts'
 import { countAll, countDay, countValues, type Hear } from './counting.ts'
 import { createDayFiles, type DayFiles } from './day-files.ts'
 import {
+  holdsAny,
   mayHold,
   sortedRows,
   walkedRows,
@@ -137,8 +146,20 @@ export function createSqliteTextReader(options: SqliteReaderOptions, look?: Look
   const files = createDayFiles(folder, limits.indexFilesOpenMax, look)
   const asked = <T>(scope: Scope, selection: Selection, task: (days: readonly AskedDay[]) => T): T =>
     files.withDays(scope, (days) => {
-      const expansion = createExpansion(limits, selection)
-      return task(days.filter((day) => mayHold(day, selection)).map((day) => ({ ...day, expansion })))
+      const askedOf = (some: readonly DayCollection[]): T => {
+        const expansion = createExpansion(limits, selection)
+        return task(some.map((day) => ({ ...day, expansion })))
+      }
+      const possible = days.filter((day) => mayHold(day, selection))
+      try {
+        return askedOf(possible)
+      } catch (error) {
+        if (!(error instanceof TooBroadError)) throw error
+        // No words of a day count against a pattern if none of its records is asked for.
+        const held = possible.filter((day) => holdsAny(day, selection))
+        if (held.length === possible.length) throw error
+        return askedOf(held)
+      }
     })
   return {
     answersInOrder: true,

@@ -18,6 +18,7 @@ import {
   scopeOf,
   thingEntry,
   write,
+  type Line,
   type Thing,
 } from '#test/support/index-fixture.ts'
 import { liveOf, promote } from '#test/support/promote.ts'
@@ -254,6 +255,50 @@ describe('Elasticsearch, when things go wrong', () => {
       })
     expect((await failureOf(search('w'))).name).to.equal('TooBroadError')
     expect(await search('w29')).to.equal(1)
+  })
+
+  it('answers a phrase whose last word may be any of too many that others hold, by the words of its own workspace', async () => {
+    const writer = await openWriter()
+    await promote(writer, 'fixture', index)
+    const text = (at: number) => Array.from({ length: 1_000 }, (_, n) => `order 1${at}x${n} (1${n}`).join(' ')
+    const others = Array.from({ length: 30 }, (_, at) => lineEntry({ text: text(at) }, at + 1))
+    await write(writer, others, 30, other)
+    const texts = [
+      'order 12 paid',
+      'an order: 1.5',
+      'order 1',
+      'order of 17',
+      '18 order',
+      'order order 19',
+      'no',
+      'order 2',
+    ]
+    const own = texts.map((each, at) => lineEntry({ text: each }, at + 31))
+    const early = lineEntry({ text: 'order 1early', timeNs: 5n }, 39, { day: previousDay })
+    await write(writer, [...own, early], 39)
+    const order: Filter = { kind: 'phrase', fields: ['message', 'fields'], tokens: ['order', '1'], prefix: true }
+    const reader = makeReader()
+    const found = await reader.search<Line>(scopeOf('lines'), {
+      filter: order,
+      orderBy: 'position',
+      direction: 'asc',
+      limit: 9,
+    })
+    expect(found.map(({ document }) => document.text)).to.deep.equal(
+      [0, 1, 2, 5].map((at) => texts[at]).concat('order 1early'),
+    )
+    const count = (filter: Filter, more: object = {}) => reader.count({ ...scopeOf('lines'), ...more }, { filter })
+    expect(await count(order, { fromDay: day })).to.equal(4)
+    expect(await reader.count(scopeOf('lines'), { filter: order, toNs: 6n })).to.equal(1)
+    expect(await count({ kind: 'not', of: order })).to.equal(4)
+    expect(await count({ ...order, tokens: ['order', 'order', '1'] })).to.equal(1)
+    expect(await count({ ...order, tokens: ['no', 'order', '1'] })).to.equal(0)
+    expect(await count({ kind: 'or', of: [order, { ...order, tokens: ['order', '2'] }] })).to.equal(6)
+    // Of its own words there may be as many as a pattern may meet.
+    const many = Array.from({ length: 1_001 }, (_, n) => `1own${n}`).join(' ')
+    await write(writer, [lineEntry({ text: `order ${many}` }, 40)], 40)
+    expect((await failureOf(count(order))).name).to.equal('TooBroadError')
+    expect(await reader.count(scopeOf('lines'), { filter: order, toNs: 6n })).to.equal(1)
   })
 
   it('waits for the shards of an index that was made only just before', async () => {

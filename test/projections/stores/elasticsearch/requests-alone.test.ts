@@ -6,6 +6,7 @@ import { lookUp } from '#projections/stores/elasticsearch/look-up.ts'
 import { find, searchPages } from '#projections/stores/elasticsearch/search.ts'
 import { createSeenSizes } from '#projections/stores/elasticsearch/seen-sizes.ts'
 import { expandPatterns } from '#projections/stores/elasticsearch/expand.ts'
+import { selectionQuery } from '#projections/stores/elasticsearch/filter.ts'
 import { ask as search, type Target } from '#projections/stores/elasticsearch/ask.ts'
 import { createNames } from '#projections/stores/elasticsearch/names.ts'
 import { forbiddenHint } from '#projections/stores/elasticsearch/reasons.ts'
@@ -260,9 +261,13 @@ describe('what stands before a search in Elasticsearch', () => {
     const pattern = { kind: 'pattern', fields: ['message'], prefix: 'a', regex: 'a.*' } as const
     const target = { indices: 'lines-*', workspaceId: acme, fromDay: undefined, seen: createSeenSizes() }
     const words = await stopped({ _shards: { failed: 0 }, explanations: [] }, (elasticsearch) =>
-      expandPatterns({ ...target, elasticsearch }, pattern, {
-        patternExpansionsMax: 9,
-      }),
+      expandPatterns(
+        { ...target, elasticsearch },
+        { filter: pattern },
+        {
+          patternExpansionsMax: 9,
+        },
+      ),
     )
     expect(words.asked).to.equal(3)
   })
@@ -279,7 +284,7 @@ describe('what stands before a search in Elasticsearch', () => {
     const elasticsearch = answering(() => answers.pop() ?? whole)
     const pattern = { kind: 'pattern', fields: ['message'], prefix: 'a', regex: 'a.*' } as const
     const target = { elasticsearch, indices: 'lines-*', workspaceId: acme, fromDay: undefined, seen: createSeenSizes() }
-    const expansions = await expandPatterns(target, pattern, { patternExpansionsMax: 9 })
+    const expansions = await expandPatterns(target, { filter: pattern }, { patternExpansionsMax: 9 })
     expect(expansions.get(pattern)?.get('message')).to.deep.equal(['a1', 'a2'])
   })
 
@@ -291,7 +296,7 @@ describe('what stands before a search in Elasticsearch', () => {
     const elasticsearch = answering(() => ({ _shards: { failed: 0 }, explanations }))
     const pattern = { kind: 'pattern', fields: ['message'], prefix: 'a', regex: 'a.*' } as const
     const target = { elasticsearch, indices: 'lines-*', workspaceId: acme, fromDay: undefined, seen: createSeenSizes() }
-    const expanding = expandPatterns(target, pattern, { patternExpansionsMax: 9 })
+    const expanding = expandPatterns(target, { filter: pattern }, { patternExpansionsMax: 9 })
     const failure = await rejection(expanding)
     expect(failure.name).to.equal('PermanentError')
     expect(failure.message).to.match(/take the cluster setting search\.allow_expensive_queries back/)
@@ -309,23 +314,33 @@ describe('what stands before a search in Elasticsearch', () => {
     expect(failure.message).to.match(/search\.max_buckets.*set what it names back/)
   })
 
+  it('has as many lists of words as the server takes them in, a thousand words of each of a hundred days', () => {
+    const pattern = { kind: 'pattern', fields: ['message'], prefix: '', regex: '.*' } as const
+    const words = Array.from({ length: 100_000 }, (_, n) => `w${n}`)
+    const query = selectionQuery(acme, { filter: pattern }, new Map([[pattern, new Map([['message', words]])]]))
+    const lists = [words.slice(0, 65_536), words.slice(65_536)].map((some) => ({ terms: { x_message: some } }))
+    expect(query).to.deep.equal({ bool: { filter: [{ term: { _routing: acme } }, { bool: { should: lists } }] } })
+  })
+
   it('is looked for in the documents of its own workspace, of those days that are asked for', async () => {
-    const explanations = [{ index: 'lines-2026.11.21', valid: true, explanation: 'x_message:a1 x_message:a2' }]
+    const days = ['18', '19', '20'].map((each) => `lines-2026.11.${each}`)
+    const explanation = 'x_message:a1 x_message:a2'
+    const explanations = days.map((name) => ({ index: name, valid: true, explanation }))
     const pattern = { kind: 'pattern', fields: ['message'], prefix: 'a', regex: 'a.*' } as const
-    const inDays = { prefix: { _index: 'lines-2026.11.2' } }
     for (const fromDay of [undefined, '2026-11-19']) {
+      const inDays = { terms: { _index: fromDay === undefined ? days : days.slice(1) } }
       const queries: string[] = []
       const elasticsearch = answering(({ path, body }) => {
         if (path.endsWith('/_search')) queries.push(JSON.stringify((body as { query: unknown }).query))
         return { _shards: { failed: 0 }, explanations, hits: { hits: [] } }
       })
       const target = { elasticsearch, indices: 'lines-*', workspaceId: acme, fromDay, seen: createSeenSizes() }
-      await expandPatterns(target, pattern, { patternExpansionsMax: 1 })
+      await expandPatterns(target, { filter: pattern }, { patternExpansionsMax: 1 })
       expect(queries).to.have.length(1)
       expect(queries[0])
         .to.include(JSON.stringify({ term: { _routing: acme } }))
         .and.include('regexp')
-      expect(queries[0]?.includes(JSON.stringify(inDays))).to.equal(fromDay !== undefined)
+        .and.include(JSON.stringify(inDays))
     }
   })
 
@@ -345,7 +360,7 @@ describe('what stands before a search in Elasticsearch', () => {
         fromDay: undefined,
         seen: createSeenSizes(),
       }
-      await expandPatterns(target, pattern, { patternExpansionsMax: 1 })
+      await expandPatterns(target, { filter: pattern }, { patternExpansionsMax: 1 })
       return asked
     }
     const places = '/lines-*,-lines-*-*,-lines-*_*,-lines-*.*.*.*'

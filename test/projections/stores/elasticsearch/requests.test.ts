@@ -125,7 +125,26 @@ describe('requests to Elasticsearch', () => {
     const query = { filter: pattern, orderBy: 'timeNs', direction: 'desc', limit: 10 } as const
     expect(await few.search(scopeOf('lines'), query)).to.have.length(1)
     same('search-own-words')
+    expect(await few.count(scopeOf('lines'), { filter: pattern, fromNs: 0n, toNs: noonNs + 1n })).to.equal(1)
+    same('search-own-words-of-days')
     await few.close()
+  })
+
+  it('search by a phrase that begins its last word like more words of others than the server takes', async () => {
+    const words = (at: number) => Array.from({ length: 1_000 }, (_, n) => `1w${at}x${n}`).join(' ')
+    const others = Array.from({ length: 30 }, (_, at) => lineEntry({ text: words(at) }, at + 4))
+    await write(writer, others, 33, other)
+    proxy.take()
+    expect(await reader.count(scopeOf('lines'), { filter: phrase(['x', '1'], true), fromNs: 0n })).to.equal(1)
+    same('search-phrase-of-own-words')
+    const [all] = createElasticsearchIndexReaders({ url: proxy.url, prefix, limits }, [3])
+    const ofRequest = all?.readerFor(new AbortController().signal)
+    const filter = phrase(['x', '1'], true)
+    await ofRequest?.count(scopeOf('lines'), { filter })
+    await ofRequest?.facets(scopeOf('lines'), { filter }, ['level'], 5)
+    const looked = proxy.take().filter((request) => request.includes('"_source":["x_message"]'))
+    expect(looked, 'once for all questions of one request').to.have.length(1)
+    await all?.close()
   })
 
   it('expand a pattern once for all questions of one request', async () => {

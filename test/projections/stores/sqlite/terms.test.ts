@@ -146,7 +146,7 @@ describe('patterns in the terms of SQLite files', () => {
       [range('w01000'), 'range'],
       [pattern('w0', 'w0.*', ['message']), 'pattern'],
     ] as const) {
-      const message = `the ${what} meets more than 1000 words`
+      const message = `the ${what} meets more than 1000 words of a day`
       expect(await countOf(filter))
         .to.be.instanceOf(TooBroadError)
         .with.property('message', message)
