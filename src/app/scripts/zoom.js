@@ -38,7 +38,7 @@ const isFar = (x) => Math.abs(x - downX) >= dragPxMin
 
 function drag({ clientX, pointerId, buttons }) {
   // Let go beside the line, which then hears nothing of it.
-  if (buttons === 0) return end()
+  if (buttons === 0) end()
   if (line === undefined || (!shade.isConnected && !isFar(clientX))) return
   const [from, to] = sharesTo(clientX)
   shade.style.left = `${from * 100}%`
