@@ -40,6 +40,8 @@ export interface FrozenPart {
   searchItems(collection: string): AsyncIterable<SearchItem>
   /** The entries that a search item leads to, by id, and its places in each. In order of their ids; empty for a count. */
   entriesOf(collection: string, name: string): AsyncIterable<SearchItem>
+  /** The search items that count an entry, and how much it adds to each; empty for a missing entry, and for one that is not counted. */
+  countsOf(collection: string, id: DocumentId): Promise<readonly SearchItem[]>
   /** All that is stored of an entry, for display: columns or fields by name. */
   stored(collection: string, id: DocumentId): Promise<Readonly<Record<string, string>> | undefined>
   release(): Promise<void>

@@ -320,6 +320,8 @@ export interface IndexReader {
    * one.
    */
   readonly answersInOrder?: boolean
+  /** True: of what a batch changes in a workspace's documents of one day, readers find either all or nothing. */
+  readonly showsWholeBatches?: boolean
   /** Undefined before the first promotion. */
   progress(projection: string): Promise<Progress | undefined>
   /** By id, in the order asked, each once, on whatever day; the newest where several days hold one. Missing ids are left out. */

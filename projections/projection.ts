@@ -43,6 +43,8 @@ export type Collection<Document extends object = object> = Readonly<{
   fields: Fields
   /** The document of another collection that one of these belongs to: it is kept on that one's day, and starts anew when that one does. */
   belongsTo?(id: DocumentId): Readonly<{ collection: string; id: DocumentId }>
+  /** Of records: the document that tells whether one that comes again replaces the earlier one; a new document knows of none. */
+  repeatsWithin?(id: DocumentId): Readonly<{ collection: string; id: DocumentId }>
   /** Counts per minute of record time are kept by these keywords: wide histograms and facets without touching records. */
   countedBy?: readonly string[]
   /** For which documents counts are kept; all without it. They answer queries with exactly this condition, or with one value beside it. */

@@ -81,42 +81,44 @@ const knownMax = 10_000
 
 function createFindings({ indexed, expected, part }: Sides, namedMax: number) {
   const differences: Difference[] = []
-  const known = new Set<DocumentId>()
-  /** Entries that cannot be judged (horizon.ts). */
-  const excused = new Set<DocumentId>()
   let different = 0
   const sidesOf = async (collection: string, id: DocumentId) => {
     const [is, should] = [await indexed.stored(collection, id), await expected.stored(collection, id)]
     return { ...(is === undefined ? {} : { indexed: is }), ...(should === undefined ? {} : { expected: should }) }
   }
-  return {
-    differences,
-    count: () => different,
-    knows: (id: DocumentId): boolean => known.has(id) || excused.has(id),
-    excuse: (id: DocumentId): void => void excused.add(id),
-    hasExcused: (): boolean => excused.size > 0,
-    async entry(collection: string, id: DocumentId): Promise<void> {
-      different++
-      if (known.size < knownMax) known.add(id)
-      if (differences.length >= namedMax) return
-      differences.push({ ...part, collection, id, kind: 'entry', ...(await sidesOf(collection, id)) })
-    },
-    search(collection: string, id: DocumentId, item: string, { indexed: is, expected: should }: WrongItem): void {
-      different++
-      if (differences.length >= namedMax) return
-      differences.push({
-        ...part,
-        collection,
-        id,
-        kind: 'search',
-        item,
-        ...(is && { indexed: { [item]: is.value } }),
-        ...(should && { expected: { [item]: should.value } }),
-      })
-    },
+  /** What is found in one collection. */
+  const within = (collection: string) => {
+    const known = new Set<DocumentId>()
+    /** Entries that cannot be judged (horizon.ts). */
+    const excused = new Set<DocumentId>()
+    return {
+      excused: (): ReadonlySet<DocumentId> => excused,
+      knows: (id: DocumentId): boolean => known.has(id) || excused.has(id),
+      excuse: (id: DocumentId): void => void excused.add(id),
+      async entry(id: DocumentId): Promise<void> {
+        different++
+        if (known.size < knownMax) known.add(id)
+        if (differences.length >= namedMax) return
+        differences.push({ ...part, collection, id, kind: 'entry', ...(await sidesOf(collection, id)) })
+      },
+      search(id: DocumentId, { name, indexed: is, expected: should }: WrongItem): void {
+        different++
+        if (differences.length >= namedMax) return
+        differences.push({
+          ...part,
+          collection,
+          id,
+          kind: 'search',
+          item: name,
+          ...(is && { indexed: { [name]: is.value } }),
+          ...(should && { expected: { [name]: should.value } }),
+        })
+      },
+    }
   }
+  return { differences, count: () => different, within }
 }
-type Findings = ReturnType<typeof createFindings>
+type Findings = ReturnType<ReturnType<typeof createFindings>['within']>
 
 /** What later events may have changed is judged later, if the part may hold some. Documents are never removed. */
 async function laterOf(
@@ -144,24 +146,40 @@ async function compareEntries(sides: Sides, collection: string, findings: Findin
       continue
     }
     const postponed = await laterOf(sides, collection, name, indexed)
-    if (postponed === undefined) await findings.entry(collection, name)
+    if (postponed === undefined) await findings.entry(name)
     else later.push(postponed)
   }
   return later
 }
 
-/** Reports the entries that a wrong term leads to; or the item itself, if it leads to none. */
-async function nameEntries(sides: Sides, collection: string, item: WrongItem, findings: Findings): Promise<void> {
+/** By how much entries that cannot be judged make the right counts differ from the indexed ones, by item. */
+type Excused = ReadonlyMap<string, number>
+
+async function excusedCounts({ indexed, expected }: Sides, collection: string, findings: Findings): Promise<Excused> {
+  const excused = new Map<string, number>()
+  for (const id of findings.excused()) {
+    for (const [side, sign] of [[indexed, -1] as const, [expected, 1] as const]) {
+      for (const { name, value } of await side.countsOf(collection, id))
+        excused.set(name, (excused.get(name) ?? 0) + sign * Number(value))
+    }
+  }
+  return excused
+}
+
+const isExcused = ({ name, indexed, expected }: WrongItem, excused: Excused): boolean =>
+  excused.has(name) && Number(indexed?.value ?? 0) + (excused.get(name) ?? 0) === Number(expected?.value ?? 0)
+
+/** Reports the entries that a wrong term leads to. False if it leads to none. */
+async function nameEntries(sides: Sides, collection: string, item: WrongItem, findings: Findings): Promise<boolean> {
   const { name } = item
   const [is, should] = [sides.indexed.entriesOf(collection, name), sides.expected.entriesOf(collection, name)]
   let led = 0
   for await (const entry of pairs(is, should, nameOf)) {
     led++
     if (entry.indexed?.value === entry.expected?.value || findings.knows(entry.name)) continue
-    findings.search(collection, entry.name, name, entry)
+    findings.search(entry.name, { ...entry, name })
   }
-  // An item that leads to no entry is a count. It also counts the entries that cannot be judged.
-  if (led === 0 && !findings.hasExcused()) findings.search(collection, '', name, item)
+  return led > 0
 }
 
 async function compareSearch(sides: Sides, collection: string, findings: Findings): Promise<void> {
@@ -171,7 +189,12 @@ async function compareSearch(sides: Sides, collection: string, findings: Finding
   for await (const pair of pairs(is, should, nameOf)) {
     if (pair.indexed?.value !== pair.expected?.value && wrong.length < knownMax) wrong.push(pair)
   }
-  for (const item of wrong) await nameEntries(sides, collection, item, findings)
+  const others: WrongItem[] = []
+  for (const item of wrong) if (!(await nameEntries(sides, collection, item, findings))) others.push(item)
+  if (others.length === 0) return
+  // An item that leads to no entry is a count, which also counts the entries that cannot be judged; or it says what is damaged.
+  const excused = await excusedCounts(sides, collection, findings)
+  for (const item of others) if (!isExcused(item, excused)) findings.search('', item)
 }
 
 const digestsOf = async (side: FrozenPart): Promise<ReadonlyMap<string, Digest>> =>
@@ -181,7 +204,7 @@ const digestsOf = async (side: FrozenPart): Promise<ReadonlyMap<string, Digest>>
 export async function compareParts(sides: Sides, namedMax: number): Promise<Comparison> {
   // In parallel. The expected side is asked first: another thread may compute it, while reading the other side blocks this one.
   const [should, is] = await Promise.all([digestsOf(sides.expected), digestsOf(sides.indexed)])
-  const findings = createFindings(sides, namedMax)
+  const all = createFindings(sides, namedMax)
   let later: readonly Later[] = []
   let entries = 0
   const told = [...new Set([...is.keys(), ...should.keys()])].filter((name) =>
@@ -189,12 +212,13 @@ export async function compareParts(sides: Sides, namedMax: number): Promise<Comp
   )
   for (const collection of told) {
     const [a, b] = [is.get(collection), should.get(collection)]
+    const findings = all.within(collection)
     entries += a?.entries ?? 0
     // Not as arguments: there may be more than a call can take.
     if (a?.content !== b?.content) later = later.concat(await compareEntries(sides, collection, findings))
     if ((a?.search ?? '') !== (b?.search ?? '')) await compareSearch(sides, collection, findings)
   }
-  return { entries, different: findings.count(), differences: findings.differences, later }
+  return { entries, different: all.count(), differences: all.differences, later }
 }
 
 /**
@@ -202,12 +226,12 @@ export async function compareParts(sides: Sides, namedMax: number): Promise<Comp
  * further event can have been folded into the part.
  */
 export async function compareLater(sides: Sides, later: readonly Later[], namedMax: number): Promise<Comparison> {
-  const findings = createFindings(sides, namedMax)
+  const all = createFindings(sides, namedMax)
   for (const { collection, id, hash, workspaceId } of later) {
     const should = await sides.expected.fingerprint(collection, id)
     const isReplaced = should === undefined || should.position > sides.indexed.position
     const isRight = hash === undefined ? isReplaced : hash === should?.hash
-    if (!isRight && !(await sides.horizon.isUnsure(workspaceId, collection, id))) await findings.entry(collection, id)
+    if (!isRight && !(await sides.horizon.isUnsure(workspaceId, collection, id))) await all.within(collection).entry(id)
   }
-  return { entries: 0, different: findings.count(), differences: findings.differences, later: [] }
+  return { entries: 0, different: all.count(), differences: all.differences, later: [] }
 }

@@ -40,6 +40,20 @@ function withAhead({ ahead, index }: VerifyTarget, part: Part, frozen: FrozenPar
   return { ...frozen, digests }
 }
 
+/** The fold may be far behind at first; what comes meanwhile is less each time. */
+const roundsMax = 3
+
+/** Folds what the part has now, while nothing holds it: the engine of a part that is held must keep all that is written to it meanwhile. */
+async function catchUp({ indexed, expected, index }: VerifyTarget, part: Part, limit: () => Promise<Limit>) {
+  const { workspaceId } = part
+  for (let round = 0; round < roundsMax; round++) {
+    const frozen = await indexed.freeze(index, part)
+    await frozen.release()
+    if (frozen.position <= expected.positionOf(workspaceId)) return
+    await expected.foldTo(workspaceId, frozen.position, await limit())
+  }
+}
+
 /**
  * Freezes a part and advances the expected fold to the part's position. A part that is behind the fold of its workspace is right only if
  * the index has reached that position without changing the part. Undefined for a part that need not exist yet, and for one of a workspace
@@ -52,6 +66,7 @@ export async function freezeBoth(
 ): Promise<Sides | undefined> {
   const { indexed, expected, index } = target
   const { workspaceId } = part
+  await catchUp(target, part, async () => beside(await reachedIn(target)))
   for (;;) {
     const at = expected.positionOf(workspaceId)
     const limit = await reachedIn(target)

@@ -12,7 +12,8 @@ import type { FirstDay } from '../retention/first-days.ts'
  *
  * A part that readers no longer see may be there or not. If the log was cut, a document may have been created by an event that is gone. So
  * documents are compared only from the day on whose events find no document from before the cut. A document that is continued from day to day
- * may be in another phase of its look-back there: if the fold has one of its id in the days before, it is not judged, nor what belongs to it.
+ * may be in another phase of its look-back there: if the fold has one of its id in the days before, it is not judged, nor what belongs to it, nor
+ * the records that are replaced within it.
  */
 export type Horizon = Readonly<{
   isSeen(part: Part): boolean
@@ -50,8 +51,10 @@ export function createHorizon({ projection, index, first, firstDay, expected }: 
   const fromOf = ({ lookbackDays }: { lookbackDays: number }): string =>
     dayBefore(cutDay, -1 - Math.max(lookbackDays, seenEvents.lookbackDays))
   const from = new Map(collections.map((collection) => [collection.name, fromOf(collection)]))
-  const ownerOf = (collection: string, id: DocumentId) =>
-    collections.find(({ name }) => name === collection)?.belongsTo?.(id) ?? { collection, id }
+  const ownerOf = (name: string, id: DocumentId) => {
+    const collection = collections.find((one) => one.name === name)
+    return collection?.belongsTo?.(id) ?? collection?.repeatsWithin?.(id) ?? { collection: name, id }
+  }
   return {
     isSeen,
     isTold: (collection, day) => day >= (from.get(collection) ?? ''),

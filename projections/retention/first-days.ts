@@ -42,6 +42,7 @@ export function withFirstDays(reader: IndexReader, firstDay: FirstDay): IndexRea
   const from = (scope: Scope): Scope => ({ ...scope, fromDay: firstDay(scope.workspaceId, scope.projection) })
   return {
     ...(reader.answersInOrder === true ? { answersInOrder: true } : {}),
+    ...(reader.showsWholeBatches === true ? { showsWholeBatches: true } : {}),
     progress: (projection) => reader.progress(projection),
     get: (scope, ids) => reader.get(from(scope), ids),
     search: (scope, query) => reader.search(from(scope), query),

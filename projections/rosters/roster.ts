@@ -60,14 +60,16 @@ const isEarlier = (index: IndexName, other: IndexName): boolean => buildVersion(
 
 /**
  * As `nominate`, for a build that a projector has chosen; not if a rebuild has begun one of that name meanwhile, or it is to be removed, or
- * readers have left it for another of its version.
+ * readers have left it for another of its version. One that is marked for holding back the cut is no rebuild's: a projector chooses none that is
+ * named, so retention has found it between its making and this (`holding`).
  */
 export const claim =
   (index: IndexName): Change =>
   (roster) => {
-    const as = followedAs(roster, index)
+    const { as, heldSinceMs, workspaceId } = followedBuild(roster, index) ?? {}
     const isLeft = as === 'kept' && roster.live !== undefined && isEarlier(roster.live, index)
-    return as === undefined || isLeft ? nominate(index)(roster) : undefined
+    const isMarked = as === 'building' && heldSinceMs !== undefined && workspaceId === undefined
+    return as === undefined || isLeft || isMarked ? nominate(index)(roster) : undefined
   }
 
 /**

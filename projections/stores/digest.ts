@@ -50,9 +50,10 @@ export async function digestsOf(
 }
 
 /** For engines that derive everything that searches use from the entries. */
-export const noSearchItems: Pick<FrozenPart, 'searchItems' | 'entriesOf'> = {
+export const noSearchItems: Pick<FrozenPart, 'searchItems' | 'entriesOf' | 'countsOf'> = {
   async *searchItems() {},
   async *entriesOf() {},
+  countsOf: async () => [],
 }
 
 /** A hash of a stored entry, 128 bits. */

@@ -3,7 +3,7 @@ import { clampInt64, int64Max, int64Min } from '#src/lib/int64.ts'
 import { collectionsOf, timeOfRecordId, type Collection, type Entry, type Projection } from '../projection.ts'
 
 /** What every store needs to know of a collection. Plain data, stored with the index for its readers. */
-export type CollectionShape = Omit<Collection, 'belongsTo' | 'searchable'>
+export type CollectionShape = Omit<Collection, 'belongsTo' | 'repeatsWithin' | 'searchable'>
 
 export function shapeOf(collection: Collection<never>): CollectionShape {
   const { name, kind, lookbackDays, fields, countedBy, countedWhere, countedTogether } = collection

@@ -1,9 +1,12 @@
+import type { Position } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import type { Hit, IndexReader } from '../index-store.ts'
 import { all } from '../reading/filters.ts'
-import { documentsOf } from './read-traces.ts'
+import { documentsOf, tracesScope } from './read-traces.ts'
 import { timeOfSortable } from './sortable-time.ts'
 import { traceIdOfSpanRecord } from './span-document.ts'
 import type { TraceDocument } from './trace-document.ts'
-import type { TraceOrder, Walk, WalkKey } from './trace-request.ts'
+import type { SeenBeyond, TraceOrder, Walk, WalkKey } from './trace-request.ts'
 
 const later = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 const sooner = (a: bigint, b: bigint): bigint => (a < b ? a : b)
@@ -34,7 +37,39 @@ function foremost(order: TraceOrder, { summary }: TraceDocument): bigint | undef
   return BigInt(summary.errorCount + (summary.replaced?.errorCount ?? 0))
 }
 
-type IsPassed = (document: TraceDocument, after: WalkKey) => boolean
+/** How many of the traces that readers were not told of are looked at; they are mostly of one day or two. */
+const seenMax = 50
+
+/**
+ * A batch is found before readers are told of it. How far each day's traces are by then, so that what a walk has seen at its beginning does not
+ * count as moved since; undefined where they are no further, or where the engine may show a part of a batch. A day that is not named counts as
+ * no further: then a trace of it may be left out, but none is listed twice.
+ */
+export async function seenBeyond(
+  reader: IndexReader,
+  workspaceId: WorkspaceId,
+  since: Position,
+): Promise<SeenBeyond | undefined> {
+  if (reader.showsWholeBatches !== true) return undefined
+  const hits = await reader.search(tracesScope(workspaceId, 'traces'), {
+    filter: all,
+    since,
+    orderBy: 'position',
+    direction: 'desc',
+    limit: seenMax,
+  })
+  if (hits.length === 0) return undefined
+  // The furthest of a day is put in last, and stays.
+  return Object.fromEntries(hits.toReversed().map(({ day, position }) => [day, position]))
+}
+
+/** The place in the walk as it is for traces of this day. */
+const afterOn = (after: WalkKey, day: string): WalkKey => ({
+  ...after,
+  since: Math.max(after.since, after.seen?.[day] ?? 0),
+})
+
+type IsPassed = (hit: Hit<TraceDocument>, after: WalkKey) => boolean
 
 /** A trace's place in an order: its value, then its id. */
 type Place = Readonly<{ value: bigint; traceId: string }>
@@ -48,7 +83,9 @@ function standsBefore(order: TraceOrder, { value, traceId }: Place, at: Place): 
 /** Whether a trace may have been before the walk's current place at some time since the walk began. */
 export const traceIsPassed =
   (order: TraceOrder): IsPassed =>
-  (document, { value, id, since }) => {
+  ({ document, day, position }, after) => {
+    const { value, id, since } = afterOn(after, day)
+    if (position <= since) return false
     const byStart = order === 'newest' || order === 'oldest'
     if (byStart && document.summary.startMovedAt <= since) return false
     const former = foremost(order, document)
@@ -56,10 +93,14 @@ export const traceIsPassed =
     return standsBefore(order, { value: former, traceId: document.traceId }, { value: BigInt(value), traceId: id })
   }
 
-/** Whether a span that was before the walk's current place was sent again since the walk began. */
+/**
+ * Whether a span that was before the walk's current place was sent again since the walk began. Spans are kept on other days than their trace, so
+ * nobody knows which of them were seen beyond `since`.
+ */
 export const spanIsPassed =
   (order: TraceOrder): IsPassed =>
-  ({ traceId, summary: { replaced = null } }, { value, id, since }) => {
+  ({ document: { traceId, summary } }, { value, id, since }) => {
+    const { replaced = null } = summary
     if (replaced === null || replaced.position <= since) return false
     const former = timeOfSortable(order === 'oldest' ? replaced.start : replaced.lastStart)
     const at = { value: BigInt(value), traceId: traceIdOfSpanRecord(id) }
@@ -74,5 +115,5 @@ export async function passedTraces(
 ): Promise<ReadonlySet<string>> {
   if (after === undefined || traceIds.length === 0) return new Set()
   const hits = await documentsOf(reader, workspaceId, traceIds, { filter: all, since: after.since })
-  return new Set(hits.flatMap(({ document }) => (isPassed(document, after) ? [document.traceId] : [])))
+  return new Set(hits.flatMap((hit) => (isPassed(hit, after) ? [hit.document.traceId] : [])))
 }

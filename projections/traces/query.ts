@@ -4,6 +4,7 @@ import { askInOrder } from '../reading/ask-in-order.ts'
 import { ownField, type OwnField } from '../reading/field-schema.ts'
 import { spanFields } from './span-filter.ts'
 import { createSpanSearch } from './span-search.ts'
+import { seenBeyond } from './passed-traces.ts'
 import { traceSummary, type TraceSummary } from './trace-answer.ts'
 import { countTraces, type TraceCounts } from './trace-counts.ts'
 import { traceFilters, walkKeyOf, type TraceRequest, type WalkKey } from './trace-request.ts'
@@ -56,11 +57,13 @@ export async function searchTraces(
   workspaceId: WorkspaceId,
   request: TraceRequest,
 ): Promise<TracePage> {
-  const [progress, { next, ...found }] = await askInOrder(reader, [
-    () => reader.progress('traces'),
+  const { after } = request
+  const progress = await reader.progress('traces')
+  // Readers find everything up to this position, and perhaps some of what was written after it.
+  const since = after?.since ?? progress?.position ?? 0
+  const [seen, { next, ...found }] = await askInOrder(reader, [
+    async () => (after === undefined ? seenBeyond(reader, workspaceId, since) : after.seen),
     () => findTraces(reader, workspaceId, request),
   ])
-  // Readers find everything up to this position. What becomes visible later has a higher one.
-  const since = request.after?.since ?? progress?.position ?? 0
-  return { ...found, next: next === null ? null : walkKeyOf(next, since), progress }
+  return { ...found, next: next === null ? null : walkKeyOf(next, since, seen), progress }
 }

@@ -155,6 +155,7 @@ export const spans: Collection<SpanRecord> = {
   name: 'spans',
   kind: 'record',
   lookbackDays: 7,
+  repeatsWithin: (id) => ({ collection: 'traces', id: traceIdOfSpanRecord(id) }),
   fields: {
     trace_id: 'id',
     span_id: 'id',

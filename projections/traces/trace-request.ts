@@ -1,3 +1,4 @@
+import type { Position } from '#src/events/envelope.ts'
 import type { QueryTree } from '#src/events/query-tree.ts'
 import type { SpanKind, SpanStatus } from '#src/events/telemetry.ts'
 import { opaqueId } from '#src/events/tokens.ts'
@@ -10,8 +11,11 @@ import { durationOf, listed, marksOf, type TraceDocument, type TraceMark } from 
 
 export type TraceOrder = 'newest' | 'oldest' | 'longest' | 'most_spans' | 'errors'
 
-/** A place in a walk, as plain data: the ordering value in decimal, the id, and the index position at which the walk began. */
-export type WalkKey = Readonly<{ value: string; id: string; since: number }>
+/** How far traces were seen beyond what readers had been told of, by the day that holds them (passed-traces.ts). */
+export type SeenBeyond = Readonly<Record<string, Position>>
+
+/** A place in a walk, as plain data: the ordering value in decimal, the id, and what the index held when the walk began. */
+export type WalkKey = Readonly<{ value: string; id: string; since: Position; seen?: SeenBeyond }>
 
 /**
  * A search for traces. `service`, `operation`, `status`, `kind` and `query` are conditions on spans, and one span must meet all of them. With any of
@@ -123,4 +127,9 @@ export async function traceFilters(
 }
 
 export const sortKeyOf = ({ value, id }: WalkKey): SortKey => ({ value: BigInt(value), id })
-export const walkKeyOf = ({ value, id }: SortKey, since: number): WalkKey => ({ value: value.toString(), id, since })
+export const walkKeyOf = ({ value, id }: SortKey, since: Position, seen?: SeenBeyond): WalkKey => ({
+  value: value.toString(),
+  id,
+  since,
+  ...(seen === undefined ? {} : { seen }),
+})

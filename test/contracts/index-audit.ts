@@ -131,6 +131,19 @@ export function indexAuditContract(name: string, create: () => Promise<AuditPlac
             items.map((item) => item.name).toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))),
           )
         }
+        for (const collection of ['lines', 'things']) {
+          const found = await frozen(index, async (held) => {
+            const sums = new Map<string, number>()
+            for (const { id } of await collect(held.fingerprints(collection)))
+              for (const { name, value } of await held.countsOf(collection, id))
+                sums.set(name, (sums.get(name) ?? 0) + Number(value))
+            const minutes = (await collect(held.searchItems(collection))).filter(({ name }) =>
+              name.startsWith('minute '),
+            )
+            return { sums, minutes: new Map(minutes.map(({ name, value }) => [name, Number(value)])) }
+          })
+          expect(found.sums, 'entries add up to the counts').to.deep.equal(found.minutes)
+        }
         const counts = Object.fromEntries((await digests(index)).map((digest) => [digest.collection, digest.entries]))
         expect(counts['lines']).to.equal(history.filter(({ collection }) => collection === 'lines').length)
       })

@@ -1,5 +1,6 @@
 import type { BuildContext } from '#projections/builds/build-place.ts'
 import { foldShares } from '#projections/builds/fold-shares.ts'
+import { buildName } from '#projections/rosters/build-name.ts'
 import { changeRoster, nominate } from '#projections/rosters/roster.ts'
 import type { Stream } from '#streams/stream.ts'
 import { createRandom } from './random.ts'
@@ -20,7 +21,12 @@ export async function appendRandom(stream: Stream, from: number, to: number): Pr
 /** Builds that readers use, folded to the head of the log. */
 export async function foldLive(context: BuildContext): Promise<void> {
   const until = await context.stream.head()
-  const builds = context.projections.map(({ name }) => ({ projection: name, index: `${name}-v1-001`, after: 0, until }))
+  const builds = context.projections.map((projection) => ({
+    projection: projection.name,
+    index: buildName(projection, 1),
+    after: 0,
+    until,
+  }))
   await foldShares(context, context.index, builds)
   const writer = context.index.writer()
   for (const { projection, index } of builds) await changeRoster(writer, projection, nominate(index))

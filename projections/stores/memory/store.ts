@@ -159,6 +159,7 @@ function createReader(builds: ReadonlyMap<IndexName, Build>, rosters: Rosters): 
     return entries.filter((entry) => isSelected(selection, entry))
   }
   return {
+    showsWholeBatches: true,
     progress: async (projection) => liveOf(projection)?.progress,
     async get<D extends object>(scope: Scope, ids: readonly DocumentId[]) {
       const newest = new Map<DocumentId, StoredEntry>()

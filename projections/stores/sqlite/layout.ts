@@ -215,5 +215,16 @@ export const beyondFirst = '\u001f'
 /** Under this name they count the rows without a value. */
 export const noValue = ''
 
+/**
+ * What the values of a row's field add to counts per minute. Each value counts separately: there are few values, while nearly every row may have
+ * its own set of them.
+ */
+export function singleValues(text: unknown, by: number): readonly (readonly [value: string, by: number])[] {
+  const values = parseKeywords(text)
+  if (values.length < 2) return [[typeof text === 'string' ? text : noValue, by]]
+  const single = values.map((value) => [formatKeywords([value]) ?? noValue, by] as const)
+  return [...single, [beyondFirst, by * (values.length - 1)]]
+}
+
 /** The number of a value's bucket. SQL's own division rounds towards zero. */
 export const bucketSql = (value: string, step: bigint): string => `${value} / ${step} - (${value} % ${step} < 0)`

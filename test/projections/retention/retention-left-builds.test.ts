@@ -1,12 +1,15 @@
 import { expect } from 'chai'
 import { buildName } from '#projections/rosters/build-name.ts'
-import type { IndexName } from '#projections/index-store.ts'
+import { createDecoders } from '#projections/folding/decoders.ts'
+import type { IndexName, IndexWriter } from '#projections/index-store.ts'
 import type { Projection } from '#projections/projection.ts'
 import { projections } from '#projections/registry.ts'
 import type { Retained } from '#projections/retention/retention.ts'
 import { changeRoster, followedAs, keepOn, lose, promoteTo } from '#projections/rosters/roster.ts'
 import { beforeAll as beforeEvents, type Position } from '#src/events/envelope.ts'
+import { limits } from '#src/config.ts'
 import { dayOf } from '#src/lib/day.ts'
+import { start } from '#test/support/projector-run.ts'
 import { ago, createWorld, daysHeld, free, memoryPlace, type World } from '#test/support/retention-world.ts'
 
 const logs = projections.find(({ name }) => name === 'logs') as Projection
@@ -151,5 +154,30 @@ describe('what of the log a build has not had', () => {
     expect(await firstDay()).to.equal(ago(60))
     await world.retain()
     expect(await firstDay()).to.equal(ago(38))
+  })
+
+  it('is not held by one that a projector is just opening, and which then is the projector’s', async () => {
+    await folded(await world.stream.head())
+    for (let daysAgo = 49; daysAgo >= 0; daysAgo--) await world.liveOn(ago(daysAgo))
+    const raised: Projection = { ...logs, version: logs.version + 1 }
+    const index = buildName(raised, 1)
+    const writer = world.writer()
+    const opening: IndexWriter = {
+      ...writer,
+      async open(...given) {
+        await writer.open(...given)
+        if (given[0] === index) turns.push(await world.retain())
+      },
+    }
+    const decoders = createDecoders(limits)
+    const run = start({ stream: world.stream, writer: opening, projections: [raised], decoders })
+    await run.until((_heartbeat, folds) => folds.startsWith(`logs-v${raised.version}-`))
+    await run.stop()
+    expect(turns.at(-1)?.heldBy).to.include(index)
+    const { live: now, followed } = await roster()
+    expect([now, followed.filter((build) => build.index !== left)].flat()).to.deep.equal([
+      buildName(logs, 1),
+      { index, as: 'candidate' },
+    ])
   })
 })

@@ -7,6 +7,7 @@ import { layoutOf } from '../layout.ts'
 import { positionOf, readEntry } from '../stored-rows.ts'
 import {
   columnsOf,
+  countsOf,
   digestOf,
   entriesOf,
   fingerprintOfRow,
@@ -87,6 +88,10 @@ export function freezeFile(
     },
     async *entriesOf(name, item) {
       yield* heldOf(name)?.postings?.entriesOf(item) ?? []
+    },
+    async countsOf(name, id) {
+      const held = heldOf(name)
+      return held === undefined ? [] : countsOf(database, held, id)
     },
     async stored(name, id) {
       const held = heldOf(name)

@@ -1,10 +1,12 @@
 import { compareText } from '#src/lib/compare-text.ts'
+import { stepsBelow } from '#src/lib/int64.ts'
 import type { Digest, Fingerprint, SearchItem } from '../../../index-audit.ts'
 import type { Collection, DocumentId, Entry } from '../../../projection.ts'
 import { createDigester, createOrderedDigester, fingerprintOf } from '../../digest.ts'
 import { createWholeRows, type WholeRows } from '../bodies.ts'
+import { isCounted } from '../counted-where.ts'
 import type { Columns, Database } from '../database.ts'
-import type { Tables } from '../layout.ts'
+import { keywordColumn, minuteNs, numberColumn, singleValues, type Tables } from '../layout.ts'
 import { msOf, msOfRow } from '../rowid-parts.ts'
 import { rowidValues, type RowidValues } from '../rowid-values.ts'
 import { entryOf, isSpilled } from '../stored-rows.ts'
@@ -58,8 +60,23 @@ function* minutesOf(database: Database, { minutes, counted }: Tables): Generator
     yield { name: String(row['name']), value: String(row['count']) }
 }
 
+/** The counts per minute that an entry is in. Counts of values together are items only where they differ from the file's own rows. */
+export function countsOf(database: Database, held: HeldCollection, id: DocumentId): readonly SearchItem[] {
+  const { counted, shape } = held.tables
+  const columns = columnsOf(database, held, id)
+  const time = columns?.['time']
+  if (typeof time !== 'bigint' || !isCounted(shape, (field) => columns?.[numberColumn(field)])) return []
+  const minute = stepsBelow(time, minuteNs)
+  return counted.flatMap((field) =>
+    singleValues(columns?.[keywordColumn(field)], 1).map(([value, by]) => ({
+      name: `minute ${field} ${minute} ${value}`,
+      value: String(by),
+    })),
+  )
+}
+
 /** In order of their names: 'count …', 'damage …', 'minute …'. */
-function* countsOf(database: Database, held: HeldCollection): Generator<SearchItem> {
+function* allCounts(database: Database, held: HeldCollection): Generator<SearchItem> {
   yield* wrongCounts(database, held)
   yield* held.postings?.damages() ?? []
   yield* wrongTrees(database, held.tables)
@@ -68,7 +85,7 @@ function* countsOf(database: Database, held: HeldCollection): Generator<SearchIt
 
 /** In order of their names: 'count …', 'damage …', 'minute …', 'term …'. */
 export function* searchItemsOf(database: Database, held: HeldCollection): Generator<SearchItem> {
-  yield* countsOf(database, held)
+  yield* allCounts(database, held)
   yield* held.postings?.terms() ?? []
 }
 
@@ -80,7 +97,7 @@ export function digestOf(database: Database, collection: string, held: HeldColle
     content.add(textOf(columns, held))
   }
   let items = 0
-  for (const { name, value } of countsOf(database, held)) {
+  for (const { name, value } of allCounts(database, held)) {
     items++
     search.add(`${name}\n${value}`)
   }

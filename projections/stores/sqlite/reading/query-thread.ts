@@ -38,6 +38,7 @@ export function createSqliteQueryThread(options: SqliteReaderOptions, onEnd = ()
   }
   const reader = withDocuments({
     answersInOrder: true,
+    showsWholeBatches: true,
     progress: (projection) => withErrors(remote.progress(projection)),
     get: (scope, ids) => withErrors(remote.get(scope, ids)),
     search: (scope, query) => withErrors(remote.search(scope, query)),

@@ -55,6 +55,7 @@ export function createSqliteQueryThreads(
       })
     return {
       answersInOrder: true,
+      showsWholeBatches: true,
       progress: (projection) => ask((reader) => reader.progress(projection)),
       get: (scope, ids) => ask((reader) => reader.get(scope, ids)),
       search: (scope, query) => ask((reader) => reader.search(scope, query)),

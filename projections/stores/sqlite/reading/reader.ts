@@ -163,6 +163,7 @@ export function createSqliteTextReader(options: SqliteReaderOptions, look?: Look
     })
   return {
     answersInOrder: true,
+    showsWholeBatches: true,
     together: (task) => files.together(task),
     leave: () => files.leave(),
     async progress(projection) {

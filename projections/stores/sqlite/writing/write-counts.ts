@@ -1,16 +1,6 @@
 import { stepsBelow } from '#src/lib/int64.ts'
 import type { Database } from '../database.ts'
-import {
-  beyondFirst,
-  finestNsOf,
-  formatKeywords,
-  grainsNs,
-  minuteNs,
-  noValue,
-  parseKeywords,
-  untoldGrain,
-  type Tables,
-} from '../layout.ts'
+import { finestNsOf, grainsNs, minuteNs, singleValues, untoldGrain, type Tables } from '../layout.ts'
 import { isToldId, valueIdOf } from '../rowid-parts.ts'
 
 /**
@@ -39,14 +29,6 @@ function createSums<Of>() {
 }
 
 type MinuteCount = Readonly<{ field: string; minute: number; value: string }>
-
-/** Each value counts separately: there are few values, while nearly every row may have its own set of them. */
-function singleValues(text: unknown, by: number): readonly (readonly [value: string, by: number])[] {
-  const values = parseKeywords(text)
-  if (values.length < 2) return [[typeof text === 'string' ? text : noValue, by]]
-  const single = values.map((value) => [formatKeywords([value]) ?? noValue, by] as const)
-  return [...single, [beyondFirst, by * (values.length - 1)]]
-}
 
 function writeMinutes(database: Database, tables: Tables, changes: readonly Change[]): void {
   const { counted, minutes } = tables
