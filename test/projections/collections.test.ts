@@ -10,7 +10,7 @@ import { stringifyJson } from '#src/lib/json.ts'
  */
 const known = {
   traces: '24 -nh-5HYImeRY',
-  logs: '23 4xYWEUy04MVu',
+  logs: '24 4xYWEUy04MVu',
   correlation: '20 _anNk10yzOQ-',
   allowance: '13 pPR9ntiZrqpF',
 }

@@ -153,7 +153,14 @@ export const spanNames = [
   'diags.span_id',
   'record.extra.otelSpanID',
 ] as const
-export const sessionNames = ['session_id', 'sessionId', 'session.id', 'rum.sessionId', 'faro.session.id'] as const
+export const sessionNames = [
+  'session_id',
+  'sessionId',
+  'session.id',
+  'rum.sessionId',
+  'faro.session.id',
+  '@fields.session_id',
+] as const
 export const serviceNames = [
   'service',
   'service.name',

@@ -158,12 +158,13 @@ function levelOfGoZero(record: JsonObject): Level | undefined {
   return isGoZero && typeof level === 'string' && Object.hasOwn(wordsOfGoZero, level) ? wordsOfGoZero[level] : undefined
 }
 
-/** log4js, lambda-log, tslog, and python-logstash's first format. */
+/** log4js, lambda-log, tslog, and Logstash's first format, as winston and python-logstash write it. */
 const levelNamesOfSenders = namesOf([
   'level.levelStr',
   '_logLevel',
   '_logMeta.logLevelName',
   '_meta.logLevelName',
+  '@fields.level',
   '@fields.levelname',
 ])
 /** Python's level numbers, for levels that have names of the program's own. */
@@ -234,6 +235,13 @@ export const messageOfError = (record: JsonObject, isLevelled: (record: JsonObje
     ? firstOf(record, typeof record['target'] === 'string' ? errorTextsOfRust : errorTexts, asError)
     : undefined)
 
+/** The ids among the fields of Logstash's first format. */
+function idsOfLogstash({ '@fields': fields }: JsonObject): IdsInText | undefined {
+  if (!isJsonObject(fields)) return undefined
+  const traceId = traceIdOf(fields['trace_id'] ?? fields['traceId'])
+  return traceId === undefined ? undefined : { traceId, spanId: spanIdOf(fields['span_id'] ?? fields['spanId']) }
+}
+
 /** The scopes of .NET's JSON console, from the outermost on; one of them has the ids of the span. */
 function idsInScopes({ LogLevel, Scopes }: JsonObject): IdsInText | undefined {
   if (typeof LogLevel !== 'string' || !Array.isArray(Scopes)) return undefined
@@ -246,10 +254,15 @@ function idsInScopes({ LogLevel, Scopes }: JsonObject): IdsInText | undefined {
 }
 
 /**
- * python-logstash-async puts here what the caller adds, Elastic's shippers syslog's program. As aliases they would keep an `extra` or a `log` beside
- * a list from records with a service.
+ * python-logstash-async puts here what the caller adds, Elastic's shippers syslog's program, Logstash's first format all fields, Google's loggers
+ * labels. As aliases they would keep an `extra` or a `log` beside a list from records with a service.
  */
-const extraServices = namesOf(['extra.service', 'log.syslog.appname'])
+const extraServices = namesOf([
+  'extra.service',
+  'log.syslog.appname',
+  '@fields.service',
+  'logging.googleapis.com/labels.service',
+])
 
 /** bunyan requires the program's name. `v` is the version of its record format, always 0. */
 const isBunyan = ({ v, hostname, pid }: JsonObject): boolean =>
@@ -331,4 +344,6 @@ function serviceOf(record: JsonObject): string | undefined {
   return program === undefined ? undefined : asProgram(program)
 }
 
-export const senders = { level: levelOf, message: messageOf, service: serviceOf, ids: idsInScopes } satisfies Dialect
+const idsOf = (record: JsonObject): IdsInText | undefined => idsInScopes(record) ?? idsOfLogstash(record)
+
+export const senders = { level: levelOf, message: messageOf, service: serviceOf, ids: idsOf } satisfies Dialect

@@ -64,7 +64,7 @@ describe('names of what a log record says', () => {
       spanId,
     ],
     session: [
-      'session_id sessionId session.id rum.sessionId faro.session.id',
+      'session_id sessionId session.id rum.sessionId faro.session.id @fields.session_id',
       's-1',
       (record) => record.sessionId,
       's-1',

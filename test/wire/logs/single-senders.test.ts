@@ -30,6 +30,18 @@ describe('what single loggers write in a way of their own', () => {
     expect(one(nxlog)).to.include({ timeNs, level: 'error', service: 'shop', message: 'm' })
   })
 
+  it("is what stands among the fields of Logstash's first format, as winston writes it, and among the labels of Google's loggers", () => {
+    const fields = { level: 'warn', service: 'shop', session_id: 's-1', span_id: spanId, trace_id: traceId }
+    const sent = { '@fields': fields, '@message': 'm', '@timestamp': time }
+    const { level, service, session_id: sessionId } = fields
+    expect(one(sent)).to.include({ timeNs, level, service, sessionId, traceId, spanId, message: 'm' })
+    expect(one({ '@fields': { traceId, spanId }, '@message': 'm' })).to.include({ traceId, spanId, level: null })
+    expect(one({ '@fields': 'trace', '@message': 'm' })).to.include({ traceId: null, service: null })
+    const labelled = { severity: 'INFO', message: 'm', 'logging.googleapis.com/labels': { service: 'shop' } }
+    expect(one(labelled).service).to.equal('shop')
+    expect(one({ ...labelled, serviceContext: { service: 'pay' } }).service).to.equal('pay')
+  })
+
   it('is the message of LogTape: texts and values in turn, told by its category and its template', () => {
     const sent = { category: ['shop'], level: 'info', message: ['of ', 7, ''], rawMessage: 'of {id}', properties: {} }
     expect(one(sent).message).to.equal('of 7')
