@@ -158,7 +158,8 @@ export function createSqliteTextReader(options: SqliteReaderOptions, look?: Look
         // No words of a day count against a pattern if none of its records is asked for.
         const held = possible.filter((day) => holdsAny(day, selection))
         if (held.length === possible.length) throw error
-        return askedOf(held)
+        // Compiled anew: a filter may only have failed in one of these because others had been looked at before it.
+        return askedOf(held.map((day) => ({ ...day, compiled: new Map() })))
       }
     })
   return {
