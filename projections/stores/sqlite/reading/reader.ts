@@ -74,7 +74,7 @@ function sourceOf(day: AskedDay, query: IndexQuery): Source<DayCollection> {
   const { orderBy, direction, after } = query
   if (orderBy !== 'timeNs') return { of: day, reach: undefined, rows: () => sortedRows(day, query, query) }
   const reach = direction === 'asc' ? day.earliest : day.latest
-  // A walk begins at the cursor's millisecond; the merge skips what comes before the cursor.
+  // A walk begins at the cursor's millisecond; `inTimeOrder` skips what comes before the cursor.
   const beyond = after === undefined ? {} : direction === 'asc' ? { fromNs: after.value } : { toNs: after.value + 1n }
   const range = { ...query, ...narrower(query, beyond) }
   if (day.spilled) return { of: day, reach, rows: () => sortedRows(day, range, query) }
