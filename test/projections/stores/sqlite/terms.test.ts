@@ -133,6 +133,14 @@ describe('patterns in the terms of SQLite files', () => {
       asked = [1, 2].map(() => failureOf(reader.count(scope, { filter, ...range })))
     })
     expect(await Promise.all(asked)).to.deep.equal([1, 1])
+    const few = createSqliteTextReader({ folder: around, limits: { ...limits, patternScanTermsMax: 50 } })
+    readers.push(few)
+    few.together(() => {
+      asked = [1, 2].map(() => failureOf(few.count(scope, { filter, ...range })))
+    })
+    const [first, second] = await Promise.all(asked)
+    expect(first).to.be.instanceOf(TooBroadError)
+    expect(second, 'looked for once').to.equal(first)
     rmSync(around, { recursive: true })
   })
 
