@@ -14,7 +14,7 @@ export const limits = {
   /** A body may grow at most this much when decompressed, once it is over a megabyte. */
   compressionRatioMax: 200,
   bodyTimeoutMs: 10_000,
-  /** One form of the app, and all forms held in memory at once. */
+  /** One form of the app, and all forms held in memory at once: of people who are signed in, and as much of all others. */
   formBytesMax: 64 * 1024,
   formsInFlightBytesMax: 4 * 1024 * 1024,
   /** A search of `queryCharactersMax` characters in any script fits into an address: nine bytes each. */
@@ -66,6 +66,7 @@ export const limits = {
   exportsPerWorkspaceAtOnce: 4,
   exportsAtOnce: 16,
   signInsPerMinutePerAddress: 20,
+  signInsPerMinutePerNetwork: 80,
   signInsPerMinutePerAccount: 10,
   sessionIdleMs: 7 * 86_400_000,
   sessionAbsoluteMs: 30 * 86_400_000,

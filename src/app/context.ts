@@ -5,7 +5,6 @@ import type { Session, Workspace } from '#src/directory/directory.ts'
 import type { PartitionOf } from '#src/events/partition.ts'
 import type { Refusal } from '#src/events/refusal.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import type { BodyBudget } from '#src/http/body.ts'
 import type { Route } from '#src/http/route.ts'
 import { sessionHere, sessionOf } from '#src/http/session.ts'
 import type { Clock } from '#src/lib/clock.ts'
@@ -15,6 +14,7 @@ import { readUsageAt, type Usage } from '#projections/allowance/query.ts'
 import type { IndexReader } from '#projections/index-store.ts'
 import type { SignInThrottle } from './account/sign-in-throttle.ts'
 import { allowanceWarning } from './allowance-warning.ts'
+import type { FormBudgets } from './form.ts'
 import { html, type Html } from './html.ts'
 import { sendPage } from './page.ts'
 
@@ -28,7 +28,7 @@ export type AppContext = Readonly<{
   /** Limits of forms. `recordsPerBatchMax` goes into the agents' configuration. */
   limits: Pick<Limits, 'formBytesMax' | 'bodyTimeoutMs' | 'recordsPerBatchMax'>
   clock: Clock
-  budget: BodyBudget
+  budgets: FormBudgets
   throttle: SignInThrottle
   /** The searches of the API. */
   searches: Searches

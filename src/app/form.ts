@@ -3,9 +3,11 @@ import type { Context } from 'koa'
 import type { Limits } from '#src/config.ts'
 import type { DirectoryView, Session } from '#src/directory/directory.ts'
 import { refusal, type Refusal } from '#src/events/refusal.ts'
-import { useBody, type BodyBudget } from '#src/http/body.ts'
-import { sessionHere } from '#src/http/session.ts'
+import { createBodyBudget, useBody, type BodyBudget } from '#src/http/body.ts'
+import { clientAddress } from '#src/http/client-address.ts'
+import { sessionHere, sessionOf } from '#src/http/session.ts'
 import { fail, type Result } from '#src/lib/result.ts'
+import { networkOf } from './address-group.ts'
 import { html, type Html } from './html.ts'
 import { shownIn } from './workspace-links.ts'
 
@@ -29,23 +31,37 @@ function isOwnRequest(ctx: Context, baseUrl: string | undefined): boolean {
   return host === ctx.host || (baseUrl !== undefined && host === new URL(baseUrl).host)
 }
 
+/**
+ * The budget of a form's sender. Strangers cannot use up that of people who are signed in, who may want to revoke a key just then. One person, or one
+ * network of strangers, holds at most half.
+ */
+export type FormBudgets = (ctx: Context) => BodyBudget
+
+export function createFormBudgets(bytesMax: number): FormBudgets {
+  const [ofPeople, ofStrangers] = [createBodyBudget(bytesMax), createBodyBudget(bytesMax)]
+  return (ctx) => {
+    const session = sessionOf(ctx)
+    return session === undefined ? ofStrangers.shareOf(networkOf(clientAddress(ctx))) : ofPeople.shareOf(session.userId)
+  }
+}
+
 type FormOptions = Readonly<{
   limits: Pick<Limits, 'formBytesMax' | 'bodyTimeoutMs'>
-  budget: BodyBudget
+  budgets: FormBudgets
   baseUrl: string | undefined
 }>
 
 /** The fields of a form sent from our own pages or by a program; `application/x-www-form-urlencoded` (WHATWG URL §5). */
 export async function readForm(
   ctx: Context,
-  { limits: { formBytesMax, bodyTimeoutMs }, budget, baseUrl }: FormOptions,
+  { limits: { formBytesMax, bodyTimeoutMs }, budgets, baseUrl }: FormOptions,
 ): Promise<Result<URLSearchParams, Refusal>> {
   if (!isOwnRequest(ctx, baseUrl)) return fail(crossSite)
   if (ctx.is('application/x-www-form-urlencoded') === false) {
     return fail(refusal('unsupported_media_type', 'Send the form as application/x-www-form-urlencoded.'))
   }
   const limits = { bodyBytesMax: formBytesMax, decodedBytesMax: formBytesMax, compressionRatioMax: 1, bodyTimeoutMs }
-  const read = { limits, encodings: [], budget }
+  const read = { limits, encodings: [], budget: budgets(ctx) }
   return useBody(ctx, read, ({ bytes }) => new URLSearchParams(Buffer.from(bytes).toString('utf8')))
 }
 

@@ -1,6 +1,5 @@
 import type { Limits } from '#src/config.ts'
 import type { Directory } from '#src/directory/create-directory.ts'
-import { createBodyBudget } from '#src/http/body.ts'
 import type { Route } from '#src/http/route.ts'
 import type { Clock, Ticks } from '#src/lib/clock.ts'
 import { createAuditRoutes } from './account/audit.ts'
@@ -14,6 +13,7 @@ import { createSignInRoutes } from './account/sign-in.ts'
 import { createUsageRoutes } from './account/usage.ts'
 import { createAssetRoutes } from './assets.ts'
 import { sessionHere, type AppContext } from './context.ts'
+import { createFormBudgets } from './form.ts'
 import { createMapPageRoute } from './map/map-page.ts'
 import { createRefusePage } from './refuse-page.ts'
 import { createLogPageRoutes } from './search/logs-page.ts'
@@ -31,7 +31,13 @@ export type AppOptions = Readonly<{
   clock: Clock
   ticks: Ticks
   limits: AppContext['limits'] &
-    Pick<Limits, 'signInsPerMinutePerAccount' | 'signInsPerMinutePerAddress' | 'formsInFlightBytesMax'>
+    Pick<
+      Limits,
+      | 'signInsPerMinutePerAccount'
+      | 'signInsPerMinutePerAddress'
+      | 'signInsPerMinutePerNetwork'
+      | 'formsInFlightBytesMax'
+    >
   /** Keys the throttle's table; any secret of this installation. */
   secret: string
   searches: AppContext['searches']
@@ -52,12 +58,13 @@ export function createAppRoutes(options: AppOptions): Route[] {
   const { directory, baseUrl, clock, ticks, limits, secret, searches, query, readerOf, usageKeptFrom } = options
   const throttle = createSignInThrottle({
     perAddress: limits.signInsPerMinutePerAddress,
+    perNetwork: limits.signInsPerMinutePerNetwork,
     perAccount: limits.signInsPerMinutePerAccount,
     ticks,
     secret,
   })
-  const budget = createBodyBudget(limits.formsInFlightBytesMax)
-  const own = { limits, budget, throttle, refuse: createRefusePage({ directory }) }
+  const budgets = createFormBudgets(limits.formsInFlightBytesMax)
+  const own = { limits, budgets, throttle, refuse: createRefusePage({ directory }) }
   const app: AppContext = { ...own, directory, baseUrl, clock, searches, query, readerOf, usageKeptFrom }
   const routes = [
     ...createAssetRoutes(),

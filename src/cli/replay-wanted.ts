@@ -3,6 +3,7 @@ import { parseTimeNs } from '#src/events/point-in-time.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { nearest } from '#src/lib/nearest.ts'
 import { checkPartition, concerns, optional, parsePosition, repeated, type GivenPosition } from './options.ts'
+import type { FirstEvent } from '#streams/stream.ts'
 import type { PlacedEvent } from './replay-file.ts'
 import { UsageError, type VerbContext } from './verb.ts'
 
@@ -53,6 +54,8 @@ export type Wanted = Readonly<{
   concerns: (partition: string) => boolean
   /** Throws UsageError where what is asked for is in none of these. */
   checkPartitions: (partitions: readonly string[]) => void
+  /** Whether events are asked for that were before this first one, and were cut off. */
+  reachesBefore: (first: FirstEvent) => boolean
   after: Position
   until: Position
 }>
@@ -72,6 +75,8 @@ export function wantedOf(given: VerbContext, workspaceId: WorkspaceId | undefine
       for (const [name, bound] of Object.entries({ from, to }))
         if (isPosition(bound)) checkPartition(bound, partitions, name)
     },
+    reachesBefore: ({ isCut, position, receivedAt }) =>
+      isCut && from !== undefined && (isPosition(from) ? from.position < position : from.at < receivedAt),
     isWanted: ({ partition, event }) =>
       concernsAll(partition) &&
       (from === undefined || isAfter(event, from)) &&

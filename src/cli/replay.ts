@@ -1,7 +1,7 @@
 import { isOfTenant, workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import { fail } from '#src/lib/result.ts'
 import { readCurrent } from '#streams/follow.ts'
-import type { Stream } from '#streams/stream.ts'
+import type { FirstEvent, Stream } from '#streams/stream.ts'
 import { optional, workspaceNamed, workspaceOption } from './options.ts'
 import { unknownWorkspace } from './refusals.ts'
 import { readEvents, type PlacedEvent } from './replay-file.ts'
@@ -12,10 +12,19 @@ import type { Outcome, Verb, VerbContext } from './verb.ts'
 
 const eventsAtOnce = 256
 
+/** Says that a log was cut, where events are asked for that were before. */
+function tellCut({ io, options }: VerbContext, partition: string, { position, receivedAt }: FirstEvent): void {
+  const begins = `it begins with ${partition}/${position}, received at ${new Date(receivedAt).toISOString()}`
+  const notice = `partition ${partition} was cut: ${begins}; what was before is gone`
+  io.stderr.write(`${options['json'] === true ? JSON.stringify({ notice }) : notice}\n`)
+}
+
 /** The log of a partition as it stands now, in order. */
-async function* eventsOf(stream: Stream, { after, until }: Wanted): AsyncGenerator<PlacedEvent> {
+async function* eventsOf(given: VerbContext, stream: Stream, wanted: Wanted): AsyncGenerator<PlacedEvent> {
+  const { after, until, reachesBefore } = wanted
   const head = Math.min(await stream.head(), until)
   const first = await stream.first()
+  if (first !== undefined && reachesBefore(first)) tellCut(given, stream.partition, first)
   // If the beginning was cut, start with what is left.
   for (let position = after < (first?.position ?? 0) ? 0 : after; position < head;) {
     const events = await readCurrent(stream, position, eventsAtOnce)
@@ -26,9 +35,19 @@ async function* eventsOf(stream: Stream, { after, until }: Wanted): AsyncGenerat
   }
 }
 
-async function* eventsOfAll(logs: readonly Stream[], wanted: Wanted): AsyncGenerator<PlacedEvent> {
+async function* eventsOfLogs(given: VerbContext, logs: readonly Stream[], wanted: Wanted): AsyncGenerator<PlacedEvent> {
   wanted.checkPartitions(logs.map(({ partition }) => partition))
-  for (const log of logs) if (wanted.concerns(log.partition)) yield* eventsOf(log, wanted)
+  for (const log of logs) if (wanted.concerns(log.partition)) yield* eventsOf(given, log, wanted)
+}
+
+/** The events of a file, which is refused at its end if it has events, and none of a partition that is asked for. */
+async function* eventsOfFile(path: string, wanted: Wanted): AsyncGenerator<PlacedEvent> {
+  const partitions = new Set<string>()
+  for await (const placed of readEvents(path)) {
+    partitions.add(placed.partition)
+    yield placed
+  }
+  if (partitions.size > 0) wanted.checkPartitions([...partitions].toSorted((a, b) => Number(a) - Number(b)))
 }
 
 /** The workspace that is meant. An id is taken as it is: one in a file need not be known here, and the directory may have lost one. */
@@ -69,7 +88,8 @@ async function replayAll(given: VerbContext, workspaceId: WorkspaceId | undefine
   const met = new Set<WorkspaceId>()
   try {
     return await withSink(given, async (sink) => {
-      for await (const placed of file === undefined ? eventsOfAll(logs, wanted) : readEvents(file)) {
+      const events = file === undefined ? eventsOfLogs(given, logs, wanted) : eventsOfFile(file, wanted)
+      for await (const placed of events) {
         if (isOfTenant(placed.event.workspaceId)) met.add(placed.event.workspaceId)
         if (wanted.isWanted(placed)) tally.add(placed, await sink.take(placed))
       }

@@ -58,8 +58,8 @@ export type Session = Readonly<{
 }>
 
 /**
- * A session before it has an id. `address`: where the person signs in from. `passwordPosition`: the position of the password that was
- * checked.
+ * A session before it has an id. `address`: where the person signs in from, if it is by a password. `passwordPosition`: the position of
+ * the password that was checked.
  */
 export type SignedIn = Omit<Session, 'id'> & Readonly<{ address?: string; passwordPosition: Position }>
 

@@ -37,6 +37,7 @@ const headers: Readonly<Record<string, string>> = {
   RateLimit: 'What is left of the policy, draft-ietf-httpapi-ratelimit-headers-10.',
   'RateLimit-Policy': 'The policy.',
   'WWW-Authenticate': 'Which credential is asked for.',
+  Location: 'Where to go on.',
   Allow: 'The methods that there are.',
   'Retry-After': 'Seconds until it may be sent again, 1 to 4.',
 }
@@ -117,19 +118,18 @@ function refusalsOf({ refusals, refusal }: Operation): JsonObject {
 }
 
 function operationOf(operation: Operation): JsonObject {
-  const { id, summary, security, parameters, request, success } = operation
-  const response = {
-    description: success.description,
-    headers: headersOf(success.headers),
-    content: contentOf(success.body),
-  }
+  const { id, summary, security, parameters, request, success, pages = [] } = operation
+  const responses = [success, ...pages].map(({ status, description, headers, body }): [string, JsonObject] => [
+    String(status),
+    { description, headers: headersOf(headers), content: contentOf(body) },
+  ])
   return {
     operationId: id,
     summary,
     security: security.map((name) => ({ [name]: [] })),
     ...(parameters === undefined ? {} : { parameters: parametersOf(parameters) }),
     ...(request === undefined ? {} : { requestBody: { required: true, content: contentOf(request) } }),
-    responses: { [success.status]: response, ...refusalsOf(operation) },
+    responses: { ...Object.fromEntries(responses), ...refusalsOf(operation) },
   }
 }
 

@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { RefusalCode } from '#src/events/refusal.ts'
 import { correlationAnswer } from '#src/query/correlation-answer.ts'
 import { correlationParameters } from '#src/query/correlation.ts'
@@ -21,6 +21,13 @@ import { problem } from './problem.ts'
 /** A body by its media type: a schema, or `binary` or `text` for what has none in JSON. */
 export type Body = Readonly<Record<string, z.ZodType | 'binary' | 'text'>>
 
+type Answer<Status extends number> = Readonly<{
+  status: Status
+  description: string
+  body: Body
+  headers: readonly string[]
+}>
+
 /** One of the eight documented endpoints. */
 export type Operation = Readonly<{
   id: string
@@ -31,7 +38,9 @@ export type Operation = Readonly<{
   security: readonly string[]
   parameters?: z.ZodObject
   request?: Body
-  success: Readonly<{ status: 200 | 202; description: string; body: Body; headers: readonly string[] }>
+  success: Answer<200 | 202>
+  /** Answers to a browser that opens the address. */
+  pages?: readonly Answer<303 | 409>[]
   refusals: readonly RefusalCode[]
   /** The form of a refusal. */
   refusal: Body
@@ -132,6 +141,12 @@ const ingest: readonly Operation[] = [
   },
 ]
 
+/** Read by what wraps the pages. */
+const shownIn = z.string().optional().meta({
+  description:
+    'The workspace that the page with this link showed. It is compared with that of the session, which alone is exported: another one is refused.',
+})
+
 const queries: readonly Operation[] = [
   {
     id: 'searchTraces',
@@ -187,14 +202,28 @@ const queries: readonly Operation[] = [
     path: '/app/logs/export',
     summary: 'Exports every log record that is found',
     security: ['session'],
-    parameters: logExportParameters,
+    parameters: logExportParameters.extend({ shown_in: shownIn }),
     success: {
       status: 200,
       description: 'One snapshot, streamed. A body that was not ended properly is not the whole of it.',
       body: { [exportContentTypes.ndjson]: 'text', [exportContentTypes.csv]: 'text' },
       headers: ['Content-Disposition', 'X-Export-Matched', 'X-Query-Normalized'],
     },
-    refusals: [...ofQueries, 'not_signed_in'],
+    pages: [
+      {
+        status: 303,
+        description: 'To sign-in; or to the same address with `shown_in`, for who has several workspaces.',
+        body: { 'text/plain; charset=utf-8': 'text' },
+        headers: ['Location'],
+      },
+      {
+        status: 409,
+        description: '`shown_in` is another workspace than that of the session: the ways on. Nothing is exported.',
+        body: { 'text/html; charset=utf-8': 'text' },
+        headers: [],
+      },
+    ],
+    refusals: [...ofQueries, 'not_signed_in', 'forbidden'],
     refusal: asProblem,
   },
   {

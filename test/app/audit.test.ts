@@ -106,7 +106,7 @@ describe('audit page', () => {
     await browser.post('/app/workspace', { choice: workspace })
     const { text } = await browser.get(`/app/audit?shown_in=${workspace}`)
     expect(rowsOf(text).slice(0, 3)).to.deep.equal([
-      `${email}: Signed in from 192.0.2.1.`,
+      `${email}: Came from another workspace, or an unknown address.`,
       `${email}: The session was replaced by another.`,
       `${email}: Signed in from 192.0.2.1.`,
     ])

@@ -5,7 +5,7 @@ import { givenSpan, spanIdOf, traceIdOf } from '#test/projections/traces/given.t
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
 import { createWorkspace, valueOf } from '../directory/harness.ts'
-import { createPerson, password, type Browser, type Site } from './harness.ts'
+import { createBrowser, createPerson, openSite, password, type Browser, type Site } from './harness.ts'
 import { eachSignedIn } from './signed-in.ts'
 
 const email = 'ann@acme.example'
@@ -153,6 +153,21 @@ describe('workspaces of one person', () => {
     expect((await browser.get('/app/workspace')).status).to.equal(200)
     site.clock.advance(3 * dayMs)
     expect((await browser.get('/app/workspace')).status).to.equal(303)
+  })
+
+  it('are changed without a password, so that whoever has stolen a session may guess no faster after it', async () => {
+    const { workspace: second } = await createPerson(site.directory, 'bob@second.example', 'Second')
+    await site.directory.addMember({ workspaceId: second.id, userId })
+    const limited = await openSite({ opened: site, perMinute: 3 })
+    const [thief, stranger] = [createBrowser(limited, '198.51.100.1'), createBrowser(limited, '198.51.100.2')]
+    for (const [name, value] of browser.cookies) thief.cookies.set(name, value)
+    expect((await thief.post('/app/workspace', { choice: second.id })).status).to.equal(303)
+    expect(JSON.parse((await thief.get('/who')).text)).to.include({ workspaceId: second.id })
+    const guess = (from: Browser) => from.post('/app/sign-in', { email, password: 'a guess' })
+    while ((await guess(stranger)).status !== 429);
+    expect((await guess(thief)).status).to.equal(429)
+    expect((await createBrowser(limited).post('/app/sign-in', { email, password })).status, 'known').to.equal(303)
+    await limited.close()
   })
 
   it('that they were taken out of are closed to them at once', async () => {

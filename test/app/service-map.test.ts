@@ -188,6 +188,21 @@ describe('the service map', () => {
     expect(await read(traceIdOf('t'), 'no id')).to.equal('invalid_parameter')
   })
 
+  it('asks for one trace at a time: a page counts as one query', async () => {
+    await site.index(spans(1, ...Array.from({ length: 9 }, (_, n) => ({ trace: n, id: n }))))
+    const readerOf = () => site.reader
+    const searches = createSearches({ ...site, readerOf, limits, cursors: createCursors('a secret') })
+    let [underWay, most] = [0, 0]
+    const correlation: typeof searches.correlation = async (...given) => {
+      most = Math.max(most, ++underWay)
+      return searches.correlation(...given).finally(() => underWay--)
+    }
+    const listed = Array.from({ length: 9 }, (_, n) => ({ trace_id: traceIdOf(n), span_count: 1 }))
+    const app = { searches: { ...searches, correlation } } as AppContext
+    const result = await readGraph(app, workspace, listed as unknown as Parameters<typeof readGraph>[2])
+    expect([result.ok && result.value.traces, most]).to.deep.equal([9, 1])
+  })
+
   it('is of one trace too, from its page', async () => {
     await site.index(spans(1, ...incident, { trace: 'other', id: 'o', service: 'elsewhere' }))
     const links = linksOfPage(await open(`/app/trace/${traceIdOf('t')}`))

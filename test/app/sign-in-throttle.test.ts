@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { addressGroup, createSignInThrottle } from '#src/app/account/sign-in-throttle.ts'
+import { createSignInThrottle } from '#src/app/account/sign-in-throttle.ts'
+import { addressGroup } from '#src/app/address-group.ts'
 import { createTestClock } from '../directory/harness.ts'
 
 describe('sign-in throttle', () => {
@@ -16,7 +17,13 @@ describe('sign-in throttle', () => {
 
   it('gives a token back after its time, up to the burst', () => {
     const clock = createTestClock()
-    const throttle = createSignInThrottle({ perAddress: 1_000, perAccount: 6, ticks: clock, secret: 'x' })
+    const throttle = createSignInThrottle({
+      perAddress: 1_000,
+      perNetwork: 1_000,
+      perAccount: 6,
+      ticks: clock,
+      secret: 'x',
+    })
     const attempt = { email: 'a@b.example', address: '192.0.2.1', isKnown: false }
     const taken = (): number => {
       let count = 0
@@ -38,7 +45,7 @@ describe('sign-in throttle', () => {
 
   it('holds on to an account while a hundred thousand others are tried', () => {
     const clock = createTestClock()
-    const throttle = createSignInThrottle({ perAddress: 5, perAccount: 5, ticks: clock, secret: 'x' })
+    const throttle = createSignInThrottle({ perAddress: 5, perNetwork: 5, perAccount: 5, ticks: clock, secret: 'x' })
     const attempt = { email: 'a@b.example', address: '192.0.2.1', isKnown: false }
     while (throttle.take(attempt) === 0);
     for (let other = 0; other < 100_000; other++) {

@@ -392,6 +392,21 @@ describe('sign-in', () => {
       expect((await signIn(createBrowser(site, '203.0.113.9:50000'))).status, 'has signed in from there').to.equal(303)
     })
 
+    it('counts by network where an IPv6 one has many addresses, but not where somebody has signed in before', async () => {
+      const wide = await openSite({ opened: site, limits: { signInsPerMinutePerNetwork: 6 } })
+      const from = (address: string): Browser => createBrowser(wide, address)
+      expect((await signIn(from('2001:db8:1:ff::1'))).status).to.equal(303)
+      const failed = (subnet: number, network = '2001:db8:1') =>
+        wrong(from(`${network}:${subnet}::1`), `person${subnet}@acme.example`)
+      for (let subnet = 1; subnet <= 6; subnet++) expect((await failed(subnet)).status).to.equal(401)
+      expect((await failed(7)).status).to.equal(429)
+      expect((await signIn(from('2001:db8:1:7::1'))).status).to.equal(429)
+      expect((await failed(1, '2001:db8:2')).status, 'another network').to.equal(401)
+      expect((await signIn(from('2001:db8:1:ff::1'))).status, 'has signed in from there').to.equal(303)
+      for (let person = 1; person <= 8; person++)
+        expect((await wrong(from('198.51.100.1'), `person${person}@b.example`)).status, 'of IPv4').to.equal(401)
+    })
+
     it('leaves an audit entry of each failure, without what was typed', async () => {
       await wrong(browser)
       await site.directory.followed(await site.stream.head(), 60_000)

@@ -2,9 +2,10 @@ import { expect } from 'chai'
 import type { Stream } from '#streams/stream.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import { withWriter, type BuildContext } from '#projections/builds/build-place.ts'
+import { rollBack } from '#projections/builds/roll-back.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { buildPlaces, type Place } from '#test/support/build-places.ts'
-import { lineEvent } from '#test/support/line-projections.ts'
+import { counting, lineEvent } from '#test/support/line-projections.ts'
 import { createServices, useInstallation } from './harness.ts'
 
 /** Three events in each of three partitions. */
@@ -137,6 +138,23 @@ describe('a verb that works on several partitions, whose builds have the same na
     for (const each of ['0', '1', '2'])
       expect(back).to.contain(`Readers use counting-v1-001 again in partition ${each}; counting-v1-002 is kept.`)
     expect((await jsonOf('rollback', 'counting'))['moved']).to.containSubset(all)
+  })
+
+  it('drops a build of none, where readers of one use it', async () => {
+    for (const _ of [1, 2]) await ask('rebuild', 'counting')
+    const back = () => Promise.all(contexts.slice(-1).map((last) => rollBack(last, counting)))
+    await back()
+    const { code, err } = await ask('drop', 'counting-v1-001')
+    expect([code, err]).to.deep.equal([
+      1,
+      'throughline: in partition 2: drop counting-v1-001 (readers use it: rebuild, or roll back, and drop it then)\n',
+    ])
+    const builds = () => Promise.all(contexts.map(({ index }) => withWriter(index, (it) => it.builds('counting'))))
+    const named = async () => (await builds()).map((of) => of.map(({ index }) => index).toSorted())
+    expect(await named()).to.deep.equal(contexts.map(() => ['counting-v1-001', 'counting-v1-002']))
+    await back()
+    expect((await ask('drop', 'counting-v1-001')).out).to.equal('counting-v1-001 is gone.\n')
+    expect(await named()).to.deep.equal(contexts.map(() => ['counting-v1-002']))
   })
 
   it('says in which one it is refused', async () => {

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -73,7 +73,6 @@ describe('what replay reads again', () => {
     const of = (path: string, workspace: string) => run(['replay', '--in', path, '--workspace', workspace])
     const found = await of(two, 'w0000000000000002')
     expect([found.code, found.out.match(/"position":\d+/g)], found.err).to.deep.equal([0, ['"position":8192']])
-    expect((await run(['replay', '--in', two, '--from', '1/4096'])).out, 'all of it is of partition 0').to.equal('')
     const other = 'w00000000000000ff'
     const named = await of(two, other)
     expect([named.code, named.out]).to.deep.equal([1, ''])
@@ -81,6 +80,46 @@ describe('what replay reads again', () => {
     expect((await of(twenty, other)).err).to.match(/, w0{14}20\.\s/)
     expect((await of(many, other)).err).to.match(/, w0{14}20, …\.\s/)
     expect((await of(none, other)).code, 'nothing is in it').to.equal(0)
+  })
+
+  it('is refused of a partition that a file has nothing of, and leaves no file of none', async () => {
+    const [path, empty] = [join(folder, 'events'), join(folder, 'empty')]
+    const file = await createEventFile(path)
+    for (const partition of ['10', '2'])
+      await file.add({ partition, event: { ...makeEvent(partition), position: 4096 } })
+    await file.end()
+    await (await createEventFile(empty)).end()
+    for (const option of ['from', 'to']) {
+      const out = join(folder, 'out')
+      const { code, err } = await run(['replay', '--in', path, `--${option}`, '9/4096', '--out', out])
+      expect([code, err.split('\n')[0]]).to.deep.equal([
+        2,
+        `throughline: --${option}: partition 9 is none of those meant: 2, 10`,
+      ])
+      expect(await readdir(folder)).to.have.members(['events', 'empty'])
+    }
+    expect((await run(['replay', '--in', path, '--from', '2/8192'])).code, 'only later ones are asked for').to.equal(0)
+    expect((await run(['replay', '--in', empty, '--from', '9/4096'])).code, 'nothing is in it').to.equal(0)
+  })
+
+  it('begins later than asked where the log was cut, and says so', async () => {
+    const said = async (...argv: readonly string[]) => {
+      const services = await threeEvents()
+      const [log] = await services.openLogs()
+      await log?.cut(4096)
+      const { code, out, err } = await run(['replay', ...argv], { services })
+      return [code, [...out.matchAll(/"position":(\d+)/g)].map(([, position]) => Number(position)), err]
+    }
+    const detail =
+      'partition 0 was cut: it begins with 0/8192, received at 2026-11-21T12:00:01.000Z; what was before is gone'
+    for (const from of ['4096', '0/1', '2026-11-21T12:00:00Z'])
+      expect(await said('--from', from), from).to.deep.equal([0, [8192, 12_288], `${detail}\n`])
+    const json = await said('--from', '4096', '--json')
+    expect(json[2]).to.equal(`${JSON.stringify({ notice: detail })}\n`)
+    for (const argv of [[], ['--from', '8192'], ['--from', '2026-11-21T12:00:01Z']])
+      expect((await said(...argv))[2], argv.join(' ')).to.equal('')
+    const { err } = await replayed('--from', '0/1')
+    expect(err, 'nothing was before').to.equal('')
   })
 
   it('is of a workspace of a file also where no directory can be had, and of its workspaces names no other entries', async () => {

@@ -1,3 +1,4 @@
+import { request } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { z } from 'zod'
@@ -7,7 +8,17 @@ import { formatTimeNs } from '#src/lib/time.ts'
 import { createOpenApiDocument } from '#src/openapi/document.ts'
 import { operations, type Operation } from '#src/openapi/operations.ts'
 import { createTenant, type Tenant } from '../support/tenant.ts'
-import { answerOf, at, listOf, signIn, untilIndexed, untilServed, withKey, type Reader } from '../support/client.ts'
+import {
+  answerOf,
+  at,
+  cookieOf,
+  listOf,
+  signIn,
+  untilIndexed,
+  untilServed,
+  withKey,
+  type Reader,
+} from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { hex, otlpJson } from '../support/telemetry.ts'
 import { sendingTo } from '../support/workspace.ts'
@@ -54,6 +65,18 @@ function codeOf(body: Json): string | undefined {
   const code = at(body, 'code')
   if (typeof code === 'string') return code
   return info === undefined ? undefined : String(info['reason']).toLowerCase()
+}
+
+/** Not by fetch, which says of itself that it is a script. */
+function openAsBrowser(url: string, headers: Readonly<Record<string, string>>): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const asked = request(url, { headers: { accept: 'text/html', ...headers } }, (answer) => {
+      const sent = Object.entries(answer.headers).map(([name, value]): [string, string] => [name, String(value)])
+      resolve(new Response(null, { status: answer.statusCode ?? 0, headers: sent }))
+      answer.resume()
+    })
+    asked.on('error', reject).end()
+  })
 }
 
 describe('real answers and the OpenAPI document', () => {
@@ -188,6 +211,14 @@ describe('real answers and the OpenAPI document', () => {
     await checks('exportLogs', 401, fetch(server.baseUrl + path))
     await checks('exportLogs', 403, limited.raw(path))
     await checks('exportLogs', 405, session.raw(path, { method: 'POST' }))
+    const named = (await session.raw(`${path}?q=nothing`)).headers.get('content-disposition') ?? ''
+    const [, own = ''] = /"logs_(\w+)_/.exec(named) ?? []
+    await checks('exportLogs', 200, session.raw(`${path}?shown_in=${own}`))
+    const other = `${path}?shown_in=w0000000000000000`
+    await checks('exportLogs', 403, session.raw(other))
+    const cookie = await cookieOf(server.baseUrl, server.firstRun.sign_in)
+    await checks('exportLogs', 409, openAsBrowser(server.baseUrl + other, { cookie }))
+    await checks('exportLogs', 303, openAsBrowser(server.baseUrl + path, {}))
     const lines = (await (await session.raw(path)).text()).split('\n').filter(Boolean)
     const record = checkOf({ $ref: '#/components/schemas/LogRecord' })
     expect(lines).not.to.be.empty

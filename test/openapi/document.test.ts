@@ -110,6 +110,14 @@ describe('the OpenAPI document', () => {
     expect(names).to.include.members(['cursor', 'around', 'before', 'after', 'include'])
   })
 
+  it('tells of exports what only those have to whom a page shows their links: the workspace of the page, and pages', () => {
+    const told = operations.flatMap(({ operationId, parameters = [], responses }) =>
+      parameters.some(({ name }) => name === 'shown_in') ? [[operationId, Object.keys(responses)] as const] : [],
+    )
+    expect(told.map(([id]) => id)).to.deep.equal(['exportLogs'])
+    expect(told[0]?.[1]).to.include.members(['200', '303', '403', '409'])
+  })
+
   it('tells no bounds of integers that are only those of a double, and those that are meant', () => {
     const text = JSON.stringify(document)
     expect(text).to.not.include(String(Number.MAX_SAFE_INTEGER))

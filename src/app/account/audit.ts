@@ -50,7 +50,8 @@ const deeds: Deeds = {
     `The secret key ${key(keyId)} was seen in a browser’s request to ${where}.`,
   'directory.key.originsChanged': ({ keyId, origins }, { key }) =>
     `The key ${key(keyId)} may be used ${origins.length === 0 ? 'from any page' : `only from ${origins.join(' ')}`}.`,
-  'directory.session.started': ({ address }) => `Signed in from ${address === '' ? 'an unknown address' : address}.`,
+  'directory.session.started': ({ address }) =>
+    address === '' ? 'Came from another workspace, or an unknown address.' : `Signed in from ${address}.`,
   'directory.session.continued': () => 'The session was in use.',
   'directory.session.ended': ({ reason }) =>
     reason === 'signedOut' ? 'Signed out.' : 'The session was replaced by another.',

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
-import { isIPv6 } from 'node:net'
 import type { Ticks } from '#src/lib/clock.ts'
+import { addressGroup, networkOf } from '../address-group.ts'
 
 /** Number of buckets: the memory is fixed, whatever is tried. A keyed hash assigns names to buckets, so nobody can aim at one. */
 const bucketsMax = 65_536
@@ -37,18 +37,6 @@ function createTable(perMinute: number, ticks: Ticks, secret: string): Table {
   }
 }
 
-/** The address that attempts are counted by. An IPv6 subscriber has a whole /64, which counts as one address. */
-export function addressGroup(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (mapped !== undefined) return mapped
-  if (!isIPv6(address)) return address
-  const [head = '', tail = ''] = address.split('%')[0]?.toLowerCase().split('::') ?? []
-  const groups = head === '' ? [] : head.split(':')
-  const after = tail === '' ? [] : tail.split(':')
-  const zeros = Array<string>(Math.max(0, 8 - groups.length - after.length)).fill('0')
-  return [...groups, ...zeros, ...after].slice(0, 4).join(':')
-}
-
 type Attempt = Readonly<{
   /** The e-mail address that was typed, normalised, whether or not an account has it. */
   email: string
@@ -64,24 +52,32 @@ export type SignInThrottle = Readonly<{
   succeeded(attempt: Attempt): void
 }>
 
-type Options = Readonly<{ perAddress: number; perAccount: number; ticks: Ticks; secret: string }>
+type Options = Readonly<{ perAddress: number; perNetwork: number; perAccount: number; ticks: Ticks; secret: string }>
 
-/** Limits failed sign-ins per minute, by address and by account. No account is ever locked: a token returns every few seconds. */
-export function createSignInThrottle({ perAddress, perAccount, ticks, secret }: Options): SignInThrottle {
+/** Limits failed sign-ins per minute, by address, network and account. No account is ever locked: a token returns every few seconds. */
+export function createSignInThrottle(options: Options): SignInThrottle {
+  const { perAddress, perNetwork, perAccount, ticks, secret } = options
   const addresses = createTable(perAddress, ticks, secret)
+  const networks = createTable(perNetwork, ticks, secret)
   const accounts = createTable(perAccount, ticks, secret)
   const accountOf = ({ email, address, isKnown }: Attempt): string =>
     isKnown ? `${email}\n${addressGroup(address)}` : email
+  /** What an attempt is counted by. A network of one address is counted as that. Neighbours cannot keep a known person out. */
+  const countedBy = (attempt: Attempt): readonly (readonly [Table, name: string])[] => {
+    const [address, network] = [addressGroup(attempt.address), networkOf(attempt.address)]
+    const isOfMany = network !== address && !attempt.isKnown
+    return [[addresses, address], ...(isOfMany ? [[networks, network] as const] : []), [accounts, accountOf(attempt)]]
+  }
   return {
     take: (attempt) => {
-      const addressMs = addresses.take(addressGroup(attempt.address))
-      if (addressMs > 0) return Math.ceil(addressMs / 1000)
-      const accountMs = accounts.take(accountOf(attempt))
-      return Math.ceil(accountMs / 1000)
+      for (const [table, name] of countedBy(attempt)) {
+        const ms = table.take(name)
+        if (ms > 0) return Math.ceil(ms / 1000)
+      }
+      return 0
     },
     succeeded: (attempt) => {
-      addresses.give(addressGroup(attempt.address))
-      accounts.give(accountOf(attempt))
+      for (const [table, name] of countedBy(attempt)) table.give(name)
     },
   }
 }

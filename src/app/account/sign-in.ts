@@ -168,7 +168,8 @@ async function handleChoice(ctx: Context, app: AppContext): Promise<Refusal | vo
   if (workspaceId === undefined) return refusal('forbidden', 'You are not a member of this workspace.')
   if (workspaceId !== session.workspaceId) {
     const { userId, email, startedAt } = session
-    await signIn(ctx, { userId, email, workspaceId, startedAt, passwordPosition, address: clientAddress(ctx) })
+    // Without the address: one becomes known as the person's by a password only, and a session may be stolen.
+    await signIn(ctx, { userId, email, workspaceId, startedAt, passwordPosition })
   }
   seeOther(ctx, localPath(form.value.get('next')))
 }

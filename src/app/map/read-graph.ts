@@ -13,8 +13,6 @@ export const tracesMax = 100
 export const spansOfTraceMax = 1_000
 /** The most spans of all traces together; later traces are left out. */
 const spansMax = 10_000
-/** Traces that are read at once: the page is one of many queries of its workspace. */
-const readAtOnce = 4
 
 type ShownSpan = NonNullable<CorrelationAnswer['trace']>['spans'][number]
 
@@ -70,7 +68,7 @@ async function readTrace(
 /** The map, how many traces and spans it shows, and how many of the traces have more spans. */
 export type GraphRead = Readonly<{ graph: ServiceGraph; traces: number; spans: number; cutTraces: number }>
 
-/** The map of the first of these traces, which are read a few at a time. */
+/** The map of the first of these traces. They are read one after another: the page counts as one query, with the memory of one answer. */
 export async function readGraph(
   app: AppContext,
   workspaceId: WorkspaceId,
@@ -78,12 +76,10 @@ export async function readGraph(
 ): Promise<Result<GraphRead, Refusal>> {
   const asked = fitting(listed)
   const read: MapTrace[] = []
-  for (let at = 0; at < asked.length; at += readAtOnce) {
-    const together = asked.slice(at, at + readAtOnce)
-    for (const found of await Promise.all(together.map((trace) => readTrace(app, workspaceId, trace.trace_id)))) {
-      if (!found.ok) return found
-      if (found.value !== undefined) read.push(found.value)
-    }
+  for (const { trace_id: traceId } of asked) {
+    const found = await readTrace(app, workspaceId, traceId)
+    if (!found.ok) return found
+    if (found.value !== undefined) read.push(found.value)
   }
   return ok({
     graph: await serviceGraph(read),
