@@ -81,9 +81,24 @@ async function openNew(
   }
 }
 
-/** Whether a build has lost days of any workspace but this one. */
-const hasLostOthers = ({ index: place }: BuildContext, index: IndexName, but: WorkspaceId): Promise<boolean> =>
-  withAudit(place, async (audit) => ((await audit.lost?.(index)) ?? []).some(({ workspaceId }) => workspaceId !== but))
+/** Why a build of one workspace cannot be made of another build, `former`. */
+export const refuseCopy = (workspaceId: WorkspaceId, former: IndexName, why: string): PermanentError =>
+  new PermanentError({
+    operation: 'rebuild',
+    subject: `workspace ${workspaceId}`,
+    hint: `the other workspaces would be copied from ${former}, ${why}`,
+  })
+
+/** Throws PermanentError if a build has lost days of any workspace but this one: a copy of it would claim to be complete. */
+export async function refuseLossOfOthers(
+  { index: place }: BuildContext,
+  { projection, index }: Readonly<{ projection: string; index: IndexName }>,
+  but: WorkspaceId,
+): Promise<void> {
+  const lost = await withAudit(place, async (audit) => (await audit.lost?.(index)) ?? [])
+  if (lost.some(({ workspaceId }) => workspaceId !== but))
+    throw refuseCopy(but, index, `which lacks days of them: rebuild all of ${projection}`)
+}
 
 /** A build that begins beyond the head says that it has seen events that are not there: as if the log had lost them, and the next were they. */
 async function refuseBeyondHead({ stream }: BuildContext, from: Position): Promise<void> {
@@ -112,26 +127,24 @@ export async function formerOf(
     await refuseBesideLater(context, writer, projection)
     return former
   }
-  const refuse = (hint: string): PermanentError =>
-    new PermanentError({ operation: 'rebuild', subject: `workspace ${workspaceId}`, hint })
   const stored = await storedBuild(writer, name, former)
-  if (former === undefined || stored?.epoch !== context.stream.epoch)
-    throw refuse(`readers have no build of ${name} to copy the other workspaces from: rebuild all of it`)
-  const refuseCopy = (why: string): PermanentError =>
-    refuse(`the other workspaces would be copied from ${former}, ${why}`)
+  if (former === undefined || stored?.epoch !== context.stream.epoch) {
+    const hint = `readers have no build of ${name} to copy the other workspaces from: rebuild all of it`
+    throw new PermanentError({ operation: 'rebuild', subject: `workspace ${workspaceId}`, hint })
+  }
+  const refuse = (why: string): PermanentError => refuseCopy(workspaceId, former, why)
   if (buildNumber(projection, former) === undefined) {
     const isOlder = buildVersion(former) < projection.version
     const instead = isOlder ? `rebuild all of ${name}, or start the server, which does` : 'start the newer program'
-    throw refuseCopy(`and this program folds version ${projection.version}: ${instead}`)
+    throw refuse(`and this program folds version ${projection.version}: ${instead}`)
   }
   if (stored.after > from) {
     const instead = `rebuild all of ${name}, or say --from ${stored.after}`
-    throw refuseCopy(`which has nothing up to position ${stored.after}: ${instead}`)
+    throw refuse(`which has nothing up to position ${stored.after}: ${instead}`)
   }
   if (await hasLostTail(context.stream, stored))
-    throw refuseCopy(`which has seen what the log has lost: rebuild all of ${name}`)
-  if (await hasLostOthers(context, former, workspaceId))
-    throw refuseCopy(`which lacks days of them: rebuild all of ${name}`)
+    throw refuse(`which has seen what the log has lost: rebuild all of ${name}`)
+  await refuseLossOfOthers(context, { projection: name, index: former }, workspaceId)
   return former
 }
 

@@ -4,6 +4,7 @@ import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { readCurrent } from '#streams/follow.ts'
 import { UndecidedError } from '../folding/dead-letters.ts'
 import type { Lane } from '../folding/lane.ts'
+import { readUpTo } from '../folding/read-up-to.ts'
 import type { BuildContext } from './build-place.ts'
 
 /** The position up to which an index is known to have a workspace: so far it may be folded together with others. */
@@ -84,7 +85,8 @@ export function createExpectedFold(
 
   const foldBehind = async (workspaceId: WorkspaceId, from: Position, to: Position): Promise<void> => {
     for (let own = from; own < to; behind.set(workspaceId, own)) {
-      const events = (await read(own)).filter(({ position }) => position <= to)
+      const next = await readUpTo(stream, { after: own, until: to }, limits.projectorBatchEventsMax)
+      const events = next.filter(({ position }) => position <= to)
       const last = events.at(-1)?.position ?? to
       await fold(
         events.filter((event) => event.workspaceId === workspaceId),

@@ -2,10 +2,19 @@ import { present } from '#src/lib/assert.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { storedBuild, type IndexName } from '../index-store.ts'
+import { storedBuild, type IndexName, type Roster } from '../index-store.ts'
 import type { Projection } from '../projection.ts'
-import { changeRoster, keepOn, nominate } from '../rosters/roster.ts'
-import { beginBuilds, discard, findBuild, formerOf, type BeginOptions, type Begun } from './begin-build.ts'
+import { changeRoster, keepOn, nominate, type Change } from '../rosters/roster.ts'
+import {
+  beginBuilds,
+  discard,
+  findBuild,
+  formerOf,
+  refuseCopy,
+  refuseLossOfOthers,
+  type BeginOptions,
+  type Begun,
+} from './begin-build.ts'
 import { withAudit, withWriter, type BuildContext } from './build-place.ts'
 import { foldShares } from './fold-shares.ts'
 import { moveReaders, refuseBesideLater, type Moved } from './move-readers.ts'
@@ -66,6 +75,8 @@ async function copyOthers(context: BuildContext, build: Begun, but: WorkspaceId)
     others.delete(but)
     for (const workspaceId of others) await audit.copy(from, index, workspaceId)
   })
+  // It may have lost a day before that was copied.
+  await refuseLossOfOthers(context, { projection, index: from }, but)
   return present(stored, 'a build that is kept').checkpoint
 }
 
@@ -90,22 +101,33 @@ async function catchUp(context: BuildContext, builds: readonly Begun[], options:
   return until
 }
 
+/** Throws PermanentError if readers have left the build that the others were copied from: they may have gone back for what is wrong in it. */
+function refuseLeft({ workspaceId }: RebuildOptions, { former }: Begun, { live }: Roster): void {
+  if (workspaceId === undefined || former === undefined || live === former) return
+  throw refuseCopy(workspaceId, former, `which readers have left for ${live} meanwhile: begin again`)
+}
+
 /** Nominates all builds together, so that the projector catches up with them in one pass. */
 const nominateAll = (
   context: BuildContext,
   builds: readonly Begun[],
   verdicts: readonly Verdict[],
-  { keep = false }: RebuildOptions,
+  options: RebuildOptions,
 ): Promise<void> =>
   withWriter(context.index, async (writer) => {
     // One may have been started while these were folded. They stay as they are, for the next call to go on with.
-    for (const { fold } of builds) await refuseBesideLater(context, writer, fold)
-    for (const [at, { projection, index, former }] of builds.entries()) {
+    for (const build of builds) {
+      await refuseBesideLater(context, writer, build.fold)
+      refuseLeft(options, build, await writer.roster(build.projection))
+    }
+    for (const [at, build] of builds.entries()) {
       if (verdicts[at]?.equal !== true) continue
-      const keeps = keep ? former : undefined
+      const { projection, index, former } = build
+      const keeps = options.keep === true ? former : undefined
       // Readers may already have left it for another build.
       if (keeps !== undefined) await changeRoster(writer, projection, keepOn(keeps))
-      await changeRoster(writer, projection, nominate(index, keeps))
+      const nominated: Change = (roster) => (refuseLeft(options, build, roster), nominate(index, keeps)(roster))
+      await changeRoster(writer, projection, nominated)
     }
   })
 

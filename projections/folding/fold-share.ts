@@ -1,13 +1,13 @@
 import { crc32 } from 'node:zlib'
 import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { readCurrent } from '#streams/follow.ts'
 import type { IndexName, IndexWriter } from '../index-store.ts'
 import type { DecodedEvent } from '../projection.ts'
 import { inBatches } from './batches.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { heartbeatMs, type Folding } from './folding.ts'
 import { openLane, type Lane } from './lane.ts'
+import { readUpTo } from './read-up-to.ts'
 
 /** A build to be folded from one position (exclusive) to another. */
 export type BuildTask = Readonly<{ projection: string; index: IndexName; after: Position; until: Position }>
@@ -84,7 +84,10 @@ async function keepPace(events: number, sinceMs: number, perSecond: number, opti
   if (earlyMs > 0) await options.timers.pause(earlyMs)
 }
 
-/** Folds one worker's share from where it was left. It may be interrupted at any time, and resumed by any number of workers. */
+/**
+ * Folds one worker's share from where it was left, and resolves once it is folded up to its target. It may be interrupted at any time, and
+ * resumed by any number of workers.
+ */
 export async function foldShare(task: FoldTask, options: FoldShareOptions): Promise<void> {
   const { stream, clock, limits, decode, onProgress = () => {} } = options
   const lanes = await openShareLanes(task, options)
@@ -94,8 +97,7 @@ export async function foldShare(task: FoldTask, options: FoldShareOptions): Prom
   let beatAt = startedAt
   let events = 0
   while (position < until) {
-    const read = await readCurrent(stream, position, limits.projectorBatchEventsMax)
-    if (read.length === 0) break
+    const read = await readUpTo(stream, { after: position, until }, limits.projectorBatchEventsMax)
     for (const batch of inBatches(read, limits)) {
       const last = batch.at(-1)?.position ?? position
       await foldInLanes(lanes, batch.map(decode), last)

@@ -2,6 +2,7 @@ import type { Limits } from '#src/config.ts'
 import type { DirectoryEvent } from '#src/events/directory.ts'
 import { beforeAll, type Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { addressGroup } from '#src/lib/address-group.ts'
 import type { Key, MemberRole, User, Workspace } from './directory.ts'
 import { nameKey, normalEmail } from './normal-form.ts'
 import { planNamed, withPlan, type Plans } from './plans.ts'
@@ -78,7 +79,9 @@ function startSession(
   const [oldest] = user.sessions
   if (user.sessions.size > limits.sessionsPerUserMax && oldest !== undefined) endSession(state, oldest)
   if (address !== '') {
-    user.addresses = [address, ...user.addresses.filter((known) => known !== address)].slice(0, addressesPerUserMax)
+    // A device changes its IPv6 address every day within its /64.
+    const group = addressGroup(address)
+    user.addresses = [group, ...user.addresses.filter((known) => known !== group)].slice(0, addressesPerUserMax)
   }
 }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { decodeDirectoryEvent } from '#src/events/directory.ts'
 import type { Position, RecordedEvent } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import { addressGroup } from '#src/lib/address-group.ts'
 import type { Clock } from '#src/lib/clock.ts'
 import { auditedWorkspaces, auditKindOf, createAuditTrail, type AuditLookups, type AuditTrail } from './audit-trail.ts'
 import {
@@ -33,7 +34,7 @@ export interface DirectoryReads extends DirectoryView {
   userByEmail(email: string): User | undefined
   members(workspaceId: WorkspaceId): readonly Member[]
   password(userId: string): Readonly<{ hash: string; position: Position }> | undefined
-  /** True when the person has signed in from there before (the last few addresses are known). */
+  /** True when the person has signed in from there before, of IPv6 from the same /64 (the last few are known). */
   isKnownAddress(userId: string, address: string): boolean
   /** When the session was last recorded as in use, ms; undefined when there is no such session. */
   sessionSeenAt(id: string): number | undefined
@@ -135,7 +136,7 @@ export function createDirectoryView({ plans, pepper, clock, limits }: Options): 
       return held && { hash: held.passwordHash, position: held.passwordPosition }
     },
     passwordPosition: (userId) => state.users.get(userId)?.passwordPosition ?? 0,
-    isKnownAddress: (userId, address) => state.users.get(userId)?.addresses.includes(address) ?? false,
+    isKnownAddress: (userId, address) => state.users.get(userId)?.addresses.includes(addressGroup(address)) ?? false,
     session: (id) => {
       const session = liveSession(id)
       const user = session && state.users.get(session.userId)?.user

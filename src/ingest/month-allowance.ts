@@ -13,7 +13,7 @@ export type MonthAllowance = AllowanceGate &
     look(): Promise<void>
     /** Call it about every half second: returns what is unused, and takes back what dead processes left. */
     tick(): void
-    /** Nothing is held, waited for, or left to take back. */
+    /** Nothing is held, waited for, or left to take back, and nothing is known that the next request needs. */
     isIdle(): boolean
     /** Resolves when everything unused has been returned, or cannot be returned now. */
     giveBack(): Promise<void>
@@ -171,7 +171,7 @@ export function createMonthAllowance(options: MonthOptions): MonthAllowance {
       if (hasWork()) void run.start()
     },
     isUntold: holdings.isUntold,
-    isIdle: () => !run.isRunning() && isAtRest(month),
+    isIdle: () => !run.isRunning() && isAtRest(month) && !month.recount.isInVain(),
     giveBack: () => giveBack(month, run.start),
   }
 }

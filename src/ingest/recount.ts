@@ -23,7 +23,12 @@ export type Recount = Readonly<{
   ask(position: Position): Promise<number | 'later' | undefined>
   /** The ledger's event at this position says what counts. */
   know(position: Position, count: number): void
+  /** Requests have waited for it in vain a moment ago: whoever forgets that lets the next one wait as long. */
+  isInVain(): boolean
 }>
+
+/** How long it matters that requests have waited in vain. Later, the count may well be had again. */
+const inVainMs = 60_000
 
 /** The pause between two looks at what counts, once requests have waited for it in vain. */
 const recountPauseMs = 1_000
@@ -54,6 +59,7 @@ export function createRecount({ counted, ticks, timers, limits, onFailure, signa
   }
   return {
     know,
+    isInVain: () => waitedMs > 0 && ticks() - askedAt < inVainMs,
     ask: async (position) => {
       if (known?.position === position) return known.count
       const isAwaited = waitedMs < waitMsMax

@@ -38,7 +38,7 @@ export type Ids = Readonly<{
 export function createIds(subjects: Subjects, publisher: Publisher, source: MessageSource): Ids {
   async function judge(id: EventId, at: number, holder: number): Promise<Found | string> {
     const events = await source.message(holder)
-    // Not found: the holder was purged with its workspace.
+    // None: the holder was purged with its workspace, or cut off. One that just cannot be read now has thrown: it would be stored twice.
     const event = events.find((each) => each.id === id)
     if (event === undefined || Math.abs(at - event.receivedAt) >= repeatWindowMs) return nextKey(id, holder)
     return { position: event.position, header: headerOf(event) }

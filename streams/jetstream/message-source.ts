@@ -15,7 +15,7 @@ export type MessageSource = Readonly<{
   has(sequence: number): Promise<boolean>
   /** Throws TransientError if a message that the leader did not find may be there all the same. */
   doubtLoss(sequence: number): Promise<void>
-  /** The events of the message that ends at a sequence; none if it was purged. Asks the leader. */
+  /** The events of the message that ends at a sequence; none if it was purged. Asks the leader. Throws TransientError as `doubtLoss` does. */
   message(sequence: number): Promise<readonly RecordedEvent[]>
   /** Which part of an event that message is; undefined if there is none. Asks the leader. */
   part(sequence: number): Promise<Part | undefined>
@@ -92,7 +92,9 @@ export function createMessageSource(
     doubtLoss: (sequence) => doubtLoss(nats, log, ofLeader, sequence),
     message: async (sequence) => {
       const last = await ofLeader.message({ seq: sequence })
-      return last === undefined ? [] : whole(last)
+      if (last !== undefined) return whole(last)
+      if (!(await isErased(sequence))) await doubtLoss(nats, log, ofLeader, sequence)
+      return []
     },
     part: async (sequence) => (await ofLeader.message({ seq: sequence }))?.part,
     lastOf: async (subject) => {

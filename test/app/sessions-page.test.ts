@@ -178,6 +178,7 @@ describe('the page of browser sessions', () => {
     for (const more of ['', '?workspace=globex', '?workspace_id=globex', '?q=theirs']) {
       expect((await browser.get(`/app/sessions${more}`)).text, more).to.not.include('id=theirs"')
     }
+    expect((await browser.get('/app/sessions')).text, 'its own').to.include('id=visit%201"')
   })
 
   it('leads from the id of a session to its page', async () => {

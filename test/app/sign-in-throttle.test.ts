@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { createSignInThrottle } from '#src/app/account/sign-in-throttle.ts'
-import { addressGroup } from '#src/app/address-group.ts'
+import { addressGroup } from '#src/lib/address-group.ts'
 import { createTestClock } from '../directory/harness.ts'
 
 describe('sign-in throttle', () => {

@@ -403,6 +403,9 @@ describe('sign-in', () => {
       expect((await signIn(from('2001:db8:1:7::1'))).status).to.equal(429)
       expect((await failed(1, '2001:db8:2')).status, 'another network').to.equal(401)
       expect((await signIn(from('2001:db8:1:ff::1'))).status, 'has signed in from there').to.equal(303)
+      expect((await signIn(from('2001:db8:1:ff::2'))).status, 'from the same /64, as devices change theirs').to.equal(
+        303,
+      )
       for (let person = 1; person <= 8; person++)
         expect((await wrong(from('198.51.100.1'), `person${person}@b.example`)).status, 'of IPv4').to.equal(401)
     })

@@ -212,7 +212,8 @@ describe('usage page', () => {
       received(2, { spans: 1 }, { keyId }),
     )
     expect((await browser.get('/app/usage')).text)
-      .to.not.include('4,321')
+      .to.include('<strong>1</strong> span')
+      .and.not.include('4,321')
       .and.not.include('k-of-other')
       .and.not.include('of their shop')
   })

@@ -3,7 +3,7 @@ import { after as afterAll, afterEach, beforeEach, describe, it } from 'mocha'
 import { stringifyJson } from '#src/lib/json.ts'
 import type { Digest, FrozenPart, IndexAudit, Part } from '#projections/index-audit.ts'
 
-import type { Entry } from '#projections/projection.ts'
+import type { Collection, Entry } from '#projections/projection.ts'
 import {
   acme,
   day,
@@ -11,6 +11,10 @@ import {
   fixture,
   index,
   lineEntry,
+  lines,
+  sets,
+  things,
+  type Line,
   noonNs,
   other,
   randomLine,
@@ -151,7 +155,7 @@ export function indexAuditContract(name: string, create: () => Promise<AuditPlac
 
     const changes: Readonly<Record<string, (entry: Entry) => Entry>> = {
       'a character of the document': (entry) => ({ ...entry, document: { ...entry.document, text: 'a worc' } }),
-      'a searchable field': (entry) => ({ ...entry, document: { ...entry.document, level: 'warn' } }),
+      'a field of the document': (entry) => ({ ...entry, document: { ...entry.document, level: 'warn' } }),
       'the position': (entry) => ({ ...entry, position: 2 }),
       'the id': (entry) => ({ ...entry, id: `${entry.id}0` }),
     }
@@ -167,6 +171,20 @@ export function indexAuditContract(name: string, create: () => Promise<AuditPlac
         expect(one).not.to.deep.equal(two)
       })
     }
+
+    for (const [field, value] of Object.entries({ level: 'warn', size: 7, text: 'a worc' }))
+      it(`tells entries apart that differ in what searches find alone: ${field}`, async () => {
+        const { searchable } = lines
+        const beside = 'fixture-v1-003'
+        const otherwise: Collection<Line> = { ...lines, searchable: (line) => searchable({ ...line, [field]: value }) }
+        await store.writer.open(beside, { ...fixture, collections: { lines: otherwise, things, sets } }, epoch)
+        const entry = lineEntry({ text: 'a word', level: 'info' }, 1)
+        await write([entry], 3)
+        await write([entry], 3, beside)
+        const [one, two] = [await lineDigest(index), await lineDigest(beside)]
+        expect(two?.entries).to.equal(1)
+        expect([two?.content, two?.search]).not.to.deep.equal([one?.content, one?.search])
+      })
 
     it('tells the same entries from the same entries once more', async () => {
       const entry = lineEntry({ text: 'a word' }, 1)

@@ -13,6 +13,7 @@ import {
   type OpenIndexStore,
 } from '#test/support/index-fixture.ts'
 import { liveOf, promote } from '#test/support/promote.ts'
+import { expectOneStep } from './one-step.ts'
 
 const second = 'fixture-v1-002'
 
@@ -104,8 +105,9 @@ export function buildClauses(given: () => OpenIndexStore): void {
       await writer().open(second, fixture, epoch)
       const entry = lineEntry({ text: 'new' }, 2)
       await writer().write(second, [{ workspaceId: acme, entries: [entry] }], { epoch, position: 2 })
-      await writer().changeRoster('fixture', { ...(await writer().roster('fixture')), live: second })
-      expect(await idsOf(given().reader, 'lines', everything)).to.deep.equal([entry.id])
+      const roster = await writer().roster('fixture')
+      const move = () => writer().changeRoster('fixture', { ...roster, live: second })
+      await expectOneStep(given().reader, move, { from: lineEntry({}, 1).id, to: entry.id })
     })
 
     it('drops a build with all it holds, and makes it anew from nothing', async () => {

@@ -137,6 +137,15 @@ describe('sessions of the directory', () => {
     expect(directory.isKnownAddress(ann.id, '192.0.2.1')).to.equal(true)
   })
 
+  it('from one IPv6 network (/64) are of one address: devices change theirs every day', async () => {
+    const ann = await user()
+    await started('session-number-0', ann.id, '192.0.2.1')
+    for (let at = 1; at < 12; at++) await started(`session-number-${at}`, ann.id, `2001:db8:1:2::${at}`)
+    for (const address of ['192.0.2.1', '2001:db8:1:2::ff', '2001:db8:1:2:3:4:5:6'])
+      expect(directory.isKnownAddress(ann.id, address), address).to.equal(true)
+    expect(directory.isKnownAddress(ann.id, '2001:db8:1:3::1')).to.equal(false)
+  })
+
   it('begin no later than they are written, whatever the clock says of who asked for them', async () => {
     const ann = await user()
     const ahead = { userId: ann.id, workspaceId: workspace.id, address: '', since: one.clock() + day }

@@ -19,7 +19,7 @@ const limit = plans['free']?.spansPerMonth ?? 0
 const spansMax = 5_000
 
 describe('an index of what was used that lacks a day', function () {
-  this.timeout(120_000)
+  this.timeout(600_000)
 
   let server: Server
   const json = { 'content-type': 'application/json' }
@@ -37,7 +37,7 @@ describe('an index of what was used that lacks a day', function () {
   }
 
   before(async () => {
-    await untilDayLasts(100_000)
+    await untilDayLasts(300_000)
     server = await startServer({ form: 'embedded' })
   })
   after(async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { stringifyJson } from '#src/lib/json.ts'
+import { stringifyJson, type JsonObject } from '#src/lib/json.ts'
 import type { IndexState } from '#src/query/context.ts'
-import { positionOf, signIn, type Reader } from '../support/client.ts'
+import { listOf, positionOf, signIn, type Reader } from '../support/client.ts'
 import { borrowServer, type LentServer } from '../support/lent-server.ts'
 import { hex } from '../support/telemetry.ts'
 import { sendingTo } from '../support/workspace.ts'
@@ -21,13 +21,25 @@ describe('who is asked right after an acknowledgement', () => {
     for (let round = 0; round < 20; round++) {
       const id = hex(32, `acknowledged ${round}`)
       const position = positionOf(await send.logs([{ message: 'a moment ago', trace_id: id }]))
-      const paths = ['/api/app/correlation', '/api/app/logs/search', '/api/app/traces/search']
-      const answers = await Promise.all(paths.map((path) => reader.get(`${path}?trace_id=${id}`)))
-      for (const { status, body } of answers) {
-        expect(status, stringifyJson(body)).to.equal(200)
-        const index = body['index'] as unknown as IndexState
-        if (index.complete) expect(index.position).to.be.at.least(position)
-      }
+      const sought: readonly [string, (body: JsonObject) => number, number][] = [
+        ['/api/app/correlation', (body) => listOf(body['logs'] as JsonObject, 'items').length, 1],
+        ['/api/app/logs/search', (body) => listOf(body, 'logs').length, 1],
+        // There is no span of it.
+        ['/api/app/traces/search', (body) => listOf(body, 'traces').length, 0],
+      ]
+      await Promise.all(
+        sought.map(async ([path, found, expected]) => {
+          for (;;) {
+            const { status, body } = await reader.get(`${path}?trace_id=${id}`)
+            expect(status, stringifyJson(body)).to.equal(200)
+            const index = body['index'] as unknown as IndexState
+            if (!index.complete) continue
+            expect(index.position).to.be.at.least(position)
+            expect(found(body), path).to.equal(expected)
+            return
+          }
+        }),
+      )
     }
   })
 })

@@ -19,6 +19,10 @@ describe('the count that a refusal waits for', () => {
     expect(await refused(), 'where it fails').to.be.within(2_000, 2_600)
     expect(failures).to.have.length(allLimits.heldSpansPollsMax)
     expect(await refused(), 'where it has failed').to.equal(0)
+    await site.world.until(site.world.sleep(10_000))
+    expect(await refused(), 'where it fails still').to.be.at.most(allLimits.heldSpansPollMs)
+    await site.world.until(site.world.sleep(120_000))
+    expect(await refused(), 'where nobody asked for long').to.be.within(2_000, 2_600)
     const late = Promise.withResolvers<number>()
     let asked = 0
     task = () => (asked++, late.promise)

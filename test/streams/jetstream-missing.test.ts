@@ -121,5 +121,27 @@ describe('a JetStream log that lacks messages which its server has counted', fun
       expect(failure.message).to.match(/^read message 3 of .*another copy of the stream has it.*step-down/)
       await reader.close()
     })
+
+    for (const who of ['server', 'leader'] as const)
+      it(`when it is sent again, and is not stored twice, while the ${who} does not find it`, async () => {
+        const { nats, unfind } = unfindMessages(log.nats)
+        const sender = await openJetStream(nats, { partition: '0', prefix: log.prefix, limits })
+        const sent = [1, 2, 3].map((index) => makeEvent(`event-${index}`))
+        for (const event of sent) await stream.append([event])
+        unfind({ from: 3, who })
+        expect(await rejection(sender.append(sent.slice(2)))).to.be.instanceOf(TransientError)
+        expect(
+          await rejection(
+            sender.find(
+              sent.slice(2).map(({ id }) => id),
+              Date.now(),
+            ),
+          ),
+        ).to.be.instanceOf(TransientError)
+        expect(await log.messages()).to.equal(3)
+        unfind(undefined)
+        expect((await sender.append(sent.slice(2))).last).to.equal(3 * 4096)
+        await sender.close()
+      })
   })
 })

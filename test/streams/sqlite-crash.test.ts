@@ -4,6 +4,7 @@ import { readAll, rejection } from '../support/read-all.ts'
 import { makeLogFolder, type LogFolder } from '../support/log-folder.ts'
 import { makeEvent, makeEvents } from '../support/make-event.ts'
 import { startProgram } from './programs/child.ts'
+import { commitsInWal } from './wal.ts'
 
 describe('the sqlite stream after a crash', () => {
   let log: LogFolder
@@ -31,6 +32,7 @@ describe('the sqlite stream after a crash', () => {
 
   it('is a readable prefix of itself wherever its WAL was torn, and can be written on', async () => {
     const stream = await log.open()
+    const before = commitsInWal(log.file)
     const ids: string[] = []
     for (const event of makeEvents(12)) {
       await stream.append([event])
@@ -43,9 +45,10 @@ describe('the sqlite stream after a crash', () => {
       await copyFile(log.file, torn.file)
       await copyFile(`${log.file}-wal`, `${torn.file}-wal`)
       await truncate(`${torn.file}-wal`, whole - cut)
+      const left = commitsInWal(torn.file) - before
       const again = await torn.open()
       const found = (await readAll(again)).map(({ id }) => id)
-      expect(found).to.deep.equal(ids.slice(0, found.length))
+      expect(found).to.deep.equal(ids.slice(0, Math.max(0, left)))
       lengths.add(found.length)
       await again.append([makeEvent('after')])
       expect((await readAll(again)).map(({ id }) => id)).to.deep.equal([...found, 'acme.traces.after'])

@@ -6,12 +6,12 @@ import type { IndexName } from '../../index-store.ts'
 import type { DocumentId } from '../../projection.ts'
 import { createDigester, digestsOf, fingerprintOf, noSearchItems } from '../digest.ts'
 import { numberIn, objectIn, objectsIn, textIn } from './answer-parts.ts'
-import { readBuild } from './builds.ts'
 import { createWriteBuffer, writeAll } from './bulk.ts'
 import { entryOf } from './document.ts'
 import { and, ofWorkspace, type Query } from './filter.ts'
 import { freezeBuild, type FrozenBuild } from './frozen-build.ts'
 import { createIndex } from './indices.ts'
+import { missedDays } from './known-days.ts'
 import { dayIndex, defaultSettings, idField, positionField, workspaceField, type IndexSettings } from './mapping.ts'
 import { dayIn } from './names.ts'
 import { connectPlace, type Place, type PlaceOptions } from './place.ts'
@@ -186,7 +186,7 @@ export function createElasticsearchIndexAudit(options: ElasticsearchAuditOptions
     async freeze(index, part) {
       return freezePart(place, await freeze(index), index, part)
     },
-    lost: async (index) => (await readBuild(place, index))?.lostDays ?? [],
+    lost: (index) => missedDays(place, index),
     copy: (from, to, workspaceId) =>
       frozen(from, (build) => copyDocuments(place, build, { from, to, workspaceId }, settings)),
     async close() {

@@ -108,6 +108,7 @@ type Outcome = 'done' | 'again' | 'conflict' | 'lost' | 'long'
 type Outcomes = Readonly<{ outcomes: readonly Outcome[]; refusal: string }>
 
 const subjectOf = ({ index, key }: InBody): string => `${key} of ${index}`
+const placeOf = (operation: InBody): string => `${subjectOf(operation)} at ${operation.position}`
 
 const reasonIn = ({ kind }: InBody, item: JsonObject = {}): string => reasonOf(objectIn(item[kind]))
 
@@ -130,7 +131,7 @@ function outcomeOf(operation: InBody, item: JsonObject): Outcome {
   const isLost = reason.startsWith('index_not_found_exception')
   if (status === 404) return operation.kind === 'delete' ? 'done' : isLost ? 'lost' : 'again'
   const cause = new Error(`Elasticsearch answered ${status} ${reason}`)
-  const subject = `${subjectOf(operation)} at ${operation.position}`
+  const subject = placeOf(operation)
   if (status === 403) throw new TransientError({ operation: 'index', subject, hint: forbiddenHint, cause })
   throw new PermanentError({ operation: 'index', subject, hint: `if ${mappingHint}`, cause })
 }
@@ -168,18 +169,27 @@ function notTaken(count: number, refusal: string): TransientError {
 
 /**
  * A conflict is a success when what is stored is as new as ours and of the same log: the batch came again, or another
- * projector was faster. What is not there was deleted by a later event.
+ * projector was faster. What is not there was deleted by a later event. Returns what met an older document: that is of a copy which is behind
+ * its primary, as while the same batch, sent before over a connection that was lost, is still being copied.
  */
-async function checkConflicts({ elasticsearch, epoch }: BulkOptions, conflicts: readonly InBody[]): Promise<void> {
+async function checkConflicts(
+  { elasticsearch, epoch }: BulkOptions,
+  conflicts: readonly InBody[],
+): Promise<readonly InBody[]> {
   const stored = await lookUp(elasticsearch, conflicts, [epochField])
-  for (const [place, operation] of conflicts.entries()) {
+  return conflicts.filter((operation, place) => {
     const document = stored[place]
-    if (document === undefined) continue
-    if (document.source[epochField] === epoch && document.version >= operation.position) continue
-    const subject = `${subjectOf(operation)} at ${operation.position}`
+    if (document === undefined) return false
+    if (document.version < operation.position) return true
+    if (document.source[epochField] === epoch) return false
     const hint = "another log's document is in its place: rebuild the projection"
-    throw new PermanentError({ operation: 'write', subject, hint })
-  }
+    throw new PermanentError({ operation: 'write', subject: placeOf(operation), hint })
+  })
+}
+
+function copyBehind(operation: InBody): TransientError {
+  const hint = 'a copy of its shard is behind the primary one, or stays so: look at the nodes'
+  return new TransientError({ operation: 'write', subject: placeOf(operation), hint })
 }
 
 /** Some operations of a batch as one of their own. */
@@ -213,12 +223,13 @@ async function settle(options: BulkOptions, batch: Batch): Promise<void> {
     const having = (wanted: Outcome): readonly InBody[] =>
       open.operations.filter((_, place) => outcomes[place] === wanted)
     if (having('long').length > 0) return settleHalves(options, open)
-    await checkConflicts(options, having('conflict'))
+    const behind = await checkConflicts(options, having('conflict'))
     const lost = having('lost')
     for (const index of new Set(lost.map(({ index }) => index))) await restore(index)
-    const left = [...having('again'), ...lost]
-    if (left.length === 0) return
-    if (tries === triesMax) throw notTaken(left.length, refusal)
+    const left = [...behind, ...having('again'), ...lost]
+    const [first] = left
+    if (first === undefined) return
+    if (tries === triesMax) throw left.length === behind.length ? copyBehind(first) : notTaken(left.length, refusal)
     await pause(firstPauseMs * 2 ** (tries - 1))
     open = onlyThese(open, left)
   }

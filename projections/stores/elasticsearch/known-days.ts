@@ -1,8 +1,8 @@
-import type { IndexName } from '../../index-store.ts'
+import type { IndexName, MissedDay } from '../../index-store.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { numberIn, objectIn, textIn } from './answer-parts.ts'
-import { daysIn, fieldsOfNamed, namedIn } from './build-record.ts'
-import { changeBuild, recordsOfBuild } from './builds.ts'
+import { daysIn, fieldsOfNamed, namedIn, storedBuild } from './build-record.ts'
+import { changeBuild, recordOf, recordsOfBuild } from './builds.ts'
 import { listDayIndices, noDays, passedOver, removeIndices, setBack, type Days, type StoredDays } from './indices.ts'
 import { dayIn } from './names.ts'
 import type { DayHearers, Place } from './place.ts'
@@ -90,6 +90,23 @@ export async function noteDays(
   if (record === undefined) return undefined
   await tellNews(place, stored, news)
   return stored
+}
+
+/**
+ * The days that a build has lost, also those that nobody has noted yet. Nothing is noted: who folds the build does that, and tells it. Between two looks
+ * at the record: what retention removes meanwhile is named no more in the second.
+ */
+export async function missedDays(place: Place, index: IndexName): Promise<readonly MissedDay[]> {
+  const before = await recordOf(place, index)
+  if (before === undefined) return []
+  const { days: there } = await listDayIndices(place, index)
+  const after = (await recordOf(place, index)) ?? {}
+  const { lostDays = [] } = storedBuild(after)
+  const named = daysIn(after)
+  const missed = missedOf(daysIn(before), there).filter((name) => named.has(name) && place.names.isDay(index, name))
+  const days = new Set(missed.flatMap((name) => dayIn(name) ?? []))
+  for (const { day, isClosed } of lostDays) if (isClosed !== true) days.delete(day)
+  return [...lostDays, ...[...days].sort().map((day): MissedDay => ({ day }))]
 }
 
 /** Partitions share day indices: each says from which day on it needs them, and those that none needs are removed. Returns the removed ones. */

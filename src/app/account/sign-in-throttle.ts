@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
+import { addressGroup, networkOf } from '#src/lib/address-group.ts'
 import type { Ticks } from '#src/lib/clock.ts'
-import { addressGroup, networkOf } from '../address-group.ts'
 
 /** Number of buckets: the memory is fixed, whatever is tried. A keyed hash assigns names to buckets, so nobody can aim at one. */
 const bucketsMax = 65_536

@@ -1,11 +1,15 @@
 import { expect } from 'chai'
 import { createDecoder } from '#projections/folding/decoded-event.ts'
 import { createExpectedFold, createQueue } from '#projections/builds/expected-fold.ts'
+import type { DecodedEvent } from '#projections/projection.ts'
 import type { Lane } from '#projections/folding/lane.ts'
 import { positionStep } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import { TransientError } from '#src/lib/failure.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
+import type { Stream } from '#streams/stream.ts'
 import { lineDecoders, lineEvent } from '#test/support/line-projections.ts'
+import { rejection } from '#test/support/read-all.ts'
 
 const [acme, other] = [workspaceIdOf('acme'), workspaceIdOf('other')]
 
@@ -44,7 +48,10 @@ describe('the queue of what is still to be compared', () => {
 })
 
 describe('the fold that an index is compared with', () => {
-  it('folds each event of a workspace that waits once, in order, when it is its turn, and then goes on with the others', async () => {
+  const stepsOf = (events: readonly DecodedEvent[]) => events.map(({ event }) => event.position / positionStep)
+
+  /** Over a log of six events. `folded` are the places of those that were folded. */
+  async function sixEvents(readerOf: (stream: Stream) => Stream = (stream) => stream) {
     const stream = createMemoryStream({ partition: '0' })
     const from = ['acme', 'other', 'other', 'acme', 'other', 'acme']
     await stream.append(from.map((workspace, n) => lineEvent(n, ['a'], workspace)))
@@ -57,19 +64,38 @@ describe('the fold that an index is compared with', () => {
       caughtUpAt: () => 0,
       fold: async () => undefined,
       ahead: () => undefined,
-      foldAhead: async (events) => void folded.push(...events.map(({ event }) => event.position / positionStep)),
+      foldAhead: async (events) => void folded.push(...stepsOf(events)),
       heartbeat: async () => undefined,
     }
     const limits = { projectorBatchEventsMax: 2, projectorBatchRecordsMax: 9, projectorBatchBytesMax: 9_999 }
     const cache = { cachedDocumentsMax: 9, cachedBytesMax: 9_999 }
-    const decode = createDecoder(lineDecoders)
-    const expected = createExpectedFold({ stream, decode, limits: { ...limits, ...cache } }, lane, () => true)
-    const none = (): number => 0
+    const context = { stream: readerOf(stream), decode: createDecoder(lineDecoders), limits: { ...limits, ...cache } }
+    return { folded, expected: createExpectedFold(context, lane, () => true) }
+  }
+  const none = (): number => 0
+
+  it('folds each event of a workspace that waits once, in order, when it is its turn, and then goes on with the others', async () => {
+    const { folded, expected } = await sixEvents()
     await expected.foldTo(acme, 4 * positionStep, none)
     expect([folded, expected.positionOf(other)]).to.deep.equal([[1, 4], 0])
     for (const at of [2, 4]) await expected.foldTo(other, at * positionStep, none)
     expect([folded, expected.positionOf(other)]).to.deep.equal([[1, 4, 2, 3], 4 * positionStep])
     await expected.foldTo(acme, 6 * positionStep, (workspaceId) => (workspaceId === other ? 5 * positionStep : 0))
     expect([folded, expected.positionOf(other)]).to.deep.equal([[1, 4, 2, 3, 5, 6], 6 * positionStep])
+  })
+
+  it('leaves out no event of a workspace that waits where a server that is behind answers none', async () => {
+    let behind = 0
+    const { folded, expected } = await sixEvents((stream) => ({
+      ...stream,
+      read: async (after, max) => (after < 4 * positionStep && behind-- > 0 ? [] : stream.read(after, max)),
+    }))
+    await expected.foldTo(acme, 4 * positionStep, none)
+    behind = 1
+    await expected.foldTo(other, 2 * positionStep, none)
+    expect([folded, expected.positionOf(other)]).to.deep.equal([[1, 4, 2], 2 * positionStep])
+    behind = 2
+    expect(await rejection(expected.foldTo(other, 4 * positionStep, none))).to.be.instanceOf(TransientError)
+    expect([folded, expected.positionOf(other)]).to.deep.equal([[1, 4, 2], 2 * positionStep])
   })
 })

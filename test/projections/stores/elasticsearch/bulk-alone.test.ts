@@ -186,13 +186,24 @@ describe('documents that are written to Elasticsearch', () => {
         [found(5, epoch), /^$/],
         [found(6, epoch), /^$/],
         [{ found: false }, /^$/],
-        [found(4, epoch), foreign],
         [found(9, 'epoch-2'), foreign],
       ] as const) {
         const written = await writeTwo([conflict, conflict], [found(5, epoch), stored])
         expect(written.failure, JSON.stringify(stored)).to.match(failure)
         expect(written.asked).to.deep.equal(['ab'])
       }
+    })
+
+    it('are sent again where the copy that is asked is older, as before it has what a first request brought', async () => {
+      const behind: Json = { found: true, _version: 4, _source: { e: epoch } }
+      const conflict = { status: 409 }
+      expect(await writeTwo([conflict, { status: 201 }], [behind])).to.include({ failure: '' })
+      const elasticsearch = answering(({ path }) =>
+        path === '/_mget' ? { docs: [behind] } : { errors: true, items: [{ index: conflict }] },
+      )
+      const newer = { ...operation('a'), position: 5 }
+      const written = rejection(writeAll({ elasticsearch, epoch, restore: none, pause: none }, [newer]))
+      expect(String(await written)).to.match(/^TransientError: write a of lines-1 at 5 .*copy/)
     })
 
     it('have their index made anew where it was dropped, once for all in it, and are written then', async () => {

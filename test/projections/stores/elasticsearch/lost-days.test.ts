@@ -51,6 +51,20 @@ describe('an index of a day that somebody removed from Elasticsearch', () => {
     expect(await lost()).to.deep.equal([{ day }])
   })
 
+  it('is missed by who looks through the build before anybody has noted it', async () => {
+    const writer = await written()
+    const audit = createElasticsearchIndexAudit({ url: url(), prefix: prefix(), partition: 0, partitions: 1 })
+    closeLater(audit)
+    expect(await audit.lost?.(index)).to.deep.equal([])
+    await removeDay()
+    expect(await audit.lost?.(index)).to.deep.equal([{ day }])
+    expect(await lost(), 'it is for who folds the build to note it, and to tell').to.equal(undefined)
+    await write(writer, [lineEntry({}, 3)], 3)
+    expect(await audit.lost?.(index)).to.deep.equal([{ day }])
+    await writer.dropDays(index, keptFrom(twoAfter))
+    expect(await audit.lost?.(index)).to.deep.equal([])
+  })
+
   it('is missed by all partitions that have it, whichever makes it anew, until its day is over', async () => {
     const writers = [await openWriter({ partition: 0 }), await openWriter({ partition: 1 })] as const
     for (const writer of writers) await promote(writer, 'fixture', index)
