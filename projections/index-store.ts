@@ -233,7 +233,7 @@ export type Filter =
   | Readonly<{ kind: 'phrase'; fields: readonly string[]; tokens: readonly string[]; prefix?: boolean }>
   /**
    * One token that begins with `prefix` and matches the linear regular expression whole. At most 1,000 expand in each day that holds a document
-   * within the range of time: so it helps to ask for a shorter time, and what is asked of each day may be asked of all. `ofWords`: only a plain word, which
+   * within the range of time: a shorter range helps, and a question that no single day refuses is not refused of all of them. `ofWords`: only a plain word, which
    * all tokens of these fields are but for what separates values, so nobody need look at tokens that name a field. `ofField`: only a word of a named
    * field.
    */

@@ -1,7 +1,7 @@
 import { PermanentError } from '#src/lib/failure.ts'
 import { beforeAll, type Position, type RecordedEvent } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
-import { readCurrent } from '#streams/follow.ts'
+import { LostTailError } from '#streams/stream.ts'
 import { UndecidedError } from '../folding/dead-letters.ts'
 import type { Lane } from '../folding/lane.ts'
 import { readUpTo } from '../folding/read-up-to.ts'
@@ -79,14 +79,18 @@ export function createExpectedFold(
   const behind = new Map<WorkspaceId, Position>()
   /** Read but not folded yet, because the caller may go on event by event. */
   let unfolded: readonly RecordedEvent[] = []
-  const read = (after: Position) => readCurrent(stream, after, limits.projectorBatchEventsMax)
+  const nextEvents = (after: Position, until: Position): Promise<readonly RecordedEvent[]> =>
+    readUpTo(stream, { after, until }, limits.projectorBatchEventsMax).catch((error: unknown) => {
+      if (!(error instanceof LostTailError)) throw error
+      const hint = 'the index is ahead of the log: it follows another one, or the log has lost its tail'
+      throw new PermanentError({ operation: 'verify', subject: `${lane.index} at position ${until}`, hint })
+    })
   const fold = (events: readonly RecordedEvent[], position: Position): Promise<void> =>
     lane.foldAhead(events.map(decode), { position, caughtUpAt: 0, behind })
 
   const foldBehind = async (workspaceId: WorkspaceId, from: Position, to: Position): Promise<void> => {
     for (let own = from; own < to; behind.set(workspaceId, own)) {
-      const next = await readUpTo(stream, { after: own, until: to }, limits.projectorBatchEventsMax)
-      const events = next.filter(({ position }) => position <= to)
+      const events = (await nextEvents(own, to)).filter(({ position }) => position <= to)
       const last = events.at(-1)?.position ?? to
       await fold(
         events.filter((event) => event.workspaceId === workspaceId),
@@ -98,11 +102,7 @@ export function createExpectedFold(
   }
   const foldOn = async (workspaceId: WorkspaceId, to: Position, limit: Limit): Promise<void> => {
     while (at < to) {
-      if (unfolded.length === 0) unfolded = await read(at)
-      if (unfolded.length === 0) {
-        const hint = 'the index is ahead of the log: it follows another one, or the log has lost its tail'
-        throw new PermanentError({ operation: 'verify', subject: `${lane.index} at position ${to}`, hint })
-      }
+      if (unfolded.length === 0) unfolded = await nextEvents(at, to)
       const events = unfolded.filter(({ position }) => position <= to)
       const last = events.at(-1)?.position
       // There is no event at this position: the fold stays as it was after the one before.

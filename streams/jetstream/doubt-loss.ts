@@ -1,6 +1,7 @@
 import { TransientError } from '#src/lib/failure.ts'
 import type { Nats } from './nats.ts'
 import type { OfLeader } from './of-leader.ts'
+import { ForbiddenError } from './presence.ts'
 import { storedOf, type Stored } from './stored.ts'
 import { endsIn, goneFailure, streamInfo, type StreamInfo } from './stream-state.ts'
 import type { LogName } from './subjects.ts'
@@ -35,13 +36,19 @@ export async function doubtLoss(nats: Nats, log: LogName, ofLeader: OfLeader, se
     new TransientError({ operation: `read message ${sequence} of`, subject: `stream ${log.stream}`, hint })
   const why = doubtOfLeader({ sequence, next, last, info })
   if (why !== undefined) throw doubt(why)
-  if (info.cluster?.replicas?.some(({ current, offline }) => offline === true || !current))
+  const { replicas = [] } = info.cluster ?? {}
+  if (replicas.some(({ current, offline }) => offline === true || !current))
     throw doubt('who leads the servers lacks it, and not all that have copies of the stream are up and current')
   const question = JSON.stringify({ seq: sequence, batch: 1 })
   const ask = () => nats.requestMany(`$JS.API.DIRECT.GET.${log.stream}`, question, () => {})
-  const answers = (await Promise.all(Array.from({ length: timesAsked }, ask))).flat()
+  const asked = Promise.all(Array.from({ length: timesAsked }, ask))
+  // Who may not ask the copies need not where there is only that of the leader.
+  const answers = await asked.catch((error: unknown) => {
+    if (replicas.length > 0 || !(error instanceof ForbiddenError)) throw error
+    return []
+  })
   const end = next?.sequence ?? Number.POSITIVE_INFINITY
-  if (answers.some((received) => received.code === 0 && storedOf(received).sequence < end))
+  if (answers.flat().some((received) => received.code === 0 && storedOf(received).sequence < end))
     throw doubt(
       'who leads the servers lacks it, and another copy of the stream has it: have another server lead (nats stream cluster step-down), and ' +
         'replace the one that lacks it',

@@ -1,10 +1,13 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { limits } from '#src/config.ts'
+import { sealLoss } from '#src/events/erasure.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { connectNats } from '#streams/jetstream/connect.ts'
 import type { Nats } from '#streams/jetstream/nats.ts'
 import { provisionLogs } from '#streams/jetstream/provision.ts'
+import { MissingError } from '#streams/jetstream/stored.ts'
 import { openJetStream } from '#streams/jetstream/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { enginesTimeoutMs } from '#test/support/engines.ts'
@@ -124,5 +127,18 @@ describe('a user of NATS who lacks a right', function () {
       deaf.subscribe('stored.>', () => expect.fail('it heard something')),
       'stored.>',
     )
+  })
+
+  it('is told what is missing where it may not ask the copies, and there is only one', async () => {
+    const stream = await openedAs('copies')
+    const head = await stream.head()
+    const gone = workspaceIdOf('gone')
+    await own.append([makeEvent('gone', { workspaceId: gone })])
+    const filter = `${prefix}-telemetry.0.${own.epoch}.${gone}.>`
+    await askServer(await connectedAs('all'), `STREAM.PURGE.${prefix}-TELEMETRY_0`, { filter })
+    await own.append([makeEvent('behind')])
+    expect(await rejection(stream.read(head, 10))).to.be.instanceOf(MissingError)
+    await own.append([sealLoss({ at: Date.now(), unique: '0'.repeat(32) })])
+    expect(idsOf(await stream.read(head, 1))).to.deep.equal(['acme.traces.behind'])
   })
 })

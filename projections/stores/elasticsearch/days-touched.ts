@@ -8,8 +8,11 @@ const daysMax = 10_000
 /** Documents of these indices. */
 export const inDays = (names: readonly string[]): Query => ({ terms: { _index: names } })
 
-/** The indices of the days in which a workspace has a document within a range of time; undefined: the range is open. */
-export async function daysTouched(target: Target, range: TimeRange): Promise<ReadonlySet<string> | undefined> {
+/** The names of indices; undefined: those of all days. */
+export type DaysTouched = ReadonlySet<string> | undefined
+
+/** The indices of the days in which a workspace has a document within a range of time; undefined if the range is open. */
+export async function daysTouched(target: Target, range: TimeRange): Promise<DaysTouched> {
   const times = inRange(range)
   if (times.length === 0) return undefined
   const query = and([ofWorkspace(target.workspaceId), ...times])

@@ -5,8 +5,8 @@ import { patternsOf, patternTest, type PatternFilter } from '../pattern.ts'
 import { numberIn, objectIn, objectsIn, textIn } from './answer-parts.ts'
 import { targetKey, type Target } from './ask.ts'
 import { everyOpen, type Answer } from './call.ts'
-import { daysTouched, inDays } from './days-touched.ts'
-import type { Expansions, TimeRange } from './filter.ts'
+import { daysTouched, inDays, type DaysTouched } from './days-touched.ts'
+import type { Expansions } from './filter.ts'
 import { widerPattern } from './lucene-regex.ts'
 import { tokensField } from './mapping.ts'
 import { dayIn, withoutCopies } from './names.ts'
@@ -112,6 +112,9 @@ async function ownTermsOf(
   return found[0]?.map((_, field) => new Set(found.flatMap((terms) => [...(terms[field] ?? [])]))) ?? []
 }
 
+/** What the patterns of a selection share. */
+type Asking = Readonly<{ semaphore: Semaphore; touchedDays: () => Promise<DaysTouched> }>
+
 /**
  * The terms that a pattern matches in each of some fields, in the days that the range of time touches. An index holds the terms of all workspaces, but
  * whether a pattern is too broad must not depend on what others hold. So if all terms of a day together are too many, those of this workspace's documents
@@ -119,9 +122,9 @@ async function ownTermsOf(
  */
 async function expand(
   target: Target,
-  { pattern, fields, range }: Readonly<{ pattern: PatternFilter; fields: readonly string[]; range: TimeRange }>,
+  { pattern, fields }: Readonly<{ pattern: PatternFilter; fields: readonly string[] }>,
   max: number,
-  semaphore: Semaphore,
+  { semaphore, touchedDays }: Asking,
 ): Promise<readonly Terms[]> {
   const inTurn = <T>(ask: (field: string) => Promise<T>): Promise<readonly T[]> =>
     Promise.all(fields.map((field) => semaphore.run(1, () => ask(field))))
@@ -129,7 +132,7 @@ async function expand(
   const { few, many } = parted(byField, max)
   const all = joined(byField, few)
   if (many.length === 0 && countOf(all) <= max) return all
-  const touched = await daysTouched(target, range)
+  const touched = await touchedDays()
   const isTouched = (day: string): boolean => touched === undefined || touched.has(day)
   const own = await ownTermsOf(many.filter(isTouched), max, (days) =>
     inTurn((field) => ownTerms(target, { pattern, field, max, within: [inDays(days)] })),
@@ -144,9 +147,11 @@ export async function expandPatterns(
   { patternExpansionsMax: max }: ExpansionLimits,
 ): Promise<Expansions> {
   const semaphore = createSemaphore(requestsAtOnce)
+  let touched: Promise<DaysTouched> | undefined
+  const touchedDays = () => (touched ??= daysTouched(target, selection))
   const all = patternsOf(selection.filter).map(async (pattern) => {
     const fields = [...new Set(pattern.fields)]
-    const terms = await expand(target, { pattern, fields, range: selection }, max, semaphore)
+    const terms = await expand(target, { pattern, fields }, max, { semaphore, touchedDays })
     const met = fields.map((field, at) => [field, [...(terms[at] ?? [])]] as const)
     return [pattern, new Map(met.filter(([, words]) => words.length > 0))] as const
   })

@@ -5,7 +5,7 @@ import type { DecodedEvent } from '#projections/projection.ts'
 import type { Lane } from '#projections/folding/lane.ts'
 import { positionStep } from '#src/events/envelope.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
-import { TransientError } from '#src/lib/failure.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { lineDecoders, lineEvent } from '#test/support/line-projections.ts'
@@ -82,6 +82,19 @@ describe('the fold that an index is compared with', () => {
     expect([folded, expected.positionOf(other)]).to.deep.equal([[1, 4, 2, 3], 4 * positionStep])
     await expected.foldTo(acme, 6 * positionStep, (workspaceId) => (workspaceId === other ? 5 * positionStep : 0))
     expect([folded, expected.positionOf(other)]).to.deep.equal([[1, 4, 2, 3, 5, 6], 6 * positionStep])
+  })
+
+  it('does not take a server that is behind for a log that has lost its tail', async () => {
+    let behind = 1
+    const { folded, expected } = await sixEvents((stream) => ({
+      ...stream,
+      read: async (after, max) => (after < 4 * positionStep && behind-- > 0 ? [] : stream.read(after, max)),
+    }))
+    await expected.foldTo(acme, 4 * positionStep, none)
+    expect(folded).to.deep.equal([1, 4])
+    const ahead = await rejection(expected.foldTo(acme, 7 * positionStep, none))
+    expect(ahead).to.be.instanceOf(PermanentError)
+    expect(ahead.message).to.contain('the index is ahead of the log')
   })
 
   it('leaves out no event of a workspace that waits where a server that is behind answers none', async () => {

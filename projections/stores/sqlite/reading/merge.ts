@@ -6,8 +6,8 @@ import type { Order, Place } from './day-query.ts'
 export type Source<S> = Readonly<{ of: S; reach: bigint | undefined; rows(): Iterator<Place> }>
 export type Placed<S> = Readonly<{ of: S; place: Place }>
 
-/** Fewer are not worth to be sorted in between. */
-const sortedAtLeast = 1_000
+/** So many rows gather, beside twice those asked for, before they are sorted and cut: to sort after every few rows would cost more. */
+const gatheredBetween = 1_000
 
 type Bounds = Pick<Order, 'direction' | 'after' | 'limit'>
 
@@ -16,7 +16,7 @@ const isPast = ({ sort }: Place, { direction, after }: Bounds): boolean =>
 
 /**
  * Sorts rows that come in rowid order within each millisecond, and leaves out those that the cursor is past. Of each millisecond it holds no
- * more than twice those that may be asked for: all attribute sets of a file have the same time.
+ * more than about twice those that may be asked for, however many there are: all attribute sets of a file have the same time.
  */
 export function* inTimeOrder(rows: Iterable<Place>, bounds: Bounds): Generator<Place> {
   const { direction, limit } = bounds
@@ -31,7 +31,7 @@ export function* inTimeOrder(rows: Iterable<Place>, bounds: Bounds): Generator<P
       ms = msOf(place.timeNs)
     }
     if (isPast(place, bounds)) continue
-    if (group.push(place) >= 2 * limit + sortedAtLeast) group = sorted().slice(0, limit)
+    if (group.push(place) >= 2 * limit + gatheredBetween) group = sorted().slice(0, limit)
   }
   yield* sorted()
 }

@@ -74,7 +74,7 @@ function sourceOf(day: AskedDay, query: IndexQuery): Source<DayCollection> {
   const { orderBy, direction, after } = query
   if (orderBy !== 'timeNs') return { of: day, reach: undefined, rows: () => sortedRows(day, query, query) }
   const reach = direction === 'asc' ? day.earliest : day.latest
-  // A walk begins at the cursor's millisecond; the merge skips what comes before the cursor.
+  // A walk begins at the cursor's millisecond; `inTimeOrder` skips what comes before the cursor.
   const beyond = after === undefined ? {} : direction === 'asc' ? { fromNs: after.value } : { toNs: after.value + 1n }
   const range = { ...query, ...narrower(query, beyond) }
   if (day.spilled) return { of: day, reach, rows: () => sortedRows(day, range, query) }
@@ -138,12 +138,26 @@ function facetsOf(
   return fields.map((field) => topValues(field, counts.get(field) ?? new Map(), valuesMax))
 }
 
+/**
+ * For the second try of a question, which leaves out days: a filter may only have failed in one of the others because these had been looked at
+ * before it. The second tries of one reading share what they have compiled.
+ */
+function createCompiledAnew() {
+  const known = new WeakMap<DayCollection['compiled'], DayCollection['compiled']>()
+  return (day: DayCollection): DayCollection => {
+    const compiled: DayCollection['compiled'] = known.get(day.compiled) ?? new Map()
+    known.set(day.compiled, compiled)
+    return { ...day, compiled }
+  }
+}
+
 export type SqliteTextReader = TextReader & Pick<DayFiles, 'together' | 'leave'>
 
 /** The reading side of a folder of SQLite files, with documents as stored text. It blocks while it works; what `look` throws ends a question. */
 export function createSqliteTextReader(options: SqliteReaderOptions, look?: Look): SqliteTextReader {
   const { folder, limits } = options
   const files = createDayFiles(folder, limits.indexFilesOpenMax, look)
+  const compiledAnew = createCompiledAnew()
   const asked = <T>(scope: Scope, selection: Selection, task: (days: readonly AskedDay[]) => T): T =>
     files.withDays(scope, (days) => {
       const askedOf = (some: readonly DayCollection[]): T => {
@@ -158,7 +172,7 @@ export function createSqliteTextReader(options: SqliteReaderOptions, look?: Look
         // No words of a day count against a pattern if none of its records is asked for.
         const held = possible.filter((day) => holdsAny(day, selection))
         if (held.length === possible.length) throw error
-        return askedOf(held)
+        return askedOf(held.map(compiledAnew))
       }
     })
   return {

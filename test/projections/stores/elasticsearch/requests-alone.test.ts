@@ -314,6 +314,20 @@ describe('what stands before a search in Elasticsearch', () => {
     expect(failure.message).to.match(/search\.max_buckets.*set what it names back/)
   })
 
+  it('asks once for the days that a range of time touches, for all patterns of a search', async () => {
+    const explanations = [{ index: 'lines-2026.11.21', valid: true, explanation: 'x_message:a1 x_message:a2' }]
+    let asked = 0
+    const elasticsearch = answering(({ path, body }) => {
+      if (path.endsWith('/_search') && 'aggs' in (body as object)) asked++
+      return { _shards: { failed: 0 }, explanations, hits: { hits: [] } }
+    })
+    const pattern = { kind: 'pattern', fields: ['message'], prefix: 'a', regex: 'a.*' } as const
+    const filter = { kind: 'or', of: [1, 2, 3].map(() => ({ ...pattern })) } as const
+    const target = { elasticsearch, indices: 'lines-*', workspaceId: acme, fromDay: undefined, seen: createSeenSizes() }
+    await expandPatterns(target, { filter, fromNs: 0n }, { patternExpansionsMax: 1 })
+    expect(asked).to.equal(1)
+  })
+
   it('has as many lists of words as the server takes them in, a thousand words of each of a hundred days', () => {
     const pattern = { kind: 'pattern', fields: ['message'], prefix: '', regex: '.*' } as const
     const words = Array.from({ length: 100_000 }, (_, n) => `w${n}`)

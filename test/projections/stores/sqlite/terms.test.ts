@@ -111,6 +111,39 @@ describe('patterns in the terms of SQLite files', () => {
     expect(await readerOf(2.5 * perDay).count(scope, { filter })).to.equal(40)
   })
 
+  it('look at nothing of a day that holds no record of the range of time, whatever lies around it', async () => {
+    const around = mkdtempSync(join(tmpdir(), 'throughline-sqlite-terms-'))
+    const days = createSqliteIndexWriter({ folder: around, limits: { indexFilesOpenMax: 8 } })
+    await openFixture(days)
+    const words = Array.from({ length: 60 }, (_, n) => `w${n}`).join(' ')
+    // The later day has times before and after that of the earlier one.
+    const times = [['2026-11-20', noonNs], ['2026-11-21', noonNs - dayNs], ['2026-11-21', noonNs + dayNs]] as const // prettier-ignore
+    const entries = times.map(([day, timeNs], n) => lineEntry({ timeNs, text: words }, n + 1, { day }))
+    await write(days, entries, 3)
+    await days.close()
+    const limits = { indexFilesOpenMax: 8, patternExpansionsMax: 1_000, patternScanTermsMax: 100 }
+    const reader = createSqliteTextReader({ folder: around, limits })
+    readers.push(reader)
+    const filter = pattern('w', 'w.*', ['message'])
+    const range = { fromNs: noonNs, toNs: noonNs + 1n }
+    expect(await failureOf(reader.count(scope, { filter }))).to.be.instanceOf(TooBroadError)
+    expect(await failureOf(reader.count(scope, { filter, ...range }))).to.equal(1)
+    let asked: readonly Promise<unknown>[] = []
+    reader.together(() => {
+      asked = [1, 2].map(() => failureOf(reader.count(scope, { filter, ...range })))
+    })
+    expect(await Promise.all(asked)).to.deep.equal([1, 1])
+    const few = createSqliteTextReader({ folder: around, limits: { ...limits, patternScanTermsMax: 50 } })
+    readers.push(few)
+    few.together(() => {
+      asked = [1, 2].map(() => failureOf(few.count(scope, { filter, ...range })))
+    })
+    const [first, second] = await Promise.all(asked)
+    expect(first).to.be.instanceOf(TooBroadError)
+    expect(second, 'looked for once').to.equal(first)
+    rmSync(around, { recursive: true })
+  })
+
   it('may look at as much as is allowed and no more, in whichever fields it is', async () => {
     const ten = pattern('w0000', 'w0000.', ['message'])
     expect(await readerOf(10).count(scope, { filter: ten, fromNs: noonNs })).to.equal(1)
