@@ -96,12 +96,10 @@ function createHolder(options: HoldOptions) {
     if (revision !== undefined) begin(partition, revision, askedAt)
   }
 
-  /** Announces the process, unless work on what it has lost goes on, and renews its leases. Returns when it began. */
+  /** Announces the process and renews its leases. Returns when it began. */
   const refresh = async (): Promise<number> => {
     const askedAt = now()
-    // Its share would rest: what it has lost it does not take before the work has ended, and the others take only theirs.
-    const isStuck = [...held.values()].some(({ isLost }) => isLost)
-    await (isStuck ? board.leave(id) : board.attend(id))
+    await board.attend(id)
     await forEach([...held], ([partition, lease]) => renew(partition, lease))
     return askedAt
   }

@@ -117,13 +117,10 @@ describe('who holds leases of partitions', () => {
 
   it('does not renew one that it has lost, while the work on it has not ended', async () => {
     const [ended, turns] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    let [looks, renewals] = [0, 0]
+    let [attended, renewals] = [0, 0]
     await hold(
       {
-        members: async () => {
-          if (++looks === 4) turns.resolve()
-          return ['a']
-        },
+        attend: async () => void (++attended === 4 && turns.resolve()),
         renew: async () => void renewals++,
       },
       { run: () => ended.promise },
@@ -131,29 +128,6 @@ describe('who holds leases of partitions', () => {
     await turns.promise
     ended.resolve()
     expect(renewals).to.equal(1)
-  })
-
-  it('leaves its share to others while work on one that it has lost does not end, and keeps the rest', async () => {
-    const [ended, left, back] = [1, 2, 3].map(() => Promise.withResolvers<void>())
-    const taken: unknown[] = []
-    let hasLeft = false
-    await hold(
-      {
-        attend: async () => void (hasLeft && back?.resolve()),
-        leave: async () => {
-          hasLeft = true
-          left?.resolve()
-        },
-        take: async (leased) => taken.push(leased),
-        renew: async (leased, _id, revision) => (leased === 0 ? undefined : revision + 1),
-        members: async () => ['a', 'b'],
-      },
-      { run: async (signal) => (await untilAborted(signal), ended?.promise), partitions: 4 },
-    )
-    await left?.promise
-    expect(taken).to.deep.equal([0, 1, 2])
-    ended?.resolve()
-    await back?.promise
   })
 
   it('tells of each time that the board cannot be reached, once', async () => {
