@@ -8,6 +8,7 @@ import type { CliServices, MoveRequest } from '#src/cli/services.ts'
 import { limits, plans, readClusterConfig, type ClusterConfig } from '#src/config.ts'
 import { givenSecrets, loadSecrets } from '#src/directory/secrets.ts'
 import { PermanentError } from '#src/lib/failure.ts'
+import { refuseUnmended } from '#streams/sqlite/mending/unmended.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import { checkPlaces, foldersOf, type Folders } from './folders.ts'
 import { limitsBeside, openLogBeside } from './log-beside.ts'
@@ -28,8 +29,11 @@ const common = {
   openMove: async (request: MoveRequest) => (await import('./move.ts')).openMove(request, process.env),
 }
 
+/** Data folders whose logs need no mending. */
+const looked = new Set<string>()
+
 /**
- * The files of a data folder. Throws PermanentError if there are none: in the wrong folder a verb would find nothing and report that all is
+ * The files of a data folder. Throws PermanentError if its logs are to be mended first, or there are none: in the wrong folder a verb would find nothing and report that all is
  * well. Also throws for another user than the server's, above all root: the server could not write the files that user would create.
  */
 function filesOf(dataFolder: string): Folders {
@@ -46,6 +50,9 @@ function filesOf(dataFolder: string): Folders {
       `it belongs to the user with the id ${found.uid}, not to ${uid}`,
       `run this as that user: sudo -u '#${found.uid}' …`,
     )
+  // A verb may ask for several of them.
+  if (!looked.has(dataFolder)) for (const { file } of [folders.directory, folders.log]) refuseUnmended(file, 'open')
+  looked.add(dataFolder)
   return folders
 }
 

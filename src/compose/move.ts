@@ -4,6 +4,7 @@ import type { MoveRequest, OpenMove } from '#src/cli/services.ts'
 import { limits, readLogConfig, type LogConfig } from '#src/config.ts'
 import { loadSecrets } from '#src/directory/secrets.ts'
 import { directoryWorkspaceId } from '#src/events/directory.ts'
+import type { Position } from '#src/events/envelope.ts'
 import { partitionNumber } from '#src/events/partition.ts'
 import { createClock } from '#src/lib/clock.ts'
 import { PermanentError } from '#src/lib/failure.ts'
@@ -12,9 +13,13 @@ import type { Nats } from '#streams/jetstream/nats.ts'
 import { openCopyTarget } from '#streams/jetstream/copy-target.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
 import type { LogFile } from '#streams/sqlite/log-file.ts'
+import { examine } from '#streams/sqlite/mending/examine.ts'
+import { refuseUnmended } from '#streams/sqlite/mending/unmended.ts'
 import { openSqliteStreamReader } from '#streams/sqlite/stream.ts'
+import { suspicionOf } from '#streams/sqlite/suspicion.ts'
 import { connectLogs, openLog, partitionNames } from './cluster-logs.ts'
-import { checkPlaces, foldersOf } from './folders.ts'
+import { checkPlaces, foldersOf, type Folders } from './folders.ts'
+import { seenOf } from './own-log.ts'
 import { lockData } from './processes/lock-data.ts'
 import { giveUpReserve } from './reserve.ts'
 
@@ -32,6 +37,20 @@ function checkFolder(dataFolder: string): void {
   if (existsSync(directory.file) && existsSync(log.file)) return
   const hint = 'there is no log in it: name the data folder of an embedded server'
   throw new PermanentError({ operation: 'move', subject: `the data folder ${dataFolder}`, hint })
+}
+
+/** Throws PermanentError for what a start would set aside, or mend: the copy would be of what is left of it. */
+function refuseDamaged(folders: Folders): void {
+  const { log, directory } = folders
+  const knownHead = (epoch: string | undefined): Position => seenOf(folders, epoch)
+  for (const looked of [{ ...log, knownHead }, directory]) {
+    const { file } = looked
+    refuseUnmended(file, 'move')
+    const verdict = examine({ ...looked, isInUse: true, isThorough: suspicionOf(file) !== undefined })
+    if (verdict.kind !== 'damaged') continue
+    const hint = `${verdict.reason}: start the server first, which saves all that can be read of it`
+    throw new PermanentError({ operation: 'move', subject: file, hint })
+  }
 }
 
 type Copying = Pick<CopiedLog, 'targetsOf' | 'keepsPositions'> & Readonly<{ from: LogFile; to: readonly string[] }>
@@ -64,6 +83,9 @@ export async function openMove(request: MoveRequest, environment: NodeJS.Process
   try {
     const lock = await lockData(dataFolder, limits, tell)
     closers.push(() => lock.release())
+    const folders = foldersOf(dataFolder)
+    const { log, directory: directoryLog } = folders
+    refuseDamaged(folders)
     // What it opens takes room beside it, as a start does.
     await giveUpReserve(dataFolder, limits, tell)
     // An empty variable counts as not set.
@@ -74,7 +96,6 @@ export async function openMove(request: MoveRequest, environment: NodeJS.Process
     // With `verifyOnly` nothing is made: the copy must be there.
     const nats = await connectLogs(config, 'move-log', { mustExist: verifyOnly })
     closers.push(() => nats.close())
-    const { log, directory: directoryLog } = foldersOf(dataFolder)
     const partitions = partitionNames(config)
     const all = partitions.map((_, index) => index)
     const telemetry = await openCopied(

@@ -12,6 +12,14 @@ function whole(samples: readonly PromiseSettledResult<readonly Sample[]>[]): rea
   return samples.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
 }
 
+async function readability({ partition, reader }: Index, projection: string): Promise<Sample> {
+  const value = await reader.progress(projection).then(
+    () => 0,
+    () => 1,
+  )
+  return { labels: { projection, partition }, value }
+}
+
 /** How far each index is, as its projector last wrote; read from the index at each scrape. */
 export function observeIndexes(metrics: Metrics, { indexes, projections, clock }: Options): void {
   const each = async (value: (progress: Progress) => number): Promise<readonly Sample[]> => {
@@ -35,6 +43,11 @@ export function observeIndexes(metrics: Metrics, { indexes, projections, clock }
     'throughline_index_lost_days',
     'Days of workspaces of which the file is gone, or the index is gone or closed: see throughline status.',
     () => each(({ lostDays = [] }) => lostDays.length),
+  )
+  metrics.gauge(
+    'throughline_index_unreadable',
+    '1 for an index that could not be read, of which nothing else is told; else 0.',
+    () => Promise.all(indexes.flatMap((index) => projections.map((projection) => readability(index, projection)))),
   )
   metrics.gauge('throughline_index_log_head', 'The last event of the log, as the projector saw it.', () =>
     each(({ head }) => head),

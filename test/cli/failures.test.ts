@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import {
   closeSync,
   existsSync,
+  mkdirSync,
   openSync,
   readFileSync,
   rmSync,
@@ -25,16 +26,17 @@ import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { makeEvent, makeLarge, makeLine } from '../support/make-event.ts'
 import { openLog, writeLog } from '../compose/written-folder.ts'
+import { fillSmall, sampleOf } from '../streams/damaged-log.ts'
 import { createServices, useInstallation } from './harness.ts'
 
 describe('command line, where something is wrong', () => {
   const { dataFolder, run } = useInstallation()
 
-  type Ways = Readonly<{ stdio?: StdioOptions; fileBlocksMax?: number }>
+  type Ways = Readonly<{ stdio?: StdioOptions; fileBlocksMax?: number; folder?: string }>
   /** The program itself on the data folder: its exit code, and what it prints. */
-  function runMain(words: string, { stdio = 'pipe', fileBlocksMax }: Ways = {}) {
+  function runMain(words: string, { stdio = 'pipe', fileBlocksMax, folder = dataFolder() }: Ways = {}) {
     const limit = fileBlocksMax === undefined ? '' : `ulimit -f ${fileBlocksMax}; `
-    const argv = ['src/main.ts', ...words.split(' '), '--data', dataFolder()]
+    const argv = ['src/main.ts', ...words.split(' '), ...(folder === '' ? [] : ['--data', folder])]
     const shell = ['-c', `${limit}exec "$0" "$@"`, process.execPath, ...argv]
     const { status, stdout, stderr } = spawnSync('/bin/sh', shell, { encoding: 'utf8', stdio })
     return { status, stdout, stderr }
@@ -53,6 +55,31 @@ describe('command line, where something is wrong', () => {
       expect([status, stdout], verb).to.deep.equal([verb === 'verify all' ? 2 : 1, ''])
     }
     expect(runMain('workspace list').status, 'what needs none').to.equal(0)
+  }).timeout(300_000)
+
+  it('leaves a log alone whose WAL is damaged, or which is being set aside: a start saves what SQLite would ignore', async () => {
+    const { db, wal } = await sampleOf(fillSmall, { isKilled: true, checkpointBytes: 10_000_000 })
+    const damaged = Buffer.from(wal)
+    const middle = Math.floor(damaged.length / 2)
+    damaged.writeUInt8(damaged.readUInt8(middle) ^ 1, middle)
+    const { log, logFolder, directory } = foldersOf(copy())
+    mkdirSync(logFolder, { recursive: true })
+    for (const { file } of [log, directory]) writeFileSync(file, db)
+    for (const { file } of [log, directory]) {
+      writeFileSync(`${file}-wal`, damaged)
+      for (const verb of ['status', 'workspace list', `backup --to ${copy()}/copy`]) {
+        const { status, stderr } = runMain(verb, { folder: copy() })
+        expect(stderr, verb).to.include(`open ${file} (`).and.include('start the server first')
+        expect(status, verb).to.equal(1)
+      }
+      const moved = runMain(`move-log --from ${copy()} --to nats://127.0.0.1:1`, { folder: '' })
+      expect(moved.stderr).to.match(/^throughline: move .*: start the server first/)
+      expect(readFileSync(`${file}-wal`).equals(damaged), 'the WAL is as it was').to.equal(true)
+      rmSync(`${file}-wal`)
+      writeFileSync(`${file}.moving`, 'quarantine\n')
+      expect(runMain('status', { folder: copy() }).stderr).to.include('it was damaged, and is being set aside')
+      rmSync(`${file}.moving`)
+    }
   }).timeout(300_000)
 
   it('says what is made of a secret that could be shown to nobody', async () => {

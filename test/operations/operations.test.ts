@@ -299,6 +299,8 @@ describe('the lag of indexes', () => {
       'throughline_index_position{projection="logs",partition="1"} 4096',
       'throughline_index_lost_days{projection="logs",partition="0"} 0',
       'throughline_index_lost_days{projection="logs",partition="1"} 2',
+      'throughline_index_unreadable{projection="logs",partition="0"} 0',
+      'throughline_index_unreadable{projection="logs",partition="1"} 0',
       'throughline_index_log_head{projection="logs",partition="0"} 8192',
       'throughline_index_log_head{projection="logs",partition="1"} 8192',
     ])
@@ -317,6 +319,7 @@ describe('the lag of indexes', () => {
     const reader = { progress: (name: string) => readers[name]?.() } as unknown as IndexReader
     for (const [projections, expected] of [
       [['traces', 'logs'], 'throughline_index_position{projection="logs",partition="0"} 8192\n'],
+      [['traces', 'logs'], 'throughline_index_unreadable{projection="traces",partition="0"} 1\n'],
       [['traces'], '# throughline_index_position could not be read\n'],
     ] as const) {
       const metrics = createMetrics()
