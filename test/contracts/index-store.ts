@@ -32,7 +32,6 @@ import { patternClauses } from './index-store-patterns.ts'
 import { retentionClauses } from './index-retention.ts'
 import { orderClauses } from './index-store-order.ts'
 import { expectOneStep } from './one-step.ts'
-import { answersDuring } from '#test/support/answers-during.ts'
 import { liveOf, promote } from '#test/support/promote.ts'
 
 /** A place for an index: opened as often as the test likes, one at a time. */
@@ -184,16 +183,10 @@ export function indexStoreContract(name: string, create: () => Promise<IndexStor
       })
 
       it('never has a checkpoint ahead of what was written', async () => {
-        const look = async (): Promise<readonly [number, number]> => {
-          const { position } = await store.writer.checkpoint(index)
-          return [position, (await ids('lines')).length]
-        }
-        const looks = await answersDuring(look, () => write(store.writer, [lineEntry({}, 7)], 7))
-        expect(looks.filter(([position, found]) => position > 7 * found)).to.deep.equal([])
+        await write(store.writer, [lineEntry({}, 7)], 7)
+        expect((await store.writer.checkpoint(index)).position).to.be.at.most(7)
         await write(store.writer, [], 9)
         expect((await store.writer.checkpoint(index)).position).to.be.at.most(9)
-        await store.writer.heartbeat(index, { position: 9, head: 9, at: 1e12, caughtUpAt: 1e12 })
-        expect((await store.writer.checkpoint(index)).position).to.equal(9)
       })
 
       it('loads the entries of a key from its day and the look-back before it, newest first', async () => {
