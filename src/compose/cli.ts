@@ -33,8 +33,9 @@ const common = {
 const looked = new Set<string>()
 
 /**
- * The files of a data folder. Throws PermanentError if its logs are to be mended first, or there are none: in the wrong folder a verb would find nothing and report that all is
- * well. Also throws for another user than the server's, above all root: the server could not write the files that user would create.
+ * The files of a data folder. Throws PermanentError if there are none: in the wrong folder a verb would find nothing and report that all is
+ * well. Also throws for another user than the server's, above all root: the server could not write the files that user would create; and
+ * where a start must mend the logs first.
  */
 function filesOf(dataFolder: string): Folders {
   checkPlaces(dataFolder, 'open')

@@ -44,12 +44,10 @@ function refuseDamaged(folders: Folders): void {
   const { log, directory } = folders
   const knownHead = (epoch: string | undefined): Position => seenOf(folders, epoch)
   for (const looked of [{ ...log, knownHead }, directory]) {
-    const { file } = looked
-    refuseUnmended(file, 'move')
-    const verdict = examine({ ...looked, isInUse: true, isThorough: suspicionOf(file) !== undefined })
-    if (verdict.kind !== 'damaged') continue
-    const hint = `${verdict.reason}: start the server first, which saves all that can be read of it`
-    throw new PermanentError({ operation: 'move', subject: file, hint })
+    refuseUnmended(looked.file, 'move', (file) => {
+      const verdict = examine({ ...looked, isInUse: true, isThorough: suspicionOf(file) !== undefined })
+      return verdict.kind === 'damaged' ? verdict.reason : undefined
+    })
   }
 }
 

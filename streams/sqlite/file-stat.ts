@@ -8,3 +8,10 @@ export const isFile = (file: string): boolean => statSync(file, { throwIfNoEntry
 
 /** 0 if there is no such file. */
 export const bytesOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
+
+/** Changes when somebody writes to a database in WAL mode. */
+export const stateOf = (file: string): string =>
+  ['', '-wal']
+    .map((side) => statSync(`${file}${side}`, { throwIfNoEntry: false }))
+    .map((stat) => `${stat?.ino} ${stat?.size} ${stat?.mtimeMs}`)
+    .join()

@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { positionStep } from '#src/events/envelope.ts'
 import { syncFolder, writeDurably } from '#src/lib/durable-files.ts'
 import { PermanentError } from '#src/lib/failure.ts'
+import { stateOf } from '../file-stat.ts'
 import type { LogFile } from '../log-file.ts'
 import { movingOf, nextOf, sides } from '../side-files.ts'
 import { clearSuspicion, suspicionOf } from '../suspicion.ts'
@@ -121,13 +122,6 @@ function resume(options: MendOptions, onStep: (step: string) => void): Quarantin
   else forgetMove(file, onStep)
   return broken
 }
-
-/** Changes when somebody else writes to the log. */
-const stateOf = (file: string): string =>
-  ['', '-wal']
-    .map((side) => statSync(`${file}${side}`, { throwIfNoEntry: false }))
-    .map((stat) => `${stat?.ino} ${stat?.size} ${stat?.mtimeMs}`)
-    .join()
 
 /** Another process, such as the command line, may write meanwhile: what it wrote must not be lost. */
 const attemptsMax = 5
