@@ -6,15 +6,10 @@ import { liveBuilds, verify } from '#projections/builds/verify.ts'
 import { positionStep, type Position } from '#src/events/envelope.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { LostTailError, type Stream } from '#streams/stream.ts'
+import { behind } from '#test/support/behind.ts'
 import { buildPlaces, foldedPlace, withWriterOf, type Place } from '#test/support/build-places.ts'
 import { counting } from '#test/support/line-projections.ts'
 import { rejection } from '#test/support/read-all.ts'
-
-/** A log as a server sees it that answers some reads as if nothing came after them. */
-const behind = (stream: Stream, isBehind: (after: Position) => boolean): Stream => ({
-  ...stream,
-  read: async (after, max) => (isBehind(after) ? [] : stream.read(after, max)),
-})
 
 for (const [name, create] of Object.entries(buildPlaces)) {
   describe(`a worker of a rebuild whose server is behind, ${name}`, () => {

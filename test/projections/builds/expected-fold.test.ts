@@ -9,6 +9,7 @@ import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { lineDecoders, lineEvent } from '#test/support/line-projections.ts'
+import { behind } from '#test/support/behind.ts'
 import { rejection } from '#test/support/read-all.ts'
 
 const [acme, other] = [workspaceIdOf('acme'), workspaceIdOf('other')]
@@ -85,11 +86,10 @@ describe('the fold that an index is compared with', () => {
   })
 
   it('does not take a server that is behind for a log that has lost its tail', async () => {
-    let behind = 1
-    const { folded, expected } = await sixEvents((stream) => ({
-      ...stream,
-      read: async (after, max) => (after < 4 * positionStep && behind-- > 0 ? [] : stream.read(after, max)),
-    }))
+    let left = 1
+    const { folded, expected } = await sixEvents((stream) =>
+      behind(stream, (after) => after < 4 * positionStep && left-- > 0),
+    )
     await expected.foldTo(acme, 4 * positionStep, none)
     expect(folded).to.deep.equal([1, 4])
     const ahead = await rejection(expected.foldTo(acme, 7 * positionStep, none))
@@ -98,16 +98,15 @@ describe('the fold that an index is compared with', () => {
   })
 
   it('leaves out no event of a workspace that waits where a server that is behind answers none', async () => {
-    let behind = 0
-    const { folded, expected } = await sixEvents((stream) => ({
-      ...stream,
-      read: async (after, max) => (after < 4 * positionStep && behind-- > 0 ? [] : stream.read(after, max)),
-    }))
+    let left = 0
+    const { folded, expected } = await sixEvents((stream) =>
+      behind(stream, (after) => after < 4 * positionStep && left-- > 0),
+    )
     await expected.foldTo(acme, 4 * positionStep, none)
-    behind = 1
+    left = 1
     await expected.foldTo(other, 2 * positionStep, none)
     expect([folded, expected.positionOf(other)]).to.deep.equal([[1, 4, 2], 2 * positionStep])
-    behind = 2
+    left = 2
     expect(await rejection(expected.foldTo(other, 4 * positionStep, none))).to.be.instanceOf(TransientError)
     expect([folded, expected.positionOf(other)]).to.deep.equal([[1, 4, 2], 2 * positionStep])
   })
