@@ -380,6 +380,14 @@ describe('the scripts of pages in a browser', () => {
       await tab.locator('.histogram').dispatchEvent('pointercancel')
       expect(await chosen().count(), 'taken away').to.equal(0)
       await tab.mouse.up()
+      // At the upper edge, let go above it: the chart hears nothing of that.
+      const top = (await tab.locator('.histogram').boundingBox())?.y ?? 0
+      await tab.mouse.move(x, top + 1)
+      await tab.mouse.down()
+      await tab.mouse.move(x, top - 3)
+      await tab.mouse.up()
+      await tab.mouse.move(x + 50, y)
+      expect(await chosen().count(), 'let go beside it').to.equal(0)
       expect(led).to.deep.equal([])
     })
 
