@@ -24,17 +24,26 @@ function install(what: string, packages: Packages): void {
   runCommand(manager.command, [...manager.install, ...names])
 }
 
-/** What this machine has, or has once packages are installed; fails with the line that says what a person can do. */
+/** What this machine has, or has once packages are installed; undefined where it may not, or cannot, have them. */
+export function findOrTryInstall<Found>(
+  what: string,
+  find: () => Found | undefined,
+  packages: Packages,
+): Found | undefined {
+  const given = find()
+  if (given !== undefined) return given
+  install(what, packages)
+  return find()
+}
+
+/** The same of what is needed; fails with the line that says what a person can do. */
 export function findOrInstall<Found>(
   what: string,
   find: () => Found | undefined,
   packages: Packages,
   advice: string,
 ): Found {
-  const given = find()
-  if (given !== undefined) return given
-  install(what, packages)
-  const found = find()
+  const found = findOrTryInstall(what, find, packages)
   if (found === undefined) throw new Error(advice)
   return found
 }

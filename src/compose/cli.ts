@@ -14,6 +14,7 @@ import { checkPlaces, foldersOf, type Folders } from './folders.ts'
 import { limitsBeside, openLogBeside } from './log-beside.ts'
 import { quarantinesOf } from './quarantines.ts'
 import { fullDisksOf } from './reserve.ts'
+import { tellMovedBeside } from './tell-moved.ts'
 
 /** What few verbs need is loaded by these: it takes longer than most of what verbs do. */
 async function withOwnMarks(readers: readonly IndexReader[]): Promise<readonly IndexReader[]> {
@@ -70,6 +71,7 @@ const embeddedServices: CliServices = {
   ...common,
   openDirectory: async (dataFolder) => {
     const { directory } = filesOf(dataFolder)
+    tellMovedBeside(dataFolder)
     const { pepper } = loadSecrets({ dataFolder, random: randomBytes, pepper: process.env['KEY_PEPPER'] })
     return { stream: await createSqliteStream({ ...directory, thread: false, limits: limitsBeside }), pepper }
   },

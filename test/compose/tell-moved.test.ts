@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { writeClusterSecrets } from '#src/directory/cluster-secrets.ts'
+import { runVerb } from '../support/run-program.ts'
 import { startProcess } from '../support/server-process.ts'
 
 describe('a server on a data folder whose log was moved to a cluster', () => {
@@ -20,6 +21,12 @@ describe('a server on a data folder whose log was moved to a cluster', () => {
           'that cluster is not used',
       ])
       expect(existsSync(file)).to.equal(true)
+      const listed = await runVerb(['src/main.ts', 'workspace', 'list', '--data', dataFolder], process.env)
+      expect([listed.code, listed.err.trim()]).to.deep.equal([
+        0,
+        `${file} is of a "throughline move-log": what is changed here is not changed in that cluster. Name that cluster in NATS_URL, or remove this ` +
+          'file where that cluster is not used',
+      ])
     } finally {
       rmSync(dataFolder, { recursive: true })
     }

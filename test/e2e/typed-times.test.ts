@@ -62,12 +62,13 @@ describe('times of day in the form of a search', () => {
     })
   }
 
+  const tabs = new Map<string, Promise<Page>>()
   async function searchAt(now: string, timezoneId: string, from: string, to = ''): Promise<readonly (string | null)[]> {
-    const { tab } = await openSignedIn(browser, server, { timezoneId })
+    const opened = tabs.get(timezoneId) ?? openSignedIn(browser, server, { timezoneId }).then(({ tab }) => tab)
+    tabs.set(timezoneId, opened)
+    const tab = await opened
     await tab.clock.setFixedTime(now)
-    const sent = await search(tab, from, to)
-    await tab.context().close()
-    return sent
+    return search(tab, from, to)
   }
 
   it('are said with their day and as half of one', async () => {

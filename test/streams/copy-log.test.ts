@@ -7,7 +7,7 @@ import { partitionNumber, partitionOf } from '#src/events/partition.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { compareLogs } from '#streams/compare-logs.ts'
-import { copyLog, type CopiedLog } from '#streams/copy-log.ts'
+import { copyLog, refuseGaps, type CopiedLog } from '#streams/copy-log.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { connectNats } from '#streams/jetstream/connect.ts'
@@ -18,6 +18,7 @@ import { openJetStream } from '#streams/jetstream/stream.ts'
 import { startNats } from '../../infra/engines/nats.ts'
 import { enginesTimeoutMs, natsEngine } from '../support/engines.ts'
 import { makeSource, makeTargets, partitions, type SourceLog, type TargetLogs } from './copied-logs.ts'
+import { fillSmall, openDamaged, openLog, sampleOf } from './damaged-log.ts'
 import { askServer, newPrefix, removeLogs, testProvision } from './jetstream-log.ts'
 import { makeEvent, noon } from '../support/make-event.ts'
 import { readAll, rejection, stored, withoutPosition } from '../support/read-all.ts'
@@ -390,6 +391,26 @@ describe('copying a log whose positions are kept', function () {
     await removeLogs(nats, prefix)
     await nats.close()
     await source.remove()
+  })
+})
+
+describe('a log that has lost events between others', () => {
+  it('is not copied where each has to stand where it stood, which is said before anything is written', async () => {
+    const damaged = await openDamaged(await sampleOf(fillSmall, { isKilled: false }))
+    const whole = await openLog(damaged.file)
+    await refuseGaps({ source: whole, keepsPositions: true })
+    await whole.close()
+    damaged.spoil()
+    damaged.suspect()
+    expect((await damaged.mend()).mended).to.not.equal(undefined)
+    const mended = await openLog(damaged.file)
+    const { message } = await rejection(refuseGaps({ source: mended, keepsPositions: true }))
+    expect(message)
+      .to.match(/nothing at \d+/)
+      .and.to.include('replay --to-url')
+    await refuseGaps({ source: mended, keepsPositions: false })
+    await mended.close()
+    await damaged.remove()
   })
 })
 

@@ -69,6 +69,8 @@ function end() {
 }
 
 function drag(event) {
+  // Let go beside the chart, which then hears nothing of it.
+  if (event.buttons === 0) end()
   if (downX === undefined || (chosen === undefined && Math.abs(event.clientX - downX) < dragPxMin)) return
   if (chosen === undefined) {
     // Only now: a click would no longer be one on a bar.

@@ -13,7 +13,7 @@ import { rowCrc } from '../row.ts'
 import { parseFormers } from './formers.ts'
 import { withFile } from './raw-file.ts'
 import { readWal, type WalContent } from './wal-file.ts'
-import { bytesOf, isFile } from '../file-stat.ts'
+import { bytesOf, isFile, stateOf } from '../file-stat.ts'
 import { magic } from './sqlite-format.ts'
 
 type Epochs = Readonly<{ epoch: string; formers: readonly string[] }>
@@ -42,6 +42,8 @@ class Damage extends Error {}
 class Older extends Damage {}
 const damage = (reason: string): Damage => new Damage(reason)
 
+/** A WAL that begins anew while it is read looks damaged: what somebody has written to meanwhile is looked at again. */
+const attemptsMax = 3
 const endRows = 64
 const endBytesMax = 16 * 1024 * 1024
 const probes = 64
@@ -170,6 +172,8 @@ function checkTables(database: DatabaseSync, options: ExamineOptions): Readonly<
   const epochs = checkMeta(database, options)
   // Read first, because somebody may write to the log meanwhile.
   const known = Math.floor((options.knownHead?.(epochs.epoch) ?? 0) / positionStep)
+  // All else is of one moment: a log that goes on would not end where it ended before.
+  database.exec('BEGIN')
   const some = checkSome(database)
   if (options.isThorough) checkAll(database, some)
   if (some.head < known) throw new Older(`it ends at event ${some.head}, and event ${known} was in it`)
@@ -223,6 +227,14 @@ function reasonOf(error: unknown): string | undefined {
  */
 export function examine(options: ExamineOptions): Verdict {
   if (!isFile(options.file)) return { kind: 'absent' }
+  for (let attempt = 1; ; attempt++) {
+    const before = stateOf(options.file)
+    const verdict = verdictOn(options)
+    if (verdict.kind !== 'damaged' || attempt === attemptsMax || stateOf(options.file) === before) return verdict
+  }
+}
+
+function verdictOn(options: ExamineOptions): Verdict {
   try {
     return look(options)
   } catch (error) {
