@@ -47,6 +47,8 @@ export type Heartbeat = Readonly<{
   /** What is searchable beyond the position, for some workspaces (folding/ahead.ts). */
   ahead?: Ahead
   last?: LastFolded
+  /** Workspaces of which the build leaves out events on which nobody has decided (folding/lacking.ts). */
+  lacking?: readonly WorkspaceId[]
 }>
 
 /** The furthest event that was folded, and what tells it from any other (folding/log-tail.ts): a log that holds another there is another one. */
@@ -70,7 +72,7 @@ export const isFolded = ({ at }: Pick<Heartbeat, 'at'>, nowMs: number): boolean 
 
 /**
  * Whether the index has all of the log. False without a live projector, since the heartbeat of a stopped one goes stale; also when a
- * program of another version folds the index, or when it has lost a day. A heartbeat from the future tells nothing: one whose clock was
+ * program of another version folds the index, when it has lost a day, or leaves out an event that nobody has given up. A heartbeat from the future tells nothing: one whose clock was
  * hours ahead may have stopped since.
  */
 export const isCaughtUp = (progress: ReadProgress, nowMs: number): boolean =>
@@ -78,7 +80,8 @@ export const isCaughtUp = (progress: ReadProgress, nowMs: number): boolean =>
   isFolded(progress, nowMs) &&
   progress.at - nowMs <= heartbeatMaxMs &&
   progress.isOfAnotherVersion !== true &&
-  (progress.lostDays ?? []).length === 0
+  (progress.lostDays ?? []).length === 0 &&
+  (progress.lacking ?? []).length === 0
 
 /** How far the index lags behind the log, ms; 0 while it has everything. */
 export const lagMs = (progress: ReadProgress, nowMs: number): number =>

@@ -13,5 +13,6 @@ export async function progressOf(reader: IndexReader, projections: readonly stri
     caughtUpAt: Math.min(...all.map(({ caughtUpAt }) => caughtUpAt)),
     isOfAnotherVersion: all.some(({ isOfAnotherVersion }) => isOfAnotherVersion),
     lostDays: all.flatMap(({ lostDays = [] }) => lostDays),
+    lacking: all.flatMap(({ lacking = [] }) => lacking),
   }
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '#src/lib/clock.ts'
 import { beforeAll, type Position, type RecordedEvent } from '#src/events/envelope.ts'
+import { isDeadLetterDecision } from '#src/events/dead-letter.ts'
 import { isErasure } from '#src/events/erasure.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import {
@@ -18,6 +19,7 @@ import { leftOut, type DeadLetters } from './dead-letters.ts'
 import { createDocumentCache, type CacheLimits } from './documents.ts'
 import { findPoison, refuseMost } from './find-poison.ts'
 import { foldBatch } from './fold-batch.ts'
+import { createLacking, type Lacking } from './lacking.ts'
 import { lastFolded } from './log-tail.ts'
 import { withSeenEvents } from './seen-events.ts'
 
@@ -62,12 +64,16 @@ type LaneOptions = Readonly<{
 /** An event that folds of this version of the projection skip from now on, and why. */
 export type LeftOut = Readonly<{ projection: string; position: Position; reason: string }>
 
+/** `lacking`: of whom it leaves out events. */
+type OwnOptions = LaneOptions & Readonly<{ lacking: Lacking }>
+
 /** The events as this projection folds them: a dead letter that is retried takes the place of the decision to retry it. */
 async function withBrought(
   projection: Projection,
   events: readonly DecodedEvent[],
-  { decode, deadLetters }: LaneOptions,
+  { decode, deadLetters, lacking }: OwnOptions,
 ): Promise<readonly DecodedEvent[]> {
+  if (events.some(({ event }) => isDeadLetterDecision(event))) await lacking.look()
   const folded: DecodedEvent[] = []
   for (const one of events) {
     const brought = one.event.type === 'deadletter.retried' && (await deadLetters.brought(projection, one.event))
@@ -111,18 +117,24 @@ async function leaveOut(
   projection: Projection,
   events: readonly DecodedEvent[],
   failure: unknown,
-  options: LaneOptions,
+  options: OwnOptions,
 ): Promise<ReadonlySet<Position>> {
-  const { deadLetters, onDeadLetter = () => {}, mayLeaveOutMost = () => true } = options
-  let skipped: ReadonlySet<Position> = new Set()
+  const { deadLetters, lacking, onDeadLetter = () => {}, mayLeaveOutMost = () => true } = options
   const poison = await findPoison(projection, events, failure)
   if (!mayLeaveOutMost()) refuseMost(projection, events, { poison, lacked: await lackedNow(projection, options) })
   for (const one of poison) {
-    skipped = await deadLetters.put(projection, one)
+    await deadLetters.put(projection, one)
     onDeadLetter({ projection: projection.name, position: one.event.position, reason: one.message })
   }
-  return skipped
+  return leftOut(await lacking.look())
 }
+
+/** Those parts of a heartbeat that there are. */
+const partsOf = (ahead: Ahead | undefined, last: LastFolded | undefined, lacking: readonly WorkspaceId[]) => ({
+  ...(ahead && { ahead }),
+  ...(last && { last }),
+  ...(lacking.length > 0 && { lacking }),
+})
 
 /** Opens a build of this log, or creates it, starting after `after`. */
 export async function openLane(
@@ -131,7 +143,8 @@ export async function openLane(
   options: LaneOptions,
   after: Position = 0,
 ): Promise<Lane> {
-  const { writer, epoch, clock, limits, deadLetters } = options
+  const { writer, epoch, clock, limits } = options
+  const own = { ...options, lacking: createLacking(options.deadLetters, projection) }
   const complete = withSeenEvents(projection)
   await writer.open(index, complete, epoch, after)
   let { position } = await writer.checkpoint(index)
@@ -141,7 +154,7 @@ export async function openLane(
   // Of one that is new, lag is counted from now on.
   let caughtUpAt = storedBefore?.heartbeat.caughtUpAt || clock()
   let last = storedBefore?.heartbeat.last
-  let skipped = leftOut(await deadLetters.letters(projection))
+  let skipped = leftOut(await own.lacking.look())
   /** Folds up to the next erasure, carries it out, and goes on after it: what it erases must be in the index by then. */
   const foldParts = async (events: readonly DecodedEvent[], to: Aim): Promise<void> => {
     const at = events.findIndex(({ event }) => isErasure(event))
@@ -161,7 +174,7 @@ export async function openLane(
     } catch (error) {
       // The cache may hold half an event: a retry starts from what is stored.
       cache = createDocumentCache(limits)
-      skipped = await leaveOut(complete, wanted, error, options)
+      skipped = await leaveOut(complete, wanted, error, own)
       await foldOnce(events, to)
     }
   }
@@ -174,7 +187,7 @@ export async function openLane(
     async fold(events, to) {
       if (to <= position) return
       const fresh = events.filter(({ event }) => event.position > reachedFor({ position, ahead }, event.workspaceId))
-      await foldParts(await withBrought(projection, fresh, options), { position: to })
+      await foldParts(await withBrought(projection, fresh, own), { position: to })
       position = to
       last = furthestOf(last, events)
       if (ahead !== undefined && ahead.position <= position) ahead = undefined
@@ -184,7 +197,7 @@ export async function openLane(
     },
     ahead: () => ahead,
     async foldAhead(events, to) {
-      const folded = await withBrought(projection, events, options)
+      const folded = await withBrought(projection, events, own)
       if (folded.length > 0) await foldParts(folded, { position: to.position, isAhead: true })
       ahead = to
       last = furthestOf(last, events)
@@ -196,7 +209,7 @@ export async function openLane(
       caughtUpAt = position >= head ? at : Math.min(caughtUpAt, at)
       if (ahead !== undefined && ahead.caughtUpAt > at) ahead = { ...ahead, caughtUpAt: at }
       const told = { position, head: Math.max(head, position), at, caughtUpAt }
-      await writer.heartbeat(index, { ...told, ...(ahead && { ahead }), ...(last && { last }) })
+      await writer.heartbeat(index, { ...told, ...partsOf(ahead, last, own.lacking.workspaces()) })
     },
   }
 }

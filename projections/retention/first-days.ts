@@ -64,7 +64,7 @@ export const withOwnProgress = <Reader extends Pick<IndexReader, 'progress'>>(
   async progress(projection: string) {
     const found = await reader.progress(projection)
     if (found === undefined) return undefined
-    const { ahead, lostDays = [], ...told } = found
+    const { ahead, lostDays = [], lacking = [], ...told } = found
     const from = firstDay(workspaceId, projection)
     const own = lostDays.filter((lost) => (lost.workspaceId ?? workspaceId) === workspaceId && lost.day >= from)
     const isAhead = ahead !== undefined && !ahead.behind.has(workspaceId)
@@ -73,6 +73,7 @@ export const withOwnProgress = <Reader extends Pick<IndexReader, 'progress'>>(
       position: reachedFor(found, workspaceId),
       caughtUpAt: isAhead ? Math.max(told.caughtUpAt, ahead.caughtUpAt) : told.caughtUpAt,
       ...(own.length === 0 ? {} : { lostDays: own }),
+      ...(lacking.includes(workspaceId) ? { lacking: [workspaceId] } : {}),
     }
   },
 })

@@ -35,13 +35,18 @@ const missingMax = 1_000
 /** Nanoseconds (5 min): if no span has started for this long, the trace has ended, and missing spans are not just late. */
 const quietNs = 300_000_000_000n
 
-/** Whether more of a trace may still be indexed: the index lags a little under load, and a rebuild restores days that were lost. */
+/**
+ * Whether more of a trace may still be indexed: the index lags a little under load, a rebuild restores days that were lost, and a mended program
+ * folds events that an earlier one could not.
+ */
 function maySoonBeIndexed(
   { summary: { lastStartNs } }: TraceDocument,
   progress: Progress | undefined,
   nowMs: number | undefined,
 ): boolean {
-  if (progress === undefined || (progress.lostDays ?? []).length > 0) return true
+  if (progress === undefined) return true
+  const { lostDays = [], lacking = [] } = progress
+  if (lostDays.length > 0 || lacking.length > 0) return true
   if (isCaughtUp(progress, nowMs ?? progress.at)) return false
   const hasUntilNs = BigInt(Math.trunc(progress.caughtUpAt)) * 1_000_000n
   return lastStartNs === null || BigInt(lastStartNs) > hasUntilNs - quietNs

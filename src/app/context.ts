@@ -11,7 +11,7 @@ import type { Clock } from '#src/lib/clock.ts'
 import { inTime } from '#src/lib/in-time.ts'
 import type { Searches, TraceSearchAnswer } from '#src/query/searches.ts'
 import { readUsageAt, type Usage } from '#projections/allowance/query.ts'
-import type { IndexReader } from '#projections/index-store.ts'
+import { heartbeatMaxMs, type IndexReader } from '#projections/index-store.ts'
 import type { SignInThrottle } from './account/sign-in-throttle.ts'
 import { allowanceWarning } from './allowance-warning.ts'
 import type { FormBudgets } from './form.ts'
@@ -115,17 +115,16 @@ export const atFault = (isIt: boolean): Html =>
 export const notice = (text: string | Html | undefined): Html =>
   text === undefined ? html`` : html`<p class="notice" role="status">${text}</p>`
 
-/** A notice for an index that is behind. */
-export const behindPart = ({
-  complete,
-  lag_ms: lagMs,
-}: Pick<TraceSearchAnswer['index'], 'complete' | 'lag_ms'>): Html =>
-  complete
-    ? html``
-    : html`<p class="notice" role="status">
-        The index is behind the log${lagMs > 0 ? ` by ${Math.ceil(lagMs / 1_000)} s` : ''}: the newest records may be
-        missing.
-      </p>`
+/** A notice for an index that is behind, or that lacks something that its operator can tell of. */
+export function behindPart({ complete, position, head, lag_ms: lagMs }: TraceSearchAnswer['index']): Html {
+  if (complete) return html``
+  if (position > 0 && position >= head && lagMs <= heartbeatMaxMs)
+    return notice(
+      'The index lacks something that was sent: the server’s operator is told what by "throughline status".',
+    )
+  const by = lagMs > 0 ? ` by ${Math.ceil(lagMs / 1_000)} s` : ''
+  return notice(`The index is behind the log${by}: the newest records may be missing.`)
+}
 
 const english = new Intl.NumberFormat('en')
 /** `12,345`. */

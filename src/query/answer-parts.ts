@@ -40,7 +40,7 @@ export const freeFields = z.record(z.string(), z.unknown()).meta({
 export const indexState = z.object({ position: count, head: count, lag_ms: count, complete: z.boolean() }).meta({
   id: 'IndexState',
   description:
-    'How far the index had followed the log when the query ran. What was acknowledged at or below `position` is in the answer.',
+    'How far the index had followed the log when the query ran. What was acknowledged at or below `position` is in the answer, if it is `complete`; not if the index lags, has lost a day, or leaves out an event that it cannot take.',
 })
 
 export const range = z

@@ -16,10 +16,13 @@ const asked = { conditions: new URLSearchParams(), cursors: [], plan }
 
 describe('parts of search pages', () => {
   it('say by how much the index is behind, where that is known', () => {
-    const told = (lag: number) => textOf(behindPart({ complete: false, lag_ms: lag }).markup)
+    const told = (lag: number, position = 8) =>
+      textOf(behindPart({ complete: false, position, head: 9, lag_ms: lag }).markup)
     expect(told(1)).to.include('behind the log by 1 s:')
     expect(told(0)).to.include('behind the log:')
-    expect(behindPart({ complete: true, lag_ms: 0 }).markup).to.equal('')
+    expect(told(6_000, 9), 'nobody folds it').to.include('behind the log by 6 s:')
+    expect(told(900, 9), 'it is folded, to the head').to.include('lacks something that was sent')
+    expect(behindPart({ complete: true, position: 9, head: 9, lag_ms: 0 }).markup).to.equal('')
   })
 
   it('offer each range once, as far as the plan keeps anything', () => {

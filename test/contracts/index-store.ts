@@ -146,6 +146,15 @@ export function indexStoreContract(name: string, create: () => Promise<IndexStor
         expect(await store.reader.progress('fixture')).to.deep.equal({ index, after: 0, ...told, position: 9 })
       })
 
+      it('tells them of whom it leaves out events, as long as it is said', async () => {
+        const told = { position: 5, head: 9, at: 1_700_000_000_000, caughtUpAt: 1_699_999_999_000 }
+        await store.writer.heartbeat(index, { ...told, lacking: [acme] })
+        expect(await store.reader.progress('fixture')).to.deep.equal({ index, after: 0, ...told, lacking: [acme] })
+        expect((await store.writer.builds('fixture'))[0]?.heartbeat).to.deep.equal({ ...told, lacking: [acme] })
+        await store.writer.heartbeat(index, { ...told, position: 9 })
+        expect(await store.reader.progress('fixture')).to.deep.equal({ index, after: 0, ...told, position: 9 })
+      })
+
       it('does not say after it was opened again what was ahead', async () => {
         if (name === 'memory') return
         const told = { position: 0, head: 9, at: 1_700_000_000_000, caughtUpAt: 1_699_999_999_000 }

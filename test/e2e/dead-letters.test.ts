@@ -3,12 +3,13 @@ import { expect } from 'chai'
 import { limits } from '#src/config.ts'
 import { sealEvent } from '#src/events/codec.ts'
 import { noCounts } from '#src/events/envelope.ts'
-import { workspaceIdOf } from '#src/events/workspace-id.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
-import { cli } from '../support/cli.ts'
+import { cli, firstWorkspaceOf } from '../support/cli.ts'
 import { answerOf, at, listOf, signIn, untilIndexed } from '../support/client.ts'
 import { runProgram } from '../support/run-program.ts'
+import { createTenant, type Tenant } from '../support/tenant.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
 import { sendingTo } from '../support/workspace.ts'
 
@@ -17,6 +18,8 @@ const broken = '[{"message":"half a batch"'
 describe('dead letters of a running server', () => {
   let server: Server
   let position: string
+  let workspaceId: WorkspaceId
+  let other: Tenant
   const counts = async (): Promise<Readonly<Record<string, unknown>>> => {
     const status = await cli(server, 'status')
     return Object.fromEntries(listOf(status, 'indexes').map((one) => [String(one['projection']), one['dead_letters']]))
@@ -27,16 +30,24 @@ describe('dead letters of a running server', () => {
     const reader = await signIn(server.baseUrl, server.firstRun.sign_in)
     return listOf(await answerOf(reader, `/api/app/logs/search?q=${message}`), 'logs').length
   }
+  /** Whether answers to this workspace, and to the one that sent nothing broken, have all that was sent. */
+  const complete = async (): Promise<readonly unknown[]> => {
+    await untilIndexed(server)
+    const accounts = [server.firstRun.sign_in, other.sign_in]
+    const readers = await Promise.all(accounts.map((account) => signIn(server.baseUrl, account)))
+    const answers = await Promise.all(readers.map((reader) => answerOf(reader, '/api/app/logs/search')))
+    return answers.map((answer) => at(answer, 'index', 'complete'))
+  }
   /** What no request can bring into the log: a payload that its own decoder refuses. Where it stands. */
   const appendBroken = async (name: string): Promise<string> => {
     const file = join(server.dataFolder, 'log', '0.db')
     const stream = await createSqliteStream({ file, partition: '0', thread: false, limits })
     const event = sealEvent(
       {
-        id: `${server.firstRun.workspace}.logs.${name}`,
+        id: `${workspaceId}.logs.${name}`,
         type: 'logs.received',
         schemaVersion: 1,
-        workspaceId: workspaceIdOf(server.firstRun.workspace),
+        workspaceId,
         keyId: null,
         receivedAt: Date.now(),
         retentionClass: '7d',
@@ -61,6 +72,9 @@ describe('dead letters of a running server', () => {
   before(async () => {
     server = await startServer()
     expect(await log('before')).to.equal(1)
+    workspaceId = await firstWorkspaceOf(server)
+    other = await createTenant(server, 'other', 'pro')
+    expect(await complete()).to.deep.equal([true, true])
     position = await appendBroken('first')
   })
   after(async () => {
@@ -74,7 +88,7 @@ describe('dead letters of a running server', () => {
     expect(letters.map((one) => one['position'])).to.deep.equal(letters.map(() => position))
     expect(letters.map((one) => one['projection'])).to.include('logs')
     const logs = letters.find((one) => one['projection'] === 'logs')
-    expect(logs).to.deep.include({ state: 'open', workspace: server.firstRun.workspace, type: 'logs.received' })
+    expect(logs).to.deep.include({ state: 'open', workspace: workspaceId, type: 'logs.received' })
     expect(logs?.['reason']).to.match(/^decode logs.received at \d+: ./)
   })
 
@@ -84,8 +98,11 @@ describe('dead letters of a running server', () => {
     expect(at(shown, 'event', 'type')).to.equal('logs.received')
   })
 
-  it('are counted by status', async () => {
+  it('are counted by status, and answers to their workspace say that they lack something', async () => {
     expect(await counts()).to.include({ logs: 1 })
+    expect(await complete()).to.deep.equal([false, true])
+    const page = await (await signIn(server.baseUrl, server.firstRun.sign_in)).raw('/app/logs')
+    expect(await page.text()).to.include('The index lacks something that was sent')
   })
 
   it('are left out by verify and rebuild alike', async () => {
@@ -98,6 +115,7 @@ describe('dead letters of a running server', () => {
   it('are dropped, or tried again and listed at a new place', async () => {
     await cli(server, 'dead-letters', 'drop', position)
     expect(await counts()).to.include({ logs: 0 })
+    expect(await complete(), 'given up').to.deep.equal([true, true])
     const retried = await cli(server, 'dead-letters', 'retry', position)
     expect(retried['retried']).to.include('logs')
     expect(await log('last')).to.equal(1)
@@ -105,6 +123,7 @@ describe('dead letters of a running server', () => {
       (one) => one['projection'] === 'logs',
     )
     expect(letters.map(({ state }) => state)).to.deep.equal(['retried', 'open'])
+    expect(await complete(), 'open again').to.deep.equal([false, true])
     const again = await cli(server, 'dead-letters', 'show', String(letters[1]?.['position']))
     expect(Buffer.from(String(again['payload_base64']), 'base64').toString()).to.equal(broken)
     expect(new Set(await verifyAll())).to.deep.equal(new Set([true]))

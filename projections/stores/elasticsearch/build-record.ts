@@ -1,5 +1,6 @@
 import { parseJson, type JsonObject } from '#src/lib/json.ts'
 import type { Position } from '#src/events/envelope.ts'
+import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import type { Heartbeat, MissedDay, StoredBuild } from '../../index-store.ts'
 import { formatAhead, parseAhead } from '../ahead-text.ts'
 import type { Shapes } from '../row.ts'
@@ -19,6 +20,7 @@ function heartbeatIn(source: JsonObject): Heartbeat {
   const ahead = parseAhead(of['ahead'])
   const last = objectIn(of['last'])
   const event = textIn(last['event'])
+  const lacking = valuesIn(of['lacking']).map((id) => workspaceIdOf(textIn(id)))
   return {
     position: numberIn(of['position']),
     head: numberIn(of['head']),
@@ -26,17 +28,19 @@ function heartbeatIn(source: JsonObject): Heartbeat {
     caughtUpAt: numberIn(of['caughtUpAt']),
     ...(ahead && { ahead }),
     ...(event !== '' && { last: { position: numberIn(last['position']), event } }),
+    ...(lacking.length > 0 && { lacking }),
   }
 }
 
 /** Each part of it: an update keeps what it does not name. */
-const heartbeatFields = ({ position, head, at, caughtUpAt, ahead, last }: Heartbeat): JsonObject => ({
+const heartbeatFields = ({ position, head, at, caughtUpAt, ahead, last, lacking }: Heartbeat): JsonObject => ({
   position,
   head,
   at,
   caughtUpAt,
   ahead: ahead === undefined ? null : formatAhead(ahead),
   last: last === undefined ? null : { ...last },
+  lacking: lacking === undefined ? null : [...lacking],
 })
 
 /** What a build's record says of its progress. */

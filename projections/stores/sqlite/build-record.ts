@@ -35,7 +35,7 @@ const laterTables = `
 function layOut(database: Database, epoch: string, shapes: Shapes, after: Position): void {
   database.exec(`CREATE TABLE build (epoch TEXT NOT NULL, shapes TEXT NOT NULL, safe INTEGER NOT NULL)`)
   database.exec(
-    'CREATE TABLE progress (position INTEGER, head INTEGER, at INTEGER, caughtUpAt INTEGER, ahead TEXT, last TEXT)',
+    'CREATE TABLE progress (position INTEGER, head INTEGER, at INTEGER, caughtUpAt INTEGER, ahead TEXT, last TEXT, lacking TEXT)',
   )
   database.run('INSERT INTO build (epoch, shapes, safe) VALUES (?, ?, ?)', epoch, stringifyJson(shapes), after)
   database.run('INSERT INTO progress (position, head, at, caughtUpAt) VALUES (?, ?, 0, 0)', after, after)
@@ -85,22 +85,26 @@ export function readProgress(database: Database): Heartbeat {
   }
   const ahead = parseAhead(row?.['ahead'])
   const last = row?.['last']
+  const lacking = row?.['lacking']
   return {
     ...told,
     ...(ahead && { ahead }),
     ...(typeof last === 'string' && { last: JSON.parse(last) as LastFolded }),
+    ...(typeof lacking === 'string' && { lacking: JSON.parse(lacking) as readonly WorkspaceId[] }),
   }
 }
 
-export function writeProgress(database: Database, { position, head, at, caughtUpAt, ahead, last }: Heartbeat): void {
+export function writeProgress(database: Database, progress: Heartbeat): void {
+  const { position, head, at, caughtUpAt, ahead, last, lacking } = progress
   database.run(
-    'UPDATE progress SET position = ?, head = ?, at = ?, caughtUpAt = ?, ahead = ?, last = ?',
+    'UPDATE progress SET position = ?, head = ?, at = ?, caughtUpAt = ?, ahead = ?, last = ?, lacking = ?',
     position,
     head,
     Math.round(at),
     Math.round(caughtUpAt),
     ahead === undefined ? null : formatAhead(ahead),
     last === undefined ? null : JSON.stringify(last),
+    lacking === undefined ? null : JSON.stringify(lacking),
   )
 }
 
@@ -154,7 +158,7 @@ export function openBuildRecord(
     transaction(database, () => {
       if (layoutOf(database) === 0n) layOut(database, epoch, shapes, after)
       database.exec(laterTables)
-      for (const column of ['ahead', 'last']) {
+      for (const column of ['ahead', 'last', 'lacking']) {
         if (!hasColumn(database, 'progress', column)) database.exec(`ALTER TABLE progress ADD COLUMN ${column} TEXT`)
       }
       const meta = readBuildRecord(database)

@@ -101,7 +101,7 @@ function usedPart({ spans, spanBytes }: Usage, { spansPerMonth: limit }: Workspa
 /** Whether everything that has arrived is counted. Senders are warned by the log's own count, which is never behind. */
 function countedPart({ progress }: Usage, nowMs: number): Html {
   if (progress === undefined) return html`<p class="notice">Nothing is counted yet.</p>`
-  return behindPart({ complete: isCaughtUp(progress, nowMs), lag_ms: lagMs(progress, nowMs) })
+  return behindPart({ ...progress, complete: isCaughtUp(progress, nowMs), lag_ms: lagMs(progress, nowMs) })
 }
 
 /** The forecast for the current month. */

@@ -25,6 +25,7 @@ describeOnEveryStore('correlation: what an answer says of itself', (newStore) =>
         { at: 1 },
         { isOfAnotherVersion: true },
         { lostDays: [{ workspaceId: acme, day: '2026-11-20' }] },
+        { lacking: [acme] },
       ])
         expect(await isComplete({ [name]: fault }), `${name} ${Object.keys(fault).join()}`).to.equal(false)
     }

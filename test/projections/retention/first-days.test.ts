@@ -67,4 +67,9 @@ describe('how far an index is for one workspace', () => {
     expect((await told({ ...behind, lostDays }))?.lostDays).to.deep.equal([lostDays[1], lostDays[3]])
     expect(await told({ ...behind, lostDays: lostDays.slice(0, 1) })).to.deep.equal(behind)
   })
+
+  it('lacks what is left out of its own events, and not what is of others', async () => {
+    expect(await told({ ...behind, lacking: [acme, other] })).to.deep.equal({ ...behind, lacking: [acme] })
+    expect(await told({ ...behind, lacking: [other] })).to.deep.equal(behind)
+  })
 })

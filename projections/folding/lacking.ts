@@ -1,0 +1,25 @@
+import type { DeadLetter, FoldVersion } from '#src/events/dead-letter.ts'
+import type { Position } from '#src/events/envelope.ts'
+import type { WorkspaceId } from '#src/events/workspace-id.ts'
+import type { DeadLetters } from './dead-letters.ts'
+
+export type Lacking = ReturnType<typeof createLacking>
+
+/** Of whom the folds of one version leave out events on which nobody has decided. The event of each is read once. */
+export function createLacking(deadLetters: Pick<DeadLetters, 'letters' | 'event'>, fold: FoldVersion) {
+  const owners = new Map<Position, WorkspaceId | undefined>()
+  let lacking: readonly WorkspaceId[] = []
+  return {
+    workspaces: (): readonly WorkspaceId[] => lacking,
+    /** Looks again, as after a decision. Returns the letters. */
+    async look(): Promise<readonly DeadLetter[]> {
+      const letters = await deadLetters.letters(fold)
+      const open = letters.filter(({ state }) => state === 'open')
+      for (const { position } of open) {
+        if (!owners.has(position)) owners.set(position, (await deadLetters.event(position))?.workspaceId)
+      }
+      lacking = [...new Set(open.flatMap(({ position }) => owners.get(position) ?? []))].sort()
+      return letters
+    },
+  }
+}
