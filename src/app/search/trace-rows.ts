@@ -60,7 +60,7 @@ const durationOf = ({ duration_ns: ns }: ShownTrace): bigint => BigInt(ns ?? 0)
 
 /** The duration relative to the longest of the list, in thousandths. */
 const shareOf = (trace: ShownTrace, longest: bigint): number =>
-  longest <= 0n ? 0 : Number((durationOf(trace) * 1_000n) / longest)
+  longest <= 0n ? 0 : Math.max(0, Number((durationOf(trace) * 1_000n) / longest))
 
 type MatchedSpan = ShownTrace['matched_spans'][number]
 

@@ -35,7 +35,8 @@ type Scale = Readonly<{ startMs: number; endMs: number; longest: bigint; colourO
 function drawn(point: Point, { startMs, endMs, longest, colourOf }: Scale): Html {
   const { trace, ns } = point
   const x = share(point.startMs - startMs, endMs - startMs)
-  const y = share(Number(longest - ns), Number(longest))
+  // What ends before it begins, by a clock that was put back, is at the bottom, and not far below the page.
+  const y = share(Number(longest - (ns > 0n ? ns : 0n)), Number(longest))
   const shape =
     trace.error_count > 0
       ? html`<rect class="error" x="${x}" y="${y}" width="10" height="10" />`
