@@ -3,6 +3,7 @@ import { counted, inWords } from '../context.ts'
 import { formatDuration, named, timeAndZone, timeOf, zone } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { mapLinks } from '../map-address.ts'
+import { missingWords } from '../missing-spans.ts'
 import { fieldTable } from '../search/field-table.ts'
 import { createLogLinksAround } from '../search/log-links.ts'
 import { logRows, logTable } from '../search/log-rows.ts'
@@ -19,7 +20,7 @@ import { figureLinks, spanFigures } from './span-figures.ts'
 import { createLinkRoom } from './span-links.ts'
 import { originsOf, originsPart } from './span-origins.ts'
 import type { Range } from './shown-range.ts'
-import { isMissingCut, spanIdOf, type TreeRow } from './span-tree.ts'
+import { spanIdOf, type TreeRow } from './span-tree.ts'
 import { browserEventPlace, browserWords, logPlace } from './timeline-entries.ts'
 import { timelineLinks, timelinePart } from './timeline.ts'
 import { waterfall, type Looks } from './waterfall.ts'
@@ -78,16 +79,6 @@ function askedPart({ address, asked, isFirst, rows }: Shown): Html {
   return html`<p class="notice" role="status">Span <code>${asked}</code> is not among the spans ${where}.</p>`
 }
 
-/** What is known to be missing. Spans that were rejected for their ids are listed as one at most, since no id tells them apart. */
-function missingPart(trace: Trace): string {
-  const { summary, missing } = trace
-  if (isMissingCut(trace)) return `at least ${inWords(missing.length)} known to be missing`
-  const listed = missing.filter(({ reason }) => reason.startsWith('rejected')).length
-  const others = summary.rejected_span_count - listed
-  const rejected = others > 0 ? `, ${inWords(others)} more rejected without a valid id` : ''
-  return `${inWords(missing.length)} known to be missing${rejected}`
-}
-
 async function tracePart(trace: Trace, shown: Shown): Promise<Html> {
   const { address, spanless, isFirst, kept } = shown
   const isWholePage = address.startsWith(tracePath)
@@ -106,7 +97,7 @@ async function tracePart(trace: Trace, shown: Shown): Promise<Html> {
   return html`${head}
     <p>
       ${nameOf(summary)}<br />
-      ${timeAndZone(summary.start)}${duration}, ${counts.join(', ')}, ${missingPart(trace)}.
+      ${timeAndZone(summary.start)}${duration}, ${counts.join(', ')}, ${missingWords(trace)}.
       <code class="id">${summary.trace_id}</code>
     </p>
     <p>${servicesOf(summary, shown.colourOf, servicesOfPageMax)}</p>
