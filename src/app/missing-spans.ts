@@ -10,6 +10,10 @@ const missingMax = 1_000
 export const isMissingCut = ({ missing, summary }: Lacking): boolean =>
   missing.length >= missingMax || missing.length < summary.missing_parent_count
 
+/** Whether a trace is known to lack spans. */
+export const isLacking = (summary: Pick<Lacking['summary'], 'missing_parent_count' | 'rejected_span_count'>): boolean =>
+  summary.missing_parent_count + summary.rejected_span_count > 0
+
 /** How many spans are known to be missing. `unlisted`: those rejected for their ids, of which one at most is listed, since no id tells them apart. */
 export function missingOf({ missing, summary }: Lacking): Readonly<{ listed: number; unlisted: number }> {
   const rejected = missing.filter(({ reason }) => reason.startsWith('rejected')).length

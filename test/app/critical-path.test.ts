@@ -235,6 +235,13 @@ describe('the critical path on the page of a trace', () => {
     })
   }
 
+  it('says where spans are missing, whose time is then that of others', async () => {
+    const lacking = 'Spans of this trace are missing: what they took counts as the time of those above them.'
+    expect(toldIn(await pageOf({ id: 'a', forMs: 100 }, { id: 'b', parent: 'a' }))).to.not.include(lacking)
+    await site.index(spans(2, { id: 'c', parent: 'lost', atMs: 50 }))
+    expect(toldIn((await browser.get(`/app/trace/${traceIdOf('t')}`)).text)).to.include(lacking)
+  })
+
   it('is told of a root that waited for nothing below', async () => {
     const text = await pageOf({ id: 'a', forMs: 100 }, { id: 'b', parent: 'a', service: 'mail', atMs: 200, forMs: 30 })
     expect(toldIn(text)).to.match(/^Critical path: checkout 100 % What/)

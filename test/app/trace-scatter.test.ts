@@ -125,6 +125,16 @@ describe('durations of listed traces', () => {
     expect(text).to.include('-1.00 h').and.not.include('width="-')
   })
 
+  it('are said to be of traces that lack spans, where some do', async () => {
+    const [one, two] = ['1 of these lacks spans, and may', '2 of these lack spans, and may']
+    await site.index(spans(1, ...given(3)))
+    expect(textOf(partOf(await list()))).to.not.include('lack')
+    await site.index(spans(2, { trace: 1, id: 'b', parent: 'lost' }))
+    expect(textOf(partOf(await list()))).to.include(`${one} have taken longer than is known.`)
+    await site.index(spans(3, { trace: 2, id: 'c', parent: 'lost' }))
+    expect(textOf(partOf(await list()))).to.include(two)
+  })
+
   it('are not told of one trace, nor of none', async () => {
     await site.index(spans(1, { id: 'a' }))
     for (const more of ['', '&q=nowhere']) expect(partOf(await list(more)), more).to.equal('')

@@ -1,6 +1,7 @@
-import { counted } from '../context.ts'
+import { counted, inWords } from '../context.ts'
 import { cut, formatDuration, secondOf } from '../format.ts'
 import { html, type Html } from '../html.ts'
+import { isLacking } from '../missing-spans.ts'
 import type { ColourOf } from '../service-colours.ts'
 import { traceAddress } from '../trace-address.ts'
 import { clockTicks } from './clock-ticks.ts'
@@ -44,6 +45,15 @@ function drawn(point: Point, { startMs, endMs, longest, colourOf }: Scale): Html
   return html`<a href="${traceAddress(trace.trace_id)}"><title>${wordsOf(point)}</title> ${shape}</a>`
 }
 
+/** A note on traces that lack spans, which may begin earlier and end later than is known. */
+function lackingNote(points: readonly Point[]): Html {
+  const lacking = points.filter(({ trace }) => isLacking(trace)).length
+  if (lacking === 0) return html``
+  return html`<p class="note">
+    ${inWords(lacking)} of these ${lacking === 1 ? 'lacks' : 'lack'} spans, and may have taken longer than is known.
+  </p>`
+}
+
 /**
  * Durations of the listed traces: in figures, as points over their start times, and by root, folded. `isPart`: the search found more than are listed.
  * Empty for fewer than two.
@@ -70,6 +80,6 @@ export function traceScatter(traces: readonly ShownTrace[], isPart: boolean, col
       <span>from 0 up to ${formatDuration(longest)}; squares have errors</span>
       <span>${secondOf(endMs)}</span>
     </p>
-    ${roots}
+    ${lackingNote(points)}${roots}
   </details>`
 }

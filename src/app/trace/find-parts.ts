@@ -3,7 +3,7 @@ import { counted, inWords } from '../context.ts'
 import { formatDuration, named, timeAndZone, timeOf, zone } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { mapLinks } from '../map-address.ts'
-import { missingWords } from '../missing-spans.ts'
+import { isLacking, missingWords } from '../missing-spans.ts'
 import { fieldTable } from '../search/field-table.ts'
 import { createLogLinksAround } from '../search/log-links.ts'
 import { logRows, logTable } from '../search/log-rows.ts'
@@ -102,7 +102,7 @@ async function tracePart(trace: Trace, shown: Shown): Promise<Html> {
     </p>
     <p>${servicesOf(summary, shown.colourOf, servicesOfPageMax)}</p>
     ${summary.span_count > 1 ? findInTracePart({ traceId: summary.trace_id, kept }, shown.foundSpans, askedHere(shown)) : html``}
-    ${askedPart(shown)}${criticalPathPart(shown.path, isPart, shown.colourOf)}${zoomPart(shown)}${spans}${more(spanless, next, 'More spans')}${spanFigures(trace.spans, isPart, shown.colourOf)}`
+    ${askedPart(shown)}${criticalPathPart(shown.path, { isPart, isLacking: isLacking(summary) }, shown.colourOf)}${zoomPart(shown)}${spans}${more(spanless, next, 'More spans')}${spanFigures(trace.spans, isPart, shown.colourOf)}`
 }
 
 /** All traces found, unless the only one is shown already. */
