@@ -134,9 +134,11 @@ describe('the page of a trace', () => {
       .to.match(/^missing d0"/)
       .and.include('not known')
       .and.not.include('<rect')
-    expect(text).to.match(new RegExp(`<span class="mark ${colourOf('checkout')}"\\s*>checkout 2</span`))
+    expect(text).to.match(new RegExp(`<span class="mark ${colourOf('checkout')}"\\s*><a[^>]*>checkout</a> 2</span`))
     expect(text).to.match(
-      new RegExp(`<span class="mark ${colourOf('payments')}"\\s*>payments 1, <span class="bad">1 error</span></span`),
+      new RegExp(
+        `<span class="mark ${colourOf('payments')}"\\s*><a[^>]*>payments</a> 1, <span class="bad">1 error</span></span`,
+      ),
     )
     for (const service of ['checkout', 'payments']) expect(style).to.include(`rect.${colourOf(service)} { fill: #`)
   })
