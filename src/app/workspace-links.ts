@@ -7,10 +7,11 @@
 export const shownIn = 'shown_in'
 
 /**
- * Links to our own pages, except to the choice of a workspace, and forms that use GET. An apostrophe is `&#39;` in markup: its `#` begins no
- * fragment.
+ * Links to our own pages, also those that scripts/matches.js makes, except to the choice of a workspace; and forms that use GET. An apostrophe is
+ * `&#39;` in markup: its `#` begins no fragment.
  */
-const ownLink = /(<a\s(?:[^>]*\s)?href=")(\/app(?!\/workspace\b)(?:[/?](?:&#\d+;|[^"#])*)?)(?=["#])/g
+const ownLink =
+  /((?:<a\s(?:[^>]*\s)?href|\sdata-(?:previous|next))=")(\/app(?!\/workspace\b)(?:[/?](?:&#\d+;|[^"#])*)?)(?=["#])/g
 const ownSearch = /<form\s[^>]*method="get"[^>]*>/g
 
 /**

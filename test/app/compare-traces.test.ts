@@ -1,5 +1,7 @@
 import { expect } from 'chai'
+import { noCounts } from '#src/events/envelope.ts'
 import { spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
+import { givenEvent } from '#test/support/fold-harness.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
 import { textOf } from '#test/support/page-text.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
@@ -18,8 +20,9 @@ describe('comparing two traces', () => {
   let browser: SignedIn['browser']
   let site: SignedIn['site']
   let spans: SignedIn['spans']
+  let workspace: SignedIn['workspace']
   eachSignedIn((signedIn) => {
-    ;({ browser, site, spans } = signedIn)
+    ;({ browser, site, spans, workspace } = signedIn)
   })
 
   const page = async (query: string): Promise<string> => (await browser.get(`/app/compare?${query}`)).text
@@ -118,6 +121,28 @@ describe('comparing two traces', () => {
   it('makes up no operation where the root was not received', async () => {
     await site.index(spans(1, { trace: 'a', id: 'a', parent: 'lost' }))
     expect(await page(`trace_id=${a}`)).to.include('Its root span was not received')
+  })
+
+  it('says of each trace which spans it lacks: what is only missing would look like what was not done', async () => {
+    const zero = { traceId: b ?? '', spanId: '0'.repeat(16), reason: 'rejected_invalid' } as const
+    await site.index(
+      spans(
+        1,
+        { ...get, trace: 'a', id: 'a', forMs: 100 },
+        { ...select, trace: 'a', id: 'a1', parent: 'a', atMs: 10, forMs: 30 },
+        { ...get, trace: 'b', id: 'b', forMs: 100 },
+        { name: 'render', trace: 'b', id: 'b1', parent: 'lost', atMs: 10, forMs: 30 },
+      ),
+      givenEvent(
+        'spans.refused',
+        2,
+        { refusedSpans: [zero, zero] },
+        { workspace, counts: { ...noCounts, refused: 2 } },
+      ),
+    )
+    const rows = rowsOf(await page(`trace_id=${a}&with=${b}`))
+    expect(rows[0]).to.match(/ 100 ms 2 0$/)
+    expect(rows[1]).to.match(/ 100 ms 2 2 known to be missing, 1 more rejected without a valid id 0$/)
   })
 
   it('says how many spans of a very large trace are compared', async () => {

@@ -56,6 +56,18 @@ describe('the critical path of a trace', () => {
     expect(pathOf()).to.deep.equal([])
   })
 
+  it('has no part that a span took which ends before it begins, by a clock that was put back, and counts nothing twice', () => {
+    const back = { id: 'b', parent: 'a', at: 60, to: 40 }
+    expect(pathOf(root, back)).to.deep.equal(['a 0-60', 'a 60-100'])
+    expect(pathOf(root, back, { id: 'c', parent: 'a', at: 10, to: 50 })).to.deep.equal([
+      'a 0-10',
+      'c 10-50',
+      'a 50-60',
+      'a 60-100',
+    ])
+    expect(pathOf({ id: 'a', at: 5, to: 0 }, { id: 'b', parent: 'a', at: 0, to: 5 })).to.deep.equal([])
+  })
+
   it('has of a span that outlives its parent, or began before it, what lies within; and nothing of one that lies beside it', () => {
     expect(pathOf(root, { id: 'b', parent: 'a', at: 60, to: 300 })).to.deep.equal(['a 0-60', 'b 60-100'])
     expect(
@@ -222,6 +234,13 @@ describe('the critical path on the page of a trace', () => {
       expect(toldIn(text)).to.equal('')
     })
   }
+
+  it('says where spans are missing, whose time is then that of others', async () => {
+    const lacking = 'Spans of this trace are missing: what they took counts as the time of those above them.'
+    expect(toldIn(await pageOf({ id: 'a', forMs: 100 }, { id: 'b', parent: 'a' }))).to.not.include(lacking)
+    await site.index(spans(2, { id: 'c', parent: 'lost', atMs: 50 }))
+    expect(toldIn((await browser.get(`/app/trace/${traceIdOf('t')}`)).text)).to.include(lacking)
+  })
 
   it('is told of a root that waited for nothing below', async () => {
     const text = await pageOf({ id: 'a', forMs: 100 }, { id: 'b', parent: 'a', service: 'mail', atMs: 200, forMs: 30 })

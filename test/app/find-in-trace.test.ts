@@ -52,6 +52,35 @@ describe('a search within a trace', () => {
     expect(text).to.match(/name="find"[^>]*value="db\.table=orders"/)
   })
 
+  it('is led to for the spans of each service and for those with errors, from the head of the page', async () => {
+    const odd = 'o"dd <b> AND (x)'
+    await site.index(
+      spans(
+        1,
+        { id: 'a', forMs: 90 },
+        { id: 'b', parent: 'a', service: odd },
+        { id: 'c', parent: 'a', service: 'db', status: 'error' },
+        { id: 'd', parent: 'b', service: 'x'.repeat(300) },
+        { id: 'e', parent: 'b', service: ' ' },
+      ),
+      spans(2, { trace: 'u', id: 'f', status: 'error' }),
+    )
+    const { text } = await browser.get(`${path}?folded=1`)
+    const head = text.slice(0, text.indexOf('class="waterfall"'))
+    for (const [name, id] of [
+      ['checkout', 'a'],
+      [odd, 'b'],
+      ['db', 'c'],
+      ['1 error', 'c'],
+    ] as const) {
+      const { location } = await browser.get(linkIn(head, name) ?? '')
+      expect([spanOf(location), location?.includes('folded=1')], name).to.deep.equal([spanIdOf(id), true])
+    }
+    expect(head.match(/class="mark s\d"\s*>\s*<a\s/g)).to.have.length(3)
+    const { text: alone } = await browser.get(`/app/trace/${traceIdOf('u')}`)
+    expect(alone).to.not.include('find=')
+  })
+
   it('goes down the lines of a page, though others began between them, and marks on pages that are turned to', async () => {
     await site.index(
       spans(

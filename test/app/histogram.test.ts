@@ -23,6 +23,21 @@ describe('bars over time', () => {
     }
   })
 
+  it('can be seen however few they count beside the highest, and so can their errors', async () => {
+    const many = Array.from({ length: 400 }, () => ({ timeNs: noonNs }))
+    const minuteNs = 60_000_000_000n
+    await site.index(logs(1, ...many, { timeNs: noonNs, level: 'error' }, { timeNs: noonNs + 30n * minuteNs }))
+    const { text } = await browser.get('/app/logs?from=2026-11-21T11:55Z&to=2026-11-21T12:55Z')
+    const drawn = [...text.matchAll(/<rect (class="error")? ?x="[^"]*" y="([^"]*)" width="[^"]*" height="([^"]*)"/g)]
+    const tall = drawn.map(([, kind, y, height]) => [kind === undefined ? 'all' : 'errors', Number(y), Number(height)])
+    expect(tall).to.deep.equal([
+      ['all', 0, 100],
+      ['errors', 98, 2],
+      ['all', 98, 2],
+      ['errors', 100, 0],
+    ])
+  })
+
   it('lead to times as short as they can be, which the form then shows', async () => {
     const secondNs = 1_000_000_000n
     await site.index(

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { splitWorkspace } from '#src/app/workspace-links.ts'
-import { givenLog } from '#test/projections/traces/given.ts'
+import { givenLog, givenSpan, spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
 import { createPerson, password, type Browser, type Site } from './harness.ts'
@@ -51,6 +51,21 @@ describe('pages of somebody who has several workspaces', () => {
     for (const { address } of [...linksOfPage(text), ...linksOfPage(found)]) {
       if (!address.startsWith('/app/') || address.startsWith('/app/workspace')) continue
       expect(new URL(address, site.url).searchParams.getAll('shown_in'), address).to.deep.equal([first])
+    }
+  })
+
+  it('say it where a script goes on to a match on another page of a trace', async () => {
+    await join()
+    const many = Array.from({ length: 1_001 }, (_, n) => givenSpan({ id: n, atMs: n }))
+    await site.index(givenEvent('spans.received', 1, { spans: many }, { workspace: first }))
+    const of = `/app/trace/${traceIdOf('t')}?find=service%3Dcheckout&span=`
+    for (const [kind, id] of [
+      ['next', spanIdOf(0)],
+      ['previous', spanIdOf(1_000)],
+    ] as const) {
+      const { text } = await browser.get(`${of}${id}&shown_in=${first}`)
+      const [, address = ''] = new RegExp(`data-${kind}="([^"#]+)#span-`).exec(text) ?? []
+      expect(address, kind).to.match(new RegExp(`&amp;shown_in=${first}$`))
     }
   })
 

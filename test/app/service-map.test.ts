@@ -3,9 +3,11 @@ import type { AppContext } from '#src/app/context.ts'
 import { createGraphLinks } from '#src/app/map/graph-links.ts'
 import { readGraph } from '#src/app/map/read-graph.ts'
 import { limits } from '#src/config.ts'
+import { noCounts } from '#src/events/envelope.ts'
 import { createCursors } from '#src/query/cursor.ts'
 import { createSearches } from '#src/query/searches.ts'
 import { spanIdOf, traceIdOf, type GivenSpan } from '#test/projections/traces/given.ts'
+import { givenEvent } from '#test/support/fold-harness.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
 import { attacks } from './attacks.ts'
 import { createBrowser, createPerson, password } from './harness.ts'
@@ -63,7 +65,7 @@ describe('the service map', () => {
   it('draws who calls whom and tells the same in tables, with errors, durations and what is missing', async () => {
     await site.index(spans(1, ...incident, ...incident.map((span) => ({ ...span, trace: 'u', forMs: 10 }))))
     const text = await open()
-    expect(words(text)).to.include('4 services in all 2 traces that fit, by 12 spans.')
+    expect(words(text)).to.include('4 services in all 2 traces that fit, by 12 spans. 2 more are known to be missing.')
     expect(tablesOf(text)).to.deep.equal([
       [
         'page → web 2 2 errors 10.0 ms 90.0 ms 90.0 ms',
@@ -142,7 +144,7 @@ describe('the service map', () => {
     const list = await open('/app/traces?service=orders&status=error&has=missing_spans')
     const { address = '' } = linksOfPage(list).find(({ name }) => name === 'Service map') ?? {}
     const map = await open(address)
-    expect(words(map)).to.include('4 services in all 1 trace that fit')
+    expect(words(map)).to.include('4 services in the 1 trace that fits')
     expect(map)
       .to.match(/<option value="error" selected/)
       .and.match(/name="service"\s+value="orders"/)
@@ -188,11 +190,31 @@ describe('the service map', () => {
     expect(await read(traceIdOf('t'), 'no id')).to.equal('invalid_parameter')
   })
 
+  it('says how many spans are missing, also those that are above none, and leads to the traces that lack some', async () => {
+    const counts = { ...noCounts, refused: 3 }
+    const refused = (trace: string, id: string) =>
+      ({ traceId: traceIdOf(trace), spanId: spanIdOf(id), reason: 'rejected_allowance' }) as const
+    const zero = { ...refused('t', ''), spanId: '', reason: 'rejected_invalid' } as const
+    await site.index(
+      spans(1, { id: 'a' }, { id: 'b', trace: 'u' }),
+      givenEvent('spans.refused', 2, { refusedSpans: [refused('t', 'x'), zero, zero] }, { workspace, counts }),
+    )
+    const text = await open('/app/map?service=checkout&has=missing_spans')
+    expect(words(text)).to.include('in the 1 trace that fits, by 1 span. 3 more are known to be missing')
+    expect(drawingOf(text)).to.not.include('missing spans')
+    const missing = (page: string) => linksOfPage(page).find(({ name }) => name === 'known to be missing')?.address
+    const all = await open('/app/map?service=checkout')
+    expect(missing(all)).to.equal('/app/traces?service=checkout&has=missing_spans')
+    const listed = await open(missing(all))
+    expect(listed).to.include(traceIdOf('t')).and.not.include(traceIdOf('u'))
+    expect(missing(await open('/app/map?trace_id=' + traceIdOf('u')))).to.equal(undefined)
+  })
+
   it('is of one trace too, from its page', async () => {
     await site.index(spans(1, ...incident, { trace: 'other', id: 'o', service: 'elsewhere' }))
     const links = linksOfPage(await open(`/app/trace/${traceIdOf('t')}`))
     const { address = '' } = links.find(({ name }) => name === 'Service map') ?? {}
-    expect(words(await open(address))).to.include('4 services in all 1 trace that fit, by 6 spans.')
+    expect(words(await open(address))).to.include('4 services in the 1 trace that fits, by 6 spans.')
     const alone = linksOfPage(await open(`/app/trace/${traceIdOf('other')}`))
     expect(alone.map(({ name }) => name)).to.not.include('Service map')
   })
@@ -238,7 +260,7 @@ describe('the service map', () => {
     })
     await site.index(spans(1, { id: 'root', service: 'web', kind: 'internal', forMs: 1_000 }, ...many))
     const text = await open()
-    expect(words(text)).to.include('451 services in all 1 trace that fit, by 901 spans.')
+    expect(words(text)).to.include('451 services in the 1 trace that fits, by 901 spans.')
     expect(tablesOf(text).map(({ length }) => length)).to.deep.equal([200, 200])
     expect(words(text)).to.include('And 700 others.').and.include('And 251 others.')
     expect(words(text)).to.include('room: 861 names, ')

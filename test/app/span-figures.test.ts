@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
+import { noonNs, spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
 import { textOf } from '#test/support/page-text.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
 
@@ -41,6 +41,19 @@ describe('where the time of a trace went', () => {
       'db SELECT 43.0 ms 43.0 ms 4 1 error',
       'checkout own parent 7.00 ms 7.00 ms 1',
     ])
+  })
+
+  it('has no time of a span that ends before it begins, by a clock that was put back', async () => {
+    const back = { name: 'back', parent: 'a', startNs: noonNs + 60_000_000n, endNs: noonNs + 40_000_000n }
+    expect(
+      (
+        await figures(
+          { id: 'a', name: 'GET /', forMs: 100 },
+          { ...back, id: 'b' },
+          { id: 'c', name: 'back', parent: 'a', atMs: 70, forMs: 10 },
+        )
+      ).slice(1),
+    ).to.deep.equal(['checkout GET / 90.0 ms 100 ms 1', 'checkout back 10.0 ms 10.0 ms 2'])
   })
 
   it('leads to the span of an operation that took the most time of its own', async () => {

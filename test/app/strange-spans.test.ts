@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { traceAddress } from '#src/app/trace-address.ts'
 import { noCounts } from '#src/events/envelope.ts'
 import { givenEvent } from '#test/support/fold-harness.ts'
 import { spanIdOf, traceIdOf } from '#test/projections/traces/given.ts'
@@ -103,6 +104,23 @@ describe('the page of a trace with strange spans', () => {
     const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
     const shown = [...text.matchAll(/ id="span-(\w+)"/g)].map(([, id]) => id)
     expect(shown).to.have.members(['a', 'b', 'c'].map(spanIdOf))
+  })
+
+  it('leads from a span to one that it is linked with, where its ids can be of one', async () => {
+    const bare = { traceState: '', flags: 0, attributes: {}, droppedAttributesCount: 0 }
+    const sent = { ...bare, traceId: traceIdOf('u'), spanId: spanIdOf('sent') }
+    const links = [sent, { ...sent, spanId: '' }, { ...sent, traceId: 'none', spanId: '"><b>' }]
+    await site.index(
+      spans(1, { id: 'a', links }),
+      spans(2, { id: 'root', trace: 'u' }, { id: 'sent', trace: 'u', parent: 'root' }),
+    )
+    const { text } = await browser.get(`/app/trace/${traceIdOf('t')}`)
+    const found = linksOfPage(text).filter(({ name }) => name === spanIdOf('sent'))
+    expect(found.map(({ address }) => address)).to.deep.equal([traceAddress(traceIdOf('u'), spanIdOf('sent'))])
+    const { text: there } = await browser.get(found[0]?.address.replace(/#.*/, '') ?? '')
+    expect(there).to.match(new RegExp(`id="span-${spanIdOf('sent')}" aria-current="true"`))
+    expect(linksOfPage(text).filter(({ name }) => [traceIdOf('u'), 'none'].includes(name))).to.have.length(3)
+    expect(text).to.include('&quot;&gt;&lt;b&gt;').and.not.include('<b>')
   })
 
   it('says how many spans were rejected that no id tells apart', async () => {

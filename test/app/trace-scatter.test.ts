@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { traceAddress } from '#src/app/trace-address.ts'
-import { traceIdOf } from '#test/projections/traces/given.ts'
+import { noonNs, traceIdOf } from '#test/projections/traces/given.ts'
 import { linksOfPage } from '#test/support/page-links.ts'
 import { textOf } from '#test/support/page-text.ts'
 import { eachSignedIn, type SignedIn } from './signed-in.ts'
@@ -112,6 +112,27 @@ describe('durations of listed traces', () => {
       ['50.00%', '50.00%'],
       ['50.00%', '50.00%'],
     ])
+  })
+
+  it('have no place below the bottom of one that ends before it begins, by a clock that was put back', async () => {
+    const back = { trace: 'b', id: 'b', startNs: noonNs, endNs: noonNs - 3_600_000_000_000n }
+    await site.index(spans(1, { trace: 'a', id: 'a', atMs: 1_000, forMs: 5 }, back))
+    const text = await list()
+    expect(placesOf(text, 'circle')).to.deep.equal([
+      ['100.00%', '0.00%'],
+      ['0.00%', '100.00%'],
+    ])
+    expect(text).to.include('-1.00 h').and.not.include('width="-')
+  })
+
+  it('are said to be of traces that lack spans, where some do', async () => {
+    const [one, two] = ['1 of these lacks spans, and may', '2 of these lack spans, and may']
+    await site.index(spans(1, ...given(3)))
+    expect(textOf(partOf(await list()))).to.not.include('lack')
+    await site.index(spans(2, { trace: 1, id: 'b', parent: 'lost' }))
+    expect(textOf(partOf(await list()))).to.include(`${one} have taken longer than is known.`)
+    await site.index(spans(3, { trace: 2, id: 'c', parent: 'lost' }))
+    expect(textOf(partOf(await list()))).to.include(two)
   })
 
   it('are not told of one trace, nor of none', async () => {

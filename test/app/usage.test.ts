@@ -74,6 +74,9 @@ describe('usage page', () => {
       expect(text).to.include(part)
     }
     expect(text).to.match(/Spans and records refused:\s+3\.\s+Requests\s+of\s+which nothing could be read/)
+    expect(text.replaceAll(/\s+/g, ' ')).to.include('too large (413), or in a format that is not taken (415)')
+    expect(text).to.include('data-filter="Find a service"').and.include('data-filter="Find a key"')
+    expect(text).to.include('src="/app/filter.js"')
     expect(rowsUnder(text, 'By day')).to.deep.equal([
       '2026-11-21|2|0|0|3|10 bytes|',
       '2026-11-20|10,000|0|0|0|1.23 kB|',

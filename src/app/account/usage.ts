@@ -15,6 +15,7 @@ import {
   type Usage,
 } from '#projections/allowance/query.ts'
 import { isCaughtUp, lagMs } from '#projections/index-store.ts'
+import { filterScript } from '../assets.ts'
 import { behindPart, counted, inWords, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
 import { formatBytes, minuteOf, named, shortTime } from '../format.ts'
 import { html, type Html } from '../html.ts'
@@ -45,10 +46,11 @@ function cellOf(value: Row[number], head: string): Html {
   return html`<td class="${classOf(head)}" data-head="${head}">${content}</td>`
 }
 
-function table(caption: string, heads: readonly string[], rows: readonly Row[]): Html {
+/** `find`: the label of the field that scripts/filter.js adds to a long table. */
+function table(caption: string, heads: readonly string[], rows: readonly Row[], find?: string): Html {
   if (rows.length === 0) return html``
   return html`<h2>${caption}</h2>
-    <table class="figures cards">
+    <table class="figures cards" ${find === undefined ? html`` : html`data-filter="${find}"`}>
       <thead>
         <tr>
           ${heads.map((head) => html`<th scope="col" class="${classOf(head)}">${head}</th>`)}
@@ -127,8 +129,8 @@ const besidePart = ({ total }: Usage): Html =>
   html`<p>
     Also received: ${counted(total.logs, 'log record')} and ${counted(total.rumEvents, 'browser event')}, which do not
     count toward the allowance. Spans and records refused: ${inWords(total.refusedSpans + total.refusedRecords)}.
-    Requests of which nothing could be read, such as one that is too large, are not among them: only their sender was
-    told.
+    Requests of which nothing could be read, such as one that is too large (413), or in a format that is not taken
+    (415), are not among them: only their sender was told.
   </p>`
 
 function dayRows({ byDay }: Usage): readonly Row[] {
@@ -224,11 +226,11 @@ async function monthPart(app: AppContext, workspace: Workspace, month: string): 
   ${kept === 'all' ? html`` : html`<p class="notice">Counted from ${keptFrom} on; earlier days are no longer kept.</p>`}
   ${usedPart(usage, workspace.plan, kept)}
   ${isCurrent ? forecastPart(usage, workspace.plan, nowMs) : html``}${besidePart(usage)}
-  ${table('Refused', ['Day (UTC)', 'Key', 'Why', 'How many'], refusalRows(refusals, keyOf))}
+  ${table('Refused', ['Day (UTC)', 'Key', 'Why', 'How many'], refusalRows(refusals, keyOf), 'Find a refusal')}
   ${refusals.length < refusalsMax ? html`` : html`<p class="note">Only the newest ${counted(refusalsMax, 'line')} are shown.</p>`}
   ${table('By day', ['Day (UTC)', ...counts, 'Refused', 'All data'], dayRows(usage))}
-  ${table('By service', ['Service', ...counts], serviceRows(usage, workspace, nowMs))}
-  ${table('By key', ['Key', ...counts, 'Refused', 'All data'], keyRows(usage, keyOf))}`
+  ${table('By service', ['Service', ...counts], serviceRows(usage, workspace, nowMs), 'Find a service')}
+  ${table('By key', ['Key', ...counts, 'Refused', 'All data'], keyRows(usage, keyOf), 'Find a key')}`
 }
 
 async function sendUsage(ctx: Context, app: AppContext): Promise<Refusal | void> {
@@ -246,7 +248,7 @@ async function sendUsage(ctx: Context, app: AppContext): Promise<Refusal | void>
       <button type="submit">Show</button>
     </form>
     ${await monthPart(app, workspace, month)}`
-  return sendSessionPage(ctx, app, { title: 'Usage', body })
+  return sendSessionPage(ctx, app, { title: 'Usage', body, scripts: [filterScript] })
 }
 
 /** The page of what the workspace has used of its plan, and what was refused. */

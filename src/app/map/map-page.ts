@@ -9,7 +9,7 @@ import { seeOther } from '../page.ts'
 import { addressWith } from '../search/conditions.ts'
 import { meantBy } from '../search/meant/meant.ts'
 import { rangeMoves } from '../search/range-moves.ts'
-import { readAsked, searchOf, type Asked } from '../search/asked.ts'
+import { listed, readAsked, searchOf, type Asked } from '../search/asked.ts'
 import { about, nothingFits } from '../search/beside-results.ts'
 import { searchRoute } from '../search/refused-search.ts'
 import { createTraceForm, tracesPath } from '../search/trace-form.ts'
@@ -37,19 +37,29 @@ const firsts: Readonly<Record<string, string>> = {
 
 const servicesOf = ({ nodes }: ServiceGraph): readonly MapNode[] => nodes.filter(({ kind }) => kind === 'service')
 
+/** How many spans are missing, which the map may not show: a span that none is below is in no call. */
+function missingPart({ conditions }: Asked, { missingSpans, isMissingCut }: GraphRead): Html {
+  if (missingSpans === 0) return html``
+  const has = [...new Set([...listed(conditions, 'has'), 'missing_spans'])].join(',')
+  const count = `${isMissingCut ? 'At least ' : ''}${inWords(missingSpans)}`
+  return html` ${count} more ${missingSpans === 1 ? 'is' : 'are'}
+    <a href="${addressWith(tracesPath, conditions, { has })}">known to be missing</a>.`
+}
+
 /** Which traces, and how many of their spans, the map shows. */
-function ofWhich({ conditions }: Asked, { traces, spans, cutTraces, graph }: GraphRead, isPart: boolean): Html {
-  const first = firsts[conditions.get('order') ?? ''] ?? 'newest'
-  const which = isPart
-    ? `the ${inWords(traces)} ${first} of the traces that fit`
-    : `all ${counted(traces, 'trace')} that fit`
+function ofWhich(asked: Asked, read: GraphRead, isPart: boolean): Html {
+  const { traces, spans, cutTraces, graph } = read
+  const first = firsts[asked.conditions.get('order') ?? ''] ?? 'newest'
+  const all = traces === 1 ? 'the 1 trace that fits' : `all ${counted(traces, 'trace')} that fit`
+  const which = isPart ? `the ${inWords(traces)} ${first} of the traces that fit` : all
   const cut =
     cutTraces === 0
       ? html``
       : html` ${counted(cutTraces, 'trace')} of these ${cutTraces === 1 ? 'has' : 'have'} more spans than were read: the
         first ${inWords(spansOfTraceMax)} of a trace, or fewer of very large ones.`
   return html`<p>
-    <strong>${counted(servicesOf(graph).length, 'service')}</strong> in ${which}, by ${counted(spans, 'span')}.${cut}
+    <strong>${counted(servicesOf(graph).length, 'service')}</strong> in ${which}, by
+    ${counted(spans, 'span')}.${missingPart(asked, read)}${cut}
   </p>`
 }
 

@@ -69,7 +69,7 @@ function end() {
 }
 
 function drag(event) {
-  // Let go beside the chart, which then hears nothing of it.
+  // Let go beside the bars, which then hear nothing of it.
   if (event.buttons === 0) end()
   if (downX === undefined || (chosen === undefined && Math.abs(event.clientX - downX) < dragPxMin)) return
   if (chosen === undefined) {
@@ -101,7 +101,8 @@ if (chart !== null) {
   chart.addEventListener('pointerup', drop)
   chart.addEventListener('pointercancel', end)
   document.addEventListener('keydown', ({ key }) => void (key === 'Escape' && end()))
-  chart.addEventListener('click', (event) => void (isNoClick && event.preventDefault()), true)
+  // A key clicks too, with no button that could have been pressed: `detail` counts the presses.
+  chart.addEventListener('click', (event) => void (isNoClick && event.detail > 0 && event.preventDefault()), true)
   // A link would be dragged itself.
   chart.addEventListener('dragstart', (event) => event.preventDefault())
 }

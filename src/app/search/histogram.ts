@@ -18,6 +18,8 @@ type Given = Readonly<{
 }>
 
 const [width, height] = [1_000, 100]
+/** What is there can be seen, however little of the highest bar it is. */
+const heightMin = 2
 /** Ranges below this show their ends to the second. */
 const secondsBelowMs = 600_000
 
@@ -56,6 +58,9 @@ function laterLink(given: Given): Html {
   </p>`
 }
 
+const heightOf = (count: number, most: number): number =>
+  count === 0 ? 0 : Math.max(heightMin, (count / most) * height)
+
 type Drawn = Readonly<{ startMs: number; endMs: number; first: Bar }>
 
 /** Attributes from which scripts/histogram.js computes the time under the pointer. */
@@ -81,7 +86,7 @@ export function histogram(given: Given): Html {
       const { total, errors } = bar
       const atMs = Date.parse(bar.time)
       const [x, barWidth] = [(atMs - startMs) * scale, Math.max(1, stepMs * scale - 1)]
-      const [tall, red] = [(total / most) * height, (errors / most) * height]
+      const [tall, red] = [heightOf(total, most), heightOf(errors, most)]
       return html`<a href="${addressOf(given, atMs, atMs + stepMs)}"
         ><title>${wordsOf(bar)}</title>
         <rect class="whole" x="${x}" y="0" width="${barWidth}" height="${height}" />

@@ -30,6 +30,14 @@ export const nameOf = ({ root, span_count: spans }: ShownTrace): Html => {
 const servicesOfRowMax = 12
 export const servicesOfPageMax = 60
 
+/** `addressOf`: where the name of a service leads, if anywhere. */
+type ServicesShown = Readonly<{ servicesMax: number; addressOf: (service: string) => string | undefined }>
+
+const inRow: ServicesShown = { servicesMax: servicesOfRowMax, addressOf: () => undefined }
+
+const serviceName = (name: string, address: string | undefined): Html =>
+  address === undefined ? named(name) : html`<a href="${address}">${named(name)}</a>`
+
 /**
  * The services of a trace in their colours, with the number of spans and errors of each. If there is no room for all, those with errors come first. A
  * summary may lack some of very many services, but counts the spans of all.
@@ -37,7 +45,7 @@ export const servicesOfPageMax = 60
 export function servicesOf(
   { services, span_count: spansOfAll }: ShownTrace,
   colourOf: ColourOf,
-  servicesMax = servicesOfRowMax,
+  { servicesMax, addressOf } = inRow,
 ): Html {
   const failed = services.filter(({ error_count: errors }) => errors > 0)
   const sorted = services.length > servicesMax ? [...new Set([...failed, ...services])] : services
@@ -48,7 +56,7 @@ export function servicesOf(
   return html`${shown.map(
     ({ name, span_count: spans, error_count: errors }) =>
       html`<span class="mark ${colourOf(name)}"
-        >${named(name)}
+        >${serviceName(name, addressOf(name))}
         ${inWords(spans)}${errors > 0 ? html`, <span class="bad">${counted(errors, 'error')}</span>` : html``}</span
       > `,
   )}${others}`
@@ -60,7 +68,7 @@ const durationOf = ({ duration_ns: ns }: ShownTrace): bigint => BigInt(ns ?? 0)
 
 /** The duration relative to the longest of the list, in thousandths. */
 const shareOf = (trace: ShownTrace, longest: bigint): number =>
-  longest <= 0n ? 0 : Number((durationOf(trace) * 1_000n) / longest)
+  longest <= 0n ? 0 : Math.max(0, Number((durationOf(trace) * 1_000n) / longest))
 
 type MatchedSpan = ShownTrace['matched_spans'][number]
 

@@ -1,6 +1,7 @@
-import { counted } from '../context.ts'
+import { counted, inWords } from '../context.ts'
 import { cut, formatDuration, secondOf } from '../format.ts'
 import { html, type Html } from '../html.ts'
+import { isLacking } from '../missing-spans.ts'
 import type { ColourOf } from '../service-colours.ts'
 import { traceAddress } from '../trace-address.ts'
 import { clockTicks } from './clock-ticks.ts'
@@ -35,12 +36,22 @@ type Scale = Readonly<{ startMs: number; endMs: number; longest: bigint; colourO
 function drawn(point: Point, { startMs, endMs, longest, colourOf }: Scale): Html {
   const { trace, ns } = point
   const x = share(point.startMs - startMs, endMs - startMs)
-  const y = share(Number(longest - ns), Number(longest))
+  // What ends before it begins, by a clock that was put back, is at the bottom, and not far below the page.
+  const y = share(Number(longest - (ns > 0n ? ns : 0n)), Number(longest))
   const shape =
     trace.error_count > 0
       ? html`<rect class="error" x="${x}" y="${y}" width="10" height="10" />`
       : html`<circle class="${trace.root === null ? '' : colourOf(trace.root.service)}" cx="${x}" cy="${y}" r="5" />`
   return html`<a href="${traceAddress(trace.trace_id)}"><title>${wordsOf(point)}</title> ${shape}</a>`
+}
+
+/** A note on traces that lack spans, which may begin earlier and end later than is known. */
+function lackingNote(points: readonly Point[]): Html {
+  const lacking = points.filter(({ trace }) => isLacking(trace)).length
+  if (lacking === 0) return html``
+  return html`<p class="note">
+    ${inWords(lacking)} of these ${lacking === 1 ? 'lacks' : 'lack'} spans, and may have taken longer than is known.
+  </p>`
 }
 
 /**
@@ -69,6 +80,6 @@ export function traceScatter(traces: readonly ShownTrace[], isPart: boolean, col
       <span>from 0 up to ${formatDuration(longest)}; squares have errors</span>
       <span>${secondOf(endMs)}</span>
     </p>
-    ${roots}
+    ${lackingNote(points)}${roots}
   </details>`
 }

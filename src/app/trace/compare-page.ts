@@ -7,6 +7,7 @@ import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { behindPart, counted, inWords, sendSessionPage, sessionHere, sessionPage, type AppContext } from '../context.ts'
 import { formatDuration, since, timeOf, zone } from '../format.ts'
 import { html, type Html } from '../html.ts'
+import { missingWords } from '../missing-spans.ts'
 import { createRefuseSearch } from '../refuse-page.ts'
 import { searchRefusal } from '../search/refused-search.ts'
 import { coloursOf, nameOf, type ShownTrace } from '../search/trace-rows.ts'
@@ -14,12 +15,17 @@ import { traceAddress } from '../trace-address.ts'
 import { compareAddress, comparePath } from './compare-address.ts'
 import { othersPart } from './compare-others.ts'
 import { comparedTimes, difference } from './compare-times.ts'
-import type { ShownSpan } from './span-tree.ts'
+import type { MissingSpan, ShownSpan } from './span-tree.ts'
 
 /** The most pages of spans that are read of each trace. */
 const pagesMax = 4
 
-type Read = Readonly<{ summary: ShownTrace; spans: readonly ShownSpan[]; index: CorrelationAnswer['index'] }>
+type Read = Readonly<{
+  summary: ShownTrace
+  spans: readonly ShownSpan[]
+  missing: readonly MissingSpan[]
+  index: CorrelationAnswer['index']
+}>
 
 /** The spans of a trace, as many as a comparison reads; undefined if the workspace has no such trace, or its plan has no traces. */
 async function readTrace(
@@ -35,8 +41,9 @@ async function readTrace(
     const { trace, index } = result.value
     if (trace == null) return ok(undefined)
     spans.push(...trace.spans)
-    if (trace.next_cursor === null || page === pagesMax) return ok({ summary: trace.summary, spans, index })
-    asked.set('cursor', trace.next_cursor)
+    const { summary, missing, next_cursor: next } = trace
+    if (next === null || page === pagesMax) return ok({ summary, spans, missing, index })
+    asked.set('cursor', next)
   }
 }
 
@@ -67,6 +74,10 @@ const durationOf = ({ duration_ns: ns }: ShownTrace): Html => html`${ns === null
 const partNote = ({ summary, spans }: Read): Html =>
   spans.length >= summary.span_count ? html`` : html` (the first ${inWords(spans.length)} are compared)`
 
+/** A note on missing spans, if there are any: what they did looks as if it were not done. */
+const missingNote = (read: Read): Html =>
+  read.missing.length === 0 ? html`` : html` <br /><small class="bad">${missingWords(read)}</small>`
+
 const traceRow = (head: string, read: Read): Html =>
   html`<tr>
     <th scope="row">
@@ -75,7 +86,7 @@ const traceRow = (head: string, read: Read): Html =>
     </th>
     <td class="time" data-head="Start">${timeOf(read.summary.start)}</td>
     <td class="number" data-head="Duration">${durationOf(read.summary)}</td>
-    <td class="number" data-head="Spans">${inWords(read.summary.span_count)}${partNote(read)}</td>
+    <td class="number" data-head="Spans">${inWords(read.summary.span_count)}${partNote(read)}${missingNote(read)}</td>
     <td class="number" data-head="Errors">${inWords(read.summary.error_count)}</td>
   </tr>`
 

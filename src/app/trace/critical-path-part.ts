@@ -22,13 +22,15 @@ function sharesOf(path: ReadonlyMap<ShownSpan, readonly Section[]>): readonly Sh
 
 const notHere = html`<p class="note">The critical path is shown where a page has all spans of its trace.</p>`
 
+const lacking = ' Spans of this trace are missing: what they took counts as the time of those above them.'
+
 /**
- * Explains the line in the bars of a waterfall, and names the services that it leads through. `isPart`: the page does not have all spans. Empty if no
- * bar has such a line.
+ * Explains the line in the bars of a waterfall, and names the services that it leads through. `isPart`: the page does not have all spans;
+ * `isLacking`: some are missing. Empty if no bar has such a line.
  */
 export function criticalPathPart(
   path: ReadonlyMap<ShownSpan, readonly Section[]>,
-  isPart: boolean,
+  { isPart, isLacking }: Readonly<{ isPart: boolean; isLacking: boolean }>,
   colourOf: ColourOf,
 ): Html {
   if (isPart) return notHere
@@ -46,7 +48,8 @@ export function criticalPathPart(
     <p class="note">
       What the trace waited for: from the end of its root back, always through the span below that ended last. Only what
       becomes faster on it makes the trace faster. What outlives the span above it counts up to that span’s end, where
-      nothing that ended in time was at work; where a parent is missing, its children count as below the root.
+      nothing that ended in time was at work; where a parent is missing, its children count as below the
+      root.${isLacking ? lacking : ''}
     </p>
     <table class="figures">
       <thead>

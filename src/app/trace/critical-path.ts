@@ -1,4 +1,4 @@
-import { parseRfc3339Ns } from '#src/lib/time.ts'
+import { timesOf } from './shown-range.ts'
 import type { ShownSpan } from './span-tree.ts'
 
 // Finds what a trace waited for: back from the end of its root, always through the child that ended last, as Jaeger does. Unlike in Jaeger, a child
@@ -24,10 +24,7 @@ type Walk<Span> = {
   outlived: Node<Span> | undefined
 }
 
-function nodeOf<Span extends Timed>(span: Span): Node<Span> {
-  const startNs = parseRfc3339Ns(span.start) ?? 0n
-  return { span, startNs, endNs: startNs + BigInt(span.duration_ns), below: [] }
-}
+const nodeOf = <Span extends Timed>(span: Span): Node<Span> => ({ span, ...timesOf(span), below: [] })
 
 /** Nobody waits for a consumer that ends after its sender has gone on. */
 const isWaitedFor = <Span extends Timed>(child: Node<Span>, parent: Node<Span>): boolean =>

@@ -1,14 +1,16 @@
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { counted, inWords } from '../context.ts'
-import { formatDuration, named, timeAndZone, timeOf, zone } from '../format.ts'
+import { formatDuration, isUnseen, named, timeAndZone, timeOf, zone } from '../format.ts'
 import { html, type Html } from '../html.ts'
 import { mapLinks } from '../map-address.ts'
+import { isLacking, missingWords } from '../missing-spans.ts'
+import { clauseOf, oneLine } from '../search/clause.ts'
 import { fieldTable } from '../search/field-table.ts'
 import { createLogLinksAround } from '../search/log-links.ts'
 import { logRows, logTable } from '../search/log-rows.ts'
 import { about } from '../search/beside-results.ts'
 import { coloursOf, nameOf, servicesOf, servicesOfPageMax, traceTable } from '../search/trace-rows.ts'
-import { spanPlace, traceAddress, tracePath } from '../trace-address.ts'
+import { spanPlace, traceAddress, tracePath, type KeptOfTrace } from '../trace-address.ts'
 import { asJson } from './as-json.ts'
 import { compareAddress } from './compare-address.ts'
 import { criticalPath } from './critical-path.ts'
@@ -19,7 +21,7 @@ import { figureLinks, spanFigures } from './span-figures.ts'
 import { createLinkRoom } from './span-links.ts'
 import { originsOf, originsPart } from './span-origins.ts'
 import type { Range } from './shown-range.ts'
-import { isMissingCut, spanIdOf, type TreeRow } from './span-tree.ts'
+import { spanIdOf, type TreeRow } from './span-tree.ts'
 import { browserEventPlace, browserWords, logPlace } from './timeline-entries.ts'
 import { timelineLinks, timelinePart } from './timeline.ts'
 import { waterfall, type Looks } from './waterfall.ts'
@@ -78,14 +80,28 @@ function askedPart({ address, asked, isFirst, rows }: Shown): Html {
   return html`<p class="notice" role="status">Span <code>${asked}</code> is not among the spans ${where}.</p>`
 }
 
-/** What is known to be missing. Spans that were rejected for their ids are listed as one at most, since no id tells them apart. */
-function missingPart(trace: Trace): string {
-  const { summary, missing } = trace
-  if (isMissingCut(trace)) return `at least ${inWords(missing.length)} known to be missing`
-  const listed = missing.filter(({ reason }) => reason.startsWith('rejected')).length
-  const others = summary.rejected_span_count - listed
-  const rejected = others > 0 ? `, ${inWords(others)} more rejected without a valid id` : ''
-  return `${inWords(missing.length)} known to be missing${rejected}`
+/** The number of errors. It leads to their spans, if there are others. */
+function errorsPart(
+  { trace_id: id, span_count: spans, error_count: errors }: Trace['summary'],
+  kept: KeptOfTrace,
+): Html {
+  const words = counted(errors, 'error')
+  if (errors === 0 || spans < 2) return html`${words}`
+  return html`<a href="${traceAddress(id, null, { ...kept, find: 'status=error' })}">${words}</a>`
+}
+
+/** A longer name may have been cut when it was counted. */
+const serviceCharactersMax = 256
+
+/** The address of the spans of a service in its trace, if there are others. */
+function serviceAddress(
+  { trace_id: id, span_count: spans }: Trace['summary'],
+  service: string,
+  kept: KeptOfTrace,
+): string | undefined {
+  if (spans < 2 || isUnseen(service) || service.length > serviceCharactersMax) return undefined
+  const find = clauseOf({ field: 'service', operator: '=', text: oneLine(service) }, false)
+  return traceAddress(id, null, { ...kept, find })
 }
 
 async function tracePart(trace: Trace, shown: Shown): Promise<Html> {
@@ -95,7 +111,6 @@ async function tracePart(trace: Trace, shown: Shown): Promise<Html> {
   const duration = summary.duration_ns === null ? '' : `, ${formatDuration(BigInt(summary.duration_ns))}`
   const isPart = next !== null || !isFirst
   const here = isPart ? ` (${inWords(trace.spans.length)} on this page)` : ''
-  const counts = [counted(summary.span_count, 'span') + here, counted(summary.error_count, 'error')]
   const head = isWholePage ? html`` : html`<h2>Trace</h2>`
   if (summary.span_count + summary.rejected_span_count + missing.length === 0) {
     return html`${head}
@@ -103,15 +118,17 @@ async function tracePart(trace: Trace, shown: Shown): Promise<Html> {
       ${askedPart(shown)}`
   }
   const spans = await waterfall(trace, shown.rows, shown)
+  const addressOf = (service: string): string | undefined => serviceAddress(summary, service, kept)
   return html`${head}
     <p>
       ${nameOf(summary)}<br />
-      ${timeAndZone(summary.start)}${duration}, ${counts.join(', ')}, ${missingPart(trace)}.
+      ${timeAndZone(summary.start)}${duration}, ${counted(summary.span_count, 'span')}${here},
+      ${errorsPart(summary, kept)}, ${missingWords(trace)}.
       <code class="id">${summary.trace_id}</code>
     </p>
-    <p>${servicesOf(summary, shown.colourOf, servicesOfPageMax)}</p>
+    <p>${servicesOf(summary, shown.colourOf, { servicesMax: servicesOfPageMax, addressOf })}</p>
     ${summary.span_count > 1 ? findInTracePart({ traceId: summary.trace_id, kept }, shown.foundSpans, askedHere(shown)) : html``}
-    ${askedPart(shown)}${criticalPathPart(shown.path, isPart, shown.colourOf)}${zoomPart(shown)}${spans}${more(spanless, next, 'More spans')}${spanFigures(trace.spans, isPart, shown.colourOf)}`
+    ${askedPart(shown)}${criticalPathPart(shown.path, { isPart, isLacking: isLacking(summary) }, shown.colourOf)}${zoomPart(shown)}${spans}${more(spanless, next, 'More spans')}${spanFigures(trace.spans, isPart, shown.colourOf)}`
 }
 
 /** All traces found, unless the only one is shown already. */

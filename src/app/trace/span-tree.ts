@@ -13,12 +13,6 @@ export type TreeRow = Readonly<{ depth: number }> &
 
 export const spanIdOf = (row: TreeRow): string => (row.kind === 'span' ? row.span : row.missing).span_id
 
-/** As many as an answer lists. */
-const missingMax = 1_000
-/** Whether there may be more missing spans than are listed. */
-export const isMissingCut = ({ missing, summary }: Pick<Trace, 'missing' | 'summary'>): boolean =>
-  missing.length >= missingMax || missing.length < summary.missing_parent_count
-
 type Start = Readonly<{ kind: 'span'; span: ShownSpan }> | Readonly<{ kind: 'missing'; missing: MissingSpan }>
 
 function childrenOf(spans: readonly ShownSpan[]): ReadonlyMap<string, readonly ShownSpan[]> {

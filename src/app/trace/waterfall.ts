@@ -1,10 +1,12 @@
 import { failureOf } from '#projections/traces/query.ts'
+import { parseSpanId, parseTraceId } from '#src/events/ids.ts'
 import { mapInTurns } from '#src/lib/in-turns.ts'
 import { formatTimeNs } from '#src/lib/time.ts'
 import type { CorrelationAnswer } from '#src/query/searches.ts'
 import { counted, inWords } from '../context.ts'
 import { cut, exactTime, formatDuration, named, nameCharactersMax, since, timeAndZone } from '../format.ts'
 import { html, type Html } from '../html.ts'
+import { isMissingCut } from '../missing-spans.ts'
 import { fieldTable } from '../search/field-table.ts'
 import { failurePart } from '../search/trace-rows.ts'
 import type { LinksOf } from '../search/value-links.ts'
@@ -16,15 +18,7 @@ import { barOf, isError, type BarLooks } from './span-bar.ts'
 import { noSpanLinks, type LinkRoom, type SpanLinks } from './span-links.ts'
 import { originLinks, type Origins } from './span-origins.ts'
 import { targetPart } from './span-target.ts'
-import {
-  countsBelow,
-  isMissingCut,
-  levelOf,
-  spanIdOf,
-  type MissingSpan,
-  type ShownSpan,
-  type TreeRow,
-} from './span-tree.ts'
+import { countsBelow, levelOf, spanIdOf, type MissingSpan, type ShownSpan, type TreeRow } from './span-tree.ts'
 import { timeAxis } from './time-axis.ts'
 
 type Trace = NonNullable<CorrelationAnswer['trace']>
@@ -53,6 +47,13 @@ export type Looks = Omit<BarLooks, 'traceStart'> &
 /** How to draw spans. */
 type Drawn = Looks & BarLooks & Readonly<{ elsewhere: string }>
 
+/** A linked span, with a link to it. Its ids are as its sender wrote them, and may be none. */
+function linkedSpan(traceId: string, spanId: string): Html {
+  const isOne = parseTraceId(traceId) !== undefined && parseSpanId(spanId) === spanId
+  const id = html`<code>${spanId}</code>`
+  return isOne ? html`<a href="${traceAddress(traceId, spanId)}">${id}</a>` : id
+}
+
 function eventRows(span: ShownSpan, linksOf: LinksOf): Html {
   return html`${span.events.map(
     ({ time, name, attributes }) =>
@@ -61,7 +62,8 @@ function eventRows(span: ShownSpan, linksOf: LinksOf): Html {
   )}${span.links.map(
     ({ trace_id: traceId, span_id: spanId, attributes }) =>
       html`<p>
-          Linked to span <code>${spanId}</code> of <a href="/app/find?id=${encodeURIComponent(traceId)}">${traceId}</a>
+          Linked to span ${linkedSpan(traceId, spanId)} of
+          <a href="/app/find?id=${encodeURIComponent(traceId)}">${traceId}</a>
         </p>
         ${fieldTable('Attributes of the link', attributes)}`,
   )}`
