@@ -90,8 +90,8 @@ export async function composeServer(config: Config): Promise<WorkerServer> {
     },
     stop: async (patienceMs) => {
       isServing = false
-      const closeAll = (): void => listeners.forEach(({ server }) => server.closeAllConnections())
-      const patience = setTimeout(closeAll, patienceMs)
+      const breakOff = (): void => listeners.forEach((listener) => listener.breakOff())
+      const patience = setTimeout(breakOff, patienceMs)
       await Promise.all(listeners.map(({ stop }) => stop()))
       clearTimeout(patience)
       await close()

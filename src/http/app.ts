@@ -5,6 +5,7 @@ import type { Refusal } from '#src/events/refusal.ts'
 import { answerTo, problemOf, requestIdOf, sendProblem, setRefusal } from './errors.ts'
 import { answerThenClose } from './linger.ts'
 import { createRouter, routePathOf, sendRefusal, type Route } from './route.ts'
+import { breakOff } from './sending.ts'
 
 /** A failure of ours, for the server's log: never shown to the caller. */
 export type RequestFailure = Readonly<{ requestId: string; method: string; path: string; error: unknown }>
@@ -83,7 +84,11 @@ export function createHttpApp({ routes, session, random, trustedProxies, report,
     try {
       await next()
       // Once sending has begun, a failing body can only be aborted. So wait for its first bytes: a failure before them is answered with 503.
-      if (ctx.body instanceof Readable) await untilReady(ctx.body)
+      if (ctx.body instanceof Readable) {
+        await untilReady(ctx.body)
+        // Before Koa hears of it, who would end the connection as behind a whole body.
+        ctx.body.once('error', () => breakOff(ctx.res))
+      }
     } catch (error) {
       if (ctx.req.socket.destroyed || isHangUp(error)) return
       fail(ctx, error)

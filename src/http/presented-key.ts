@@ -26,7 +26,7 @@ function keyOfAuthorization(header: string): string {
   if (blank < 0) return /^(?:bearer|basic)$/i.test(value) ? '' : value
   const rest = value.slice(blank).trim()
   const scheme = value.slice(0, blank).toLowerCase()
-  if (scheme === 'basic') return basicPassword(rest).trim()
+  if (scheme === 'basic') return basicPassword(rest)
   return rest
 }
 

@@ -32,6 +32,16 @@ export function sendInPieces(ctx: Context): number {
 }
 
 /**
+ * Breaks an answer off so that its client sees that it is not whole. Chunks and lengths show that. HTTP/1.0 has no chunks, and an end of the connection
+ * would pass for that of the body, so there it is reset. TLS shows a cut by itself.
+ */
+export function breakOff(res: ServerResponse): void {
+  const { req, socket } = res
+  if (req.httpVersion === '1.0' && socket !== null && !('encrypted' in socket)) socket.resetAndDestroy()
+  else res.destroy()
+}
+
+/**
  * Breaks off an answer of which the client reads less than a piece within `stallMs`; after twice that at the latest. While the answer itself has
  * nothing to send, the client is not to blame.
  */
@@ -39,7 +49,7 @@ export function breakOffUnread(res: ServerResponse, gone: AbortSignal, stallMs: 
   if (gone.aborted) return
   let isStuck = false
   const timer = setInterval(() => {
-    if (isStuck) res.destroy()
+    if (isStuck) breakOff(res)
     isStuck = res.writableNeedDrain || res.writableEnded
   }, stallMs)
   res.on('drain', () => (isStuck = false))

@@ -6,6 +6,7 @@ import { systemTicks, type Ticks } from '#src/lib/clock.ts'
 import { boundConnections, type BoundConnections } from './bound-connections.ts'
 import { watchHeld } from './held.ts'
 import { pathOf, refuseConnect, refuseMalformed, refuseUnparsed } from './malformed.ts'
+import { breakOff } from './sending.ts'
 
 export type HttpServer = Readonly<{
   server: Server
@@ -16,6 +17,8 @@ export type HttpServer = Readonly<{
   retire(): Promise<void>
   /** As `retire`, but connections without a request under way are closed after a moment, in which one on its way is answered. */
   stop(): Promise<void>
+  /** Closes all connections at once. Clients of answers under way see that these are not whole. */
+  breakOff(): void
   /** How many are open; over TLS, only those that have finished the handshake. */
   connections(): number
 }>
@@ -147,6 +150,10 @@ export function createHttpServer(
       }
       const waiting = setTimeout(closeIdle, lastRequestsMs)
       return retire().finally(() => clearTimeout(waiting))
+    },
+    breakOff: () => {
+      for (const response of underWay) breakOff(response)
+      server.closeAllConnections()
     },
     connections: connections.count,
   }

@@ -7,7 +7,7 @@ import { createTokenBuckets, rateLimited, setRateLimit } from '#src/http/token-b
 import { presentedKeys } from '#src/http/presented-key.ts'
 import type { Ticks } from '#src/lib/clock.ts'
 import { fail, type Result } from '#src/lib/result.ts'
-import { checkCredential, type Credential, type Presented, type Surface } from './credential.ts'
+import { checkCredential, keyThatCounts, type Credential, type Presented, type Surface } from './credential.ts'
 
 const bucketsMax = 100_000
 
@@ -57,7 +57,7 @@ export function createAdmission({ directory, limits, ticks, onExposed }: Admissi
   const check = async (surface: Surface, presented: Presented): Promise<Result<Credential, Refusal>> => {
     const credential = checkCredential(surface, presented, { directory, onExposed })
     if (credential.ok || !passing.has(credential.error.code)) return credential
-    if (!isWellFormedKey(presented.keys[0] ?? '')) return credential
+    if (!isWellFormedKey(keyThatCounts(presented) ?? '')) return credential
     if (!(await directory.caughtUp())) return fail(notKnown)
     return checkCredential(surface, presented, { directory, onExposed })
   }

@@ -116,6 +116,10 @@ function checkNoSecret(
   )
 }
 
+/** Of the keys that a request presents, the one that counts: `Authorization` may hold what a proxy in front asks for. */
+export const keyThatCounts = ({ keys }: Presented): string | undefined =>
+  keys.find((each) => keyKindOf(each) !== undefined) ?? keys[0]
+
 type CredentialOptions = Readonly<{
   directory: DirectoryView
   /** A secret key came where browsers send to: the directory flags it. */
@@ -128,10 +132,11 @@ type CredentialOptions = Readonly<{
  */
 export function checkCredential(
   surface: Surface,
-  { keys, origin }: Presented,
+  presented: Presented,
   { directory, onExposed }: CredentialOptions,
 ): Result<Credential, Refusal> {
-  const [secret] = keys
+  const { keys, origin } = presented
+  const secret = keyThatCounts(presented)
   if (secret === undefined) return fail(missing(surface))
   const leaked = surface === 'rum' ? checkNoSecret(directory, keys, onExposed) : undefined
   if (leaked !== undefined) return fail(leaked)

@@ -3,11 +3,13 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { limits } from '#src/config.ts'
 import { noCounts } from '#src/events/envelope.ts'
+import type { JsonObject } from '#src/lib/json.ts'
 import { createSqliteStream } from '#streams/sqlite/stream.ts'
 import { cli, firstWorkspaceOf } from '../support/cli.ts'
 import { listOf, postOnce, signIn, untilIndexed } from '../support/client.ts'
 import { makeEvent } from '../support/make-event.ts'
 import { removeFolder, startServer, type Server } from '../support/server.ts'
+import { hex, otlpJson } from '../support/telemetry.ts'
 
 const json = { 'content-type': 'application/json' }
 
@@ -18,6 +20,21 @@ describe('a server whose disk is full', () => {
     const { logs } = server.firstRun.keys
     const body = JSON.stringify({ message, service: 'shop' })
     return (await postOnce(server, '/api/logs/v1/ingest', logs, body, json)).status
+  }
+  /** Senders of all kinds are told to come again: of another answer, most would make that their data is lost. */
+  const expectAllRefused = async (): Promise<void> => {
+    const { logs, tracing, publishable } = server.firstRun.keys
+    const spans = otlpJson([{ traceId: hex(32, 'late'), spanId: hex(16, 'late') }])
+    for (const [path, key, body, code] of [
+      ['/api/logs/v1/ingest', logs, '[{"message":"late"}]', 'unavailable'],
+      ['/api/rum/v1/ingest', publishable, '{"events":[{"type":"late"}]}', 'unavailable'],
+      // Of google.rpc.Code: UNAVAILABLE.
+      ['/api/traces/v1/otlp', tracing, spans, 14],
+    ] as const) {
+      const answer = await postOnce(server, path, key, body, json)
+      expect([answer.status, ((await answer.json()) as JsonObject)['code']], path).to.deep.equal([503, code])
+      expect(answer.headers.get('retry-after'), path).to.match(/^[1-4]$/)
+    }
   }
   const found = async (): Promise<readonly string[]> => {
     const reader = await signIn(server.baseUrl, server.firstRun.sign_in)
@@ -44,6 +61,7 @@ describe('a server whose disk is full', () => {
     mkdirSync(`${reserve()}.new`)
     truncateSync(reserve(), 0)
     for (let number = 1; (await send(`late ${number}`)) === 200; number++) acknowledged.push(`late ${number}`)
+    await expectAllRefused()
     expect(await found()).to.include('before')
     expect(await cli(server, 'status')).to.deep.include({
       full_disks: [{ folder: server.dataFolder, not: 'accepted or folded' }],

@@ -207,10 +207,10 @@ describe('GET /app/logs/export', () => {
   })
 
   it('leaves numbers in CSV numbers', async () => {
-    await send.logs([{ message: 'numbers', a: -5, b: -1.25, c: 0, d: '-7', e: '+7' }])
+    await send.logs([{ message: 'numbers', a: -5, b: -1.25, c: 0, d: '-7', e: '+7', f: -1.5e-7, g: -2e21 }])
     await untilIndexed(server)
-    const [, row] = parseCsv((await exported('q=numbers&format=csv&fields=a,b,c,d,e')).text)
-    expect(row?.slice(8)).to.deep.equal(['-5', '-1.25', '0', '-7', "'+7"])
+    const [, row] = parseCsv((await exported('q=numbers&format=csv&fields=a,b,c,d,e,f,g')).text)
+    expect(row?.slice(8)).to.deep.equal(['-5', '-1.25', '0', '-7', "'+7", '-1.5e-7', '-2e+21'])
   })
 
   it('packs with gzip for those who take it, and says nothing else', async () => {

@@ -122,6 +122,22 @@ describe('rules of all read endpoints', () => {
     })
   }
 
+  it('keeps idle connections open for longer than senders use them again', async () => {
+    for (const response of [await send.logs([]), await session.raw('/api/app/logs/search?limit=1')]) {
+      expect(response.headers.get('connection')).to.equal('keep-alive')
+      const [, seconds] = /^timeout=(\d+)$/.exec(response.headers.get('keep-alive') ?? '') ?? []
+      expect(Number(seconds)).to.be.at.least(75)
+    }
+  })
+
+  it('shows nothing of what operators ask, which has a port of its own', async () => {
+    for (const path of ['/metrics', '/health/live', '/health/ready', '/debug', '/api', '/api/v1', '/']) {
+      const response = await fetch(server.baseUrl + path, { redirect: 'manual' })
+      expect(await response.text(), path).to.not.match(/throughline_|^(?:not )?ready$|^live$/m)
+      if (path !== '/') expect(response.status, path).to.equal(404)
+    }
+  })
+
   it('lets a client wait for its own write', async () => {
     const acks = [
       await send.logs([{ message: 'mine' }]),

@@ -4,6 +4,7 @@ import { request } from 'node:https'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
+import { limits } from '#src/config.ts'
 import { makeCertificate } from '../support/certificate.ts'
 import { newDataFolder, removeFolder, startServer, type Server } from '../support/server.ts'
 
@@ -40,7 +41,8 @@ describe('a server that serves TLS itself', () => {
     expect([answer.status, JSON.parse(answer.body)]).to.deep.equal([200, { accepted: 1, rejected: 0, errors: [] }])
   })
 
-  it('gives people a cookie that browsers send back over TLS alone', async () => {
+  it('gives people a cookie that browsers send back over TLS alone, for as long as a session may last', async () => {
+    const before = Date.now()
     const form = new URLSearchParams(server.firstRun.sign_in).toString()
     const headers = { origin: server.baseUrl }
     const answer = await post('/app/sign-in', 'application/x-www-form-urlencoded', form, headers)
@@ -48,5 +50,9 @@ describe('a server that serves TLS itself', () => {
     const [cookie = ''] = answer.cookies.filter((each) => each.includes('throughline='))
     expect(cookie).to.match(/^__Host-throughline=/)
     expect(cookie.split('; ').map((part) => part.toLowerCase())).to.include.members(['secure', 'httponly', 'path=/'])
+    const [, expires = ''] = /; expires=([^;]+)/.exec(cookie) ?? []
+    // To the second.
+    const earliest = before + limits.sessionAbsoluteMs - 1_000
+    expect(Date.parse(expires)).to.be.within(earliest, Date.now() + limits.sessionAbsoluteMs)
   })
 })

@@ -61,6 +61,24 @@ describe('an HTTP server that is replaced', () => {
     await retired
   })
 
+  it('breaks off what is under way when no more patience is left, and resets what would pass for whole, as in HTTP/1.0', async () => {
+    const endOf = async (version: string): Promise<string> => {
+      const busy = await rawConnection(port)
+      const over = Promise.withResolvers<string>()
+      busy.socket.once('error', (error: NodeJS.ErrnoException) => over.resolve(error.code ?? ''))
+      busy.socket.once('end', () => over.resolve('its end'))
+      const asked = once(http.server, 'slow')
+      busy.write(`GET /slow HTTP/${version}\r\nHost: test\r\n\r\n`)
+      await asked
+      slow.at(-1)?.write('half of it')
+      await busy.until((text) => text.includes('half of it'))
+      http.breakOff()
+      return over.promise
+    }
+    expect(await endOf('1.1')).to.equal('its end')
+    expect(await endOf('1.0')).to.equal('ECONNRESET')
+  })
+
   it('answers a request that was on its way when it was told to stop', async () => {
     const idle = await rawConnection(port)
     idle.write(get('/'))

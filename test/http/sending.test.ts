@@ -5,6 +5,7 @@ import { breakOffUnread, goneSignal } from '#src/http/sending.ts'
 
 /** An answer on its way; `look` hears each time it is looked whether its client takes it. */
 class FakeAnswer extends EventEmitter {
+  req = { httpVersion: '1.1' }
   writableEnded = false
   needsDrain = false
   look = (): void => {}
@@ -54,6 +55,19 @@ describe('an answer that is not taken', () => {
     answer.needsDrain = true
     await closed()
     expect(isBroken).to.equal(true)
+  })
+
+  it('is broken off by a reset where nothing else would tell that it is not whole', async () => {
+    answer.req.httpVersion = '1.0'
+    let isReset = false
+    const resetAndDestroy = (): void => {
+      isReset = true
+      answer.destroy()
+    }
+    Object.assign(answer, { socket: { resetAndDestroy } })
+    answer.needsDrain = true
+    await closed()
+    expect(isReset).to.equal(true)
   })
 
   it('is broken off when the last of it lies there', async () => {

@@ -18,19 +18,22 @@ describe('a key that this process does not know, or not all of', () => {
       asked++
       return catchUp()
     })
-  const send = (key: string) =>
-    ingest.post('/api/logs/v1/ingest', '{"message":"x"}', {
-      'content-type': 'application/json',
-      authorization: `Bearer ${key}`,
-    })
+  const sendWith = (headers: Readonly<Record<string, string>>) =>
+    ingest.post('/api/logs/v1/ingest', '{"message":"x"}', { 'content-type': 'application/json', ...headers })
+  const send = (key: string) => sendWith({ authorization: `Bearer ${key}` })
 
   it('is taken when it was made elsewhere a moment ago', async () => {
-    const made = createKeySecret('logs', randomBytes)
-    ingest.directory.whenBehind(async () => {
-      ingest.directory.addKey(ingest.workspace, 'logs', {}, made)
-      return true
-    })
-    expect((await send(made)).status).to.equal(200)
+    for (const headersOf of [
+      (key: string) => ({ authorization: `Bearer ${key}` }),
+      (key: string) => ({ authorization: `Basic ${btoa('proxy:password')}`, 'x-api-key': key }),
+    ]) {
+      const made = createKeySecret('logs', randomBytes)
+      ingest.directory.whenBehind(async () => {
+        ingest.directory.addKey(ingest.workspace, 'logs', {}, made)
+        return true
+      })
+      expect((await sendWith(headersOf(made))).status).to.equal(200)
+    }
   })
 
   it('is refused for good only when the directory is known to hold it nowhere', async () => {
@@ -142,6 +145,15 @@ describe('what a plan would refuse for good', () => {
     })
     const exceptions = [{ type: 'Error', value: 'boom', timestamp: '2026-11-21T12:00:00.000Z' }]
     expect((await sendPage({ meta: {}, exceptions })).json).to.deep.equal({ accepted: 1, rejected: 0 })
+  })
+
+  it('is asked of the log also for spans alone', async () => {
+    ingest = await startIngest({ plan: { features: ['logs'] } })
+    ingest.directory.whenBehind(async () => {
+      ingest.directory.setPlan('acme', present(plans['pro'], 'a plan'))
+      return true
+    })
+    expect((await sendPage({ meta: {}, traces: page.traces })).json).to.deep.equal({ accepted: 1, rejected: 0 })
   })
 
   it('is asked of the log also for parts of what a browser sends', async () => {

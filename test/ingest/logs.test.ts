@@ -249,6 +249,13 @@ describe('POST /api/logs/v1/ingest', () => {
       })
     }
 
+    it('is taken beside what a proxy in front asks for, which is no key', async () => {
+      const proxys = { ...json, authorization: `Basic ${btoa('proxy:password')}` }
+      expect((await ingest.post(path, '{}', { ...proxys, 'x-api-key': ingest.keys.logs })).status).to.equal(200)
+      const both = { authorization: `Bearer ${ingest.keys.tracing}`, 'x-api-key': ingest.keys.logs }
+      expect((await ingest.post(path, '{}', { ...json, ...both })).status, 'of two keys the first counts').to.equal(403)
+    })
+
     it('is not taken from the address', async () => {
       const answer = await ingest.post(`${path}?key=${ingest.keys.logs}`, '{}', json)
       expect(answer.json).to.deep.include({ status: 401, code: 'missing_credential' })

@@ -1,4 +1,4 @@
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { expect } from 'chai'
 import { limits as allLimits, plans } from '#src/config.ts'
 import type { WorkspacePlan } from '#src/directory/directory.ts'
@@ -293,6 +293,17 @@ describe('POST /api/traces/v1/otlp', () => {
     expect((grpc.json as { message: string }).message).to.match(/gRPC is not supported.*http\/protobuf/)
     for (const type of ['text/plain', 'application/json; charset=latin1', 'application/x-www-form-urlencoded']) {
       expect((await ingest.post(path, '{}', { authorization, 'content-type': type })).status, type).to.equal(415)
+    }
+  })
+
+  it('takes gzip and no other packing, whatever other addresses take', async () => {
+    ingest = await startIngest()
+    const headers = { authorization: `Bearer ${ingest.keys.tracing}`, 'content-type': 'application/json' }
+    const pack = { deflate: deflateSync, br: brotliCompressSync, zstd: zstdCompressSync }
+    for (const [coding, packed] of Object.entries(pack)) {
+      const answer = await ingest.post(path, packed('{}'), { ...headers, 'content-encoding': coding })
+      expect(answer.status, coding).to.equal(415)
+      expect(answer.json, coding).to.deep.include({ code: 3 })
     }
   })
 

@@ -1,7 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
+import { queryRoutes } from '#src/compose/query-routes.ts'
+import { limits, type Config } from '#src/config.ts'
+import { createBareAddressRoutes } from '#src/ingest/otlp.ts'
+import { createIngestRoutes } from '#src/ingest/routes.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import { createOpenApiDocument } from '#src/openapi/document.ts'
+import { createFakeDirectory } from '#test/support/fake-directory.ts'
 import { runProgram } from '#test/support/run-program.ts'
 import { openApi } from './openapi-schema.ts'
 
@@ -29,6 +34,23 @@ describe('the OpenAPI document', () => {
       'get /api/app/logs/search',
       'get /app/logs/export',
       'get /api/v1/traces',
+    ])
+  })
+
+  it('has every route that is no page of the app, but for what is taken of senders that append to an address', () => {
+    const { view: directory } = createFakeDirectory()
+    const ingest = { directory, partitions: [{ stream: {} }], limits } as never
+    const query = { secrets: { pepper: 'x' }, directory } as never
+    const routes = [...createIngestRoutes(ingest), ...queryRoutes({} as Config, query), ...createBareAddressRoutes()]
+    const isPage = (path: string): boolean =>
+      path === '/' || (/^\/app(?:\/|$)/.test(path) && path !== '/app/logs/export')
+    const others = routes
+      .filter(({ path }) => !isPage(path))
+      .map(({ method, path }) => `${method.toLowerCase()} ${path}`)
+    expect(others).to.have.members([
+      ...operations.map(({ method, path }) => `${method} ${path}`),
+      'options /api/rum/v1/ingest',
+      ...['/v1/traces', '/v1/metrics', '/v1/logs'].flatMap((end) => [`post /api/traces/v1/otlp${end}`, `post ${end}`]),
     ])
   })
 

@@ -89,6 +89,23 @@ describe('exports over a store that a test holds back', () => {
     })
   }
 
+  it('break the connection where nothing else ends the body, as in HTTP/1.0, which proxies may speak', async () => {
+    const endOf = async (accept: string): Promise<string> => {
+      const { socket, write } = await rawConnection(world.server.port)
+      const over = Promise.withResolvers<string>()
+      socket.once('error', (error: NodeJS.ErrnoException) => over.resolve(error.code ?? ''))
+      socket.once('end', () => over.resolve('its end'))
+      write(`GET /app/logs/export HTTP/1.0\r\nAccept-Encoding: ${accept}\r\n\r\n`)
+      const how = await over.promise
+      socket.destroy()
+      return how
+    }
+    expect(await endOf('identity')).to.equal('its end')
+    watch.clear()
+    watch.on(() => (watch.calls.search < 5 ? Promise.resolve() : Promise.reject(fault)))
+    expect(await endOf('identity')).to.equal('ECONNRESET')
+  })
+
   it('break the body when not all that was counted is there any more, as of a workspace that is erased', async () => {
     watch.on(async () => (watch.calls.search < 5 ? undefined : 'nothing'))
     const response = await begin('/app/logs/export')
