@@ -114,6 +114,23 @@ describe('the scan of a log request', () => {
       })
     }
 
+    it('takes the actions out of a body for the bulk API of Elasticsearch', () => {
+      const bulk = '{"index":{"_index":"logs","_id":"7"}}\n{"msg":"a"}\n{"create":{}}\n{"msg":"b","index":{}}\n'
+      const found = scan(bulk, ndjson)
+      expect([found.records, found.total, text(found)]).to.deep.equal([2, 2, '{"msg":"a"}\n{"msg":"b","index":{}}\n'])
+      expect(scan(bulk, json).records, 'under a JSON type').to.equal(2)
+      for (const other of [
+        '{"index":{"_index":"logs"}}\n',
+        '{"index":{}}\n{"index":{}}\n',
+        '{"msg":"a"}\n{"index":{}}\n{"msg":"b"}\n',
+        '{"index":{"name":"orders"}}\n{"msg":"a"}\n',
+        '{"index":7}\n{"msg":"a"}\n',
+        '{"create":{},"user":7}\n{"msg":"a"}\n',
+      ]) {
+        expect(text(scan(other, ndjson)), other).to.equal(other)
+      }
+    })
+
     it('takes a broken text of a JSON text sequence for one record that is refused', () => {
       const found = scan('\u001e{"a":1}\n\u001e{"b":\n\u001e{"c":3}\n', 'application/json-seq')
       expect([text(found), found.rejected.map(({ index, code }) => [index, code])]).to.deep.equal([
