@@ -42,7 +42,7 @@ function fold(event: DecodedEvent, documents: Documents): void {
 /** Browser events, and which sessions and traces were named together by one record. */
 export const correlationProjection: Projection = {
   name: 'correlation',
-  version: 20,
+  version: 21,
   handles: ['spans.received', 'logs.received', 'rum.received'],
   collections: { rumEvents, links },
   needs: (event) => [...linksOf(event).keys()].map(linkKey),

@@ -4,7 +4,7 @@ import { logCollection, logDocument } from './log-document.ts'
 /** Log records of servers, and the logs and exceptions of browsers, one stored record each. */
 export const logsProjection: Projection = {
   name: 'logs',
-  version: 24,
+  version: 25,
   handles: ['logs.received', 'rum.received'],
   collections: { logs: logCollection },
   needs: () => [],

@@ -348,7 +348,7 @@ describe('GET /api/app/logs/search', () => {
       const future = '2262-04-11T23:47:16.000000001Z'
       await send.logs([
         { message: 'later than any', timestamp: future },
-        { message: 'earliest later', timestamp: 0 },
+        { message: 'earliest later', timestamp: '1970-01-01T00:00:00Z' },
       ])
       await untilIndexed(server)
       const body = await search('q=later&include=histogram,count')

@@ -10,8 +10,8 @@ import { stringifyJson } from '#src/lib/json.ts'
  */
 const known = {
   traces: '24 -nh-5HYImeRY',
-  logs: '24 4xYWEUy04MVu',
-  correlation: '20 _anNk10yzOQ-',
+  logs: '25 4xYWEUy04MVu',
+  correlation: '21 _anNk10yzOQ-',
   allowance: '13 pPR9ntiZrqpF',
 }
 

@@ -18,8 +18,8 @@ import { foldAll } from '#test/support/fold-harness.ts'
  */
 const folded: Readonly<Record<string, string>> = {
   traces: 'v24 a5c8166a8bb8d573',
-  logs: 'v24 70e1cac1ccaa0287',
-  correlation: 'v20 068730ec76ef754e',
+  logs: 'v25 70e1cac1ccaa0287',
+  correlation: 'v21 068730ec76ef754e',
   allowance: 'v13 2383b46d105f7956',
 }
 

@@ -5,7 +5,7 @@ import { messageNames, traceNames } from './aliases.ts'
 import { collectors, messageOfGoogle } from './collectors.ts'
 import { messageOfEffect } from './effect.ts'
 import { firstOf, namesOf } from './fields.ts'
-import { datedBy, levelOf, namedLevelOf } from './record.ts'
+import { levelOf, namedLevelOf, tellsTime } from './record.ts'
 import { ofRuntime } from './runtime.ts'
 import { senders } from './senders.ts'
 import { servers } from './servers.ts'
@@ -52,8 +52,7 @@ const tellsMessage = (line: JsonObject): boolean =>
       servers.message(line) ??
       collectors.message(line),
   )
-const isRecord = (line: JsonObject): boolean =>
-  tellsMessage(line) && (levelOf(line) !== undefined || datedBy(line) !== undefined)
+const isRecord = (line: JsonObject): boolean => tellsMessage(line) && (levelOf(line) !== undefined || tellsTime(line))
 
 /** The fields of a record, and the JSON line among them that was text. What the line says overrides what stands beside it. */
 type TakenApart = Readonly<{ fields: JsonObject; line?: JsonObject | undefined }>

@@ -25,6 +25,7 @@ const names: ReadonlyMap<string, LogMediaType> = new Map([
   ['application/x-jsonlines', lines],
   ['application/json-lines', lines],
   ['application/stream+json', lines],
+  ['application/json-seq', lines],
   ['application/x-json-stream', lines],
   ['application/msgpack', 'application/msgpack'],
   ['application/x-msgpack', 'application/msgpack'],
@@ -35,8 +36,12 @@ const names: ReadonlyMap<string, LogMediaType> = new Map([
   ['application/x-www-form-urlencoded', 'application/x-www-form-urlencoded'],
 ])
 
+/** Stands before each value of a JSON text sequence (RFC 7464), as journalctl, jq and Twisted write it. */
+export const recordMark = 0x1e
+
 const startsJson = (body: Uint8Array): boolean => {
-  const first = body[skipSpace(body, afterMark(body))]
+  const start = skipSpace(body, afterMark(body))
+  const first = body[body[start] === recordMark ? start + 1 : start]
   return first === 0x7b || first === 0x5b
 }
 

@@ -114,14 +114,26 @@ export function timeOf(
 export const datedBy = (record: JsonObject): string | undefined =>
   firstOf(record, times, (value, name) => (timeBy(name, value, record) === undefined ? undefined : name))
 
+/** Whether a field for times has one, even one that is too small to date the record. */
+export const tellsTime = (record: JsonObject): boolean =>
+  firstOf(record, times, (value, name) => timeBy(name, value, record, parseTime) !== undefined || undefined) === true
+
 /** The time in a field. Google Cloud's loggers and logback put the nanoseconds into a field of their own, and W3C's log format the time of day. */
-function timeBy(name: string, value: Json, record: JsonObject): bigint | undefined {
+function timeBy(name: string, value: Json, record: JsonObject, parse = parseDate): bigint | undefined {
   if (name === 'timeUnixNano') return unixNano(value)
-  if (name === 'timestamp') return parseTime(preciseTimeOf(value, record['nanoseconds']) ?? value)
-  if (name === 'date') return parseTime(withTimeOfDay(value, record['time']))
-  if (name !== 'timestampSeconds') return mayDate(name, record, value) ? parseTime(value) : undefined
+  if (name === 'timestamp') return parse(preciseTimeOf(value, record['nanoseconds']) ?? value)
+  if (name === 'date') return parse(withTimeOfDay(value, record['time']))
+  if (name !== 'timestampSeconds') return mayDate(name, record, value) ? parse(value) : undefined
   return parseTime({ seconds: value, nanos: record['timestampNanos'] ?? 0 })
 }
+
+/**
+ * The smallest number that dates a record, of 1973 in seconds. A smaller one is how long something took (`time` of a request), or how long a page or a
+ * process runs (`performance.now()`): as a time it would hide the record in 1970.
+ */
+const smallestDate = 1e8
+const parseDate = (value: Json): bigint | undefined =>
+  typeof value !== 'object' && Math.abs(Number(value)) < smallestDate ? undefined : parseTime(value)
 
 /** OTLP writes 0 for an unknown time. */
 function unixNano(value: Json): bigint | undefined {

@@ -3,6 +3,7 @@ import { afterMark, skipSpace, type JsonRange } from '#src/lib/json-bytes.ts'
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { isMessageName, lokiList } from './aliases.ts'
 import { besideOverLimit, besideWriter } from './beside.ts'
+import { withoutActions } from './bulk.ts'
 import { inUtf8 } from './charset.ts'
 import { eachLine } from './lines.ts'
 import { resolveMediaType, type LogMediaType } from './media-type.ts'
@@ -46,9 +47,10 @@ export function scanLogs(
     (mediaType === 'text/plain' ? listInText(body, limits) : undefined) ?? splitBody(body, mediaType, limits)
   if (!whole.ok) return whole
   const unwrap = mediaType === 'application/msgpack' ? unwrapMsgpack : unwrapConditional
-  const split = unwrap(body, whole.value, limits)
-  const refused = notLogs(split) ?? overLimit(split, limits) ?? besideOverLimit(body, split, limits)
+  const given = unwrap(body, whole.value, limits)
+  const refused = notLogs(given) ?? overLimit(given, limits) ?? besideOverLimit(body, given, limits)
   if (refused !== undefined) return fail(refused)
+  const split = withoutActions(body, given)
   const { accepted, rejected, total, asReceived } = split
   return ok({
     contentType: split.mediaType,

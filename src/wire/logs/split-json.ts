@@ -9,11 +9,13 @@ import {
 import { fail, ok, type Result } from '#src/lib/result.ts'
 import { membersOfWrapper } from './json-members.ts'
 import { eachLine } from './lines.ts'
+import { recordMark } from './media-type.ts'
 import { createTally, type Split, type SplitLimits, type Tally } from './split.ts'
 import { hasBeside, foreignListOf, wrapperOf, type Wrapper } from './wrapper.ts'
 
 type JsonMediaType = 'application/json' | 'application/x-ndjson'
-type Sequence = Readonly<{ values: number; commas: boolean; first: JsonRange | undefined }>
+/** `isLoose`: something stands between the values that a strict reader of JSON would refuse. */
+type Sequence = Readonly<{ values: number; isLoose: boolean; first: JsonRange | undefined }>
 
 /** Where a body stops being JSON. */
 type BrokenJson = Readonly<{ offset: number }>
@@ -27,7 +29,7 @@ const partEnds: ReadonlySet<number> = new Set(Buffer.from('[,'))
 
 /**
  * Splits a JSON body into records: an object, an array, `{"logs":[…]}`, `{"events":[…]}`, or a sequence of objects and arrays, on lines of their own
- * or not. A body of several values, or one declared as lines, becomes `application/x-ndjson`, in which wrappers are not unwrapped. If a body of lines
+ * or not, or marked as texts of one. A body of several values, or one declared as lines, becomes `application/x-ndjson`, in which wrappers are not unwrapped. If a body of lines
  * is broken, only the broken lines are rejected.
  */
 export function splitJson(body: Uint8Array, mediaType: JsonMediaType, limits: SplitLimits): Result<Split, BrokenJson> {
@@ -48,7 +50,7 @@ export function splitJson(body: Uint8Array, mediaType: JsonMediaType, limits: Sp
     rejected: found.rejected(),
     total: found.total(),
     values: reader.values(),
-    asReceived: found.rejected().length === 0 && !sequence.commas && !hasBeside(wrapper),
+    asReceived: found.rejected().length === 0 && !sequence.isLoose && !hasBeside(wrapper),
     wrapper,
     conditional,
     foreignList: foreignListOf(members),
@@ -80,7 +82,7 @@ const record =
 
 const isOver = (tally: Tally, { recordsPerBatchMax }: SplitLimits): boolean => tally.total() > recordsPerBatchMax
 
-/** Reads the values of a body, with or without commas between them, up to one record more than allowed; `~offset` where the JSON is broken. */
+/** Reads the values of a body, with or without commas or marks between them, up to one record more than allowed; `~offset` where the JSON is broken. */
 function readSequence(
   body: Uint8Array,
   reader: JsonReader,
@@ -90,11 +92,11 @@ function readSequence(
 ): Sequence | number {
   const visit = record(body, reader, tally, limits)
   let values = 0
-  let commas = false
+  let isLoose = false
   let first: JsonRange | undefined
   for (let at = skipSpace(body, start); at < body.length; at = skipSpace(body, at)) {
-    if (body[at] === comma && values > 0) {
-      commas = true
+    if (body[at] === recordMark || (body[at] === comma && values > 0)) {
+      isLoose = true
       at++
       continue
     }
@@ -105,7 +107,7 @@ function readSequence(
     if (!goesOn) break
     at = end
   }
-  return { values, commas, first }
+  return { values, isLoose, first }
 }
 
 /** Parses every line by itself: one that is not JSON is rejected alone. */

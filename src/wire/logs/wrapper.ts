@@ -80,11 +80,24 @@ const isOfMezmo: Condition = {
     members.some(({ name }) => name === 'app' || name === 'file'),
 }
 
+/** An audit event of Kubernetes, or an event of an object. */
+const ofKubernetes: readonly Condition[] = [hasAllOf(['auditID', 'stage']), hasAllOf(['involvedObject', 'reason'])]
+const isOfKubernetes: Condition = {
+  isRead: (name) => ofKubernetes.some((each) => each.isRead(name)),
+  holds: (members) => ofKubernetes.some((each) => each.holds(members)),
+}
+
 /**
- * The wrappers of cloud services. Others use these names too, so they only count with the members of `beside` next to the list, or with none if
- * `beside` is empty, and if each record meets the condition.
+ * A wrapper of a cloud service. Others use these names too, so it only counts with the members of `beside` next to the list, or with none if `beside`
+ * is empty, and if each record meets the condition. What is `ofList` says nothing of a record.
  */
-const wrappersOfClouds: readonly Readonly<{ list: string; beside: readonly string[]; condition: Condition }>[] = [
+type WrapperOfCloud = Readonly<{
+  list: string
+  beside: readonly string[]
+  ofList?: readonly string[]
+  condition: Condition
+}>
+const wrappersOfClouds: readonly WrapperOfCloud[] = [
   // Azure's diagnostic logs, as Event Hubs forward them
   { list: 'records', beside: [], condition: isOfAzure },
   // AWS CloudTrail: a file or a notification
@@ -94,14 +107,22 @@ const wrappersOfClouds: readonly Readonly<{ list: string; beside: readonly strin
   // Mezmo, formerly LogDNA: its loggers, with the kind of request beside the list; its agent
   { list: 'ls', beside: ['e'], condition: isOfMezmo },
   { list: 'lines', beside: [], condition: isOfMezmo },
+  // Kubernetes: its audit webhook, and what kubectl prints
+  {
+    list: 'items',
+    beside: ['kind', 'apiVersion'],
+    ofList: ['kind', 'apiVersion', 'metadata'],
+    condition: isOfKubernetes,
+  },
 ]
 
 function wrapperOfCloud(members: readonly Member[]): Wrapper | undefined {
-  for (const { list: wanted, beside: told, condition } of wrappersOfClouds) {
+  for (const { list: wanted, beside: told, ofList = [], condition } of wrappersOfClouds) {
     const list = members.find(({ name, isList }) => isList && name === wanted)
-    const beside = members.filter((member) => member !== list)
+    const others = members.filter((member) => member !== list)
     const isAlike =
-      told.length === 0 ? beside.length === 0 : told.every((each) => beside.some(({ name }) => name === each))
+      told.length === 0 ? others.length === 0 : told.every((each) => others.some(({ name }) => name === each))
+    const beside = others.filter(({ name }) => !ofList.includes(name))
     if (list !== undefined && isAlike) return { list: list.value, beside, isAmbiguous: false, condition }
   }
   return undefined

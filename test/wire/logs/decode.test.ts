@@ -44,15 +44,15 @@ describe('the decoding of log records', () => {
         timeNs: arrival,
         cuts: ['no time could be read from time'],
       })
-      expect(one({ timestamp: 'soon', ts: 7 })).to.deep.include({ timeNs: 7_000_000_000n, cuts: [] })
+      expect(one({ timestamp: 'soon', ts: 7e8 })).to.deep.include({ timeNs: 700_000_000_000_000_000n, cuts: [] })
     })
     it('keeps every digit of a number', () => {
       expect(one('{"time":1795240001079262377}').timeNs).to.equal(1_795_240_001_079_262_377n)
       expect(one('{"date":1795240001.079262377}').timeNs).to.equal(1_795_240_001_079_262_377n)
       const [first, second] = decode('[{"date":1795240001.079262377},{"date":1795240001.5,"n":1}]')
       expect([first?.timeNs, second?.timeNs]).to.deep.equal([1_795_240_001_079_262_377n, 1_795_240_001_500_000_000n])
-      expect(decode('{"date":1795240001.079262377}\n{"ts":1.000000000000001}', 'application/x-ndjson').map((r) => r.timeNs)) // prettier-ignore
-        .to.deep.equal([1_795_240_001_079_262_377n, 1_000_000_000n])
+      expect(decode('{"date":1795240001.079262377}\n{"ts":100000000.000000000000001}', 'application/x-ndjson').map((r) => r.timeNs)) // prettier-ignore
+        .to.deep.equal([1_795_240_001_079_262_377n, 100_000_000_000_000_000n])
     })
     it('keeps every digit when other times beside it are as long', () => {
       const taken = '"ts":1795240001.123456789'
@@ -73,6 +73,16 @@ describe('the decoding of log records', () => {
       expect(one({ timestampSeconds: 5, timestampNanos: 7 }).timeNs).to.equal(5_000_000_007n)
       expect(one({ timestampSeconds: 5 }).timeNs).to.equal(5_000_000_000n)
       expect(one({ timestampSeconds: 'x' }).timeNs).to.equal(arrival)
+    })
+    it('is none in a number that is how long something took, or since when a page is open', () => {
+      const none = (name: string): readonly string[] => [`no time could be read from ${name}`]
+      for (const time of [12, 0.003, 98_765_432.1, '35', '0.5', -7]) {
+        expect(one({ msg: 'GET / 200', time }), String(time)).to.deep.include({ timeNs: arrival, cuts: none('time') })
+        const dated = one({ msg: 'GET / 200', time, date: '2026-11-21T00:00:00Z' })
+        expect(dated.timeNs).to.equal(BigInt(Date.parse('2026-11-21T00:00:00Z')) * 1_000_000n)
+      }
+      expect(one({ timestamp: 1_234.5 })).to.deep.include({ timeNs: arrival, cuts: none('timestamp') })
+      expect(one({ ts: 100_000_000 }).timeNs).to.equal(100_000_000_000_000_000n)
     })
     it('is moved into what can be stored, with a note', () => {
       const note = ['time outside 1970 to 2262 moved to the nearest that can be stored']

@@ -107,6 +107,8 @@ describe('a line of JSON that a shipper has sent as text', () => {
       1_795_942_800_000_000_000n,
     )
     expect(shipped('{"level":"error","msg":"x"}')?.timeNs).to.equal(1_795_945_603_987_654_321n)
+    const timed = shipped('{"service":"shop","msg":"GET / 200","time":12}')
+    expect(timed, 'a number that dates nothing').to.include({ service: 'shop', timeNs: 1_795_945_603_987_654_321n })
   })
 
   it('may be no JSON behind the prefix of a container’s runtime, which is no part of the message and tells the time', () => {

@@ -95,6 +95,50 @@ describe('the scan of a log request', () => {
       })
     }
 
+    const marked: readonly (readonly [name: string, body: string, contentType: string | undefined, kept: string])[] = [
+      ['lines of its own type', '\u001e{"a":1}\n\u001e{"b":2}\n', 'application/json-seq', '{"a":1}\n{"b":2}\n'],
+      ['lines', '\u001e{"a":1}\n\u001e{"b":2}\n', ndjson, '{"a":1}\n{"b":2}\n'],
+      [
+        'lines that curl calls a form',
+        '\u001e{"a":1}\n\u001e{"b":2}\n',
+        'application/x-www-form-urlencoded',
+        '{"a":1}\n{"b":2}\n',
+      ],
+      ['lines without a type', '\u001e{"a":1}\n\u001e{"b":2}\n', undefined, '{"a":1}\n{"b":2}\n'],
+      ['indented JSON', '\u001e{\n  "a": 1\n}\n\u001e{\n  "b": 2\n}\n', json, '{\n  "a": 1\n}\n{\n  "b": 2\n}\n'],
+    ]
+    for (const [name, body, contentType, kept] of marked) {
+      it(`takes the marks of a JSON text sequence off ${name}`, () => {
+        const found = scan(body, contentType)
+        expect([found.records, found.total, text(found)]).to.deep.equal([2, 2, kept])
+      })
+    }
+
+    it('takes the actions out of a body for the bulk API of Elasticsearch', () => {
+      const bulk = '{"index":{"_index":"logs","_id":"7"}}\n{"msg":"a"}\n{"create":{}}\n{"msg":"b","index":{}}\n'
+      const found = scan(bulk, ndjson)
+      expect([found.records, found.total, text(found)]).to.deep.equal([2, 2, '{"msg":"a"}\n{"msg":"b","index":{}}\n'])
+      expect(scan(bulk, json).records, 'under a JSON type').to.equal(2)
+      for (const other of [
+        '{"index":{"_index":"logs"}}\n',
+        '{"index":{}}\n{"index":{}}\n',
+        '{"msg":"a"}\n{"index":{}}\n{"msg":"b"}\n',
+        '{"index":{"name":"orders"}}\n{"msg":"a"}\n',
+        '{"index":7}\n{"msg":"a"}\n',
+        '{"create":{},"user":7}\n{"msg":"a"}\n',
+      ]) {
+        expect(text(scan(other, ndjson)), other).to.equal(other)
+      }
+    })
+
+    it('takes a broken text of a JSON text sequence for one record that is refused', () => {
+      const found = scan('\u001e{"a":1}\n\u001e{"b":\n\u001e{"c":3}\n', 'application/json-seq')
+      expect([text(found), found.rejected.map(({ index, code }) => [index, code])]).to.deep.equal([
+        '{"a":1}\n{"c":3}\n',
+        [[1, 'invalid_json']],
+      ])
+    })
+
     const foreign: readonly (readonly [name: string, body: Body, contentType: string, kept: Body])[] = [
       ['ISO-8859-1', Buffer.from('café', 'latin1'), 'text/plain; charset=ISO-8859-1', 'café'],
       ['a quoted charset', Buffer.from('{"m":"é"}', 'latin1'), 'application/json;charset="iso-8859-1"', '{"m":"é"}'],

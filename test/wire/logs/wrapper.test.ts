@@ -194,6 +194,32 @@ for (const [contentType, write] of forms) {
       expect({ ...records({ lines: departures })[0]?.fields }).to.deep.equal({ lines: departures })
     })
 
+    it('is a list of Kubernetes, of its audit webhook and of kubectl, whose own members say nothing of a record', () => {
+      const audited = { level: 'Metadata', auditID: '7', stage: 'ResponseComplete', verb: 'get', stageTimestamp: time }
+      const list = { kind: 'EventList', apiVersion: 'audit.k8s.io/v1', metadata: {} }
+      const [first, second] = records({ ...list, items: [audited, { ...audited, auditID: '8' }] })
+      expect(first?.timeNs).to.equal(BigInt(Date.parse(time)) * 1_000_000n)
+      expect({ ...second?.fields }).to.deep.equal({ ...audited, auditID: '8' })
+      const event = {
+        kind: 'Event',
+        involvedObject: { name: 'shop' },
+        reason: 'BackOff',
+        message: 'again',
+        type: 'Warning',
+      }
+      const listed = records({
+        apiVersion: 'v1',
+        items: [event, event],
+        kind: 'List',
+        metadata: { resourceVersion: '' },
+      })
+      expect(listed.map(({ level, message }) => [level, message])).to.deep.equal([
+        ['warn', 'again'],
+        ['warn', 'again'],
+      ])
+      expect({ ...listed[0]?.fields }).to.deep.equal(event)
+    })
+
     it('is a record with a list by the same names elsewhere', () => {
       for (const other of [
         { records: [] },
@@ -210,6 +236,10 @@ for (const [contentType, write] of forms) {
         { Records: [{ eventSource: 'aws:sqs', body: 'x' }] },
         { Records: [ofAzure] },
         { Records: [ofTrail], requestId: 'a' },
+        { kind: 'List', apiVersion: 'v1', items: [{ kind: 'Pod', metadata: { name: 'shop' } }] },
+        { kind: 'EventList', apiVersion: 'audit.k8s.io/v1', items: [{ auditID: '7' }] },
+        { kind: 'EventList', apiVersion: 'audit.k8s.io/v1', items: [] },
+        { items: [{ auditID: '7', stage: 'Panic' }] },
         { ls: [{ timestamp: 7, line: 'x' }] },
         { e: 'ls', ls: [{ timestamp: 7, line: 'x' }, { timestamp: 7 }] },
         { e: 'ls', ls: [{ line: 'x' }] },

@@ -248,6 +248,12 @@ describe('the decoding of RUM bodies', () => {
       expect(rumEvents[0]?.fields['n']).to.equal(9_007_199_254_740_993n)
     })
 
+    it('is of its arrival where it says only since when the page was open', () => {
+      const events = [{ type: 'click', timestamp: 1_234.5 }, { type: 'click' }]
+      const [first, second] = decode(stringifyJson({ session_id: 's-1', events })).rumEvents
+      expect(first?.timeNs).to.equal(second?.timeNs)
+    })
+
     it('joins by a traceparent beside the events', () => {
       const { rumEvents } = decode(
         `{"session_id":"s","traceparent":"00-${traceId}-${spanId}-01","events":[{"type":"x"}]}`,
