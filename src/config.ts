@@ -317,6 +317,9 @@ function missingSecret(name: string): ConfigError {
   )
 }
 
+/** A blank after a comma is no part of a key: the key would be another one once it stands first, and all who signed in by it signed out. */
+const keysOf = (list: string): readonly string[] => list.split(',').map((key) => key.trim())
+
 function durabilityOf(data: Environment): ClusterConfig['durability'] {
   if (data.NATS_MONITORING_URL !== undefined) return { monitoring: data.NATS_MONITORING_URL.split(',') }
   return data.NATS_SYNC_ALWAYS ? { stated: true } : undefined
@@ -350,7 +353,7 @@ function clusterOf(data: Environment): ClusterConfig | undefined {
     indexSettings: { shards: data.INDEX_SHARDS, replicas: data.INDEX_REPLICAS },
     indexRefreshMs: data.INDEX_REFRESH_MS,
     pepper: data.KEY_PEPPER,
-    sessionKeys: data.SESSION_KEYS.split(','),
+    sessionKeys: keysOf(data.SESSION_KEYS),
   }
 }
 
@@ -415,7 +418,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, argv: readonly string
     stopPatienceMs: data.STOP_PATIENCE_MS,
     trustedProxies: data.TRUSTED_PROXIES,
     tls: tlsOf(data),
-    sessionKeys: data.SESSION_KEYS?.split(','),
+    sessionKeys: data.SESSION_KEYS === undefined ? undefined : keysOf(data.SESSION_KEYS),
     pepper: data.KEY_PEPPER,
     cluster,
   }

@@ -8,6 +8,7 @@ import { startElasticsearch } from '../engines/elasticsearch.ts'
 import { startTogether, type Engine } from '../engines/engine.ts'
 import { startNats } from '../engines/nats.ts'
 import { bringEngines } from '../launch/engines.ts'
+import { untilSignalled } from '../machine/until-signalled.ts'
 import { createFront } from './front.ts'
 import { startMember, type Member, type Role } from './member.ts'
 
@@ -19,12 +20,15 @@ const processesMax = 16
 /** For answers that their clients read slowly. */
 const stopPatienceMs = 8_000
 
+/** An empty variable counts as not set, as for the server. */
+const given = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value?.trim() !== ''))
+
 const options = {
   ingest: { type: 'string', default: '2' },
   project: { type: 'string', default: '2' },
   query: { type: 'string', default: '2' },
-  port: { type: 'string', default: process.env['PORT'] ?? '8080' },
-  host: { type: 'string', default: process.env['HOST'] ?? '0.0.0.0' },
+  port: { type: 'string', default: given['PORT'] ?? '8080' },
+  host: { type: 'string', default: given['HOST'] ?? '0.0.0.0' },
   data: { type: 'string', default: './data/cluster' },
 } as const
 
@@ -45,6 +49,17 @@ function countOf(role: Role): number {
   const count = Number(values[role])
   if (Number.isInteger(count) && count >= 1 && count <= processesMax) return count
   throw new Refusal(`--${role} is a number of processes from 1 to ${processesMax}`)
+}
+
+function portOf(): number {
+  if (/^\d{1,5}$/.test(values.port) && Number(values.port) <= 65_535) return Number(values.port)
+  throw new Refusal('--port is a whole number from 0 to 65535')
+}
+
+/** What the members have in common: the rest of a server's settings is of one process, or of the front, which speaks plain http. */
+function commonSettings(): NodeJS.ProcessEnv {
+  const ofOne = ['PORT', 'HOST', 'OPERATIONS_PORT', 'THROUGHLINE_DATA', 'TLS_CERT', 'TLS_KEY']
+  return Object.fromEntries(Object.entries(given).filter(([name]) => !ofOne.includes(name)))
 }
 
 /** Engines of our own, and secrets for as long as they last. */
@@ -84,7 +99,7 @@ async function listen(members: readonly Member[]): Promise<Server> {
   const addresses = (role: Role) => (): readonly string[] =>
     members.filter((member) => member.role === role).flatMap((member) => member.address() ?? [])
   const front = createFront({ ingest: addresses('ingest'), query: addresses('query') })
-  front.listen(Number(values.port), values.host)
+  front.listen(portOf(), values.host)
   await once(front, 'listening').catch((error: unknown) => {
     throw new Refusal(
       `listen on ${values.host}:${values.port}: ${error instanceof Error ? error.message : String(error)}`,
@@ -95,7 +110,8 @@ async function listen(members: readonly Member[]): Promise<Server> {
 
 function urlOf(front: Server): string {
   const { port } = front.address() as AddressInfo
-  return `http://${['0.0.0.0', '::'].includes(values.host) ? 'localhost' : values.host}:${port}`
+  const host = values.host.includes(':') ? `[${values.host}]` : values.host
+  return `http://${['0.0.0.0', '[::]'].includes(host) ? 'localhost' : host}:${port}`
 }
 
 /** Takes no more connections, lets the members answer what is under way, and passes that on for as long as a server would. */
@@ -122,20 +138,21 @@ for (const output of [process.stdout, process.stderr]) output.on('error', () => 
 /** Starts everything; ends when a signal has come and all is stopped. */
 async function run(): Promise<void> {
   const stops: (() => unknown)[] = []
-  const signalled = Promise.race(['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal) => once(process, signal)))
   try {
     for (const role of roles) countOf(role)
-    const own = process.env['NATS_URL'] === undefined && process.env['ELASTICSEARCH_URL'] === undefined
+    portOf()
+    const own = given['NATS_URL'] === undefined && given['ELASTICSEARCH_URL'] === undefined
     const { engines, environment: ours } = own ? await startEngines() : { engines: [], environment: {} }
     stops.push(() => Promise.all(engines.map((engine) => engine.remove())))
-    const { PORT: _port, HOST: _host, THROUGHLINE_DATA: _data, ...given } = process.env
-    const environment = { ...given, ...ours, TRUSTED_PROXIES: '1' }
+    const environment = { ...commonSettings(), ...ours, TRUSTED_PROXIES: '1' }
     const members = await startMembers(environment)
     const stopMembers = (): Promise<unknown> => Promise.all(members.map((member) => member.stop()))
     stops.push(stopMembers)
+    // Until now a signal ends us at once, which may be during a download: engines and members end with us.
+    const signalled = untilSignalled()
     const front = await listen(members)
     stops.push(() => retire(front, stopMembers))
-    const baseUrl = process.env['BASE_URL'] ?? urlOf(front)
+    const baseUrl = given['BASE_URL'] ?? urlOf(front)
     showFirstRun(environment, baseUrl)
     const counts = roles.map((role) => `${countOf(role)} ${role}`).join(', ')
     console.log(`Throughline listening on ${urlOf(front)} (${counts})`)

@@ -15,7 +15,8 @@ A small shop sends real telemetry into the running server.
   --browser      visits the shop's page once with a headless Chromium
   --serve        goes on serving the page until Ctrl-C
   --port N       where to serve the page; default any free port
-  --data FOLDER  the server's data folder, for its address and keys (THROUGHLINE_DATA, else ./data)
+  --data FOLDER  the server's data folder, for its address and keys. Without it: the
+                 variables of "npx throughline env", else those of the folder THROUGHLINE_DATA or ./data
 `
 
 type Options = Readonly<{ orders: number; browser: boolean; serve: boolean; port: number; data: string | undefined }>

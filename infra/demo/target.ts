@@ -22,14 +22,23 @@ function readFirstRun(dataFolder: string): z.output<typeof firstRun> {
   }
 }
 
-/** The variables that `npx throughline env` prints, where they are set; the rest from the data folder of the first run. */
+const withoutSlash = (url: string): string => url.replace(/\/$/, '')
+
+/**
+ * The server of the folder that `--data` names, whatever variables of another server the shell has loaded. Without it: the variables that `npx
+ * throughline env` prints, where they are set; the rest from the data folder of the first run.
+ */
 export function readTarget(env: NodeJS.ProcessEnv, dataFolder: string | undefined): Target {
-  const { BASE_URL: baseUrl, TRACES_TOKEN: tracesToken, LOGS_TOKEN: logsToken, RUM_KEY: rumKey } = env
-  const withoutSlash = (url: string): string => url.replace(/\/$/, '')
+  const {
+    BASE_URL: baseUrl,
+    TRACES_TOKEN: tracesToken,
+    LOGS_TOKEN: logsToken,
+    RUM_KEY: rumKey,
+  } = dataFolder === undefined ? env : {}
   if (baseUrl && tracesToken && logsToken && rumKey) {
     return { baseUrl: withoutSlash(baseUrl), tracesToken, logsToken, rumKey }
   }
-  const { base_url, keys } = readFirstRun(dataFolder ?? env['THROUGHLINE_DATA'] ?? 'data')
+  const { base_url, keys } = readFirstRun(dataFolder ?? (env['THROUGHLINE_DATA'] || 'data'))
   return {
     baseUrl: withoutSlash(baseUrl || base_url),
     tracesToken: tracesToken || keys.tracing,

@@ -9,9 +9,10 @@ type NativeEngine = Readonly<{ name: string; url: string; launch: (folder: strin
 /** Runs a server of this machine in a folder of its own. */
 export async function startNative({ name, url, launch, probe }: NativeEngine): Promise<Engine> {
   const daemon = createDaemon(name)
-  const launched = launch(daemon.folder)
-  const start = (): Promise<void> => daemon.start(launched, () => answers(probe), startTimeoutMs)
+  let start: () => Promise<void>
   try {
+    const launched = launch(daemon.folder)
+    start = () => daemon.start(launched, () => answers(probe), startTimeoutMs)
     await start()
   } catch (failure) {
     await daemon.remove()

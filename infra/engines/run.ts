@@ -1,4 +1,4 @@
-import { once } from 'node:events'
+import { untilSignalled } from '../machine/until-signalled.ts'
 import { startElasticsearch } from './elasticsearch.ts'
 import { startNats } from './nats.ts'
 
@@ -10,7 +10,7 @@ try {
   console.log(`ELASTICSEARCH_URL=${elasticsearch.url}`)
   // The engines do not keep a process alive; a pending timer does.
   const awake = setInterval(() => undefined, 1 << 30)
-  await Promise.race(['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal) => once(process, signal)))
+  await untilSignalled()
   clearInterval(awake)
   await Promise.all([nats.remove(), elasticsearch.remove()])
 } catch (failure) {

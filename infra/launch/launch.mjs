@@ -4,7 +4,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { constants as system, homedir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
@@ -27,10 +27,15 @@ function create(file) {
   }
 }
 
-/** Whether who holds the lock was killed; false as well when it has just been let go. */
+/**
+ * Whether who holds the lock was killed; false as well when it has just been let go. We wait for a lock before we have one, so with our pid it
+ * is of one who was killed: in a container, each run may have the pid of the one before.
+ */
 function isLeft() {
   try {
-    process.kill(Number(readFileSync(lock, 'utf8')), 0)
+    const pid = Number(readFileSync(lock, 'utf8'))
+    if (pid === process.pid) return true
+    process.kill(pid, 0)
     return false
   } catch (error) {
     return error.code === 'ESRCH'
@@ -124,6 +129,13 @@ function run(args) {
   }
   const child = spawn(command[0], command.slice(1), { stdio: 'inherit', env })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  child.on('error', (/** @type {NodeJS.ErrnoException} */ { code }) => {
+    const what = `${relative(root, command[0])} cannot be run (${code}).`
+    console.error(
+      `${what} Where npm runs no install scripts, this brings Node: npm rebuild node --ignore-scripts=false`,
+    )
+    process.exit(1)
+  })
   child.on('exit', (code, signal) => {
     // What a shell makes of it: codes of verbs have meanings of their own.
     if (signal === 'SIGKILL') console.error('Killed from outside (SIGKILL), as by a system without enough memory.')

@@ -15,6 +15,9 @@ function isAlive(pid: number): boolean {
   }
 }
 
+/** The locks that this process holds. */
+const held = new Set<string>()
+
 /** The lock is a file that holds its owner's pid from the moment it is there; a dead owner's is taken away. */
 async function takeLock(file: string): Promise<void> {
   const mine = `${file}.${process.pid}`
@@ -23,6 +26,7 @@ async function takeLock(file: string): Promise<void> {
     try {
       linkSync(mine, file)
       rmSync(mine)
+      held.add(file)
       return
     } catch (failure) {
       if ((failure as NodeJS.ErrnoException).code !== 'EEXIST') throw failure
@@ -32,9 +36,11 @@ async function takeLock(file: string): Promise<void> {
   }
 }
 
+/** A lock with our pid that is not ours was left by one who was killed: in a container, each run may have the pid of the one before. */
 function isHeld(file: string): boolean {
   try {
-    return isAlive(Number(readFileSync(file, 'utf8')))
+    const pid = Number(readFileSync(file, 'utf8'))
+    return pid === process.pid ? held.has(file) : isAlive(pid)
   } catch {
     return false // It was given back just now.
   }
@@ -74,6 +80,8 @@ export async function bringOnce(name: string, make: (making: string) => Promise<
     const making = `${place}.${process.pid}`
     if (!existsSync(place)) {
       try {
+        // Of one who was killed and had our pid.
+        rmSync(making, { recursive: true, force: true })
         await make(making)
         bring(making, place)
       } finally {
@@ -81,6 +89,7 @@ export async function bringOnce(name: string, make: (making: string) => Promise<
       }
     }
   } finally {
+    held.delete(lock)
     rmSync(lock, { force: true })
   }
   return place

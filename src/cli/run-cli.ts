@@ -115,7 +115,8 @@ async function runVerb(verb: NamedVerb, given: Given, io: CliIo, services: CliSe
   const data = optional(given, 'data')
   if (data === '') throw new UsageError('--data is empty')
   // An empty variable counts as not set, as for the server: else it would be the folder that somebody happens to stand in.
-  const dataFolder = data ?? (io.env['THROUGHLINE_DATA'] || './data')
+  const named = io.env['THROUGHLINE_DATA'] ?? ''
+  const dataFolder = data ?? (named.trim() === '' ? './data' : named)
   const clock = createClock()
   if (verb.writes === true) checkClockToWrite(services.limits.clockMinMs, clock(), verb.name)
   const opener = createOpener(services, dataFolder)

@@ -269,7 +269,8 @@ describe('command line', () => {
     })
 
     it('of the folder make no new one, nor take the one that somebody stands in for it', async () => {
-      expect(runMain(['workspace', 'list'], { THROUGHLINE_DATA: '' }).stderr).to.include('the data folder ./data')
+      for (const empty of ['', ' '])
+        expect(runMain(['workspace', 'list'], { THROUGHLINE_DATA: empty }).stderr).to.include('the data folder ./data')
       const nowhere = join(dataFolder(), 'nowhere')
       const { status, stderr } = runMain(['workspace', 'list', '--data', nowhere])
       expect(status).to.equal(1)

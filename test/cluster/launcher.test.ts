@@ -13,8 +13,9 @@ describe('npm run cluster', function () {
     dataFolder = await newDataFolder()
     const { environment } = await bringCluster(dataFolder)
     const argv = ['infra/cluster/cluster.ts', '--ingest', '1', '--project', '1', '--query', '1', '--data', dataFolder]
-    // As in a shell that has loaded `throughline env`.
-    const shell = { ...environment, BASE_URL: 'http://127.0.0.1:1' }
+    // As in a shell that has loaded `throughline env`, and the settings of a server of its own.
+    const ofServer = { OPERATIONS_PORT: '9464', TLS_CERT: 'cert.pem', TLS_KEY: 'key.pem' }
+    const shell = { ...environment, BASE_URL: 'http://127.0.0.1:1', ...ofServer }
     running = startProcess([...argv, '--port', '0', '--host', '127.0.0.1'], shell)
     const line = await running.printed(/^Throughline listening on http\S+ \(1 ingest, 1 project, 1 query\)/, 0)
     address = /http\S+/.exec(line)?.[0] ?? ''
@@ -40,6 +41,7 @@ describe('npm run cluster', function () {
     for (const [argv, said] of [
       [['--ingest', '0'], /^cluster: --ingest is a number of processes from 1 to 16$/],
       [['--querry', '2'], /^cluster: Unknown option '--querry'/],
+      [['--port', 'http'], /^cluster: --port is a whole number from 0 to 65535$/],
       [['--query', 'many'], /^cluster: --query is a number/],
     ] as const) {
       const outcome = startProcess(['infra/cluster/cluster.ts', ...argv], {})

@@ -114,6 +114,13 @@ describe('configuration', () => {
     })
   })
 
+  it('takes keys of sessions with blanks around the commas, which are no part of a key', () => {
+    const [first, second] = ['n'.repeat(32), 'o'.repeat(32)]
+    const given = { SESSION_KEYS: `${first}, ${second}\n` }
+    expect(readConfig(given).sessionKeys).to.deep.equal([first, second])
+    expect(readConfig({ ...cluster, ...given }).cluster?.sessionKeys).to.deep.equal([first, second])
+  })
+
   it('takes how many shards and copies the indexes are to have', () => {
     const settings = (more: Readonly<Record<string, string>>) =>
       readConfig({ ...cluster, ...more }).cluster?.indexSettings

@@ -24,15 +24,16 @@ describe('npm run demo', () => {
     server = await borrowServer()
     reader = await signIn(server.baseUrl, server.firstRun.sign_in)
     folder = await newDataFolder()
-    await writeFile(join(folder, 'first-run.json'), JSON.stringify(server.firstRun))
+    await writeFile(join(folder, 'first-run.json'), JSON.stringify({ ...server.firstRun, base_url: server.baseUrl }))
     const args = ['infra/demo/demo.ts', '--orders', '5', '--browser', '--data', folder]
-    // As in a shell that was set up for a program of one's own, which sends elsewhere.
+    // As in a shell that was set up for a program of one's own, which sends elsewhere, and for another server.
     const own = {
+      BASE_URL: 'http://127.0.0.1:1',
+      TRACES_TOKEN: 'tt_another',
       OTEL_EXPORTER_OTLP_TRACES_HEADERS: 'Authorization=Bearer%20tt_another',
       OTEL_TRACES_SAMPLER: 'always_off',
     }
-    const environment = { BASE_URL: server.baseUrl, ...own }
-    output = (await runProgram(process.execPath, args, { environment })).join('\n')
+    output = (await runProgram(process.execPath, args, { environment: own })).join('\n')
     await untilIndexed(server)
   })
   after(async () => {

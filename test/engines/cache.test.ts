@@ -63,6 +63,26 @@ describe('the cache of what is brought', () => {
     expect(readdirSync(cache)).to.deep.equal(['thing'])
   })
 
+  it('does so where its own pid was theirs, as in a container, which counts anew', async () => {
+    mkdirSync(cache)
+    writeFileSync(join(cache, 'thing.lock'), String(process.pid))
+    mkdirSync(join(cache, `thing.${process.pid}`))
+    const makeFolder = async (making: string): Promise<void> => mkdirSync(making)
+    await bringOnce('thing', makeFolder)
+    expect(readdirSync(cache)).to.deep.equal(['thing'])
+  })
+
+  it('makes it once for two places of one process that want it at once', async () => {
+    let made = 0
+    const slowly = async (making: string): Promise<void> => {
+      await new Promise((resolve) => setImmediate(resolve))
+      writeFileSync(making, String(++made))
+    }
+    await Promise.all([bringOnce('thing', slowly), bringOnce('thing', slowly)])
+    expect(made).to.equal(1)
+    expect(readdirSync(cache)).to.deep.equal(['thing'])
+  })
+
   it('takes what another has brought meanwhile, as where both took the lock of one that died', async () => {
     const place = await bringOnce('thing', async (making) => {
       for (const folder of [making, join(cache, 'thing')]) {

@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import {
   chmodSync,
   cpSync,
@@ -12,6 +13,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 import { runVerb } from '../support/run-program.ts'
 import { read } from './manifest.ts'
@@ -144,27 +146,46 @@ describe('the launcher installs', () => {
   const launched = (env: NodeJS.ProcessEnv) =>
     runVerb([join(root, 'infra', 'launch', 'launch.mjs'), '--bin', 'tool'], { ...process.env, ...env })
 
+  const linkTool = 'mkdir -p node_modules/.bin && ln -s ../../tool/tool.js node_modules/.bin/tool'
+  /** An environment whose npm does this alone, which takes no time. */
+  const withNpm = (lines: readonly string[]): NodeJS.ProcessEnv => {
+    writeFileSync(join(root, 'npm'), ['#!/bin/sh', ...lines].join('\n'), { mode: 0o755 })
+    return { ...process.env, PATH: `${root}:${process.env['PATH']}` }
+  }
+
   it('the packages of development too, where the environment says production', async () => {
     const { code, out, err } = await launched({ NODE_ENV: 'production' })
     expect([code, out], err).to.deep.equal([0, 'the tool runs\n'])
   })
 
   it('once, where several are started at once, also after one that was killed at it', async () => {
-    const npm = join(root, 'npm')
-    const lines = [
-      '#!/bin/sh',
-      'mkdir under-way || exit 1',
-      'echo once >> ran',
-      'sleep 1',
-      'mkdir -p node_modules/.bin && ln -s ../../tool/tool.js node_modules/.bin/tool',
-      'rmdir under-way',
-    ]
-    writeFileSync(npm, lines.join('\n'), { mode: 0o755 })
+    const env = withNpm(['mkdir under-way || exit 1', 'echo once >> ran', 'sleep 1', linkTool, 'rmdir under-way'])
     const { pid } = spawnSync(process.execPath, ['--version'])
     writeFileSync(join(root, '.installing'), String(pid))
-    const all = await Promise.all(Array.from({ length: 8 }, () => launched({ PATH: `${root}:${process.env['PATH']}` })))
+    const all = await Promise.all(Array.from({ length: 8 }, () => launched(env)))
     for (const { code, out, err } of all) expect([code, out], err).to.deep.equal([0, 'the tool runs\n'])
     expect(readFileSync(join(root, 'ran'), 'utf8')).to.equal('once\n')
     expect(existsSync(join(root, '.installing'))).to.equal(false)
+  })
+
+  it('also after one that was killed at it and had our pid, as in a container, which counts anew', async () => {
+    const launcher = join(root, 'infra', 'launch', 'launch.mjs')
+    const script = 'echo $$ > "$1/.installing"; exec "$0" "$2" --bin tool'
+    const argv = ['-c', script, process.execPath, root, launcher]
+    const child = spawn('/bin/sh', argv, { stdio: ['ignore', 'pipe', 'ignore'], env: withNpm([linkTool]) })
+    const [out] = await Promise.all([text(child.stdout), once(child, 'close')])
+    expect(out).to.equal('the tool runs\n')
+  })
+
+  it('and says how to have the Node that npm leaves out where it runs no install scripts', async () => {
+    const { code, err } = await runVerb(
+      [join(root, 'infra', 'launch', 'launch.mjs'), 'src/main.ts'],
+      withNpm([linkTool]),
+    )
+    expect(code).to.equal(1)
+    expect(err.trimEnd().split('\n').at(-1)).to.match(
+      /^node_modules\S* cannot be run \(ENOENT\).*: npm rebuild node --ignore-scripts=false$/,
+    )
+    expect(err).not.to.include('launch.mjs:')
   })
 })
