@@ -8,7 +8,7 @@ import { storedBuild, type FollowedBuild, type IndexName, type IndexWriter } fro
 import type { Projection } from '../projection.ts'
 import { buildNumber, buildVersion } from '../rosters/build-name.ts'
 import { nextBuild } from '../rosters/choose-build.ts'
-import { begin, changeRoster, forget, giveUp, holding } from '../rosters/roster.ts'
+import { begin, changeRoster, forget, giveUp, holding, movesTo } from '../rosters/roster.ts'
 import { withAudit, withWriter, type BuildContext } from './build-place.ts'
 import { refuseBesideLater } from './move-readers.ts'
 
@@ -89,6 +89,16 @@ export const refuseCopy = (workspaceId: WorkspaceId, former: IndexName, why: str
     hint: `the other workspaces would be copied from ${former}, ${why}`,
   })
 
+/** Throws PermanentError if readers are about to leave that build for another than this one, whose copies they would then go on to. */
+export function refuseMoving(workspaceId: WorkspaceId, former: IndexName, next: IndexName | undefined): void {
+  if (next === undefined) return
+  throw refuseCopy(
+    workspaceId,
+    former,
+    `and readers are about to move to ${next}: begin again once they have, or drop it`,
+  )
+}
+
 /** Throws PermanentError if a build has lost days of any workspace but this one: a copy of it would claim to be complete. */
 export async function refuseLossOfOthers(
   { index: place }: BuildContext,
@@ -110,8 +120,8 @@ async function refuseBeyondHead({ stream }: BuildContext, from: Position): Promi
 
 /**
  * The build that readers will leave. If the other workspaces are to be copied from it, it must be of this version and this log, because
- * only one workspace is verified, and documents of another version or log would reach readers unnoticed. It must not have begun later, nor
- * have lost days of those workspaces, because the new build would claim to be complete. Nor may it hold events that the log has lost,
+ * only one workspace is verified, and documents of another version or log would reach readers unnoticed. Readers must not be about to leave it.
+ * It must not have begun later, nor have lost days of those workspaces, because the new build would claim to be complete. Nor may it hold events that the log has lost,
  * because the new build would hold them too.
  */
 export async function formerOf(
@@ -122,7 +132,8 @@ export async function formerOf(
 ): Promise<IndexName | undefined> {
   const { name } = projection
   await refuseBeyondHead(context, from)
-  const { live: former } = await writer.roster(name)
+  const roster = await writer.roster(name)
+  const { live: former } = roster
   if (workspaceId === undefined) {
     await refuseBesideLater(context, writer, projection)
     return former
@@ -144,6 +155,7 @@ export async function formerOf(
   }
   if (await hasLostTail(context.stream, stored))
     throw refuse(`which has seen what the log has lost: rebuild all of ${name}`)
+  refuseMoving(workspaceId, former, movesTo(roster, projection.version))
   await refuseLossOfOthers(context, { projection: name, index: former }, workspaceId)
   return former
 }

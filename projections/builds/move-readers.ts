@@ -1,3 +1,4 @@
+import { waitMsMax } from '#src/lib/clock.ts'
 import { PermanentError } from '#src/lib/failure.ts'
 import { heartbeatMaxMs, isFolded, storedBuild, type IndexName, type IndexWriter } from '../index-store.ts'
 import type { Projection } from '../projection.ts'
@@ -12,11 +13,30 @@ import { foldShares } from './fold-shares.ts'
  */
 export type Moved = 'moved' | 'waits'
 
-/** Whether a projector folds the build that readers use. */
-export async function isLiveFolded({ clock }: BuildContext, writer: IndexWriter, projection: string): Promise<boolean> {
-  const { live } = await writer.roster(projection)
-  const found = await storedBuild(writer, projection, live)
-  return found !== undefined && isFolded(found.heartbeat, clock())
+/** No process that runs beside us is further ahead: its clock would go back (src/lib/clock.ts). */
+const aheadMsMax = waitMsMax + heartbeatMaxMs
+
+/**
+ * Whether a projector folds the build that readers use. If its last heartbeat is hours ahead, its clock was wrong then, and it has stopped since, or
+ * it runs elsewhere by such a clock: then another heartbeat comes.
+ */
+export async function isLiveFolded(
+  { clock, timers }: BuildContext,
+  writer: IndexWriter,
+  projection: string,
+): Promise<boolean> {
+  const beat = async (): Promise<number | undefined> => {
+    const { live } = await writer.roster(projection)
+    return (await storedBuild(writer, projection, live))?.heartbeat.at
+  }
+  const [at, since] = [await beat(), clock()]
+  if (at === undefined || !isFolded({ at }, since)) return false
+  if (at - since <= aheadMsMax) return true
+  while (clock() - since <= heartbeatMaxMs) {
+    await timers.pause(pollMs)
+    if ((await beat()) !== at) return true
+  }
+  return false
 }
 
 /**

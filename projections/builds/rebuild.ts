@@ -4,7 +4,7 @@ import type { Position } from '#src/events/envelope.ts'
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import { storedBuild, type IndexName, type Roster } from '../index-store.ts'
 import type { Projection } from '../projection.ts'
-import { changeRoster, keepOn, nominate, type Change } from '../rosters/roster.ts'
+import { changeRoster, followedAs, keepOn, movesTo, supersede, type Change } from '../rosters/roster.ts'
 import {
   beginBuilds,
   discard,
@@ -12,6 +12,7 @@ import {
   formerOf,
   refuseCopy,
   refuseLossOfOthers,
+  refuseMoving,
   type BeginOptions,
   type Begun,
 } from './begin-build.ts'
@@ -101,10 +102,13 @@ async function catchUp(context: BuildContext, builds: readonly Begun[], options:
   return until
 }
 
-/** Throws PermanentError if readers have left the build that the others were copied from: they may have gone back for what is wrong in it. */
-function refuseLeft({ workspaceId }: RebuildOptions, { former }: Begun, { live }: Roster): void {
-  if (workspaceId === undefined || former === undefined || live === former) return
-  throw refuseCopy(workspaceId, former, `which readers have left for ${live} meanwhile: begin again`)
+/** Throws PermanentError if readers have left the build that the others were copied from, or are about to: they may go back for what is wrong in it. */
+function refuseLeft({ workspaceId }: RebuildOptions, { former, index, fold }: Begun, roster: Roster): void {
+  if (workspaceId === undefined || former === undefined) return
+  const { live } = roster
+  if (live !== former)
+    throw refuseCopy(workspaceId, former, `which readers have left for ${live} meanwhile: begin again`)
+  refuseMoving(workspaceId, former, movesTo(roster, fold.version, index))
 }
 
 /** Nominates all builds together, so that the projector catches up with them in one pass. */
@@ -126,7 +130,7 @@ const nominateAll = (
       const keeps = options.keep === true ? former : undefined
       // Readers may already have left it for another build.
       if (keeps !== undefined) await changeRoster(writer, projection, keepOn(keeps))
-      const nominated: Change = (roster) => (refuseLeft(options, build, roster), nominate(index, keeps)(roster))
+      const nominated: Change = (roster) => (refuseLeft(options, build, roster), supersede(index, keeps)(roster))
       await changeRoster(writer, projection, nominated)
     }
   })
@@ -151,13 +155,19 @@ async function finish(
   })
 }
 
-async function rebuildLocked(
+/** Removes copies that readers are not to move to: each call makes them anew, and they would hold their room, and the cut of the log. */
+const discardCopies = (context: BuildContext, builds: readonly Begun[]): Promise<void> =>
+  withWriter(context.index, async (writer) => {
+    for (const { projection, index } of builds)
+      if (followedAs(await writer.roster(projection), index) === 'building') await discard(writer, projection, index)
+  })
+
+async function rebuildAll(
   context: BuildContext,
-  projections: readonly Projection[],
+  builds: readonly Begun[],
   options: RebuildOptions,
 ): Promise<readonly Rebuilt[]> {
   const { onProgress = () => {}, workspaceId, eventsPerSecondMax, signal } = options
-  const builds = await beginBuilds(context, projections, options)
   const workspaces = workspaceId === undefined ? undefined : [workspaceId]
   const folded = { workspaces, eventsPerSecondMax, signal }
   if (workspaceId !== undefined) {
@@ -178,6 +188,21 @@ async function rebuildLocked(
     done.push(await finish(context, build, present(verdicts[at], 'a verdict for each build'), options))
   }
   return done
+}
+
+async function rebuildLocked(
+  context: BuildContext,
+  projections: readonly Projection[],
+  options: RebuildOptions,
+): Promise<readonly Rebuilt[]> {
+  const builds = await beginBuilds(context, projections, options)
+  try {
+    return await rebuildAll(context, builds, options)
+  } catch (error) {
+    // If that fails too, the next rebuild does it.
+    if (options.workspaceId !== undefined) await discardCopies(context, builds).catch(() => undefined)
+    throw error
+  }
 }
 
 async function lockAll(context: BuildContext, projections: readonly Projection[]) {

@@ -3,6 +3,7 @@ import { checkTail } from '../folding/log-tail.ts'
 import { storedBuild, type FollowedBuild, type IndexName, type Roster } from '../index-store.ts'
 import type { Projection } from '../projection.ts'
 import { buildVersion, isMadeBefore } from '../rosters/build-name.ts'
+import { changeRoster, movesTo, nominate } from '../rosters/roster.ts'
 import { withWriter, type BuildContext } from './build-place.ts'
 import { isFoldedByOther, moveReaders } from './move-readers.ts'
 
@@ -45,9 +46,11 @@ export async function wayBack(context: BuildContext, projection: Projection): Pr
   const { name } = projection
   const refuse = (hint: string): PermanentError => refuseRollBack(name, hint)
   return withWriter(context.index, async (writer) => {
-    const way = wayIn(await writer.roster(name), projection)
+    const roster = await writer.roster(name)
+    const way = wayIn(roster, projection)
     if (way === undefined) return undefined
     const { index: kept, lost = false } = way.kept
+    refuseMoving(roster, projection, kept)
     const stored = await storedBuild(writer, name, kept)
     if (stored?.epoch !== context.stream.epoch)
       throw refuse(`${kept} is of another log, as before a backup was restored: nothing can be folded into it`)
@@ -62,10 +65,19 @@ export async function wayBack(context: BuildContext, projection: Projection): Pr
 const refuseRollBack = (subject: string, hint: string): PermanentError =>
   new PermanentError({ operation: 'roll back', subject, hint })
 
+/** Throws PermanentError if readers are about to move to another build than this one: they would not stay. */
+function refuseMoving(roster: Roster, { name, version }: Projection, index: IndexName): void {
+  const next = roster.live === index ? undefined : movesTo(roster, version, index)
+  if (next !== undefined)
+    throw refuseRollBack(
+      name,
+      `readers are about to move to ${next}: wait until they have, or stop its rebuild and drop it`,
+    )
+}
+
 /** The build to which readers are about to move; undefined if there is none. To one of another version no program of this one moves them. */
 async function nextOf({ index }: BuildContext, { name, version }: Projection): Promise<IndexName | undefined> {
-  const { followed } = await withWriter(index, (writer) => writer.roster(name))
-  return followed.find((build) => build.as === 'candidate' && buildVersion(build.index) === version)?.index
+  return movesTo(await withWriter(index, (writer) => writer.roster(name)), version)
 }
 
 /**
@@ -79,6 +91,13 @@ export async function rollBack(context: BuildContext, projection: Projection, de
     const moving = next === undefined ? '' : `; readers are about to move to ${next}`
     throw refuseRollBack(projection.name, `no earlier build of it is kept${moving}`)
   }
-  await withWriter(context.index, (writer) => moveReaders(context, writer, projection, way.index))
+  await withWriter(context.index, async (writer) => {
+    const { name } = projection
+    await changeRoster(writer, name, (roster) => {
+      refuseMoving(roster, projection, way.index)
+      return nominate(way.index)(roster)
+    })
+    await moveReaders(context, writer, projection, way.index)
+  })
   return way
 }

@@ -1,6 +1,6 @@
 import type { WorkspaceId } from '#src/events/workspace-id.ts'
 import type { FollowedBuild, IndexName, IndexWriter, Roster } from '../index-store.ts'
-import { buildVersion, isUpTo } from './build-name.ts'
+import { buildVersion, isMadeBefore, isUpTo } from './build-name.ts'
 
 /** How long the previous build is still folded after readers have left it, so that a rollback is instant and not stale. */
 export const keptMs = 86_400_000
@@ -30,6 +30,11 @@ const isFollowedOn = (build: FollowedBuild | undefined): build is FollowedBuild 
 export const foldedBeside = ({ followed }: Roster): readonly IndexName[] =>
   followed.filter(isFollowedOn).map(({ index }) => index)
 
+/** The build of this version to which readers are about to move, if it is another than `index`. */
+export const movesTo = ({ followed }: Roster, version: number, index?: IndexName): IndexName | undefined =>
+  followed.find((build) => build.as === 'candidate' && build.index !== index && buildVersion(build.index) === version)
+    ?.index
+
 /** Whether a name is used up: its build is being removed, or was. A process that still has the name must neither fold nor read it. */
 export function isGone(roster: Roster, index: IndexName): boolean {
   if (roster.live === index || !['dropped', undefined].includes(followedAs(roster, index))) return false
@@ -53,6 +58,29 @@ export const nominate =
     if (roster.live === undefined) return { ...roster, live: index, followed: without(roster, index) }
     const candidate: FollowedBuild = { index, as: 'candidate', ...(keeps === undefined ? {} : { keeps }) }
     return { ...roster, followed: [...without(roster, index), candidate] }
+  }
+
+/**
+ * As `nominate`, for what a rebuild has made. Where an earlier one was broken off before readers had moved to its build, that is given up: readers
+ * would move there after all, and back in time. What that was to keep is kept.
+ */
+export const supersede =
+  (index: IndexName, keeps?: IndexName): Change =>
+  (roster) => {
+    const { live, followed } = roster
+    const isLeft = (build: FollowedBuild): boolean =>
+      build.as === 'candidate' &&
+      buildVersion(build.index) === buildVersion(index) &&
+      live !== undefined &&
+      isMadeBefore(live, build.index) &&
+      isMadeBefore(build.index, index)
+    const left = followed.filter(isLeft)
+    const nominated = nominate(index, keeps ?? left.find((build) => build.keeps !== undefined)?.keeps)(roster)
+    if (nominated === undefined || left.length === 0) return nominated
+    const now = nominated.followed.map((build) =>
+      isLeft(build) ? { index: build.index, as: 'dropped' as const } : build,
+    )
+    return { ...nominated, followed: now }
   }
 
 /** Of builds of one projection: whether one is of an earlier version than another. */

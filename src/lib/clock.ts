@@ -9,7 +9,7 @@ export type Ticks = () => number
 export const systemTicks: Ticks = () => performance.now()
 
 /** The furthest that a clock may be set back and be waited for: an hour, as when daylight saving time was applied by mistake. */
-const waitMsMax = 3_600_000
+export const waitMsMax = 3_600_000
 
 /**
  * Wall time that does not go back within a process: when the system's clock is set back, it stands still until the clock has caught up. If that

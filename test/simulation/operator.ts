@@ -102,7 +102,7 @@ export async function doSomething(stage: Stage, context: BuildContext): Promise<
 
 /** What an operator may be told, for all that goes on around it. */
 const expected =
-  /another rebuild of it is under way|a rebuild of .* is under way|no earlier build of it is kept|readers use it|no such build|was dropped meanwhile|have no build of|meanwhile: begin again/
+  /another rebuild of it is under way|a rebuild of .* is under way|no earlier build of it is kept|readers use it|no such build|was dropped meanwhile|have no build of|are about to move to|begin again/
 
 /** A process of the command line: does one thing after the other until it is over. */
 export function startOperator(stage: Stage, name: string, locks: Locks, isOver: () => boolean, act = doSomething) {

@@ -10,7 +10,7 @@ import { startProjector, type ProjectorProcess } from './projector-process.ts'
 import { leaving } from './requests.ts'
 import { doOther } from './second-operator.ts'
 import { createSenders, type Load } from './senders.ts'
-import { createTornIndex, type Chance, type SimulatedIndex, type Tearing, type TornIndex } from './simulated-index.ts'
+import { createTornIndex, type Chance, type SimulatedIndex, type Tearing } from './simulated-index.ts'
 import { createStage, startMember, type Spoil, type Stage } from './stage.ts'
 import { startWatcher } from './watcher.ts'
 
@@ -204,13 +204,19 @@ async function play(stage: Stage, scenario: Scenario, cast: Cast): Promise<Reado
   return { looks: watcher.looks() }
 }
 
-/** What is on trial: an index in memory, unless another is given. */
-type Options = Readonly<{ spoil?: Spoil; scenario?: Scenario; openIndex?: (chance: Chance) => SimulatedIndex }>
+/** `openIndex`: what is on trial, an index in memory, unless another is given. */
+type Options = Readonly<{
+  spoil?: Spoil
+  scenario?: Scenario
+  openIndex?: (chance: Chance) => SimulatedIndex
+  /** It ends with the first violation: one is looked for, as of a planted bug. */
+  endsAtFirst?: boolean
+}>
 
 /** The end: nothing lives any more, and what is there is compared with what should be. */
 async function judge(stage: Stage): Promise<void> {
-  const { world, index } = stage
-  if ('dump' in index) await compareWithFold(stage, (name) => (index as TornIndex).dump(name))
+  const { world } = stage
+  await world.until(compareWithFold(stage))
   const context = contextOf(stage, startMember(stage, 'verifier'), new Map())
   await world.until(compareByVerify(stage, context))
 }
@@ -222,16 +228,19 @@ export async function simulate(seed: number, options: Options = {}): Promise<Out
   const violations: string[] = []
   let steps: readonly string[] | undefined
   const log = createMemoryStream({ partition: '0', epoch: 'simulated' })
+  const violated = Promise.withResolvers<undefined>()
   const violate = (what: string): void => {
     steps ??= stage.world.lastSteps()
     violations.push(what)
+    if (options.endsAtFirst === true) violated.resolve(undefined)
   }
   const stage: Stage = createStage({ seed, startsAt: scenario.startsAt, spoil, log, projections, openIndex, violate })
   const { world, index } = stage
   const late = world.sleep(endsWithinMs).then(() => undefined)
-  const played = await world.until(Promise.race([play(stage, scenario, createCast(stage, scenario)), late]))
-  if (played === undefined) violate('it comes to no end')
-  else await judge(stage)
+  const playing = play(stage, scenario, createCast(stage, scenario))
+  const played = await world.until(Promise.race([playing, late, violated.promise]))
+  if (played !== undefined) await judge(stage)
+  else if (violations.length === 0) violate('it comes to no end')
   const events = (await log.head()) / positionStep
   await index.remove()
   return { violations, steps: steps ?? world.lastSteps(), events, looks: played?.looks ?? 0 }

@@ -19,6 +19,8 @@ export type SimulatedIndex = Readonly<{
   open(between: () => Promise<void>, share?: string): IndexWriter
   audit(): IndexAudit
   reader: IndexReader
+  /** All that a build holds, past the audit; where it is left out, the audit is asked for it. */
+  dump?(index: IndexName): Dump
   /** Everything that was not synced may be lost, of each file another part. Writers that are open do nothing any more. */
   cutPower(): Promise<void>
   /** An empty one of the same kind, which nothing befalls. */
@@ -309,10 +311,8 @@ function createReader(disk: Disk): IndexReader {
   }
 }
 
-export type TornIndex = SimulatedIndex & Readonly<{ dump(index: IndexName): Dump }>
-
 /** An index in memory that is torn as real ones are. */
-export function createTornIndex(tearing: Tearing, chance: Chance, projections: readonly Projection[]): TornIndex {
+export function createTornIndex(tearing: Tearing, chance: Chance, projections: readonly Projection[]): SimulatedIndex {
   const disk = createDisk(
     chance,
     projections.map(({ name }) => name),

@@ -26,6 +26,13 @@ import { facetsOf, histogramOf, hitOf, isSelected, refuseTooBroad, searchIn, typ
 /** Everything an index holds, in a fixed order: it must be the same for the same events. */
 export type Dump = readonly Readonly<{ workspaceId: string; entry: Entry }>[]
 
+/** The order of a dump. */
+export function inOrder(dump: Dump): Dump {
+  const name = ({ workspaceId, entry }: Dump[number]): string =>
+    `${workspaceId}/${entry.collection}/${entry.day}/${entry.id}`
+  return dump.toSorted((a, b) => (name(a) < name(b) ? -1 : 1))
+}
+
 export type MemoryIndexStore = Readonly<{
   writer: IndexWriter
   reader: IndexReader
@@ -194,9 +201,7 @@ export function createMemoryIndexStore(): MemoryIndexStore {
       const all = [...(builds.get(index)?.stored ?? [])].flatMap(([place, entries]) =>
         [...entries.values()].map(({ entry }) => ({ workspaceId: place.split('/')[0] ?? '', entry })),
       )
-      const name = ({ workspaceId, entry }: Dump[number]): string =>
-        `${workspaceId}/${entry.collection}/${entry.day}/${entry.id}`
-      return all.sort((a, b) => (name(a) < name(b) ? -1 : 1))
+      return inOrder(all)
     },
   }
 }

@@ -66,6 +66,36 @@ for (const [name, create] of Object.entries(buildPlaces)) {
       expect([looks, await names()]).to.deep.equal([2, [dropped, 'counting-v1-002']])
     })
 
+    it('waits for no projector that has stopped, though its clock was hours ahead; for one that runs so they do', async () => {
+      const [first, second] = ['counting-v1-001', 'counting-v1-002']
+      let now = context.clock()
+      let [ahead, pauses] = [now + 3 * 3_600_000, 0]
+      const beat = (index: string): Promise<void> =>
+        withWriter(async (writer) => {
+          await writer.open(index, withSeenEvents(counting), stream.epoch)
+          await writer.heartbeat(index, { position: 0, head: 0, at: (ahead += 1_000), caughtUpAt: now })
+        })
+      const beside = (onPause = async (): Promise<void> => {}): BuildContext => {
+        const pause = async (ms: number): Promise<void> => {
+          if (++pauses > 1_000) throw new Error('it waits without end')
+          now += ms
+          await onPause()
+        }
+        return { ...context, clock: () => now, timers: { ...context.timers, pause } }
+      }
+      await beat(first)
+      expect((await rebuild(beside(), [counting]))[0]?.outcome).to.equal('moved')
+      await beat(second)
+      let looks = 0
+      const running = beside(async () => {
+        await beat(second)
+        // As the projector does with one of the next heartbeats.
+        if (++looks === 4) await withWriter((writer) => changeRoster(writer, 'counting', forget(first)))
+      })
+      await dropBuild(running, counting, first)
+      expect([await live(), await names()], 'left to who folds it').to.deep.equal([second, [first, second]])
+    })
+
     it('finds nothing wrong in a build that is dropped while it is verified, but says that it is gone', async () => {
       const builds = await liveBuilds(context, ['counting'])
       await rebuild(context, [counting])

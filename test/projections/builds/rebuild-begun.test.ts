@@ -14,7 +14,7 @@ import { PermanentError } from '#src/lib/failure.ts'
 import type { Stream } from '#streams/stream.ts'
 import { buildPlaces, foldedPlace, type Place } from '#test/support/build-places.ts'
 import { counting } from '#test/support/line-projections.ts'
-import { atHead, start } from '#test/support/projector-run.ts'
+import { atHead, start, untilAtRest } from '#test/support/projector-run.ts'
 import { liveOf } from '#test/support/promote.ts'
 import { rejection } from '#test/support/read-all.ts'
 import { appendRandom, workspaces } from '#test/support/random-log.ts'
@@ -187,6 +187,46 @@ describe('a rebuild, whatever was left of another', () => {
     expect(await isBack(context, counting)).to.equal(false)
     expect(await rollBack(context, counting)).to.deep.equal({ index: second, former: 'counting-v1-003' })
     expect(await liveOf(writer, 'counting')).to.equal(second)
+  })
+
+  it('is not undone while readers are about to move to yet another build: they would not stay', async () => {
+    await rebuild(context, [counting])
+    const [third, writer] = ['counting-v1-003', place.writer()]
+    await writer.open(third, withSeenEvents(counting), stream.epoch)
+    await changeRoster(writer, 'counting', nominate(third))
+    expect((await rejection(rollBack(context, counting))).message).to.match(
+      /readers are about to move to counting-v1-003: .*drop/,
+    )
+    // As where that is decided between the look and the nomination.
+    const decided = { index: first, former: second }
+    expect((await rejection(rollBack(context, counting, decided))).message).to.match(/about to move to counting-v1-003/)
+    const { live, followed } = await writer.roster('counting')
+    expect([live, followed.map(({ index, as }) => [index, as])]).to.deep.equal([
+      second,
+      [
+        [first, 'kept'],
+        [third, 'candidate'],
+      ],
+    ])
+  })
+
+  it('takes the place of the build of one that was broken off before readers had moved: they do not go back to it', async () => {
+    const writer = place.writer()
+    await writer.open(second, withSeenEvents(counting), stream.epoch)
+    await changeRoster(writer, 'counting', nominate(second))
+    const [done] = await rebuild(context, [counting])
+    expect(done).to.include({ index: 'counting-v1-003', former: first, outcome: 'moved' })
+    const run = start({ stream, writer })
+    await untilAtRest(stream, run)
+    await run.stop()
+    const { live, followed } = await writer.roster('counting')
+    expect([live, followed.map(({ index, as }) => [index, as])]).to.deep.equal([
+      'counting-v1-003',
+      [
+        [first, 'kept'],
+        [second, 'gone'],
+      ],
+    ])
   })
 
   it('is not undone where what the build before lacks cannot be folded', async () => {

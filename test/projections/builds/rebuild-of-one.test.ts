@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { BuildContext } from '#projections/builds/build-place.ts'
-import { rebuild, type RebuildOptions } from '#projections/builds/rebuild.ts'
+import { planRebuild, rebuild, type RebuildOptions } from '#projections/builds/rebuild.ts'
 import { rollBack } from '#projections/builds/roll-back.ts'
+import { withSeenEvents } from '#projections/folding/seen-events.ts'
+import { changeRoster, nominate } from '#projections/rosters/roster.ts'
 import { workspaceFolder } from '#projections/stores/sqlite/paths.ts'
 import { workspaceIdOf } from '#src/events/workspace-id.ts'
 import { PermanentError } from '#src/lib/failure.ts'
@@ -16,7 +18,7 @@ import { liveOf } from '#test/support/promote.ts'
 import { appendRandom, foldLive } from '#test/support/random-log.ts'
 import { rejection } from '#test/support/read-all.ts'
 
-const [first, second] = ['counting-v1-001', 'counting-v1-002']
+const [first, second, third] = ['counting-v1-001', 'counting-v1-002', 'counting-v1-003']
 const one = { workspaceId: workspaceIdOf('other') }
 
 for (const [name, create] of Object.entries(buildPlaces)) {
@@ -36,8 +38,35 @@ for (const [name, create] of Object.entries(buildPlaces)) {
       )
       const { live, followed } = await withWriterOf(place, (writer) => writer.roster('counting'))
       expect([live, followed.some(({ as }) => as === 'candidate')]).to.deep.equal([first, false])
+      // A copy is begun anew each time: what was refused would hold its room, and the cut of the log, for nobody.
+      const stored = await withWriterOf(place, (writer) => writer.builds('counting'))
+      expect(stored.map(({ index }) => index)).to.deep.equal([first, second])
       const [done] = await rebuild(context, [counting], one)
       expect([done?.outcome, done?.former]).to.deep.equal(['moved', first])
+      place.remove()
+    })
+
+    it('copies no build that readers are about to leave: they would go on to copies of what it holds', async () => {
+      const { stream, place, context } = await foldedPlace(create, 60)
+      const nominateThird = (): Promise<unknown> =>
+        withWriterOf(place, async (writer) => {
+          await writer.open(third, withSeenEvents(counting), stream.epoch)
+          return changeRoster(writer, 'counting', nominate(third))
+        })
+      const about = `would be copied from ${first}, and readers are about to move to ${third}`
+      // While the new build is verified.
+      const firstDays: BuildContext['firstDays'] = async () => {
+        await nominateThird()
+        return context.firstDays()
+      }
+      expect(String(await rejection(rebuild({ ...context, firstDays }, [counting], one)))).to.contain(about)
+      for (const start of [planRebuild, rebuild])
+        expect(String(await rejection(start(context, [counting], one)))).to.contain(about)
+      const { live, followed } = await withWriterOf(place, (writer) => writer.roster('counting'))
+      expect([live, followed.filter(({ as }) => as !== 'gone')]).to.deep.equal([
+        first,
+        [{ index: third, as: 'candidate' }],
+      ])
       place.remove()
     })
   })
