@@ -112,6 +112,10 @@ export function createCrew({ startWorker, report, silenceMs, stopPatienceMs, aft
       }
       for (const oldest of at('replaced').slice(0, -replacedMax)) stopWorker(oldest, replacedPatienceMs, after)
     },
+    /** The replaced workers end, and may finish requests under way for a while. */
+    endReplaced: (): void => {
+      for (const worker of at('replaced')) stopWorker(worker, replacedPatienceMs, after)
+    },
     stop: (): void => {
       isStopping = true
       void stopAll()
