@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, positionStep, type Position, type RecordedEvent } from '#src/events/envelope.ts'
-import { PermanentError, TransientError } from '#src/lib/failure.ts'
+import { beforeAll, type Position, type RecordedEvent } from '#src/events/envelope.ts'
+import { TransientError } from '#src/lib/failure.ts'
 import type { Stream } from './stream.ts'
 
 /** A log as it is filled with copies of another log's events, in their order. */
@@ -41,29 +41,6 @@ async function insist(target: CopyTarget, events: readonly RecordedEvent[], pati
       if (!(error instanceof TransientError) || performance.now() - started > patienceMs) throw error
     }
     await sleep(pauseMs)
-  }
-}
-
-/**
- * Throws PermanentError for a log whose copy could not keep its positions: one that was mended, and lacks events between others. A stream counts
- * its messages without gaps.
- */
-export async function refuseGaps({
-  source,
-  keepsPositions,
-}: Pick<CopiedLog, 'source' | 'keepsPositions'>): Promise<void> {
-  if (!keepsPositions) return
-  for (let position = beforeAll; ;) {
-    const events = await source.read(position, eventsPerReadMax)
-    if (events.length === 0) return
-    for (const event of events) {
-      position += positionStep
-      if (event.position === position) continue
-      const hint =
-        'it was damaged and has lost events, which leave gaps that a cluster cannot have: make workspaces, users and keys in the cluster ' +
-        'anew, and send it what is stored with "throughline replay --to-url"'
-      throw new PermanentError({ operation: 'copy', subject: `the directory, which has nothing at ${position}`, hint })
-    }
   }
 }
 

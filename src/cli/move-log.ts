@@ -2,7 +2,7 @@ import { writeClusterSecrets } from '#src/directory/cluster-secrets.ts'
 import { positionStep } from '#src/events/envelope.ts'
 import { ok } from '#src/lib/result.ts'
 import { compareLogs, type ComparedWorkspace } from '#streams/compare-logs.ts'
-import { copyLog, refuseGaps, type CopiedLog } from '#streams/copy-log.ts'
+import { copyLog, type CopiedLog } from '#streams/copy-log.ts'
 import { withProgress } from './progress.ts'
 import { optional, required } from './options.ts'
 import { table } from './show.ts'
@@ -39,9 +39,8 @@ const jsonOf = ({ log, partition, workspaceId, source, copy, later, equal }: Com
 
 /** Copies the partitions before the directory: as long as the directory is not there, no key works there and nobody can sign in. */
 async function copy(given: VerbContext, logs: readonly CopiedLog[]): Promise<number> {
-  // Nothing is written anywhere while one of them holds something else, or cannot be copied.
+  // Nothing is written anywhere while one of them holds something else.
   for (const { targets } of logs) await Promise.all(targets.map((target) => target.copied()))
-  for (const log of logs) await refuseGaps(log)
   let events = 0
   for (const log of logs) {
     const phase = log.keepsPositions ? 'copy directory' : 'copy telemetry'

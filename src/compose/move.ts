@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import type { MoveRequest, OpenMove } from '#src/cli/services.ts'
 import { limits, readLogConfig, type LogConfig } from '#src/config.ts'
+import { withoutGaps } from '#src/directory/fill-gaps.ts'
 import { loadSecrets } from '#src/directory/secrets.ts'
 import { directoryWorkspaceId } from '#src/events/directory.ts'
 import type { Position } from '#src/events/envelope.ts'
@@ -69,7 +70,7 @@ async function openCopied(
     const options = { partition: name, prefix, source: source.epoch, keepsPositions, clock }
     targets.push({ ...(await openCopyTarget(nats, options)), partition: name, log })
   }
-  return { source, targets, targetsOf, keepsPositions }
+  return { source: keepsPositions ? withoutGaps(source) : source, targets, targetsOf, keepsPositions }
 }
 
 /** Locks the data folder and opens both sides. Missing settings are a ConfigError. */

@@ -45,7 +45,7 @@ export function createMessageSource(
     const parts: Stored[] = [last]
     for (let sequence = last.sequence - 1; parts.length < last.part.count; sequence--) {
       const part = await ofLeader.message({ seq: sequence })
-      if (part === undefined) throw damageAt(sequence, log, missing())
+      if (part === undefined) throw damageAt(sequence, log, missing(log))
       parts.unshift(part)
     }
     return eventsOf(parts, last.sequence, log)

@@ -3,7 +3,7 @@ import { PermanentError } from '#src/lib/failure.ts'
 import type { Received } from './nats.ts'
 import { decodeMessage } from './message.ts'
 import { readPart, type Part } from './publish.ts'
-import type { LogName, Subjects } from './subjects.ts'
+import { directoryPartition, type LogName, type Subjects } from './subjects.ts'
 
 /** Header of messages copied from another log: `<epoch of that log>/<position of the last event there>`. */
 export const copiedHeader = 'Throughline-Copied'
@@ -41,13 +41,16 @@ export function storedByLeader(answer: Record<string, unknown>): Stored {
  * An erasure and the retention say what they remove; whatever else is missing was taken by another hand. Or it never was there: a server whose disk
  * is full may store some of the messages of a step, and count the others, which nobody was told that they are stored.
  */
-export const byAnotherHand =
-  'somebody has purged the stream, its files are damaged, or its disk was full when a large request came: put it back from a backup of NATS; or, to go on without what is missing, start project with ALLOW_LOST_LOG=1'
+export function byAnotherHand({ partition }: LogName): string {
+  const found =
+    'somebody has purged the stream, its files are damaged, or its disk was full when a large request came: put it back from a backup of NATS'
+  // Projectors pass over it, who do not fold the directory.
+  if (partition === directoryPartition) return found
+  return `${found}; or, to go on without what is missing, start project with ALLOW_LOST_LOG=1`
+}
 
-export const missing = (next?: number): string =>
-  `it is missing${next === undefined ? '' : `: the next one is ${next}`}; ${byAnotherHand}`
-
-const partsMissing = `parts of its event are missing; ${byAnotherHand}`
+export const missing = (log: LogName, next?: number): string =>
+  `it is missing${next === undefined ? '' : `: the next one is ${next}`}; ${byAnotherHand(log)}`
 
 const about = (sequence: number, { stream }: LogName) => ({
   operation: `read message ${sequence} of`,
@@ -69,7 +72,7 @@ export class MissingError extends PermanentError {
   }
 }
 
-export const missingAt = (sequence: number, log: LogName, hint = missing()): MissingError =>
+export const missingAt = (sequence: number, log: LogName, hint = missing(log)): MissingError =>
   new MissingError({ ...about(sequence, log), hint }, sequence)
 
 /** The events of a message, from its parts; `sequence` is that of the last part. */
@@ -103,13 +106,16 @@ function flaw(
   { log, subjects }: Pick<RunOf, 'log' | 'subjects'>,
 ): Readonly<{ damage: PermanentError; hole?: number }> | undefined {
   if (message.sequence !== sequence) {
-    return { damage: missingAt(sequence, log, missing(message.sequence)), hole: message.sequence - 1 }
+    return { damage: missingAt(sequence, log, missing(log, message.sequence)), hole: message.sequence - 1 }
   }
   if (!subjects.holds(message.subject))
     return { damage: damageAt(sequence, log, 'it is of another log: this one was made anew') }
   if (message.part.index === parts + 1) return undefined
   // Of two events, the one before lacks its last parts; else this one its first.
-  const damage = new MissingError({ ...about(sequence, log), hint: partsMissing })
+  const damage = new MissingError({
+    ...about(sequence, log),
+    hint: `parts of its event are missing; ${byAnotherHand(log)}`,
+  })
   return { damage, hole: sequence - 1 }
 }
 

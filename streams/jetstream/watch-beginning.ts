@@ -19,7 +19,7 @@ export type Telling = Readonly<{
  * when a look at the log's ends begins, and what that returns with the ends found. If looks overlap, none of them is the one before another.
  */
 export function watchBeginning(
-  { stream }: LogName,
+  log: LogName,
   opened: Ends,
   { isExplained, warn, ticks = systemTicks }: Telling,
 ): () => (ends: Ends) => Promise<void> {
@@ -45,7 +45,7 @@ export function watchBeginning(
     }
     quietUntil = ticks() + quietMs
     warn(
-      `stream ${stream} has lost its beginning, up to message ${hole}, and no retention dropped that: ${byAnotherHand}`,
+      `stream ${log.stream} has lost its beginning, up to message ${hole}, and no retention dropped that: ${byAnotherHand(log)}`,
     )
   }
   return () => {

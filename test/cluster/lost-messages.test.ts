@@ -30,16 +30,23 @@ describe('a cluster whose logs lack messages', function () {
   })
   after(() => test.remove())
 
-  /** In each partition. */
-  async function loseMessage(): Promise<void> {
+  /** In each partition. `beforeIt`: between the append of it, and of another that stays, and the loss. */
+  async function loseMessage(beforeIt?: () => Promise<void>): Promise<void> {
     const { natsUrl: url, indexPrefix: prefix, partitions } = test.cluster.config
     const nats = await connectNats({ url })
-    for (let partition = 0; partition < partitions; partition++) {
-      const stream = await openJetStream(nats, { partition: String(partition), prefix, limits })
+    const streams = await Promise.all(
+      Array.from({ length: partitions }, (_, partition) =>
+        openJetStream(nats, { partition: String(partition), prefix, limits }),
+      ),
+    )
+    for (const stream of streams) {
       await stream.append([makeEvent('gone', { workspaceId: workspaceIdOf('gone') })])
-      await askServer(nats, `STREAM.PURGE.${prefix}-TELEMETRY_${partition}`, { filter: `*.*.${stream.epoch}.gone.>` })
-      await stream.close()
+      if (beforeIt !== undefined) await stream.append([makeEvent('stays', { workspaceId: workspaceIdOf('stays') })])
     }
+    await beforeIt?.()
+    for (const { partition, epoch } of streams)
+      await askServer(nats, `STREAM.PURGE.${prefix}-TELEMETRY_${partition}`, { filter: `*.*.${epoch}.gone.>` })
+    for (const stream of streams) await stream.close()
     await nats.close()
   }
   const run = (...args: readonly string[]) =>
@@ -79,5 +86,19 @@ describe('a cluster whose logs lack messages', function () {
     const verified = await runVerb(...run('verify', 'all'))
     expect(verified.code, verified.err).to.equal(0)
     expect(verified.out).to.match(/^logs\S+ of partition \d is what the log says/m)
+
+    // What goes missing behind the place that projectors have come to is nothing that they meet.
+    await loseMessage(() => untilIndexed({ dataFolder: test.dataFolder, output: project.lines }))
+    const refused = await runVerbAgain(...run('rebuild', 'all'))
+    expect([refused.code, refused.err]).to.satisfy(
+      ([code, err]: [number, string]) => code !== 0 && /it is missing/.test(err),
+    )
+    await project.stop()
+    const behind = await test.start('project', { ALLOW_LOST_LOG: '1' })
+    for (const partition of [0, 1])
+      await behind.printed(new RegExp(`^partition ${partition} goes on without what is missing`), 0)
+    const anew = await runVerbAgain(...run('rebuild', 'all'))
+    expect(anew.code, anew.err).to.equal(0)
+    expect(await found()).to.have.members(['one', 'two', 'three'])
   })
 })

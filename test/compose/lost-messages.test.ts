@@ -1,12 +1,13 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import { createPassOver } from '#src/compose/threads/lost-messages.ts'
+import { createPassOver, passOverBehind } from '#src/compose/threads/lost-messages.ts'
 import { isErasure } from '#src/events/erasure.ts'
-import { PermanentError } from '#src/lib/failure.ts'
+import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { missingAt } from '#streams/jetstream/stored.ts'
 import { logName } from '#streams/jetstream/subjects.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
-import { noon } from '../support/make-event.ts'
+import type { Stream } from '#streams/stream.ts'
+import { makeEvents, noon } from '../support/make-event.ts'
 import { readAll } from '../support/read-all.ts'
 
 const log = logName('2', 'shop')
@@ -52,5 +53,39 @@ describe('a log of which messages are missing', () => {
     expect(await after([missing(5), missing(6), missing(5)], true)).to.deep.equal(nothing)
     const other = new PermanentError({ operation: 'read message 5 of', subject: 'stream shop-TELEMETRY_2' })
     expect(await after([other, other], true)).to.deep.equal(nothing)
+  })
+
+  /** How many events say that something is given up, and how often it was waited, where reads of 1,500 events first reject with these. */
+  async function afterLook(failures: readonly Error[], stopsAfter = Infinity) {
+    const memory = createMemoryStream({ partition: '2' })
+    await memory.append(makeEvents(1_500))
+    const ended = new AbortController()
+    let waited = 0
+    let read = 0
+    const stream: Stream = {
+      ...memory,
+      read: async (after, max) => {
+        const failure = after === 0 ? undefined : failures[read++]
+        if (failure !== undefined) throw failure
+        return memory.read(after, max)
+      },
+    }
+    const pause = async (): Promise<void> => {
+      if (++waited >= stopsAfter) ended.abort()
+    }
+    const given = { allowLostLog: true, clock: () => noon, newId: () => '0'.repeat(32), tell: () => undefined }
+    await passOverBehind(stream, { passOver: createPassOver(given), timers: { pause }, signal: ended.signal })
+    return [(await readAll(memory)).filter(isErasure).length, waited]
+  }
+  const failing = new TransientError({ operation: 'read', subject: 'a log' })
+  const damaged = new PermanentError({ operation: 'read', subject: 'a log' })
+
+  it('is read to its end, behind what is folded too, and what was missing twice is given up there', async () => {
+    expect(await afterLook([])).to.deep.equal([0, 0])
+    expect(await afterLook([missing(5), missing(5)])).to.deep.equal([1, 2])
+    expect(await afterLook([missing(5)]), 'a fold has passed over it').to.deep.equal([0, 1])
+    expect(await afterLook([failing, missing(5), failing, missing(5)])).to.deep.equal([1, 4])
+    expect(await afterLook([damaged, missing(5), missing(5)]), 'who folds it says so').to.deep.equal([0, 0])
+    expect(await afterLook([failing, failing, failing, failing], 3), 'until it ends').to.deep.equal([0, 3])
   })
 })

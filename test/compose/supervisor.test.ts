@@ -57,6 +57,26 @@ describe('the supervisor of workers', () => {
     expect([prepared, simulation.owners()]).to.deep.equal([2, [3]])
   })
 
+  it('ends replaced workers, which answer still, where none comes up beside them, and prepares then', async () => {
+    let prepared = 0
+    const untilPrepared: Script = (worker, step) => ({
+      does: worker > 2 && step === 'boot' && prepared === 0 ? 'crash' : 'ok',
+      ms: 10,
+    })
+    const simulation = simulate(untilPrepared, true, async () => void prepared++)
+    await simulation.run(1_000)
+    simulation.supervisor.replace()
+    await simulation.run(1_000)
+    simulation.workers[1]?.crash()
+    await simulation.run(200)
+    expect([prepared, aliveOf(simulation)], 'at first it goes on answering').to.deep.equal([0, [1]])
+    await simulation.run(10_000)
+    expect(ordersOf(simulation, 1).filter((order) => order === 'stop')).to.have.length(1)
+    expect(prepared).to.equal(1)
+    const last = simulation.workers.length
+    expect([simulation.owners(), aliveOf(simulation)]).to.deep.equal([[last], [last]])
+  })
+
   it('forgets a new worker that ends while the old one lets go, and prepares when that one crashes too', async () => {
     let prepared = 0
     const slowToLetGo: Script = (_worker, step) => ({ does: 'ok', ms: step === 'letGo' ? 500 : 10 })

@@ -1,5 +1,7 @@
 import { expect } from 'chai'
-import type { RecordedEvent } from '#src/events/envelope.ts'
+import { withoutGaps } from '#src/directory/fill-gaps.ts'
+import { positionStep, type RecordedEvent } from '#src/events/envelope.ts'
+import { readAll } from '../support/read-all.ts'
 import type { Stream } from '#streams/stream.ts'
 import { createWorkspace, newStream, openDirectory, valueOf } from './harness.ts'
 
@@ -23,6 +25,20 @@ async function fill(stream: Stream): Promise<void> {
   valueOf(await directory.removeMember({ workspaceId: other.id, userId }))
   valueOf(await directory.eraseWorkspace(other.id))
   await directory.close()
+}
+
+/** All that a directory tells of its workspaces. */
+async function toldBy(stream: Stream): Promise<unknown> {
+  const { directory, stops } = await openDirectory({ stream })
+  const told = []
+  for (const workspace of directory.workspaces()) {
+    const { id } = workspace
+    const { entries } = await directory.audit(id, { limit: 100 })
+    told.push({ workspace, members: directory.members(id), keys: directory.keys(id), entries })
+  }
+  const others = [directory.erasedWorkspaces(), directory.userByEmail('ann@acme.example'), directory.session(session)]
+  await directory.close()
+  return { told, others, stops }
 }
 
 /** A log that has lost an event and says nothing of it, as one that was set aside and salvaged. */
@@ -51,6 +67,36 @@ describe('a directory that has lost events', () => {
       const { secret } = valueOf(await directory.createKey({ workspaceId: added.id, kind: 'logs' }))
       expect(directory.findKey(secret)?.workspaceId).to.equal(added.id)
       await directory.close()
+    }
+  })
+
+  it('is read with an event at each lost place, of which nobody hears, however much is read at once', async () => {
+    const stream = newStream()
+    await fill(stream)
+    const events = await readAll(stream)
+    const last = events.at(-1)?.position ?? 0
+    for (const lost of events.slice(0, -1)) {
+      const left = without(stream, lost)
+      const filled = { ...left, ...withoutGaps(left) }
+      const read = await readAll(filled)
+      expect(read.map(({ position }) => position)).to.deep.equal(events.map(({ position }) => position))
+      expect(read.filter(({ position }) => position !== lost.position)).to.deep.equal(await readAll(left))
+      expect(await toldBy(filled), lost.type).to.deep.equal(await toldBy(left))
+    }
+    // The first ones are then cut off, and many are lost in a row.
+    const kept = (position: number): boolean => position === 3 * positionStep || position === last
+    const few: Stream = {
+      ...stream,
+      first: async () => ({ position: 3 * positionStep, receivedAt: 0, isCut: true }),
+      read: async (after, max) => {
+        expect(after === 0 || after >= 3 * positionStep, 'not before the cut').to.equal(true)
+        return (await stream.read(after, 1_000)).filter(({ position }) => kept(position)).slice(0, max)
+      },
+    }
+    const wholes = await Promise.all([1, 2, 5, 1_000].map((max) => readAll({ ...few, ...withoutGaps(few) }, max)))
+    for (const whole of wholes) {
+      expect(whole).to.deep.equal(wholes[0])
+      expect(whole.map(({ position }) => position)).to.deep.equal(events.map(({ position }) => position))
     }
   })
 })

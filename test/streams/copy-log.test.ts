@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { limits } from '#src/config.ts'
+import { withoutGaps } from '#src/directory/fill-gaps.ts'
 import { erasureSubject, sealErasure } from '#src/events/erasure.ts'
-import { positionStep, type NewEvent, type RecordedEvent } from '#src/events/envelope.ts'
+import { positionStep, type NewEvent } from '#src/events/envelope.ts'
 import { partitionNumber, partitionOf } from '#src/events/partition.ts'
 import { workspaceIdOf, type WorkspaceId } from '#src/events/workspace-id.ts'
 import { PermanentError, TransientError } from '#src/lib/failure.ts'
 import { compareLogs } from '#streams/compare-logs.ts'
-import { copyLog, refuseGaps, type CopiedLog } from '#streams/copy-log.ts'
+import { copyLog, type CopiedLog } from '#streams/copy-log.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { connectNats } from '#streams/jetstream/connect.ts'
@@ -18,8 +19,8 @@ import { openJetStream } from '#streams/jetstream/stream.ts'
 import { startNats } from '../../infra/engines/nats.ts'
 import { enginesTimeoutMs, natsEngine } from '../support/engines.ts'
 import { makeSource, makeTargets, partitions, type SourceLog, type TargetLogs } from './copied-logs.ts'
-import { fillSmall, openDamaged, openLog, sampleOf } from './damaged-log.ts'
 import { askServer, newPrefix, removeLogs, testProvision } from './jetstream-log.ts'
+import { fillSmall, openDamaged, openLog, sampleOf } from './damaged-log.ts'
 import { makeEvent, noon } from '../support/make-event.ts'
 import { readAll, rejection, stored, withoutPosition } from '../support/read-all.ts'
 
@@ -355,60 +356,60 @@ describe('copying a log to JetStream', function () {
 })
 
 describe('copying a log whose positions are kept', function () {
-  it('puts each event where it stood, and refuses one that cannot stand there', async () => {
-    const prefix = newPrefix()
-    const nats = await connectNats({ url: await natsEngine() })
+  const prefix = newPrefix()
+  let nats: Nats
+  let log: Stream
+  before(async function () {
+    this.timeout(enginesTimeoutMs)
+    nats = await connectNats({ url: await natsEngine() })
+  })
+  beforeEach(async () => {
     await provisionLogs(nats, { ...testProvision, prefix })
-    const log = await openJetStream(nats, { partition: 'directory', prefix, limits })
+    log = await openJetStream(nats, { partition: 'directory', prefix, limits })
+  })
+  afterEach(async () => {
+    await log.close()
+    await removeLogs(nats, prefix)
+  })
+  after(() => nats.close())
+
+  async function copiedOf(source: CopiedLog['source']): Promise<CopiedLog> {
+    const options = { partition: 'directory', prefix, source: source.epoch, keepsPositions: true, clock: () => noon }
+    const target = { ...(await openCopyTarget(nats, options)), partition: 'directory', log }
+    return { source, targets: [target], targetsOf: () => [0], keepsPositions: true }
+  }
+  const placesIn = async (of: Pick<Stream, 'read'>): Promise<readonly (readonly [string, number])[]> =>
+    (await readAll(of, 500)).map(({ id, position }) => [id, position])
+
+  it('puts each event where it stood, and refuses one that cannot stand there', async () => {
     const small = Array.from({ length: 1_300 }, (_, index) => makeEvent(`${index}`, { receivedAt: noon - 2 * hourMs }))
     const source = await makeSource(small)
-    const options = {
-      partition: 'directory',
-      prefix,
-      source: source.log.epoch,
-      keepsPositions: true,
-      clock: () => noon,
-    }
-    const target = { ...(await openCopyTarget(nats, options)), partition: 'directory', log }
-    const copied = { source: source.log, targets: [target], targetsOf: () => [0], keepsPositions: true }
+    const copied = await copiedOf(source.log)
     await copyLog(copied, { onProgress })
-    const places = async (of: { read: typeof log.read }): Promise<readonly (readonly [string, number])[]> => {
-      const events: RecordedEvent[] = []
-      for (let at = 0; ; at = events.at(-1)?.position ?? 0) {
-        const more = await of.read(at, 500)
-        if (more.length === 0) return events.map(({ id, position }) => [id, position] as const)
-        events.push(...more)
-      }
-    }
-    expect(await places(log)).to.deep.equal(await places(source.log))
+    expect(await placesIn(log)).to.deep.equal(await placesIn(source.log))
     expect((await log.head()) / positionStep).to.equal(1_300)
-    expect((await compareLogs(copied, onProgress)).map(({ equal }) => equal)).to.deep.equal([true])
+    expect(await differing(copied)).to.deep.equal([])
 
     await source.log.append([stored(makeEvent('large', { payload: randomBytes(nats.payloadBytesMax()) }))])
     expect((await rejection(copyLog(copied, { onProgress }))).message).to.include('max_payload')
     expect(await log.head()).to.equal(1_300 * positionStep)
-    await log.close()
-    await removeLogs(nats, prefix)
-    await nats.close()
     await source.remove()
   })
-})
 
-describe('a log that has lost events between others', () => {
-  it('is not copied where each has to stand where it stood, which is said before anything is written', async () => {
+  it('puts each event of a log that was damaged where it stood, and others at the places of those that were lost', async () => {
     const damaged = await openDamaged(await sampleOf(fillSmall, { isKilled: false }))
-    const whole = await openLog(damaged.file)
-    await refuseGaps({ source: whole, keepsPositions: true })
-    await whole.close()
     damaged.spoil()
     damaged.suspect()
-    expect((await damaged.mend()).mended).to.not.equal(undefined)
+    expect((await damaged.mend()).mended?.report?.lost).to.be.greaterThan(1)
     const mended = await openLog(damaged.file)
-    const { message } = await rejection(refuseGaps({ source: mended, keepsPositions: true }))
-    expect(message)
-      .to.match(/nothing at \d+/)
-      .and.to.include('replay --to-url')
-    await refuseGaps({ source: mended, keepsPositions: false })
+    expect((await rejection(copyLog(await copiedOf(mended), { onProgress }))).message, 'as it is').to.include(
+      'its place',
+    )
+    const copied = await copiedOf(withoutGaps(mended))
+    await copyLog(copied, { onProgress })
+    expect(await placesIn(log)).to.include.deep.members([...(await placesIn(mended))])
+    expect(await log.head()).to.equal(await mended.head())
+    expect(await differing(copied)).to.deep.equal([])
     await mended.close()
     await damaged.remove()
   })

@@ -53,6 +53,16 @@ describe('a JetStream log that lacks messages which its server has counted', fun
     }
   })
 
+  it('is found in a directory too, which projectors do not pass over: nobody is told that they would', async () => {
+    const directory = await openJetStream(log.nats, { partition: 'directory', prefix: log.prefix, limits })
+    await directory.append([makeEvent('a'), makeEvent('b'), makeEvent('c')])
+    await log.ask(`STREAM.PURGE.${log.prefix}-DIRECTORY`, { seq: 3 })
+    const { message } = await rejection(directory.read(0, 10))
+    expect(message).to.match(/message 1 .*missing: the next one is 3; .*put it back from a backup of NATS/)
+    expect(message).to.not.include('ALLOW_LOST_LOG')
+    await directory.close()
+  })
+
   it('is passed over once an event behind it says so, with parts of events that lack others, and with nothing else', async () => {
     await stream.append([makeEvent('before')])
     await part('1/2')

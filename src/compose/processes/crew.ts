@@ -41,6 +41,20 @@ function stopWorker(worker: SupervisedWorker, patienceMs: number, after: After):
   void worker.ended.then(cancel)
 }
 
+/**
+ * Workers that have begun nothing end first, before the others stop: they hold the listening sockets too. Whoever connects when nobody accepts any
+ * more would wait there until they end, and then be reset.
+ */
+async function stopInOrder(
+  first: readonly SupervisedWorker[],
+  rest: readonly SupervisedWorker[],
+  stop: (worker: SupervisedWorker) => void,
+): Promise<void> {
+  for (const worker of first) worker.kill()
+  await Promise.all(first.map(({ ended }) => ended))
+  rest.forEach(stop)
+}
+
 /** All workers, and which of them serves. */
 export function createCrew({ startWorker, report, silenceMs, stopPatienceMs, after }: CrewOptions, onLost: () => void) {
   // In the order of their start.
@@ -72,18 +86,6 @@ export function createCrew({ startWorker, report, silenceMs, stopPatienceMs, aft
     report({ kind: 'hangs', pid: worker.pid })
     worker.kill()
   }
-  /**
-   * Workers that have begun nothing end first, before the others stop: they hold the listening sockets too. Whoever connects when nobody accepts any
-   * more would wait there until they end, and then be reset.
-   */
-  const stopAll = async (): Promise<void> => {
-    const first = at('new')
-    const rest = [...stages.keys()].filter((worker) => !first.includes(worker))
-    for (const worker of first) worker.kill()
-    await Promise.all(first.map(({ ended }) => ended))
-    for (const worker of rest) stopWorker(worker, stopPatienceMs, after)
-  }
-
   return {
     start: (): SupervisedWorker => {
       const worker = startWorker()
@@ -112,9 +114,15 @@ export function createCrew({ startWorker, report, silenceMs, stopPatienceMs, aft
       }
       for (const oldest of at('replaced').slice(0, -replacedMax)) stopWorker(oldest, replacedPatienceMs, after)
     },
+    /** The replaced workers end, and may finish requests under way for a while. */
+    endReplaced: (): void => {
+      for (const worker of at('replaced')) stopWorker(worker, replacedPatienceMs, after)
+    },
     stop: (): void => {
       isStopping = true
-      void stopAll()
+      const first = at('new')
+      const rest = [...stages.keys()].filter((worker) => !first.includes(worker))
+      void stopInOrder(first, rest, (worker) => stopWorker(worker, stopPatienceMs, after))
     },
     ended: async (): Promise<boolean> => {
       await Promise.all([...stages.keys()].map(({ ended }) => ended))

@@ -1,4 +1,5 @@
 import { closeSync, openSync } from 'node:fs'
+import { isatty } from 'node:tty'
 import { limits, type Config } from '#src/config.ts'
 import { bindSocket } from '#src/http/listening-socket.ts'
 import { makeDataFolder } from '#src/lib/make-folder.ts'
@@ -66,6 +67,8 @@ function describe(event: WorkerEvent, { workerSilenceMs }: Config): string {
   return `the replacement was given up: ${event.reason}; worker ${event.serving} goes on`
 }
 
+const hadTerminal = isatty(0)
+
 /** Whether this process still has the terminal that it was started in. */
 function hasTerminal(): boolean {
   try {
@@ -76,14 +79,24 @@ function hasTerminal(): boolean {
   }
 }
 
+/** A hang-up is sent by an operator, or because the terminal was closed. */
+const isTerminalClosed = (): boolean => hadTerminal && !hasTerminal()
+
+/**
+ * Until there is a worker to be replaced, an operator’s hang-up asks for nothing that a start does not do. The other signals end a start at once, wherever
+ * it is: the mending of a log gives no way to who would hear them, and goes on at the next start.
+ */
+function overhearHangUp(): void {
+  if (isTerminalClosed()) process.exit(1)
+}
+
 type Signals = Readonly<{ stop(signal: string): void; replace(): void }>
 
 function takeSignals({ stop, replace }: Signals): void {
-  const hadTerminal = process.stdin.isTTY
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => stop(signal))
+  process.off('SIGHUP', overhearHangUp)
   process.on('SIGHUP', () => {
-    // Sent by an operator, or because the terminal was closed.
-    if (hadTerminal && !hasTerminal()) stop('SIGHUP')
+    if (isTerminalClosed()) stop('SIGHUP')
     else replace()
   })
   // Started by another program (infra/cluster) that has ended: nobody else would stop us.
@@ -182,6 +195,7 @@ async function serve(config: Config, argv: readonly string[], lock: Pick<HeldFol
  * worker reads the same. Resolves with the exit code.
  */
 export async function composeParent(config: Config, argv: readonly string[]): Promise<number> {
+  process.on('SIGHUP', overhearHangUp)
   checkOpenFiles(limits.openFilesMin)
   checkClockAtStart(limits.clockMinMs, Date.now())
   if (config.cluster !== undefined) return serve(config, argv, { check: () => undefined })

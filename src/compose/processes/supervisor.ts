@@ -24,6 +24,8 @@ const startTimeoutMs = 120_000
 const stepTimeoutMs = 30_000
 const restartPauseMinMs = 100
 const restartPauseMaxMs = 5_000
+/** So many workers are started beside replaced ones while nobody serves. Then those are to end: what keeps a worker from starting may be mended only without them. */
+const startsBeside = 3
 
 /** Starts a worker and lets it take over. At any moment at most one worker folds the log. */
 function createBringUp(crew: Crew, after: After): () => Promise<SupervisedWorker> {
@@ -143,7 +145,8 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
         if (crew.serving() !== undefined && !isWanted) await woken()
         else if (await renew()) failures = 0
         else if (crew.serving() === undefined && !crew.isStopping()) {
-          await woken(Math.min(restartPauseMaxMs, restartPauseMinMs * 2 ** failures++))
+          if (++failures === startsBeside) crew.endReplaced()
+          await woken(Math.min(restartPauseMaxMs, restartPauseMinMs * 2 ** (failures - 1)))
         }
       }
     },

@@ -1,5 +1,8 @@
+import { beforeAll } from '#src/events/envelope.ts'
 import { sealLoss } from '#src/events/erasure.ts'
 import type { Clock } from '#src/lib/clock.ts'
+import { TransientError } from '#src/lib/failure.ts'
+import type { Timers } from '#src/lib/timers.ts'
 import { MissingError } from '#streams/jetstream/stored.ts'
 import type { Stream } from '#streams/stream.ts'
 
@@ -34,5 +37,36 @@ export function createPassOver({ allowLostLog, clock, newId, tell }: Options) {
       `partition ${partition} goes on without what is missing in its log so far, as ALLOW_LOST_LOG says: ${failure.message.split(' (', 1)[0]}; ` +
         'take ALLOW_LOST_LOG away, or this happens again unasked',
     )
+  }
+}
+
+/** After so long it is looked again for what was missing: by then a fold that has met it too has begun again, and passes over it. */
+const lookAgainMs = 3_000
+const eventsAtOnce = 1_024
+
+type LookOptions = Readonly<{
+  passOver: ReturnType<typeof createPassOver>
+  timers: Pick<Timers, 'pause'>
+  signal: AbortSignal
+}>
+
+/**
+ * Passes over what is missing behind the place that a projector has come to, where it does not look: who folds the log anew, and the retention, meet it.
+ * Reads all of the log, and ends there; also where it is damaged otherwise. Never rejects.
+ */
+export async function passOverBehind(
+  stream: Pick<Stream, 'partition' | 'append' | 'read'>,
+  { passOver, timers, signal }: LookOptions,
+): Promise<void> {
+  for (let position = beforeAll; !signal.aborted;) {
+    try {
+      const last = (await stream.read(position, eventsAtOnce)).at(-1)
+      if (last === undefined) return
+      position = last.position
+    } catch (error) {
+      if (!(error instanceof MissingError) && !(error instanceof TransientError)) return
+      await passOver(stream, error).catch(() => undefined)
+      await timers.pause(lookAgainMs, signal)
+    }
   }
 }

@@ -12,11 +12,12 @@ import { holdPartitions } from '#streams/jetstream/hold-partitions.ts'
 import { createLeaseBoard } from '#streams/jetstream/lease-board.ts'
 import { openJetStream } from '#streams/jetstream/stream.ts'
 import { directoryPartition } from '#streams/jetstream/subjects.ts'
+import type { Stream } from '#streams/stream.ts'
 import { createFolding } from '../folding.ts'
 import { createRetryReport } from '../troubles.ts'
 import { dayHearers } from './day-hearers.ts'
 import { foldPartition, runWhenTold, type Tell } from './fold-partition.ts'
-import { createPassOver } from './lost-messages.ts'
+import { createPassOver, passOverBehind } from './lost-messages.ts'
 import { refuseOtherLog } from './other-log.ts'
 
 // The thread that folds this process's share of the partitions. It has given its leases back when it ends.
@@ -47,7 +48,26 @@ const folding = {
 
 const print = (line: string): void => console.error(line)
 
-const passOver = createPassOver({ allowLostLog, clock: folding.clock, newId: randomId, tell: print })
+const lossOptions = { allowLostLog, clock: folding.clock, newId: randomId, tell: print }
+const passOver = createPassOver(lossOptions)
+
+/** Looks for what is missing behind the fold, while a task runs, if somebody says that the log goes on without. */
+async function lookingBehind(stream: Stream, signal: AbortSignal, task: () => Promise<void>): Promise<void> {
+  if (!allowLostLog) return task()
+  const over = new AbortController()
+  const given = {
+    passOver: createPassOver(lossOptions),
+    timers: systemTimers,
+    signal: AbortSignal.any([signal, over.signal]),
+  }
+  const looking = passOverBehind(stream, given)
+  try {
+    await task()
+  } finally {
+    over.abort()
+    await looking
+  }
+}
 
 /** One for each partition. They ask for the records of builds at the same time, as at a start, and share one request. */
 const places = connectPlaces({ url, prefix }, [...Array(partitions).keys()])
@@ -71,7 +91,9 @@ async function fold({ nats, place }: Reached, tell: Tell, signal: AbortSignal): 
         await refuseOtherLog({ stream, writer, projections: folding.projections, allowLostLog, tell: print })
         const nameOf = (projection: string): string => `${projection} of partition ${partition}`
         try {
-          await foldPartition({ stream, writer, directory, folding, nameOf }, tell, signal)
+          await lookingBehind(stream, signal, () =>
+            foldPartition({ stream, writer, directory, folding, nameOf }, tell, signal),
+          )
         } catch (error) {
           await passOver(stream, error)
           throw error
