@@ -7,7 +7,7 @@ import { askInOrder } from '../reading/ask-in-order.ts'
 import { ownField, type OwnField } from '../reading/field-schema.ts'
 import { createHighlighter } from '../reading/highlight.ts'
 import { countOverTime, stepsOf, type Counted, type Steps } from '../reading/histogram.ts'
-import { hasMore, pageCharactersMax } from '../reading/page-size.ts'
+import { hasMore, isAll, pageCharactersMax } from '../reading/page-size.ts'
 import { namesOfMessage } from '../reading/record-tokens.ts'
 import { logSchema, type LogDocument } from './log-document.ts'
 import { logItem, type FoundLog } from './log-item.ts'
@@ -170,7 +170,9 @@ async function findArrived(
   const last = fresh.length > limit ? hits.at(-1) : met.at(-1)
   const passed = last === undefined ? [] : met.slice(0, met.indexOf(last) + 1).map((hit) => hit.id)
   const ahead = shown.filter((each) => !passed.includes(each))
-  const prev = tailPlace(last?.position ?? position, last?.id ?? id, ahead)
+  // All up to there was looked at: a search that finds nothing would otherwise look at it again each time, for as long as it is followed.
+  const isSeen = position <= upTo && fresh.length <= limit && isAll(met, walk.limit)
+  const prev = isSeen ? tailPlace(upTo, null, ahead) : tailPlace(last?.position ?? position, last?.id ?? id, ahead)
   return { hits: order === 'desc' ? [...hits].reverse() : hits, next: null, prev }
 }
 
