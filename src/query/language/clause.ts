@@ -58,9 +58,9 @@ function wordPart(parse: Parse, word: Word): Part {
 /** `http.*:500`, and no URL. */
 const wildField = /^[@\p{L}_$][^\s:]*\*[^\s:]*:(?!\/\/)/u
 
-/** Several stars are one. */
+/** Several stars are one; a letter and its mark too, where there is such a character. */
 const canonical = (pattern: string): string =>
-  pattern.replace(/(\\[^])|\*+/g, (_all, escaped?: string) => escaped ?? '*')
+  toNfc(pattern).replace(/(\\[^])|\*+/g, (_all, escaped?: string) => escaped ?? '*')
 
 function regexPart(parse: Parse, regex: Readonly<{ source: string; start: number }>, field: string | null): Part {
   // Texts are compared in NFC, character by character: composed later, a letter and its mark would be two characters of a class.

@@ -53,6 +53,15 @@ describeOnEveryStore('projections/logs: values and names that are not plain', (n
     }
   })
 
+  it('finds letters whose small form is one character and whose capital is two', async () => {
+    const reader = await readerOf(newStore, [{ message: 'J\u030cob', fields: { f: 'W\u030a/J\u030cob 7' } }])
+    for (const pattern of ['*J\u030cob', 'J\u030c?b', '*\u01f0ob']) {
+      expect(await found(reader, pattern), pattern).to.deep.equal([0])
+      expect(await found(reader, `f:${pattern}`), `f:${pattern}`).to.deep.equal([0])
+    }
+    expect(await found(reader, 'f:W\u030a/*\\ 7')).to.deep.equal([0])
+  })
+
   it('finds numbers by how they begin, as they are written', async () => {
     const numbers = [-5, -52, 5, 1.5, 15, -0.25, '1 5', 'x-5']
     const reader = await readerOf(
