@@ -7,7 +7,7 @@ import { askInOrder } from '../reading/ask-in-order.ts'
 import { ownField, type OwnField } from '../reading/field-schema.ts'
 import { createHighlighter } from '../reading/highlight.ts'
 import { countOverTime, stepsOf, type Counted, type Steps } from '../reading/histogram.ts'
-import { hasMore, pageCharactersMax } from '../reading/page-size.ts'
+import { hasMore, isAll, pageCharactersMax } from '../reading/page-size.ts'
 import { namesOfMessage } from '../reading/record-tokens.ts'
 import { logSchema, type LogDocument } from './log-document.ts'
 import { logItem, type FoundLog } from './log-item.ts'
@@ -141,13 +141,23 @@ function cut(hits: readonly Hit<LogDocument>[], limit: number): Found {
 }
 
 /**
+ * The place behind the records that a follower has passed. `upTo`: nothing else is left up to there; otherwise a search that finds nothing would look at
+ * all of it again each time, for as long as it is followed.
+ */
+function placeBehind({ position, id, shown }: ArrivalPlace, passed: readonly Hit[], upTo: Position | undefined): Json {
+  const ids = passed.map((hit) => hit.id)
+  const ahead = shown.filter((each) => !ids.includes(each))
+  if (upTo !== undefined) return tailPlace(upTo, null, ahead)
+  const last = passed.at(-1)
+  return tailPlace(last?.position ?? position, last?.id ?? id, ahead)
+}
+
+/**
  * What has arrived since a place: walked in the order of arrival, shown in the order of the request. Only up to where the index is complete: in a
  * batch that is being written, a later record may be found before an earlier one, which a follower would then never see.
  */
-async function findArrived(
-  { reader, scope, selection, request, howFar }: Search,
-  { position, id, shown }: ArrivalPlace,
-): Promise<Found> {
+async function findArrived({ reader, scope, selection, request, howFar }: Search, place: ArrivalPlace): Promise<Found> {
+  const { position, id, shown } = place
   const { limit, order } = request
   const { position: upTo, head } = (await howFar()) ?? { position: 0, head: position }
   // This happens if an older log was restored: new events get positions at which there were others. If it is only that this process has not heard of
@@ -166,11 +176,11 @@ async function findArrived(
   const met = await reader.search<LogDocument>(scope, walk)
   const fresh = met.filter((hit) => !shown.includes(hit.id))
   const hits = fresh.slice(0, limit)
+  const isFull = fresh.length > limit
   // The place moves past records that were shown before, unless there was no room for all new ones.
-  const last = fresh.length > limit ? hits.at(-1) : met.at(-1)
-  const passed = last === undefined ? [] : met.slice(0, met.indexOf(last) + 1).map((hit) => hit.id)
-  const ahead = shown.filter((each) => !passed.includes(each))
-  const prev = tailPlace(last?.position ?? position, last?.id ?? id, ahead)
+  const passed = isFull ? met.slice(0, met.findIndex((hit) => hit === hits.at(-1)) + 1) : met
+  const isEnd = !isFull && isAll(met, walk.limit) && position <= upTo
+  const prev = placeBehind(place, passed, isEnd ? upTo : undefined)
   return { hits: order === 'desc' ? [...hits].reverse() : hits, next: null, prev }
 }
 

@@ -1,9 +1,13 @@
 import type { QueryTree } from '#src/events/query-tree.ts'
 import { bareName, foldCase, placedWords, words, type PlacedWord } from '#src/events/tokens.ts'
 import { wildcardShapes } from '#src/events/wildcard.ts'
-import { createLinearMatcher, type MatcherWork } from '#src/lib/regex/linear-matcher.ts'
-import { parseRegex } from '#src/lib/regex/parse-regex.ts'
-import { regexSource } from '#src/lib/regex/regex-node.ts'
+import {
+  createLinearMatcher,
+  createNodeMatcher,
+  type LinearMatcher,
+  type MatcherWork,
+} from '#src/lib/regex/linear-matcher.ts'
+import { parseKnownRegex } from '#src/lib/regex/parse-regex.ts'
 
 /** A place in a text: UTF-16 units, end exclusive. */
 export type Span = Readonly<{ start: number; end: number }>
@@ -64,15 +68,15 @@ function patternFinders(
 ): readonly Finder[] {
   if (syntax === 'wildcard') {
     return wildcardShapes(pattern).map((shape) =>
-      shape.kind === 'phrase' ? phraseFinder(shape.words, shape.prefix) : wordFinder(shape.regex, work),
+      shape.kind === 'phrase'
+        ? phraseFinder(shape.words, shape.prefix)
+        : wordFinder(createLinearMatcher(shape.regex), work),
     )
   }
-  const parsed = parseRegex(pattern, { fold: foldCase })
-  return parsed.ok ? [wordFinder(regexSource(parsed.value), work)] : []
+  return [wordFinder(createNodeMatcher(parseKnownRegex(pattern, foldCase)), work)]
 }
 
-function wordFinder(regex: string, work: MatcherWork): Finder {
-  const matches = createLinearMatcher(regex)
+function wordFinder(matches: LinearMatcher, work: MatcherWork): Finder {
   return (text) => text.flatMap(({ word }, first) => (matches(word, work) ? [{ first, count: 1 }] : []))
 }
 

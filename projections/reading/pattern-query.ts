@@ -7,7 +7,7 @@ import {
   wildcardShapes,
   type WildcardShape,
 } from '#src/events/wildcard.ts'
-import { parseRegex } from '#src/lib/regex/parse-regex.ts'
+import { parseKnownRegex } from '#src/lib/regex/parse-regex.ts'
 import { escapeRegex, literalPrefix, regexSource } from '#src/lib/regex/regex-node.ts'
 import type { Filter } from '../index-store.ts'
 import { wholePattern } from '../stores/pattern.ts'
@@ -110,20 +110,19 @@ function inWordsOrWhole(field: string, inWord: Expression, inWhole: Expression, 
   return join('or', [word, patternOfWhole(field, inWhole, schema)])
 }
 
-/** An expression over words, or over whole values, as `fold` writes them; undefined where it is none. */
-function expressionOf(pattern: string, fold: (text: string) => string): Expression | undefined {
-  const parsed = parseRegex(pattern, { fold })
-  return parsed.ok ? { regex: `(?:${regexSource(parsed.value)})`, prefix: literalPrefix(parsed.value) } : undefined
+/** An expression over words, or over whole values, as `fold` writes them. */
+function expressionOf(pattern: string, fold: (text: string) => string): Expression {
+  const node = parseKnownRegex(pattern, fold)
+  return { regex: `(?:${regexSource(node)})`, prefix: literalPrefix(node) }
 }
 
 function regexFilter({ field, pattern }: PatternLeaf, schema: FieldSchema): Filter {
   const expression = expressionOf(pattern, foldCase)
-  if (expression === undefined) return none
   const inWords = (fields: readonly string[]): Filter => ({ kind: 'pattern', fields, ...expression, ofWords: true })
   if (field === null) return inWords(schema.text)
   const plain = wordsField(field, schema)
   if (plain !== undefined) return inWords([plain])
-  const whole = expressionOf(pattern, wholeForm) ?? expression
+  const whole = expressionOf(pattern, wholeForm)
   const inKeyword = keywordPattern(namedIn(schema.keywords, field), whole, { isPrefix: false })
   const inField = join('or', [inKeyword, inWordsOrWhole(field, expression, whole, schema)])
   return orInMessage(field, schema, inField, inWords)

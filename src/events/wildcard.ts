@@ -7,7 +7,7 @@ type WildcardPiece = 'any' | 'one' | Readonly<{ literal: string }>
 /** The pieces of a pattern; `\` makes the next character literal. Runs of `*` are one. */
 export function wildcardPieces(pattern: string): WildcardPiece[] {
   const pieces: WildcardPiece[] = []
-  const characters = Array.from(pattern.normalize('NFC'))
+  const characters = Array.from(pattern)
   for (let index = 0; index < characters.length; index++) {
     const character = characters[index] ?? ''
     if (character === '*') {
@@ -17,6 +17,9 @@ export function wildcardPieces(pattern: string): WildcardPiece[] {
   }
   return pieces
 }
+
+/** As they are compared. Not each piece by itself: a capital and its mark may be two characters, and one when they are folded. */
+const foldedPieces = (pattern: string): WildcardPiece[] => wildcardPieces(foldCase(pattern))
 
 /** What a pattern asks of the words of a text. */
 export type WildcardShape =
@@ -80,12 +83,12 @@ const literalText = (segment: Segment): string =>
   segment.map((piece) => (isLiteral(piece) ? piece.literal : '')).join('')
 
 function wordShape(segment: Segment): WildcardShape {
-  const folded = tellingPieces(segment).map((piece) => (isLiteral(piece) ? foldCase(piece.literal) : piece))
-  const end = folded.findIndex((piece) => piece === 'any' || piece === 'one')
-  const regex = folded.map((piece) =>
-    piece === 'any' ? `${wordCharacter}*` : piece === 'one' ? wordCharacter : escapeRegex(piece),
+  const pieces = tellingPieces(segment)
+  const regex = pieces.map((piece) =>
+    piece === 'any' ? `${wordCharacter}*` : piece === 'one' ? wordCharacter : escapeRegex(piece.literal),
   )
-  return { kind: 'word', regex: regex.join(''), prefix: folded.slice(0, end).join('') }
+  const end = pieces.findIndex((piece) => !isLiteral(piece))
+  return { kind: 'word', regex: regex.join(''), prefix: literalText(pieces.slice(0, end)) }
 }
 
 /** Without stars that stand alone at the ends: `*.acme.com` asks for `acme com`. */
@@ -105,7 +108,7 @@ const isBeginning = (segment: Segment): boolean =>
  * nothing in it can be searched.
  */
 export function wildcardShapes(pattern: string): readonly WildcardShape[] {
-  const segments = trimmed(segmentsOf(wildcardPieces(pattern)))
+  const segments = trimmed(segmentsOf(foldedPieces(pattern)))
   const shapes: WildcardShape[] = []
   let run: string[] = []
   const endRun = (prefix: boolean): void => {
@@ -149,7 +152,7 @@ export function wildcardOverWhole(
   let prefix = ''
   let regex = ''
   let wild = false
-  for (const piece of tellingPieces(wildcardPieces(pattern))) {
+  for (const piece of tellingPieces(foldedPieces(pattern))) {
     if (isLiteral(piece)) {
       const text = form(piece.literal)
       regex += escapeRegex(text)

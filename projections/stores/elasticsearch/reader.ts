@@ -71,7 +71,9 @@ function readerOn(
     } catch (error) {
       // The words may be those of others.
       if (!(error instanceof TooManyWordsError)) throw error
-      return await asked(new Map([...patterns, ...(await phrasesIn(target, selection, limits))]))
+      const phrases = await phrasesIn(target, selection, limits)
+      if (phrases.size === 0) throw error
+      return await asked(new Map([...patterns, ...phrases]))
     }
   }
   return {

@@ -15,7 +15,7 @@ const edgesMax = 20_000
 export type MatcherWork = { left: number }
 
 /** Once `work` is used up (`left` below 0), nothing matches any more: the caller has to check `left`. */
-type LinearMatcher = (text: string, work?: MatcherWork) => boolean
+export type LinearMatcher = (text: string, work?: MatcherWork) => boolean
 
 /**
  * Tells whether a text matches the expression whole, in time linear in the text, whatever the expression: a

@@ -7,10 +7,9 @@ import { createScanner, SyntaxStop, type Scanner } from './scanner.ts'
 /** Where the text stops being an expression of regex-node.ts (UTF-16 units from 0), and why. */
 type RegexSyntaxError = Readonly<{ position: number; message: string }>
 
-type RegexOptions = Readonly<{
-  /** Applied to every literal character: the texts to match are folded alike. */
-  fold?: (text: string) => string
-}>
+/** Applied to every literal character: the texts to match are folded alike. */
+type Fold = (text: string) => string
+const asIs: Fold = (text) => text
 
 const repeatMax = 64
 const sizeMax = 2_000
@@ -20,13 +19,15 @@ const depthMax = 32
  * Parses an expression without anything that needs backtracking. Refused with a position: look-around, back-references,
  * word boundaries, anchors inside (at the ends they are taken, since the whole text is matched), too large repeats.
  */
-export function parseRegex(source: string, options: RegexOptions = {}): Result<RegexNode, RegexSyntaxError> {
-  const scanner = createScanner(source, options.fold ?? ((text) => text))
+export const parseRegex = (source: string): Result<RegexNode, RegexSyntaxError> =>
+  parse(createScanner(source, asIs), { size: sizeMax, depth: depthMax })
+
+function parse(scanner: Scanner, most: Readonly<{ size: number; depth: number }>): Result<RegexNode, RegexSyntaxError> {
   try {
     scanner.take(/\^/)
-    const node = parseChoice(scanner, 0)
+    const node = parseChoice(scanner, most.depth)
     if (!scanner.ended()) scanner.stop('a parenthesis that closes nothing: write \\)')
-    if (sizeOf(node) > sizeMax) scanner.stop(`its repeats come to more than ${sizeMax} characters`, 0)
+    if (sizeOf(node) > most.size) scanner.stop(`its repeats come to more than ${sizeMax} characters`, 0)
     return ok(node)
   } catch (error) {
     if (error instanceof SyntaxStop) return fail({ position: error.position, message: error.message })
@@ -34,9 +35,12 @@ export function parseRegex(source: string, options: RegexOptions = {}): Result<R
   }
 }
 
-/** An expression that was parsed before, as those of filters are. */
-export function parseKnownRegex(source: string): RegexNode {
-  const parsed = parseRegex(source)
+/**
+ * An expression that was accepted before, as those of filters are. It may be longer and deeper by now: what is printed of it has a group for each
+ * repeat of a repeat, and the name of a field before it.
+ */
+export function parseKnownRegex(source: string, fold = asIs): RegexNode {
+  const parsed = parse(createScanner(source, fold), { size: Infinity, depth: Infinity })
   assert(parsed.ok, `not a linear expression: ${source}`)
   return parsed.value
 }
@@ -54,17 +58,17 @@ const notSupported: readonly (readonly [RegExp, string])[] = [
   [/^\]/, 'a bracket that closes nothing: write \\]'],
 ]
 
-function parseChoice(scanner: Scanner, depth: number): RegexNode {
-  const items = [parseSequence(scanner, depth)]
-  while (scanner.take(/\|/) !== undefined) items.push(parseSequence(scanner, depth))
+function parseChoice(scanner: Scanner, depthLeft: number): RegexNode {
+  const items = [parseSequence(scanner, depthLeft)]
+  while (scanner.take(/\|/) !== undefined) items.push(parseSequence(scanner, depthLeft))
   return one(items) ?? { kind: 'choice', of: items }
 }
 
-function parseSequence(scanner: Scanner, depth: number): RegexNode {
+function parseSequence(scanner: Scanner, depthLeft: number): RegexNode {
   const items: RegexNode[] = []
   while (!scanner.ended() && !/^[|)]/.test(scanner.ahead(1))) {
     if (scanner.ahead(2) === '$') scanner.take(/\$/)
-    else items.push(parseRepeated(scanner, depth))
+    else items.push(parseRepeated(scanner, depthLeft))
   }
   return one(items) ?? { kind: 'sequence', of: items }
 }
@@ -77,8 +81,8 @@ const repeatSigns: Readonly<Record<string, readonly [min: number, max: number | 
   '?': [0, 1],
 }
 
-function parseRepeated(scanner: Scanner, depth: number): RegexNode {
-  let node = parseAtom(scanner, depth)
+function parseRepeated(scanner: Scanner, depthLeft: number): RegexNode {
+  let node = parseAtom(scanner, depthLeft)
   for (;;) {
     const start = scanner.at()
     const found = scanner.take(/(?:([*+?])|\{(\d{1,4})(?:(,)(\d{0,4}))?\})\??/)
@@ -107,10 +111,10 @@ function repeat(of: RegexNode, min: number, max: number | null): RegexNode {
   return { kind: 'repeat', of, min, max }
 }
 
-function parseAtom(scanner: Scanner, depth: number): RegexNode {
+function parseAtom(scanner: Scanner, depthLeft: number): RegexNode {
   const ahead = scanner.ahead(64)
   for (const [pattern, message] of notSupported) if (pattern.test(ahead)) return scanner.stop(message)
-  if (ahead.startsWith('(')) return parseGroup(scanner, depth)
+  if (ahead.startsWith('(')) return parseGroup(scanner, depthLeft)
   if (ahead.startsWith('[')) return { kind: 'character', source: parseClass(scanner) }
   if (ahead.startsWith('\\')) {
     const escape = parseEscape(scanner)
@@ -120,11 +124,11 @@ function parseAtom(scanner: Scanner, depth: number): RegexNode {
   return character === '.' ? { kind: 'character', source: '.' } : literals(scanner.fold(character))
 }
 
-function parseGroup(scanner: Scanner, depth: number): RegexNode {
+function parseGroup(scanner: Scanner, depthLeft: number): RegexNode {
   const start = scanner.at()
   scanner.take(/\((?:\?:|\?<[A-Za-z_][A-Za-z0-9_]*>)?/)
-  if (depth >= depthMax) return scanner.stop(`groups deeper than ${depthMax}`, start)
-  const node = parseChoice(scanner, depth + 1)
+  if (depthLeft <= 0) return scanner.stop(`groups deeper than ${depthMax}`, start)
+  const node = parseChoice(scanner, depthLeft - 1)
   return scanner.take(/\)/) === undefined ? scanner.stop('the group is not closed: expected )') : node
 }
 

@@ -1,5 +1,6 @@
 import { withoutMark, words } from '#src/events/tokens.ts'
 import { wildcardShapes } from '#src/events/wildcard.ts'
+import { toNfc } from '#src/lib/to-nfc.ts'
 import { takeComparison, takeRange } from './bounds.ts'
 import type { FieldContext, Parse } from './parse.ts'
 import { groupItem, inQuotes } from './print-query.ts'
@@ -57,14 +58,16 @@ function wordPart(parse: Parse, word: Word): Part {
 /** `http.*:500`, and no URL. */
 const wildField = /^[@\p{L}_$][^\s:]*\*[^\s:]*:(?!\/\/)/u
 
-/** Several stars are one. */
+/** Several stars are one; a letter and its mark too, where there is such a character. */
 const canonical = (pattern: string): string =>
-  pattern.replace(/(\\[^])|\*+/g, (_all, escaped?: string) => escaped ?? '*')
+  toNfc(pattern).replace(/(\\[^])|\*+/g, (_all, escaped?: string) => escaped ?? '*')
 
 function regexPart(parse: Parse, regex: Readonly<{ source: string; start: number }>, field: string | null): Part {
-  checkRegex(parse, regex.source, regex.start)
+  // Texts are compared in NFC, character by character: composed later, a letter and its mark would be two characters of a class.
+  const pattern = toNfc(regex.source)
+  checkRegex(parse, pattern, regex.start)
   parse.countTerm(regex.start - 1)
-  return { kind: 'pattern', field, syntax: 'regex', pattern: regex.source }
+  return { kind: 'pattern', field, syntax: 'regex', pattern }
 }
 
 /** `field` and what its operator asks of it. */

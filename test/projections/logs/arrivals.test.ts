@@ -1,12 +1,13 @@
 import { expect } from 'chai'
 import { buildName } from '#projections/rosters/build-name.ts'
+import type { IndexReader } from '#projections/index-store.ts'
 import { logsProjection } from '#projections/logs/fold.ts'
 import { exportLogs } from '#projections/logs/query.ts'
 import { positionStep } from '#src/events/envelope.ts'
 import { TransientError } from '#src/lib/failure.ts'
 import { rejection } from '#test/support/read-all.ts'
 import { foldInto, givenEvent } from '#test/support/fold-harness.ts'
-import { acme, treeOf } from './given.ts'
+import { acme, givenLogs, treeOf } from './given.ts'
 import { carried, createGrowingLog, messagesOf, numbered, search } from './growing-log.ts'
 
 const build = buildName(logsProjection, 1)
@@ -135,6 +136,29 @@ describe('projections/logs: what arrives later', () => {
     await after.append(numbered(2, 10, 1))
     const page = await search(after.store, { after: carried(anew.prev) })
     expect([messagesOf(page.logs), page.beginsAnew]).to.deep.equal([['line 10'], undefined])
+  })
+
+  it('is looked through once, also where a search finds nothing of it', async () => {
+    const { store, append } = createGrowingLog()
+    await append(numbered(1, 0, 1))
+    const asked: (number | undefined)[] = []
+    const reader: IndexReader = {
+      ...store.reader,
+      search: (scope, query) => {
+        asked.push(query.since)
+        return store.reader.search(scope, query)
+      },
+    }
+    const query = treeOf('rare')
+    let { prev } = await search({ reader }, { query })
+    for (const event of [1, 2, 3]) {
+      await append(numbered(event * 10, event, 5))
+      const page = await search({ reader }, { query, after: carried(prev) })
+      prev = page.prev
+    }
+    expect(asked).to.deep.equal([undefined, 1, 10, 20].map((n) => n && n * positionStep))
+    await append(givenLogs(40, [{ message: 'rare' }]))
+    expect(messagesOf((await search({ reader }, { query, after: carried(prev) })).logs)).to.deep.equal(['rare'])
   })
 
   it('does not move the pages of a walk', async () => {

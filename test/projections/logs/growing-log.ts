@@ -8,7 +8,7 @@ import { foldInto, showIndex } from '#test/support/fold-harness.ts'
 import { acme, givenLogs } from './given.ts'
 
 export const messagesOf = (logs: readonly LogItem[]): string[] => logs.map(({ message }) => message)
-export const search = (store: MemoryIndexStore, request: Partial<LogRequest> = {}) =>
+export const search = (store: Pick<MemoryIndexStore, 'reader'>, request: Partial<LogRequest> = {}) =>
   searchLogs(store.reader, acme, { order: 'desc', limit: 100, ...request })
 /** As a cursor carries a key: through its text. */
 export const carried = (key: Json): Json => parseJson(stringifyJson(key))

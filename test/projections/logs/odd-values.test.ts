@@ -31,6 +31,37 @@ describeOnEveryStore('projections/logs: values and names that are not plain', (n
     }
   })
 
+  it('takes any regular expression that the search language takes: deep, long, or composed otherwise', async () => {
+    const reader = await readerOf(newStore, [
+      { message: 'aaa', fields: { f: 'aaa' } },
+      { message: 'Café', fields: { f: 'Café' } },
+      { message: 'b', fields: { f: 'b' } },
+    ])
+    for (const [expression, places] of [
+      [`a${'{1}'.repeat(40)}.*`, [0]],
+      [`b${'??'.repeat(40)}`, [2]],
+      [`${'('.repeat(32)}a|c${')+'.repeat(32)}`, [0]],
+      // One sign more is refused.
+      [`${'a{0,64}'.repeat(15)}${'a?'.repeat(21)}`, [0]],
+      ['café'.normalize('NFD'), [1]],
+      ['caf[é-ê]'.normalize('NFD'), [1]],
+    ] as const) {
+      for (const name of ['', 'f:', 'a_field_that_nothing_has:']) {
+        const query = `${name}/${expression}/`
+        expect(await found(reader, query), query).to.deep.equal(name.startsWith('a') ? [] : places)
+      }
+    }
+  })
+
+  it('finds letters whose small form is one character and whose capital is two', async () => {
+    const reader = await readerOf(newStore, [{ message: 'J\u030cob', fields: { f: 'W\u030a/J\u030cob 7' } }])
+    for (const pattern of ['*J\u030cob', 'J\u030c?b', '*\u01f0ob']) {
+      expect(await found(reader, pattern), pattern).to.deep.equal([0])
+      expect(await found(reader, `f:${pattern}`), `f:${pattern}`).to.deep.equal([0])
+    }
+    expect(await found(reader, 'f:W\u030a/*\\ 7')).to.deep.equal([0])
+  })
+
   it('finds numbers by how they begin, as they are written', async () => {
     const numbers = [-5, -52, 5, 1.5, 15, -0.25, '1 5', 'x-5']
     const reader = await readerOf(

@@ -339,6 +339,8 @@ describe('query/language', () => {
       '-5',
       '--',
       '/p/q',
+      'cafe\u0301*',
+      '/cafe\u0301/',
     ]
     const fields = ['f', '@g', 'a.b', '"my field"', 'level', '"or"', '_x', 'größe']
     const values = [

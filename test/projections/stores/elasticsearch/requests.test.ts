@@ -2,7 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { after as afterAll, before, describe, it } from 'mocha'
-import type { Filter, IndexReader, IndexWriter, Selection } from '#projections/index-store.ts'
+import {
+  TooBroadError,
+  type Filter,
+  type IndexReader,
+  type IndexWriter,
+  type Selection,
+} from '#projections/index-store.ts'
 import { createElasticsearchIndexReaders } from '#projections/stores/elasticsearch/reader.ts'
 import { createElasticsearchIndexReader } from '#test/support/elasticsearch-reader.ts'
 import { createElasticsearchIndexWriter } from '#projections/stores/elasticsearch/writer.ts'
@@ -145,6 +151,16 @@ describe('requests to Elasticsearch', () => {
     const looked = proxy.take().filter((request) => request.includes('"_source":["x_message"]'))
     expect(looked, 'once for all questions of one request').to.have.length(1)
     await all?.close()
+  })
+
+  it('ask once for what is refused for its own words, which are none of others', async () => {
+    const of = Array.from({ length: 20_000 }, (_, n) => phrase([`w${n}`]))
+    proxy.take()
+    const refused = await reader
+      .count(scopeOf('lines'), { filter: { kind: 'or', of } })
+      .catch((error: unknown) => error)
+    expect(refused).to.be.instanceOf(TooBroadError)
+    expect(proxy.take().filter((request) => request.includes('/_search'))).to.have.length(1)
   })
 
   it('expand a pattern once for all questions of one request', async () => {
