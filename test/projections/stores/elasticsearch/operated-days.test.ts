@@ -116,6 +116,35 @@ describe('an index of a day that somebody works on in Elasticsearch', () => {
     expect(await writer.dropDays(index, keptFrom('2026-11-23'))).to.equal(1)
   })
 
+  it('is missed where another has taken its place under an alias, as a policy does that shrinks it, and keeps who writes to it from going on, who names it', async () => {
+    let now = 0
+    const told: Record<string, readonly string[]> = {}
+    const writer = await written({
+      now: () => now,
+      onLost: (names) => void (told['lost'] = names),
+      onBeside: (names) => void (told['beside'] = names),
+    })
+    const [name, shrunk] = [lines(), `shrink-${lines()}`]
+    await change(name, { 'index.blocks.write': true })
+    await done(`/${name}/_clone/${shrunk}`, 'PUT', { settings: { 'index.blocks.write': false } })
+    try {
+      const swap = [{ remove_index: { index: name } }, { add: { index: shrunk, alias: name } }]
+      await done('/_aliases', 'POST', { actions: swap })
+      now += 5_000
+      await writer.heartbeat(index, { position: 2, head: 2, at: 1, caughtUpAt: 1 })
+      expect([told, await lost()]).to.deep.equal([{ lost: [name], beside: [shrunk] }, [{ day: '2026-11-21' }]])
+      const failure = await rejection(write(await openWriter(), [lineEntry({}, 3)], 3))
+      expect([failure.name, failure.message]).to.deep.equal([
+        'TransientError',
+        `create ${name}: Invalid index name [${name}], already exists as alias (an index template or an alias of somebody else may be in its way: change or remove that one)`,
+      ])
+    } finally {
+      await done(`/${shrunk}`, 'DELETE')
+    }
+    await write(await openWriter(), [lineEntry({}, 3)], 3)
+    expect([await count(makeReader()), await lost()]).to.deep.equal([2, [{ day: '2026-11-21' }]])
+  })
+
   it('takes no later event for one that it has where somebody has updated its documents, which is said', async () => {
     const writer = await written()
     const place = `/${dayIndex('things')}/_doc/acme%2Ft?routing=acme`
