@@ -1,4 +1,5 @@
 import { present } from '#src/lib/assert.ts'
+import { TransientError } from '#src/lib/failure.ts'
 import type { Position, RecordedEvent } from '#src/events/envelope.ts'
 import { buildNumber } from '../rosters/build-name.ts'
 import { chooseBuild } from '../rosters/choose-build.ts'
@@ -105,10 +106,18 @@ async function tidy({ options: { writer }, facts }: Run, { name }: Projection, f
   return change(found) === undefined ? found : (await changeRoster(writer, name, change)).roster
 }
 
-async function removeDropped({ options: { writer } }: Run, { name }: Projection, roster: Roster): Promise<Roster> {
+/** What keeps a build from being removed may last for hours, as a snapshot of it: it is told, and nothing that is folded waits for that. */
+async function removeDropped({ options, open }: Run, { name }: Projection, roster: Roster): Promise<Roster> {
+  const { writer } = options
   let now = roster
   for (const { index } of roster.followed.filter(({ as }) => as === 'dropped')) {
-    await writer.drop(index)
+    try {
+      await writer.drop(index)
+    } catch (error) {
+      if (!(error instanceof TransientError)) throw error
+      open.failed(name, error)
+      continue
+    }
     now = (await changeRoster(writer, name, forget(index))).roster
   }
   return now

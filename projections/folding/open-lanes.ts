@@ -36,6 +36,8 @@ export type OpenLanes = Readonly<{
   goOn(): boolean
   /** Why none can go on: the failure of the lane that stopped last, when none is left; or that a record is gone from which they were opened. */
   failure(): unknown
+  /** Tells of a failure of a projection. True when it is to be retried. */
+  failed(projection: string, error: unknown): boolean
   /** To be called once the first lanes are open. */
   begin(): void
   /** Tells of projections that fold, once they do at first and where they have failed. To be called after a heartbeat of all lanes. */
@@ -60,8 +62,7 @@ export function createOpenLanes(given: Given): OpenLanes {
     failure = error
     if (error instanceof LostRecordError) lostRecord = error
   }
-  /** Tells of a failure. True when it is to be retried. */
-  const tell = (projection: string, error: unknown): boolean => {
+  const failed = (projection: string, error: unknown): boolean => {
     const retried = error instanceof TransientError
     recoveries.failed(projection, retried, lanes)
     onFailure({ projection, error, retried })
@@ -73,7 +74,7 @@ export function createOpenLanes(given: Given): OpenLanes {
     try {
       await task(lane)
     } catch (error) {
-      if (tell(lane.projection, error)) resting.add(lane)
+      if (failed(lane.projection, error)) resting.add(lane)
       else stop(lane.index, (other) => other !== lane, error)
     }
   }
@@ -92,6 +93,7 @@ export function createOpenLanes(given: Given): OpenLanes {
       return size > 0
     },
     failure: () => lostRecord ?? (lanes.length === 0 ? failure : undefined),
+    failed,
     begin: () => projections.forEach(({ name }) => recoveries.opened(name, lanes)),
     tellRecovered: () => recoveries.tell(lanes, (lane) => resting.has(lane)),
     async together(task) {
@@ -108,7 +110,7 @@ export function createOpenLanes(given: Given): OpenLanes {
             await task(projection)
             isDone = true
           } catch (error) {
-            if (tell(name, error)) await timers.pause(retryPauseMs, signal)
+            if (failed(name, error)) await timers.pause(retryPauseMs, signal)
             else stop(name, (lane) => lane.projection !== name, error)
           }
         }

@@ -5,15 +5,17 @@ import type { Position } from '#src/events/envelope.ts'
 import { numberIn, objectIn, objectsIn } from './answer-parts.ts'
 import type { Elasticsearch } from './call.ts'
 import { lookUp, type DocumentPlace } from './look-up.ts'
-import { epochField } from './mapping.ts'
+import { epochField, positionField } from './mapping.ts'
 import {
   blockedHint,
   busyHint,
   closedHint,
+  fewCopiesHint,
   forbiddenHint,
   isBlocked,
   isClosed,
   isWithoutPrimary,
+  lacksCopies,
   mappingHint,
   reasonOf,
   tooLongHint,
@@ -116,8 +118,12 @@ const reasonIn = ({ kind }: InBody, item: JsonObject = {}): string => reasonOf(o
 function refuseLasting(operations: readonly InBody[], items: readonly JsonObject[]): void {
   const without = operations.filter((operation, place) => isWithoutPrimary(reasonIn(operation, items[place])))
   if (without.length > 0) throw new NoPrimaryError(without.map(({ index }) => index))
-  const closed = operations.find((operation, place) => isClosed(reasonIn(operation, items[place])))
-  if (closed !== undefined) throw new TransientError({ operation: 'write to', subject: closed.index, hint: closedHint })
+  const refuse = (isMeant: (reason: string) => boolean, hint: string): void => {
+    const operation = operations.find((each, place) => isMeant(reasonIn(each, items[place])))
+    if (operation !== undefined) throw new TransientError({ operation: 'write to', subject: operation.index, hint })
+  }
+  refuse(isClosed, closedHint)
+  refuse(lacksCopies, fewCopiesHint)
 }
 
 function outcomeOf(operation: InBody, item: JsonObject): Outcome {
@@ -136,6 +142,12 @@ function outcomeOf(operation: InBody, item: JsonObject): Outcome {
   throw new PermanentError({ operation: 'index', subject, hint: `if ${mappingHint}`, cause })
 }
 
+/** What stands before Elasticsearch has cut the request at the end of a line: it knows of no more. */
+function notWhole(sent: number, answered: number): TransientError {
+  const hint = `the answer is about ${answered} of them: look at what stands before it`
+  return new TransientError({ operation: 'write to Elasticsearch', subject: `${sent} documents`, hint })
+}
+
 async function post(elasticsearch: Elasticsearch, { body: lines, operations }: Batch): Promise<Outcomes> {
   const { status, body } = await elasticsearch.send({
     operation: 'write',
@@ -151,8 +163,9 @@ async function post(elasticsearch: Elasticsearch, { body: lines, operations }: B
   })
   if (status === 413) return { outcomes: operations.map(() => 'long'), refusal: '' }
   if (status !== 200) return { outcomes: operations.map(() => 'again'), refusal: reasonOf(body) }
-  if (body['errors'] === false) return { outcomes: [], refusal: '' }
   const items = objectsIn(body['items'])
+  if (items.length !== operations.length) throw notWhole(operations.length, items.length)
+  if (body['errors'] === false) return { outcomes: [], refusal: '' }
   refuseLasting(operations, items)
   const outcomes = operations.map((operation, place) => outcomeOf(operation, items[place] ?? {}))
   const first = outcomes.findIndex((outcome) => outcome === 'again' || outcome === 'lost')
@@ -167,6 +180,9 @@ function notTaken(count: number, refusal: string): TransientError {
   return new TransientError({ operation: 'write to Elasticsearch', subject: `${count} documents`, hint, cause })
 }
 
+/** Whoever updates a document in Elasticsearch raises its version beyond what is in it, and the next events would be taken for those it has. */
+const changedHint = 'somebody else has changed the document, whose version is newer than what it holds'
+
 /**
  * A conflict is a success when what is stored is as new as ours and of the same log: the batch came again, or another
  * projector was faster. What is not there was deleted by a later event. Returns what met an older document: that is of a copy which is behind
@@ -176,13 +192,14 @@ async function checkConflicts(
   { elasticsearch, epoch }: BulkOptions,
   conflicts: readonly InBody[],
 ): Promise<readonly InBody[]> {
-  const stored = await lookUp(elasticsearch, conflicts, [epochField])
+  const stored = await lookUp(elasticsearch, conflicts, [epochField, positionField])
   return conflicts.filter((operation, place) => {
     const document = stored[place]
     if (document === undefined) return false
     if (document.version < operation.position) return true
-    if (document.source[epochField] === epoch) return false
-    const hint = "another log's document is in its place: rebuild the projection"
+    const { [epochField]: log, [positionField]: position } = document.source
+    if (log === epoch && numberIn(position) >= operation.position) return false
+    const hint = `${log === epoch ? changedHint : "another log's document is in its place"}: rebuild the projection`
     throw new PermanentError({ operation: 'write', subject: placeOf(operation), hint })
   })
 }

@@ -16,10 +16,12 @@ import {
   isClosed,
   isLoweredLimit,
   isMasterless,
+  isSnapshotted,
   isTooLarge,
   loweredLimitHint,
   masterlessHint,
   reasonOf,
+  snapshotHint,
   tooLongHint,
 } from './reasons.ts'
 
@@ -78,6 +80,7 @@ function passingHint(status: number, reason: string): string | undefined {
   if (isMasterless(reason)) return masterlessHint
   if (isBlocked(reason)) return blockedHint
   if (isLoweredLimit(reason)) return loweredLimitHint
+  if (isSnapshotted(reason)) return snapshotHint
   if (isTooLong(status)) return tooLongHint
   return status === 429 ? busyHint : undefined
 }

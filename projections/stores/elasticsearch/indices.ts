@@ -1,7 +1,7 @@
 import { TransientError } from '#src/lib/failure.ts'
 import type { JsonObject } from '#src/lib/json.ts'
 import type { IndexName } from '../../index-store.ts'
-import { objectIn, textIn, valuesIn } from './answer-parts.ts'
+import { numberIn, objectIn, textIn, valuesIn } from './answer-parts.ts'
 import { everyOpen, type Elasticsearch } from './call.ts'
 import { stateIndex, stateReading, syncing, template, unpiped, type IndexSettings } from './mapping.ts'
 import { daysBeside, withoutCopies } from './names.ts'
@@ -30,10 +30,16 @@ const everyIndex = { ...everyOpen, expand_wildcards: 'open,closed,hidden' } as c
 /** The server's message if its nodes have as many shards as they may. It has no error type of its own. */
 const noShardsLeft = /maximum .*shards open/
 
+/**
+ * So long is waited for the first shard of a new index. Elasticsearch's own half a minute would hold up all projections of the partition where no node may
+ * have it, as while allocation is off for a restart; what is written to it then says so.
+ */
+const firstShardWait = '5s'
+
 /** Creates an index, unless it exists. */
 export async function createIndex(elasticsearch: Elasticsearch, index: string, body: object): Promise<void> {
   const call = { operation: 'create', subject: index, method: 'PUT', path: `/${index}`, body, accept: [400] } as const
-  const { status, body: answer } = await elasticsearch.send(call)
+  const { status, body: answer } = await elasticsearch.send({ ...call, query: { timeout: firstShardWait } })
   const error = objectIn(answer['error'])
   if (status !== 400 || error['type'] === 'resource_already_exists_exception') return
   const reason = textIn(error['reason'])
@@ -44,14 +50,23 @@ export async function createIndex(elasticsearch: Elasticsearch, index: string, b
   throw new TransientError({ operation: 'create', subject: index, cause: new Error(reason), hint })
 }
 
-/** Removes indices of a build; those that are not there any more too. */
+/** Removes indices of a build; those that are not there any more too. One that stays for now, as while a snapshot is taken of it, keeps no other. */
 export async function removeIndices(
   { elasticsearch }: Place,
   index: IndexName,
   names: Iterable<string>,
 ): Promise<void> {
   const call = { operation: 'drop', subject: index, method: 'DELETE', accept: [404] } as const
-  for (const name of names) await elasticsearch.send({ ...call, path: `/${name}` })
+  let failure: TransientError | undefined
+  for (const name of names) {
+    try {
+      await elasticsearch.send({ ...call, path: `/${name}` })
+    } catch (error) {
+      if (!(error instanceof TransientError)) throw error
+      failure ??= error
+    }
+  }
+  if (failure !== undefined) throw failure
 }
 
 /** Day indices, each with its UUID; and with that of its history, where it was restored from a snapshot: over a closed one, it keeps the first. */
@@ -64,15 +79,18 @@ const identityOf = (part: JsonObject): string => {
   return uuids.filter((each) => each !== '').join('/')
 }
 const isLazy = (part: JsonObject): boolean => objectIn(settingsOf(part)['translog'])['durability'] === 'async'
+const hasRecovered = ({ primary_terms: terms }: JsonObject): boolean =>
+  Object.values(objectIn(terms)).some((term) => numberIn(term) > 1)
 const isPiped = (part: JsonObject): boolean => !['', '_none'].includes(textIn(settingsOf(part)['final_pipeline']))
 
 /**
- * The day indices that exist. `closed`: those of them that answer no search, and that a search by a wildcard passes over. `lazy`: those that somebody
+ * The day indices that exist. `recovered`: those of which a shard has begun more than once, as after a restart of its node. `closed`: those of them that answer no search, and that a search by a wildcard passes over. `lazy`: those that somebody
  * has told not to sync before they answer; `piped`: to have a pipeline change what is written, or drop it. `aliased`: that have an alias. `beside`: what is no
  * day, such as a copy of one.
  */
 export type StoredDays = Readonly<{
   days: Days
+  recovered: readonly string[]
   closed: readonly string[]
   lazy: readonly string[]
   piped: readonly string[]
@@ -80,7 +98,15 @@ export type StoredDays = Readonly<{
   beside: readonly string[]
 }>
 
-export const noDays: StoredDays = { days: new Map(), closed: [], lazy: [], piped: [], aliased: [], beside: [] }
+export const noDays: StoredDays = {
+  days: new Map(),
+  recovered: [],
+  closed: [],
+  lazy: [],
+  piped: [],
+  aliased: [],
+  beside: [],
+}
 
 /** The indices that a wildcard names, as the master knows them: another node may be behind it. */
 export async function listIndices(
@@ -91,7 +117,7 @@ export async function listIndices(
 ): Promise<StoredDays> {
   const own = ['uuid', 'history.uuid', 'translog.durability', 'final_pipeline']
   const settings = own.map((name) => `settings.index.${name}`)
-  const parts = [...settings, 'state', 'aliases'].map((part) => `metadata.indices.*.${part}`)
+  const parts = [...settings, 'state', 'aliases', 'primary_terms'].map((part) => `metadata.indices.*.${part}`)
   const { body } = await elasticsearch.send({
     operation: 'look for',
     subject,
@@ -106,6 +132,7 @@ export async function listIndices(
   const having = (test: (part: JsonObject) => boolean): readonly string[] => names.filter((name) => test(partOf(name)))
   return {
     days: new Map(names.map((name) => [name, identityOf(partOf(name))])),
+    recovered: having(hasRecovered),
     closed: having(({ state }) => state === 'close'),
     lazy: having(isLazy),
     piped: having(isPiped),

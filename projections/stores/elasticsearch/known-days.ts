@@ -6,6 +6,7 @@ import { changeBuild, recordOf, recordsOfBuild } from './builds.ts'
 import { listDayIndices, noDays, passedOver, removeIndices, setBack, type Days, type StoredDays } from './indices.ts'
 import { dayIn } from './names.ts'
 import type { DayHearers, Place } from './place.ts'
+import { daysWithReplaced } from './replaced-shards.ts'
 
 // A build's record names its day indices, each with its UUID, so that an index that somebody deleted is noticed. Otherwise it would be created again
 // with the next document of that day, or the day would look empty. The UUID tells an index made anew from one that another process has just made, such
@@ -19,10 +20,17 @@ const missedOf = (named: Days, there: Days): readonly string[] =>
     .filter(([name, uuid]) => !there.has(name) || (uuid !== '' && there.get(name) !== uuid))
     .map(([name]) => name)
 
+/** What is missing of a build's days: `there` are all that exist, `replaced` those of them that have lost a shard. */
+type Looked = Readonly<{ there: Days; replaced: readonly string[] }>
+
+const lackingOf = (named: Days, { there, replaced }: Looked): readonly string[] => [
+  ...new Set([...missedOf(named, there), ...replaced.filter((name) => named.has(name))]),
+]
+
 /** Notes in the records of all other partitions which of these indices they miss: who makes one anew first may be the only one to see it. */
-async function tellOthers(place: Place, index: IndexName, names: readonly string[], there: Days): Promise<void> {
+async function tellOthers(place: Place, index: IndexName, names: readonly string[], looked: Looked): Promise<void> {
   const missedIn = (source: JsonObject): readonly string[] =>
-    missedOf(daysIn(source), there).filter((name) => names.includes(name))
+    lackingOf(daysIn(source), looked).filter((name) => names.includes(name))
   for (const source of await recordsOfBuild(place, index)) {
     const partition = numberIn(source['partition'])
     if (partition === place.partition || missedIn(source).length === 0) continue
@@ -73,10 +81,11 @@ export async function noteDays(
     const keptFrom = textIn(source['keptFrom'])
     stored = await listDayIndices(place, index)
     const { days: there } = stored
+    const looked = { there, replaced: await daysWithReplaced(place, index, stored) }
     const isMet = (name: string): boolean =>
       named.has(name) || (isWanted(name) && (dayIn(name) ?? keptFrom) >= keptFrom)
     const met = [...there].filter(([name, uuid]) => isMet(name) && named.get(name) !== uuid)
-    const missed = missedOf(named, there).filter((name) => !lost.includes(name))
+    const missed = lackingOf(named, looked).filter((name) => !lost.includes(name))
     const changed = [...missed, ...met.map(([name]) => name)]
     const hidden = await passedOver(place, stored)
     const closed = [...stored.closed, ...hidden].filter(isMet)
@@ -84,7 +93,7 @@ export async function noteDays(
     news = { missed, shut, hidden }
     if (changed.length === 0 && shut.length === 0 && closed.length === shutBefore.length) return undefined
     // First: should this be broken off, it is missed again.
-    if (changed.length > 0) await tellOthers(place, index, changed, there)
+    if (changed.length > 0) await tellOthers(place, index, changed, looked)
     return fieldsOfNamed({ named: new Map([...named, ...met]), lost: [...lost, ...missed], closed })
   })
   if (record === undefined) return undefined
@@ -99,11 +108,12 @@ export async function noteDays(
 export async function missedDays(place: Place, index: IndexName): Promise<readonly MissedDay[]> {
   const before = await recordOf(place, index)
   if (before === undefined) return []
-  const { days: there } = await listDayIndices(place, index)
+  const stored = await listDayIndices(place, index)
+  const looked = { there: stored.days, replaced: await daysWithReplaced(place, index, stored) }
   const after = (await recordOf(place, index)) ?? {}
   const { lostDays = [] } = storedBuild(after)
   const named = daysIn(after)
-  const missed = missedOf(daysIn(before), there).filter((name) => named.has(name) && place.names.isDay(index, name))
+  const missed = lackingOf(daysIn(before), looked).filter((name) => named.has(name) && place.names.isDay(index, name))
   const days = new Set(missed.flatMap((name) => dayIn(name) ?? []))
   for (const { day, isClosed } of lostDays) if (isClosed !== true) days.delete(day)
   return [...lostDays, ...[...days].sort().map((day): MissedDay => ({ day }))]

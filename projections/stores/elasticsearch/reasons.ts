@@ -38,8 +38,18 @@ export const isForbiddenPattern = (reason: string): boolean => reason.includes('
 export const forbiddenPatternHint =
   'somebody has forbidden patterns and beginnings of words there: take the cluster setting search.allow_expensive_queries back'
 
+/** No index that is part of a snapshot is removed before that is complete. */
+export const isSnapshotted = (reason: string): boolean => reason.startsWith('snapshot_in_progress_exception')
+export const snapshotHint = 'a snapshot is taken of it: it goes on by itself when that is complete'
+
+/** Its primary shard is active, and somebody wants more. */
+export const lacksCopies = (reason: string): boolean => reason.includes('Not enough active copies')
+export const fewCopiesHint =
+  'it has fewer active copies than index.write.wait_for_active_shards asks for: bring back the nodes, or set that to 1 (an index template may set it too)'
+
 /** A shard that has not started yet, or cannot: its node is away, its disk is damaged, or no node may have it. */
-export const isWithoutPrimary = (reason: string): boolean => reason.startsWith('unavailable_shards_exception')
+export const isWithoutPrimary = (reason: string): boolean =>
+  reason.startsWith('unavailable_shards_exception') && !lacksCopies(reason)
 /** Nor a copy of it, of which one could read. */
 export const isWithoutShard = (error: string): boolean => error === 'no_shard_available_action_exception'
 export const withoutPrimaryHint =

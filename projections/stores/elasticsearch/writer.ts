@@ -194,8 +194,8 @@ export function createElasticsearchIndexWriter(given: ElasticsearchWriterOptions
     async write(index, entries, checkpoint) {
       const build = buildOf(index)
       const { days, epoch, freshness, progress } = build
-      await days.prepare(entries)
       await tellingAgain(async () => {
+        await days.prepare(entries)
         await orLeave(build, writeAll({ elasticsearch, epoch, restore: days.restore }, operationsOf(build, entries)))
         if (checkpoint.isAhead !== true) progress.wrote(checkpoint.position)
         await freshness.refresh()

@@ -3,7 +3,7 @@ import type { DayHearers } from '#projections/stores/elasticsearch/place.ts'
 /** What the operator is told of indices; `names`: of the indices, with commas. */
 const said: Readonly<Record<keyof DayHearers, (names: string) => string>> = {
   onLost: (names) =>
-    `indices of days are gone from Elasticsearch: ${names}; answers that may lack something of them say ` +
+    `indices of days are gone from Elasticsearch, or have lost a shard: ${names}; answers that may lack something of them say ` +
     'so, until "throughline rebuild" of their projection folds them again from the log',
   onClosed: (names) =>
     `indices of days are closed in Elasticsearch: ${names}; answers that may lack something of them say so, ` +

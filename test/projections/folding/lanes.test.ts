@@ -8,6 +8,7 @@ import { begin, changeRoster, claim, forget, giveUp, keepOn, nominate, promoteTo
 import { withSeenEvents } from '#projections/folding/seen-events.ts'
 import { createMemoryIndexStore, type MemoryIndexStore } from '#projections/stores/memory/store.ts'
 import { positionStep } from '#src/events/envelope.ts'
+import { TransientError } from '#src/lib/failure.ts'
 import { createMemoryStream } from '#streams/memory/stream.ts'
 import type { Stream } from '#streams/stream.ts'
 import { counting, mirror } from '#test/support/line-projections.ts'
@@ -292,6 +293,37 @@ describe('builds beside the live one', () => {
     expect((await store.writer.builds('counting')).map(({ index }) => index)).to.deep.equal([first])
     const followed = [{ index: second, as: 'gone' }]
     expect(await store.writer.roster('counting')).to.deep.include({ live: first, followed })
+    await run.stop()
+  })
+
+  it('that cannot be removed for now are let go, hold up nobody, and are removed when they can be', async () => {
+    await append(stream, numbered(6))
+    let isHeld = true
+    const writer: IndexWriter = {
+      ...store.writer,
+      async drop(index) {
+        if (isHeld) throw new TransientError({ operation: 'drop', subject: index })
+        await store.writer.drop(index)
+      },
+    }
+    const failures: ProjectionFailure[] = []
+    const run = start({ stream, writer, failures })
+    await run.until(await atHead(stream))
+    await addCandidate(second)
+    run.tick()
+    await run.until(({ at }, index) => index === second && at >= 1_001_000)
+    await changeRoster(store.writer, 'counting', giveUp(second))
+    run.tick()
+    await run.until(({ at }, index) => index === first && at >= 1_002_000)
+    await append(stream, numbered(2), 50)
+    await run.until(await atHead(stream))
+    expect(failures.map(({ projection, error, retried }) => [projection, String(error), retried])).to.deep.equal([
+      ['counting', `TransientError: drop ${second}`, true],
+    ])
+    isHeld = false
+    run.tick()
+    await run.until(({ at }) => at >= 1_003_000)
+    expect((await store.writer.builds('counting')).map(({ index }) => index)).to.deep.equal([first])
     await run.stop()
   })
 

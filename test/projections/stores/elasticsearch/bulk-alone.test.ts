@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import type { Json } from '#src/lib/json.ts'
+import type { Json, JsonObject } from '#src/lib/json.ts'
 import {
   createWriteBuffer,
   writeAll,
@@ -20,6 +20,11 @@ describe('documents that are written to Elasticsearch', () => {
   }
   /** So large that it has a request of its own. */
   const large = (key: string): Operation => ({ ...operation(key), document: `"${'x'.repeat(1_500_000)}"` })
+  /** The answer to a request of which all is in. */
+  const allIn = (lines: unknown): JsonObject => {
+    const count = String(lines).match(/^\{"(index|delete)":/gm)?.length ?? 0
+    return { errors: false, items: Array.from({ length: count }, () => ({ index: { status: 201 } })) }
+  }
   /** Keys of the documents in each request, where the items are answered so. */
   const requestsFor = async (answers: readonly (readonly number[])[]): Promise<readonly (readonly string[])[]> => {
     const requests: (readonly string[])[] = []
@@ -45,7 +50,7 @@ describe('documents that are written to Elasticsearch', () => {
     const bodies: string[] = []
     const elasticsearch = answering(({ lines }) => {
       bodies.push(String(lines))
-      return { errors: false }
+      return allIn(lines)
     })
     const huge = { ...operation('huge'), document: `"${'y'.repeat(5_000_000)}"` }
     const operations = [large('a'), large('b'), large('c'), huge, large('d'), operation('e')]
@@ -69,7 +74,7 @@ describe('documents that are written to Elasticsearch', () => {
     const requests: string[] = []
     const elasticsearch = answering(({ lines }) => {
       requests.push(String(lines))
-      if (requests.length > 1) return { errors: false }
+      if (requests.length > 1) return allIn(lines)
       return { errors: true, items: [{ index: { status: 429 } }, { delete: { status: 404 } }] }
     })
     const deletion: Operation = { ...operation('b'), kind: 'delete', document: '' }
@@ -81,7 +86,7 @@ describe('documents that are written to Elasticsearch', () => {
     const bodies: Buffer[] = []
     const send: Elasticsearch['send'] = async ({ lines }) => {
       if (bodies.push(lines as Buffer) === 1) throw new Error('not answered in time')
-      return { status: 200, body: { errors: false } }
+      return { status: 200, body: allIn(lines) }
     }
     const elasticsearch = { send, close: none }
     const write = (key: string) => writeAll({ elasticsearch, epoch, restore: none }, [operation(key)])
@@ -131,12 +136,20 @@ describe('documents that are written to Elasticsearch', () => {
     const send: Elasticsearch['send'] = async ({ lines }) => {
       const error = { type: 'circuit_breaking_exception', reason: 'Data too large' }
       const status = [429, 503][bodies.push(String(lines)) - 1]
-      return status === undefined ? { status: 200, body: { errors: false } } : { status, body: { error } }
+      return status === undefined ? { status: 200, body: allIn(lines) } : { status, body: { error } }
     }
     const elasticsearch = { send, close: none }
     await writeAll({ elasticsearch, epoch, restore: none, pause: none }, ['a', 'b'].map(operation))
     expect(bodies).to.deep.equal(Array.from({ length: 3 }, () => bodies[0]))
     expect(bodies[0]).to.include('"_id":"b"')
+  })
+
+  it('are not in where the answer is about fewer of them, as where the request was cut on its way', async () => {
+    const elasticsearch = answering(() => ({ errors: false, items: [{ index: { status: 201 } }] }))
+    const written = writeAll({ elasticsearch, epoch, restore: none }, ['a', 'b'].map(operation))
+    expect(String(await rejection(written))).to.equal(
+      'TransientError: write to Elasticsearch 2 documents (the answer is about 1 of them: look at what stands before it)',
+    )
   })
 
   it('are given up after a few tries, each after a longer pause', async () => {
@@ -167,7 +180,7 @@ describe('documents that are written to Elasticsearch', () => {
       const elasticsearch = answering(({ path, lines }) => {
         if (path === '/_mget') return { docs: stored }
         asked.push(Array.from(String(lines).matchAll(/"_id":"(\w+)"/g), ([, key = '']) => key).join(''))
-        if (asked.length > 1) return { errors: false }
+        if (asked.length > 1) return allIn(lines)
         return { errors: true, items: items.map((index) => ({ index })) }
       })
       const restore = async (index: string): Promise<void> => void restored.push(index)
@@ -179,7 +192,11 @@ describe('documents that are written to Elasticsearch', () => {
     const ofType = (status: number, type: string, reason = '') => ({ status, error: { type, reason } })
 
     it('are there where what is stored is as new, or newer, and of the same log; and where a later event has removed it', async () => {
-      const found = (version: number, of: string): Json => ({ found: true, _version: version, _source: { e: of } })
+      const found = (version: number, of: string): Json => ({
+        found: true,
+        _version: version,
+        _source: { e: of, p: version },
+      })
       const conflict = { status: 409 }
       const foreign = /^PermanentError: write b of lines-1 at 5 .*another log's document is in its place/
       for (const [stored, failure] of [
