@@ -24,7 +24,7 @@ type TokenPattern = Readonly<{
 }>
 
 const patterns = new Map<string, TokenPattern>()
-/** Each has an automaton, which may have a few hundred kilobytes. */
+/** Each has an automaton, which may have a megabyte. */
 const patternsMax = 100
 
 /**

@@ -11,6 +11,7 @@ import { toNfc } from '#src/lib/to-nfc.ts'
  */
 const tokenLengthMax = 64
 const fieldLengthMax = 128
+const wholeLengthMax = 96
 const unspaced =
   '[[\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Hangul}\\p{scx=Bopomofo}' +
   '\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Myanmar}]&&[\\p{L}\\p{N}]]'
@@ -176,12 +177,12 @@ export const wholeToken = (field: string, value: string): string => `${fieldToke
  */
 export const opaqueId = (id: string): string => (wholeText(id) === id ? id : `${id} ${checksum(id)}`)
 
-/** The beginning of the whole tokens of a field's values that begin like this. Of values beyond 96 characters, a token has only the first 64. */
+/** The beginning of the whole tokens of a field's values that begin like this. Of values beyond `wholeLengthMax`, a token has only the first 64 characters. */
 export const wholePrefix = (field: string, beginning: string): string => `${fieldToken(field)}==${wholeText(beginning)}`
 
 function wholeBody(value: string): string {
   const text = wholeText(value)
-  return text.length <= 96 ? text : `${cut(text, tokenLengthMax)}\u00a0${checksum(text)}`
+  return text.length <= wholeLengthMax ? text : `${cut(text, tokenLengthMax)}\u00a0${checksum(text)}`
 }
 
 /** FNV-1a over UTF-16 code units, twice with different bases: 64 bits, enough to tell two long values of a field apart. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createLinearMatcher } from '#src/lib/regex/linear-matcher.ts'
+import { createLinearMatcher, type LinearMatcher } from '#src/lib/regex/linear-matcher.ts'
 import { parseKnownRegex, parseRegex } from '#src/lib/regex/parse-regex.ts'
 import { literalPrefix, literalBehind, regexSource } from '#src/lib/regex/regex-node.ts'
 import { createRandom } from '#test/support/random.ts'
@@ -140,6 +140,24 @@ describe('lib/regex', () => {
     ]
     for (const [source, text, expected] of cases) {
       expect(createLinearMatcher(regexSource(parsed(source, fold)))(text), source).to.equal(expected)
+    }
+  })
+
+  it('forgets states of many steps after a few, so that no expression takes much memory', () => {
+    const random = createRandom(9)
+    const texts = Array.from({ length: 8 }, () => Array.from({ length: 64 }, () => random.pick(['a', 'b'])).join(''))
+    const spent = (matches: LinearMatcher, text: string): number => {
+      const work = { left: 1_000_000 }
+      matches(text, work)
+      return 1_000_000 - work.left
+    }
+    for (const [source, isKept] of [
+      ['.*a.{10}', true],
+      [`.*a.{60}y|${'.{0,64}[ab]'.repeat(14)}`, false],
+    ] as const) {
+      const matches = createLinearMatcher(source)
+      for (const text of texts) spent(matches, text)
+      expect(spent(matches, texts[0] ?? '') === 0, source).to.equal(isKept)
     }
   })
 

@@ -7,6 +7,8 @@ type State = Readonly<{ steps: readonly number[]; matches: boolean; next: Map<st
 
 const statesMax = 1_000
 const edgesMax = 20_000
+/** Steps of all states together: each takes some ten bytes, and stores keep the automata of a hundred expressions. */
+const stepsMax = 50_000
 
 /**
  * How many steps of automata may still be taken to make states; counted down. To read a text with known states costs next to nothing. But an
@@ -75,6 +77,7 @@ function characterTest(source: string, literal: string | undefined): (character:
 function createAutomaton(steps: readonly Step[], first: number): LinearMatcher {
   let states = new Map<string, State>()
   let edges = 0
+  let kept = 0
   let start: State | undefined
 
   function stateOf(starts: readonly number[], work: MatcherWork): State {
@@ -94,15 +97,17 @@ function createAutomaton(steps: readonly Step[], first: number): LinearMatcher {
     if (known !== undefined) return known
     const state = { steps: eating, matches, next: new Map<string, State>() }
     states.set(key, state)
+    kept += eating.length
     return state
   }
 
   function after(state: State, character: string, work: MatcherWork): State {
     const known = state.next.get(character)
     if (known !== undefined) return known
-    if (states.size >= statesMax || edges >= edgesMax) {
+    if (states.size >= statesMax || edges >= edgesMax || kept >= stepsMax) {
       states = new Map()
       edges = 0
+      kept = 0
       start = undefined
     }
     work.left -= state.steps.length
