@@ -33,7 +33,7 @@ describe('the last heartbeat of a build in Elasticsearch', () => {
     expect(updated, 'it was told just before').to.deep.equal([])
     nowMs = 22_000
     await tellingAgain(async () => undefined)
-    const again = { position: 1, head: 1, at: 22_000, caughtUpAt: 20_000, ahead: null, last: null }
+    const again = { position: 1, head: 1, at: 22_000, caughtUpAt: 20_000, ahead: null, last: null, lacking: null }
     expect(updated).to.deep.equal([['build:folded:0', again]])
   })
 })
