@@ -72,8 +72,8 @@ export const isFolded = ({ at }: Pick<Heartbeat, 'at'>, nowMs: number): boolean 
 
 /**
  * Whether the index has all of the log. False without a live projector, since the heartbeat of a stopped one goes stale; also when a
- * program of another version folds the index, when it has lost a day, or leaves out an event that nobody has given up. A heartbeat from the future tells nothing: one whose clock was
- * hours ahead may have stopped since.
+ * program of another version folds the index, when it has lost a day, or leaves out an event that nobody has given up. A heartbeat from the
+ * future tells nothing: one whose clock was hours ahead may have stopped since.
  */
 export const isCaughtUp = (progress: ReadProgress, nowMs: number): boolean =>
   progress.position >= progress.head &&

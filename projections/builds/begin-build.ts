@@ -121,8 +121,8 @@ async function refuseBeyondHead({ stream }: BuildContext, from: Position): Promi
 /**
  * The build that readers will leave. If the other workspaces are to be copied from it, it must be of this version and this log, because
  * only one workspace is verified, and documents of another version or log would reach readers unnoticed. Readers must not be about to leave it.
- * It must not have begun later, nor have lost days of those workspaces, because the new build would claim to be complete. Nor may it hold events that the log has lost,
- * because the new build would hold them too.
+ * It must not have begun later, nor have lost days of those workspaces, because the new build would claim to be complete. Nor may it hold events
+ * that the log has lost, because the new build would hold them too.
  */
 export async function formerOf(
   context: BuildContext,

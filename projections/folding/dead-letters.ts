@@ -49,10 +49,10 @@ export class UndecidedError extends PermanentError {
 export type DeadLetters = Readonly<{
   letters(fold: FoldVersion): Promise<readonly DeadLetter[]>
   /**
-   * Decides to skip this event, unless that is decided already. Returns all positions that are skipped then. Rejects with PermanentError
-   * beyond 1,000 of them that are not retried, or 4,000 in all, and with UndecidedError if nothing may be decided here.
+   * Decides to skip this event, unless that is decided already. Rejects with PermanentError beyond 1,000 of them that are not retried, or 4,000 in
+   * all, and with UndecidedError if nothing may be decided here.
    */
-  put(fold: FoldVersion, poison: PoisonError): Promise<ReadonlySet<Position>>
+  put(fold: FoldVersion, poison: PoisonError): Promise<void>
   /**
    * The dead letter that this event, a decision to retry, brings back: as if it had been received at the position of the decision. Undefined
    * for any other event, and for decisions of other versions.
@@ -165,7 +165,7 @@ export function createDeadLetters({
     put: async (fold, poison) => {
       const { event, reason } = poison
       const { position, workspaceId } = event
-      const known = await decide(fold, workspaceId, (now) => {
+      await decide(fold, workspaceId, (now) => {
         if (now.some((letter) => letter.position === position)) return undefined
         if (!decides) throw new UndecidedError(fold, poison)
         const tooMany = tooManyIn(now)
@@ -175,7 +175,6 @@ export function createDeadLetters({
         }
         return { type: 'deadletter.put', position, reason: reason.message }
       })
-      return leftOut(known)
     },
     brought: async (fold, event) => {
       if (event.type !== 'deadletter.retried') return undefined

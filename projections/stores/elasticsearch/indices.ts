@@ -84,9 +84,9 @@ const hasRecovered = ({ primary_terms: terms }: JsonObject): boolean =>
 const isPiped = (part: JsonObject): boolean => !['', '_none'].includes(textIn(settingsOf(part)['final_pipeline']))
 
 /**
- * The day indices that exist. `recovered`: those of which a shard has begun more than once, as after a restart of its node. `closed`: those of them that answer no search, and that a search by a wildcard passes over. `lazy`: those that somebody
- * has told not to sync before they answer; `piped`: to have a pipeline change what is written, or drop it. `aliased`: that have an alias. `beside`: what is no
- * day, such as a copy of one.
+ * The day indices that exist. `recovered`: those of them of which a shard has begun more than once, as after a restart of its node. `closed`: that
+ * answer no search, and that a search by a wildcard passes over. `lazy`: that somebody has told not to sync before they answer; `piped`: to have a
+ * pipeline change what is written, or drop it. `aliased`: that have an alias. `beside`: what is no day, such as a copy of one.
  */
 export type StoredDays = Readonly<{
   days: Days

@@ -1,6 +1,6 @@
 import { clauseOf, oneLine } from '../search/clause.ts'
 import { bearable, createNarrow } from '../search/narrow.ts'
-import { listed } from '../search/asked.ts'
+import { hasMissingSpans } from '../search/asked.ts'
 import type { ColourOf } from '../service-colours.ts'
 import type { CallTarget } from './call-target.ts'
 import type { MapEdge, MapNode } from './service-graph.ts'
@@ -33,7 +33,7 @@ export function createGraphLinks(conditions: URLSearchParams): GraphLinks {
   function search({ service, kind, target, isMissing = false }: Wanted): string | undefined {
     if (service !== undefined && service.name.length > serviceCharactersMax) return undefined
     const asked = new URLSearchParams(kept)
-    if (isMissing) asked.set('has', [...new Set([...listed(kept, 'has'), 'missing_spans'])].join(','))
+    if (isMissing) asked.set('has', hasMissingSpans(kept))
     if (service !== undefined) asked.set('service', service.name)
     if (kind !== undefined) asked.set('kind', kind)
     if (target === undefined) return bearable(asked.size === 0 ? '/app/traces' : `/app/traces?${asked.toString()}`)

@@ -9,7 +9,7 @@ import { seeOther } from '../page.ts'
 import { addressWith } from '../search/conditions.ts'
 import { meantBy } from '../search/meant/meant.ts'
 import { rangeMoves } from '../search/range-moves.ts'
-import { listed, readAsked, searchOf, type Asked } from '../search/asked.ts'
+import { hasMissingSpans, readAsked, searchOf, type Asked } from '../search/asked.ts'
 import { about, nothingFits } from '../search/beside-results.ts'
 import { searchRoute } from '../search/refused-search.ts'
 import { createTraceForm, tracesPath } from '../search/trace-form.ts'
@@ -40,10 +40,9 @@ const servicesOf = ({ nodes }: ServiceGraph): readonly MapNode[] => nodes.filter
 /** How many spans are missing, which the map may not show: a span that none is below is in no call. */
 function missingPart({ conditions }: Asked, { missingSpans, isMissingCut }: GraphRead): Html {
   if (missingSpans === 0) return html``
-  const has = [...new Set([...listed(conditions, 'has'), 'missing_spans'])].join(',')
   const count = `${isMissingCut ? 'At least ' : ''}${inWords(missingSpans)}`
   return html` ${count} more ${missingSpans === 1 ? 'is' : 'are'}
-    <a href="${addressWith(tracesPath, conditions, { has })}">known to be missing</a>.`
+    <a href="${addressWith(tracesPath, conditions, { has: hasMissingSpans(conditions) })}">known to be missing</a>.`
 }
 
 /** Which traces, and how many of their spans, the map shows. */

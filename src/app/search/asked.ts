@@ -26,6 +26,10 @@ export function readAsked(ctx: Context, { directory }: Pick<AppContext, 'directo
 export const listed = (conditions: URLSearchParams, name: string): readonly string[] =>
   conditions.getAll(name).flatMap((value) => value.split(',').filter(Boolean))
 
+/** What `has` says of traces that also lack spans. */
+export const hasMissingSpans = (conditions: URLSearchParams): string =>
+  [...new Set([...listed(conditions, 'has'), 'missing_spans'])].join(',')
+
 /** The query string for the search. */
 export function searchOf({ conditions, cursors }: Asked, more: Readonly<Record<string, string>>): string {
   return withConditions(conditions, { ...more, cursor: cursors.at(-1) ?? null }).toString()

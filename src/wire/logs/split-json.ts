@@ -29,8 +29,8 @@ const partEnds: ReadonlySet<number> = new Set(Buffer.from('[,'))
 
 /**
  * Splits a JSON body into records: an object, an array, `{"logs":[…]}`, `{"events":[…]}`, or a sequence of objects and arrays, on lines of their own
- * or not, or marked as texts of one. A body of several values, or one declared as lines, becomes `application/x-ndjson`, in which wrappers are not unwrapped. If a body of lines
- * is broken, only the broken lines are rejected.
+ * or not, or marked as texts of one. A body of several values, or one declared as lines, becomes `application/x-ndjson`, in which wrappers are not
+ * unwrapped. If a body of lines is broken, only the broken lines are rejected.
  */
 export function splitJson(body: Uint8Array, mediaType: JsonMediaType, limits: SplitLimits): Result<Split, BrokenJson> {
   const reader = createJsonReader(body)
